@@ -1,0 +1,219 @@
+//! The three clocks of a collection, and how they hang together. The readings themselves come from outside.
+
+/// The clocks of one collection, as PERF_DATA_HEADER carries them.
+///
+/// Units: `perf_time` in ticks of `perf_freq` a second; `time_100ns` in 100 ns since 1601-01-01 UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct ClockReading {
+    /// `PerfTimeStamp`: monotonic.
+    pub perf_time: i64,
+    /// `PerfTime100NSec`: UTC, anchored once a process and advanced by the monotonic clock.
+    pub time_100ns: i64,
+    /// `PerfFreq`: ticks of `perf_time` a second.
+    pub perf_freq: i64,
+    /// `SystemTime`: what people are shown, UTC.
+    pub system_time: SystemTime,
+}
+
+/// A civil date and time in UTC, to the millisecond. Kept as found: a foreign block may hold the 40th of May.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[doc(alias = "SYSTEMTIME")]
+pub struct SystemTime {
+    /// Year of the Gregorian calendar.
+    pub year: u16,
+    /// 1 to 12.
+    pub month: u16,
+    /// 0 = Sunday.
+    pub day_of_week: u16,
+    /// 1 to 31.
+    pub day: u16,
+    /// 0 to 23.
+    pub hour: u16,
+    /// 0 to 59.
+    pub minute: u16,
+    /// 0 to 59.
+    pub second: u16,
+    /// 0 to 999.
+    pub millisecond: u16,
+}
+
+impl SystemTime {
+    /// The date and time of `time` 100 ns after 1601-01-01 UTC, cut to the millisecond.
+    ///
+    /// Times before 1601 give its first millisecond. The last that an `i64` reaches is in the year 30828.
+    #[must_use]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "constants divide; every quotient of a day count below 2^24 is far inside i64"
+    )]
+    pub fn from_100ns(time: i64) -> Self {
+        const MS_A_DAY: i64 = 86_400_000;
+        let ms = (time / 10_000).max(0);
+        let (days, ms) = (ms / MS_A_DAY, ms % MS_A_DAY);
+        // Days since 1600-03-01, so that a leap day ends its year, its century and its 400 years.
+        let day = days + 306;
+        let (era, day) = (day / 146_097, day % 146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153; // 0 = March
+        let u16 = |n: i64| u16::try_from(n).unwrap_or(u16::MAX);
+        Self {
+            year: u16(1600 + era * 400 + year + i64::from(month >= 10)),
+            month: u16(if month < 10 { month + 3 } else { month - 9 }),
+            day_of_week: u16((days + 1) % 7), // 1601-01-01 was a Monday
+            day: u16(day - (153 * month + 2) / 5 + 1),
+            hour: u16(ms / 3_600_000),
+            minute: u16(ms / 60_000 % 60),
+            second: u16(ms / 1_000 % 60),
+            millisecond: u16(ms % 1_000),
+        }
+    }
+}
+
+impl std::fmt::Display for SystemTime {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { year, month, day, hour, minute, second, millisecond, .. } = self;
+        write!(f, "{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}.{millisecond:03}")
+    }
+}
+
+/// 100 ns between 1601-01-01 and 1970-01-01.
+pub const UNIX_EPOCH_100NS: i64 = 116_444_736_000_000_000;
+
+/// One pair of readings of the monotonic and the wall clock, taken once a process.
+///
+/// From then on UTC is the anchor plus what the monotonic clock has advanced, so that a stepped wall clock never
+/// corrupts a rate or an age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Monotonic, ns.
+    monotonic_ns: i64,
+    /// Wall clock at that moment, 100 ns since 1601.
+    wall_100ns: i64,
+}
+
+impl Anchor {
+    /// How far the wall clock may be from the anchored time before it counts as stepped: 1 ms.
+    const TOLERANCE_100NS: i64 = 10_000;
+
+    /// Takes the narrowest of 16 paired readings: `monotonic` in ns, `wall` in 100 ns since 1601.
+    pub fn take(mut monotonic: impl FnMut() -> i64, mut wall: impl FnMut() -> i64) -> Self {
+        let mut best: Option<(i64, Self)> = None;
+        for _ in 0..16 {
+            let before = monotonic();
+            let wall_100ns = wall();
+            let width = monotonic().saturating_sub(before);
+            if best.is_none_or(|(narrowest, _)| width < narrowest) {
+                let middle = before.saturating_add(width.wrapping_div(2));
+                best = Some((width, Self { monotonic_ns: middle, wall_100ns }));
+            }
+        }
+        best.map_or(Self { monotonic_ns: 0, wall_100ns: 0 }, |(_, anchor)| anchor)
+    }
+
+    /// UTC in 100 ns since 1601 when the monotonic clock shows `monotonic_ns`.
+    #[must_use]
+    pub fn time_100ns(&self, monotonic_ns: i64) -> i64 {
+        self.wall_100ns.saturating_add(monotonic_ns.saturating_sub(self.monotonic_ns).div_euclid(100))
+    }
+
+    /// The clocks of a collection from three readings in this order: monotonic, wall, monotonic.
+    ///
+    /// `SystemTime` is the anchored time, unless the wall clock cannot have been read between the two monotonic
+    /// readings: then it was stepped, or the machine slept, and it is the wall clock.
+    #[must_use]
+    pub fn reading(&self, before_ns: i64, wall_100ns: i64, after_ns: i64) -> ClockReading {
+        let time_100ns = self.time_100ns(before_ns);
+        let earliest = time_100ns.saturating_sub(Self::TOLERANCE_100NS);
+        let latest = self.time_100ns(after_ns).saturating_add(Self::TOLERANCE_100NS);
+        let in_step = (earliest..=latest).contains(&wall_100ns);
+        ClockReading {
+            perf_time: before_ns,
+            time_100ns,
+            perf_freq: 1_000_000_000,
+            system_time: SystemTime::from_100ns(if in_step { time_100ns } else { wall_100ns }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn civil_dates() {
+        // (100 ns since 1601, text, day of week): the two blocks of the documents, leap days, ends of centuries.
+        // Computed with `date -u -d @SECONDS`.
+        for (time, text, weekday) in [
+            (0x01DC_7B94_74A7_74E0, "2026-01-02 03:04:05.678", 5),
+            (0, "1601-01-01 00:00:00.000", 1),
+            (-1, "1601-01-01 00:00:00.000", 1),
+            (UNIX_EPOCH_100NS, "1970-01-01 00:00:00.000", 4),
+            (UNIX_EPOCH_100NS - 1, "1969-12-31 23:59:59.999", 3),
+            (UNIX_EPOCH_100NS + 951_782_400 * 10_000_000, "2000-02-29 00:00:00.000", 2),
+            (UNIX_EPOCH_100NS + 951_868_800 * 10_000_000, "2000-03-01 00:00:00.000", 3),
+            (UNIX_EPOCH_100NS + 4_107_542_399 * 10_000_000, "2100-02-28 23:59:59.000", 0),
+            (UNIX_EPOCH_100NS + 4_107_542_400 * 10_000_000, "2100-03-01 00:00:00.000", 1),
+            (UNIX_EPOCH_100NS + 1_735_603_200 * 10_000_000, "2024-12-31 00:00:00.000", 2),
+        ] {
+            let got = SystemTime::from_100ns(time);
+            assert_eq!((got.to_string().as_str(), got.day_of_week), (text, weekday), "{time}");
+        }
+        assert_eq!(SystemTime::from_100ns(i64::MAX).year, 30828, "the last year that 100 ns reach");
+    }
+
+    #[test]
+    fn days_follow_each_other() {
+        let day = 864_000_000_000;
+        let mut last = SystemTime::from_100ns(0);
+        for n in 1..300_000 {
+            let next = SystemTime::from_100ns(n * day);
+            assert_eq!(next.day_of_week, (last.day_of_week + 1) % 7);
+            let follows = (next.year, next.month, next.day) == (last.year, last.month, last.day + 1)
+                || next.day == 1
+                    && last.day >= 28
+                    && ((next.year, next.month) == (last.year, last.month + 1)
+                        || (next.month, last.month, next.year) == (1, 12, last.year + 1));
+            assert!(follows, "{last} then {next}");
+            last = next;
+        }
+    }
+
+    #[test]
+    fn anchor_takes_the_narrowest_pair() {
+        // The third pair is 2 ns wide, all others 100.
+        let mut mono = 0;
+        let mut calls = 0;
+        let monotonic = || {
+            mono += if calls == 5 { 2 } else { 100 };
+            calls += 1;
+            mono
+        };
+        let mut wall = 7_000;
+        let anchor = Anchor::take(monotonic, || {
+            wall += 1;
+            wall
+        });
+        assert_eq!(anchor, Anchor { monotonic_ns: 501, wall_100ns: 7_003 });
+        assert_eq!(anchor.time_100ns(501 + 1_000), 7_013);
+        assert_eq!(anchor.time_100ns(501 - 1_000), 6_993);
+    }
+
+    #[test]
+    fn a_stepped_wall_clock_moves_system_time_only() {
+        let start = UNIX_EPOCH_100NS;
+        let anchor = Anchor { monotonic_ns: 1_000, wall_100ns: start };
+        let second = 10_000_000;
+        let at = |wall| anchor.reading(1_000 + 1_000_000_000, wall, 1_000 + 1_000_000_400);
+        let smooth = at(start + second + 3);
+        assert_eq!(smooth.time_100ns, start + second);
+        assert_eq!((smooth.perf_time, smooth.perf_freq), (1_000_001_000, 1_000_000_000));
+        assert_eq!(smooth.system_time, SystemTime::from_100ns(start + second));
+        let stepped = at(start + 3_600 * second);
+        assert_eq!(stepped.time_100ns, start + second, "rates stay right");
+        assert_eq!(stepped.system_time.to_string(), "1970-01-01 01:00:00.000", "people see the wall clock");
+        // Preempted for two seconds between the readings: not a step.
+        let late = anchor.reading(1_000, start + 2 * second, 1_000 + 2_000_000_000);
+        assert_eq!(late.system_time, SystemTime::from_100ns(start));
+    }
+}

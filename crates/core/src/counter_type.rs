@@ -1,0 +1,407 @@
+//! `CounterType`: 32 bits that say how wide a raw value is, what it counts, and how it becomes a number for people.
+
+use std::fmt;
+
+/// The type of a counter, as its 32 bits.
+///
+/// **Shape**: bit fields for size, kind, subtype, clock, calculation and display; [`decode`](Self::decode) takes
+/// them apart. A value that no constant names is legal and is understood by its bits.
+///
+/// Source: `winperf.h`; MS Learn, "Counter Types".
+///
+/// ```
+/// use perfset_core::{CounterType, counter_type::Clock};
+/// let timer = CounterType::PERF_100NSEC_TIMER_INV.decode();
+/// assert!(timer.delta && timer.inverse);
+/// assert_eq!(timer.clock, Clock::Time100Ns);
+/// assert_eq!(CounterType(0x20510500).name(), Some("PERF_100NSEC_TIMER"));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct CounterType(pub u32);
+
+macro_rules! counter_types {
+    ($($name:ident = $value:literal, $what:literal;)*) => {
+        impl CounterType {
+            $(
+                #[doc = concat!($what, ".")]
+                pub const $name: Self = Self($value);
+            )*
+
+            /// Every named type once, with the name that C code knows it by.
+            pub const ALL: &[(Self, &str)] = &[$((Self($value), stringify!($name)),)*];
+        }
+    };
+}
+
+counter_types! {
+    PERF_COUNTER_RAWCOUNT_HEX = 0x0000_0000, "The last value, shown in hexadecimal; 4 bytes";
+    PERF_COUNTER_LARGE_RAWCOUNT_HEX = 0x0000_0100, "The last value, shown in hexadecimal; 8 bytes";
+    PERF_COUNTER_TEXT = 0x0000_0B00, "A text, UTF-16LE";
+    PERF_COUNTER_RAWCOUNT = 0x0001_0000, "The last value; 4 bytes";
+    PERF_COUNTER_LARGE_RAWCOUNT = 0x0001_0100, "The last value; 8 bytes";
+    PERF_DOUBLE_RAW = 0x0001_2000, "An IEEE double as it is, known from text logs only; 8 bytes";
+    PERF_COUNTER_DELTA = 0x0040_0400, "The difference of two samples; 4 bytes";
+    PERF_COUNTER_LARGE_DELTA = 0x0040_0500, "The difference of two samples; 8 bytes";
+    PERF_SAMPLE_COUNTER = 0x0041_0400, "Events per second; 4 bytes";
+    PERF_COUNTER_QUEUELEN_TYPE = 0x0045_0400, "Mean length of a queue over PerfTime; 4 bytes";
+    PERF_COUNTER_LARGE_QUEUELEN_TYPE = 0x0045_0500, "Mean length of a queue over PerfTime; 8 bytes";
+    PERF_COUNTER_100NS_QUEUELEN_TYPE = 0x0055_0500, "Mean length of a queue over 100 ns time; 8 bytes";
+    PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE = 0x0065_0500, "Mean length of a queue over object time; 8 bytes";
+    PERF_COUNTER_COUNTER = 0x1041_0400, "Events per second; 4 bytes";
+    PERF_COUNTER_BULK_COUNT = 0x1041_0500, "Events per second; 8 bytes";
+    PERF_RAW_FRACTION = 0x2002_0400, "Share of the base that follows, in percent; 4 bytes";
+    PERF_LARGE_RAW_FRACTION = 0x2002_0500, "Share of the base that follows, in percent; 8 bytes";
+    PERF_COUNTER_TIMER = 0x2041_0500, "Share of PerfTime that was active, in percent; 8 bytes";
+    PERF_PRECISION_SYSTEM_TIMER = 0x2047_0500, "As PERF_COUNTER_TIMER, over a time stamp of its own; 8 bytes";
+    PERF_100NSEC_TIMER = 0x2051_0500, "Share of 100 ns time that was active, in percent; 8 bytes";
+    PERF_PRECISION_100NS_TIMER = 0x2057_0500, "As PERF_100NSEC_TIMER, over a time stamp of its own; 8 bytes";
+    PERF_OBJ_TIME_TIMER = 0x2061_0500, "Share of object time that was active, in percent; 8 bytes";
+    PERF_PRECISION_OBJECT_TIMER = 0x2067_0500, "As PERF_OBJ_TIME_TIMER, over a time stamp of its own; 8 bytes";
+    PERF_SAMPLE_FRACTION = 0x20C2_0400, "Share of samples that hit, in percent; 4 bytes";
+    PERF_COUNTER_TIMER_INV = 0x2141_0500, "Share of PerfTime that was not idle, in percent; 8 bytes";
+    PERF_100NSEC_TIMER_INV = 0x2151_0500, "Share of 100 ns time that was not idle, in percent; 8 bytes";
+    PERF_COUNTER_MULTI_TIMER = 0x2241_0500, "Activity of several items over PerfTime, in percent; 8 bytes";
+    PERF_100NSEC_MULTI_TIMER = 0x2251_0500, "Activity of several items over 100 ns time, in percent; 8 bytes";
+    PERF_COUNTER_MULTI_TIMER_INV = 0x2341_0500, "Activity of several items by their idle PerfTime, in percent; 8 bytes";
+    PERF_100NSEC_MULTI_TIMER_INV = 0x2351_0500, "Activity of several items by their idle 100 ns time, in percent; 8 bytes";
+    PERF_AVERAGE_TIMER = 0x3002_0400, "Seconds per operation; 8 bytes, though its bits say 4";
+    PERF_ELAPSED_TIME = 0x3024_0500, "Seconds since a start time; 8 bytes";
+    PERF_COUNTER_NODATA = 0x4000_0200, "A label without a value";
+    PERF_AVERAGE_BULK = 0x4002_0500, "Amount per operation; 8 bytes. Shown in spite of its \"do not show\" bits";
+    PERF_SAMPLE_BASE = 0x4003_0401, "Base of PERF_SAMPLE_FRACTION; 4 bytes";
+    PERF_AVERAGE_BASE = 0x4003_0402, "Base of PERF_AVERAGE_TIMER and PERF_AVERAGE_BULK; 4 bytes";
+    PERF_RAW_BASE = 0x4003_0403, "Base of PERF_RAW_FRACTION; 4 bytes";
+    PERF_LARGE_RAW_BASE = 0x4003_0500, "Base of PERF_LARGE_RAW_FRACTION, and the time stamp of the precision timers; 8 bytes";
+    PERF_COUNTER_MULTI_BASE = 0x4203_0500, "Number of items of a multi timer; 8 bytes";
+    PERF_COUNTER_HISTOGRAM_TYPE = 0x8000_0000, "Never defined further";
+}
+
+impl CounterType {
+    /// The other name of [`PERF_LARGE_RAW_BASE`](Self::PERF_LARGE_RAW_BASE).
+    pub const PERF_PRECISION_TIMESTAMP: Self = Self::PERF_LARGE_RAW_BASE;
+
+    /// The name that C code knows this type by.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        Self::ALL.iter().find(|(known, _)| *known == self).map(|(_, name)| *name)
+    }
+
+    /// The type of that C name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        if name == "PERF_PRECISION_TIMESTAMP" {
+            return Some(Self::PERF_PRECISION_TIMESTAMP);
+        }
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(known, _)| *known)
+    }
+
+    /// Takes the bit fields apart. Never fails: what a field does not define is [`Kind::Unknown`].
+    #[must_use]
+    pub fn decode(self) -> Decoded {
+        let bits = self.0;
+        let subtype = bits & 0x000F_0000;
+        let kind = match (bits & 0x0000_0C00, subtype) {
+            (0x000, 0x0_0000) => Kind::Number(NumberKind::Hex),
+            (0x000, 0x1_0000) => Kind::Number(NumberKind::Decimal),
+            (0x000, 0x2_0000) => Kind::Number(NumberKind::Dec1000),
+            (0x400, 0x0_0000) => Kind::Counter(CounterKind::Value),
+            (0x400, 0x1_0000) => Kind::Counter(CounterKind::Rate),
+            (0x400, 0x2_0000) => Kind::Counter(CounterKind::Fraction),
+            (0x400, 0x3_0000) => Kind::Counter(CounterKind::Base),
+            (0x400, 0x4_0000) => Kind::Counter(CounterKind::Elapsed),
+            (0x400, 0x5_0000) => Kind::Counter(CounterKind::QueueLen),
+            (0x400, 0x6_0000) => Kind::Counter(CounterKind::Histogram),
+            (0x400, 0x7_0000) => Kind::Counter(CounterKind::Precision),
+            (0x800, 0x0_0000) => Kind::Text(TextKind::Unicode),
+            (0x800, 0x1_0000) => Kind::Text(TextKind::Ascii),
+            (0xC00, _) => Kind::Zero,
+            _ => Kind::Unknown,
+        };
+        Decoded {
+            size: match bits & 0x0000_0300 {
+                0x000 => Size::Dword,
+                0x100 => Size::Large,
+                0x200 => Size::Zero,
+                _ => Size::Variable,
+            },
+            kind,
+            clock: match bits & 0x0030_0000 {
+                0x0_0000 => Clock::PerfTime,
+                0x10_0000 => Clock::Time100Ns,
+                0x20_0000 => Clock::ObjectTime,
+                _ => Clock::Unknown,
+            },
+            delta: bits & 0x0040_0000 != 0,
+            delta_base: bits & 0x0080_0000 != 0,
+            inverse: bits & 0x0100_0000 != 0,
+            multi: bits & 0x0200_0000 != 0,
+            display: match bits & 0x7000_0000 {
+                0x0000_0000 => Display::NoSuffix,
+                0x1000_0000 => Display::PerSec,
+                0x2000_0000 => Display::Percent,
+                0x3000_0000 => Display::Seconds,
+                0x4000_0000 => Display::NoShow,
+                _ => Display::Unknown,
+            },
+        }
+    }
+
+    /// Whether the value is the denominator of another counter and nothing by itself.
+    ///
+    /// True for every base, and for third-party spellings of one such as 0x40030503.
+    #[must_use]
+    pub fn is_base(self) -> bool {
+        self.decode().kind == Kind::Counter(CounterKind::Base)
+    }
+
+    /// Whether a value needs two samples: the delta bit, or one of the two averages, which lack that bit.
+    #[must_use]
+    pub fn needs_two_samples(self) -> bool {
+        self.decode().delta || matches!(self, Self::PERF_AVERAGE_TIMER | Self::PERF_AVERAGE_BULK)
+    }
+
+    /// Bytes of a value of this type in a V2 block that we write; 0 for what carries no number.
+    ///
+    /// A reader takes the width from the block instead, never from here.
+    #[must_use]
+    pub fn value_len(self) -> u32 {
+        if self == Self::PERF_AVERAGE_TIMER {
+            return 8; // stored in 8 bytes everywhere, though its size bits say 4
+        }
+        match self.decode().size {
+            Size::Dword => 4,
+            Size::Large => 8,
+            Size::Zero | Size::Variable => 0,
+        }
+    }
+
+    /// What stands behind a formatted value: `/s`, `%`, `s` or nothing.
+    #[must_use]
+    pub fn suffix(self) -> &'static str {
+        match self.decode().display {
+            Display::PerSec => "/s",
+            Display::Percent => "%",
+            Display::Seconds => "s",
+            Display::NoSuffix | Display::NoShow | Display::Unknown => "",
+        }
+    }
+}
+
+impl fmt::Display for CounterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => f.pad(name),
+            None => f.pad(&format!("{:#010x}", self.0)),
+        }
+    }
+}
+
+impl fmt::Debug for CounterType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// The bit fields of a [`CounterType`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded {
+    /// Bits 8-9: width of the value by the type; a block's own size field wins.
+    pub size: Size,
+    /// Bits 10-11 and 16-19: what the value is.
+    pub kind: Kind,
+    /// Bits 20-21: the clock of the denominator.
+    pub clock: Clock,
+    /// Bit 22, PERF_DELTA_COUNTER: the difference of two samples counts.
+    pub delta: bool,
+    /// Bit 23, PERF_DELTA_BASE: the difference of the base counts too.
+    pub delta_base: bool,
+    /// Bit 24, PERF_INVERSE_COUNTER: shown as one minus the share.
+    pub inverse: bool,
+    /// Bit 25, PERF_MULTI_COUNTER: scaled by a number of items.
+    pub multi: bool,
+    /// Bits 28-30: what stands behind the value.
+    pub display: Display,
+}
+
+/// Width of a value by its type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// PERF_SIZE_DWORD: 4 bytes.
+    Dword,
+    /// PERF_SIZE_LARGE: 8 bytes.
+    Large,
+    /// PERF_SIZE_ZERO: no value.
+    Zero,
+    /// PERF_SIZE_VARIABLE_LEN: the block says.
+    Variable,
+}
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// PERF_TYPE_NUMBER.
+    Number(NumberKind),
+    /// PERF_TYPE_COUNTER.
+    Counter(CounterKind),
+    /// PERF_TYPE_TEXT.
+    Text(TextKind),
+    /// PERF_TYPE_ZERO: always zero.
+    Zero,
+    /// A subtype that no header defines.
+    Unknown,
+}
+
+/// Subtypes of PERF_TYPE_NUMBER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberKind {
+    /// PERF_NUMBER_HEX.
+    Hex,
+    /// PERF_NUMBER_DECIMAL.
+    Decimal,
+    /// PERF_NUMBER_DEC_1000: shown divided by 1000.
+    Dec1000,
+}
+
+/// Subtypes of PERF_TYPE_COUNTER.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterKind {
+    /// PERF_COUNTER_VALUE.
+    Value,
+    /// PERF_COUNTER_RATE: divided by time.
+    Rate,
+    /// PERF_COUNTER_FRACTION: divided by a base.
+    Fraction,
+    /// PERF_COUNTER_BASE: the denominator of another counter.
+    Base,
+    /// PERF_COUNTER_ELAPSED: now minus a start time.
+    Elapsed,
+    /// PERF_COUNTER_QUEUELEN: a time-weighted queue length.
+    QueueLen,
+    /// PERF_COUNTER_HISTOGRAM.
+    Histogram,
+    /// PERF_COUNTER_PRECISION: divided by a time stamp of its own.
+    Precision,
+}
+
+/// Subtypes of PERF_TYPE_TEXT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextKind {
+    /// PERF_TEXT_UNICODE.
+    Unicode,
+    /// PERF_TEXT_ASCII.
+    Ascii,
+}
+
+/// The clock that a type divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// PERF_TIMER_TICK: PerfTime of the block, PerfFreq ticks a second.
+    PerfTime,
+    /// PERF_TIMER_100NS: 100 ns time of the block.
+    Time100Ns,
+    /// PERF_OBJECT_TIMER: the counterset's own clock.
+    ObjectTime,
+    /// Both bits set.
+    Unknown,
+}
+
+/// What stands behind a formatted value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Display {
+    /// PERF_DISPLAY_NO_SUFFIX.
+    NoSuffix,
+    /// PERF_DISPLAY_PER_SEC: "/sec".
+    PerSec,
+    /// PERF_DISPLAY_PERCENT: "%".
+    Percent,
+    /// PERF_DISPLAY_SECONDS: "secs".
+    Seconds,
+    /// PERF_DISPLAY_NOSHOW: not shown by itself, except PERF_AVERAGE_BULK.
+    NoShow,
+    /// A value that no header defines.
+    Unknown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the public documents, as the vectors carry it: name and value, written by someone else.
+    #[test]
+    fn names_agree_with_the_vectors() {
+        let csv = include_str!("../../../testdata/formulas/counter-type-vectors.csv");
+        let mut seen = std::collections::BTreeSet::new();
+        for line in csv.lines().skip(1) {
+            let mut cells = line.split(',').skip(1);
+            let (name, hex) = (cells.next().unwrap(), cells.next().unwrap());
+            let value = u32::from_str_radix(hex.trim_start_matches("0x"), 16).unwrap();
+            assert_eq!(CounterType::from_name(name), Some(CounterType(value)), "{name}");
+            seen.insert(value);
+        }
+        assert_eq!(seen.len(), CounterType::ALL.len() - 1, "every name but PERF_DOUBLE_RAW has vectors");
+    }
+
+    #[test]
+    fn values_and_names_are_unique() {
+        for (i, (value, name)) in CounterType::ALL.iter().enumerate() {
+            for (other, other_name) in &CounterType::ALL[i + 1..] {
+                assert!(value != other && name != other_name, "{name} and {other_name}");
+            }
+            assert_eq!(value.name(), Some(*name));
+            assert_eq!(CounterType::from_name(name), Some(*value));
+        }
+    }
+
+    #[test]
+    fn bits_of_some_types() {
+        let inv = CounterType::PERF_100NSEC_TIMER_INV.decode();
+        let want = Decoded {
+            size: Size::Large,
+            kind: Kind::Counter(CounterKind::Rate),
+            clock: Clock::Time100Ns,
+            delta: true,
+            delta_base: false,
+            inverse: true,
+            multi: false,
+            display: Display::Percent,
+        };
+        assert_eq!(inv, want);
+        let fraction = CounterType::PERF_SAMPLE_FRACTION.decode();
+        assert_eq!((fraction.kind, fraction.delta_base), (Kind::Counter(CounterKind::Fraction), true));
+        assert_eq!(CounterType::PERF_COUNTER_TEXT.decode().kind, Kind::Text(TextKind::Unicode));
+        assert_eq!(CounterType::PERF_COUNTER_MULTI_TIMER.decode().multi, true);
+        assert_eq!(CounterType(0x0002_0000).decode().kind, Kind::Number(NumberKind::Dec1000));
+        assert_eq!(CounterType(0x0008_0400).decode().kind, Kind::Unknown);
+        assert_eq!(CounterType(0x0030_0000).decode().clock, Clock::Unknown);
+    }
+
+    #[test]
+    fn bases_are_not_precision_timers() {
+        let bases: Vec<_> = CounterType::ALL.iter().filter(|(t, _)| t.is_base()).map(|(_, n)| *n).collect();
+        assert_eq!(
+            bases,
+            [
+                "PERF_SAMPLE_BASE",
+                "PERF_AVERAGE_BASE",
+                "PERF_RAW_BASE",
+                "PERF_LARGE_RAW_BASE",
+                "PERF_COUNTER_MULTI_BASE"
+            ]
+        );
+        assert!(CounterType(0x4003_0503).is_base(), "third-party tables have this for PERF_LARGE_RAW_BASE");
+    }
+
+    #[test]
+    fn widths() {
+        for (t, len) in [
+            (CounterType::PERF_COUNTER_COUNTER, 4),
+            (CounterType::PERF_100NSEC_TIMER, 8),
+            (CounterType::PERF_AVERAGE_TIMER, 8),
+            (CounterType::PERF_AVERAGE_BASE, 4),
+            (CounterType::PERF_COUNTER_NODATA, 0),
+            (CounterType::PERF_COUNTER_TEXT, 0),
+        ] {
+            assert_eq!(t.value_len(), len, "{t}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What the words of performance counters mean, and what the bytes say. No I/O.
+//!
+//! A [`Counterset`] is a kind of thing that is counted, with its [`Counter`]s; an [`Instance`] is one such thing. A
+//! [`Sample`] is one counter of one instance at one time, and [`formula::format`] makes a number for people of two
+//! of them, or says with a [`NoValue`] why there is none.
+//!
+//! ```
+//! use perfset_core::formula::{Reading, counter_rate};
+//!
+//! let old = Reading { raw: 5, time: 0, freq: 10 };
+//! let new = Reading { raw: 15, time: 20, freq: 10 };
+//! assert_eq!(counter_rate(old, new), Ok(5.0)); // ten events in two seconds
+//! ```
+//!
+//! [`v2`] turns PerfLib V2 blocks into checked views and back.
+
+pub mod clock;
+pub mod counter_type;
+pub mod counterset;
+pub mod formula;
+pub mod guid;
+pub mod instance;
+pub mod sample;
+pub mod status;
+pub mod utf16;
+pub mod value;
+pub mod wire;
+
+pub use counter_type::CounterType;
+pub use counterset::{
+    Aggregate, Attributes, Counter, CounterFilter, CounterId, Counterset, DetailLevel, InstanceType,
+    Language, ProviderIdentity, Text, Translation,
+};
+pub use guid::Guid;
+pub use instance::{Birth, Identity, Instance, InstanceId, InstanceIdFilter};
+pub use sample::Sample;
+pub use status::Status;
+pub use utf16::{Name, Utf16};
+pub use value::{FormattedValue, Mark, NoValue, RawValue};

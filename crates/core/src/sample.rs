@@ -1,0 +1,191 @@
+//! The junction of everything that has a past: one counter of one instance at one time.
+
+use crate::clock::ClockReading;
+use crate::counter_type::{Clock, CounterType};
+use crate::counterset::CounterId;
+use crate::instance::Identity;
+use crate::value::{NoValue, RawValue};
+
+/// One counter of one instance at one time, with all that its formula needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample<'a> {
+    /// Of which instance of which counterset.
+    pub identity: Identity<'a>,
+    /// Of which counter.
+    pub counter: CounterId,
+    /// How raw values become a number.
+    pub counter_type: CounterType,
+    /// The raw value.
+    pub raw: RawValue,
+    /// The raw value of its base, if it has one and it was delivered.
+    pub base: Option<RawValue>,
+    /// Whether 4-byte values may pass zero once between two samples.
+    pub wraps: bool,
+    /// When.
+    pub clocks: Clocks,
+}
+
+/// The clocks that formulas divide by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Clocks {
+    /// Ticks of PerfTime.
+    pub perf_time: i64,
+    /// Ticks of PerfTime a second.
+    pub perf_freq: i64,
+    /// 100 ns since 1601 UTC.
+    pub time_100ns: i64,
+    /// Ticks of the counterset's own clock.
+    pub object_time: i64,
+    /// Ticks of the counterset's own clock a second.
+    pub object_freq: i64,
+}
+
+impl Clocks {
+    /// A clock's reading and its ticks a second.
+    #[must_use]
+    pub fn read(&self, clock: Clock) -> Option<(i64, i64)> {
+        match clock {
+            Clock::PerfTime => Some((self.perf_time, self.perf_freq)),
+            Clock::Time100Ns => Some((self.time_100ns, 10_000_000)),
+            Clock::ObjectTime => Some((self.object_time, self.object_freq)),
+            Clock::Unknown => None,
+        }
+    }
+}
+
+/// V2 sets without time counters of their own take 100 ns time as their object clock.
+impl From<&ClockReading> for Clocks {
+    fn from(reading: &ClockReading) -> Self {
+        Self {
+            perf_time: reading.perf_time,
+            perf_freq: reading.perf_freq,
+            time_100ns: reading.time_100ns,
+            object_time: reading.time_100ns,
+            object_freq: 10_000_000,
+        }
+    }
+}
+
+/// Two samples of the same counter of the same thing, the older first.
+///
+/// Wraps are mended: where the samples say so, the newer raw value and base of 4 bytes are counted on from the
+/// older ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair<'a> {
+    /// The older sample.
+    pub old: Sample<'a>,
+    /// The newer sample.
+    pub new: Sample<'a>,
+}
+
+/// Puts two samples together if they are of the same counter of the same thing.
+///
+/// # Errors
+/// [`NoValue::NewInstance`] if they are of different things, [`NoValue::Replaced`] if only the birth differs,
+/// [`NoValue::TypeChanged`] if the counter was registered anew with another type.
+pub fn pair<'a>(old: &Sample<'a>, new: &Sample<'a>) -> Result<Pair<'a>, NoValue> {
+    let (a, b) = (&old.identity, &new.identity);
+    let same_thing = (a.counterset, old.counter, a.instance_id) == (b.counterset, new.counter, b.instance_id)
+        && a.instance == b.instance;
+    if !same_thing {
+        return Err(NoValue::NewInstance);
+    }
+    if a.birth != b.birth {
+        return Err(NoValue::Replaced);
+    }
+    if old.counter_type != new.counter_type {
+        return Err(NoValue::TypeChanged { from: old.counter_type, to: new.counter_type });
+    }
+    let mut new = *new;
+    if new.wraps {
+        new.raw = unwrapped(old.raw, new.raw);
+        new.base = match (old.base, new.base) {
+            (Some(old), Some(new)) => Some(unwrapped(old, new)),
+            (_, new) => new,
+        };
+    }
+    Ok(Pair { old: *old, new })
+}
+
+/// The newer of two 4-byte values, counted on from the older one if it passed zero.
+///
+/// A step of 2^31 or more is a reset, not a wrap, and stays as it is.
+fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
+    let (RawValue::U32(from), RawValue::U32(to)) = (old, new) else { return new };
+    let step = to.wrapping_sub(from);
+    if to >= from || step >= 1 << 31 {
+        return new;
+    }
+    RawValue::U64(u64::from(from).saturating_add(u64::from(step)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guid::Guid;
+    use crate::instance::InstanceId;
+    use crate::utf16::Name;
+    use std::num::NonZeroU64;
+
+    fn sample(raw: RawValue) -> Sample<'static> {
+        Sample {
+            identity: Identity {
+                counterset: Guid::from_u128(2),
+                instance: Name::until_nul(b"a\0"),
+                instance_id: InstanceId(3),
+                birth: NonZeroU64::new(5),
+            },
+            counter: CounterId(7),
+            counter_type: CounterType::PERF_COUNTER_COUNTER,
+            raw,
+            base: None,
+            wraps: true,
+            clocks: Clocks { perf_time: 11, perf_freq: 13, time_100ns: 17, object_time: 19, object_freq: 23 },
+        }
+    }
+
+    #[test]
+    fn identity_decides() {
+        let old = sample(RawValue::U32(1));
+        type Change = fn(&mut Sample<'static>);
+        let cases: [(&str, Change, NoValue); 7] = [
+            ("counterset", |s| s.identity.counterset = Guid::NIL, NoValue::NewInstance),
+            ("counter", |s| s.counter = CounterId(8), NoValue::NewInstance),
+            ("name", |s| s.identity.instance = Name::until_nul(b"A\0"), NoValue::NewInstance),
+            ("id", |s| s.identity.instance_id = InstanceId(4), NoValue::NewInstance),
+            ("birth", |s| s.identity.birth = NonZeroU64::new(6), NoValue::Replaced),
+            ("birth unknown", |s| s.identity.birth = None, NoValue::Replaced),
+            (
+                "type",
+                |s| s.counter_type = CounterType::PERF_COUNTER_RAWCOUNT,
+                NoValue::TypeChanged {
+                    from: CounterType::PERF_COUNTER_COUNTER,
+                    to: CounterType::PERF_COUNTER_RAWCOUNT,
+                },
+            ),
+        ];
+        for (name, change, want) in cases {
+            let mut new = old;
+            change(&mut new);
+            assert_eq!(pair(&old, &new), Err(want), "{name}");
+        }
+        assert!(pair(&old, &old).is_ok());
+    }
+
+    #[test]
+    fn one_wrap_is_mended() {
+        let max = u32::MAX;
+        for (name, old, new, want) in [
+            ("no wrap", RawValue::U32(5), RawValue::U32(9), RawValue::U32(9)),
+            ("wrap", RawValue::U32(max), RawValue::U32(4), RawValue::U64((1 << 32) + 4)),
+            ("reset", RawValue::U32(1 << 30), RawValue::U32(7), RawValue::U32(7)),
+            ("8 bytes never", RawValue::U64(9), RawValue::U64(7), RawValue::U64(7)),
+            ("widths differ", RawValue::U64(9), RawValue::U32(7), RawValue::U32(7)),
+        ] {
+            assert_eq!(pair(&sample(old), &sample(new)).unwrap().new.raw, want, "{name}");
+        }
+        let mut off = sample(RawValue::U32(4));
+        off.wraps = false;
+        assert_eq!(pair(&sample(RawValue::U32(max)), &off).unwrap().new.raw, RawValue::U32(4), "not marked");
+    }
+}

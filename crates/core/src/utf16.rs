@@ -1,0 +1,204 @@
+//! UTF-16 text as blocks carry it: unpaired surrogates may occur, a NUL ends it.
+
+use std::fmt;
+
+/// A name as a block holds it: UTF-16LE, up to and without its NUL. Borrowed, not aligned.
+///
+/// Displayed with U+FFFD for unpaired surrogates; compared by code units.
+#[derive(Clone, Copy, Default)]
+pub struct Name<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Name<'a> {
+    /// The text of `bytes` up to the first NUL unit, or all whole units if there is none.
+    #[must_use]
+    pub fn until_nul(bytes: &'a [u8]) -> Self {
+        let len = bytes
+            .chunks_exact(2)
+            .position(|unit| unit == [0, 0])
+            .unwrap_or(bytes.len().wrapping_div(2))
+            .saturating_mul(2);
+        Self { bytes: bytes.get(..len).unwrap_or_default() }
+    }
+
+    /// The UTF-16 code units.
+    pub fn units(self) -> impl DoubleEndedIterator<Item = u16> + ExactSizeIterator + Clone + 'a {
+        self.bytes.chunks_exact(2).map(|unit| match unit {
+            [low, high] => u16::from_le_bytes([*low, *high]),
+            _ => 0,
+        })
+    }
+
+    /// The little-endian bytes, without the NUL.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Whether the name has no units.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Name<'_> {}
+
+impl PartialEq<str> for Name<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.units().eq(other.encode_utf16())
+    }
+}
+
+impl PartialEq<&str> for Name<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        lossy(self.units(), f)
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_string(), f)
+    }
+}
+
+/// Owned UTF-16 text without its NUL: an instance name or a pattern for one.
+///
+/// Built from what a C caller or a block gave it keeps every unit, also what is not valid Unicode.
+///
+/// ```
+/// use perfset_core::Utf16;
+/// assert_eq!(Utf16::from("0,_Total").to_string(), "0,_Total");
+/// assert_eq!(Utf16::from("_Total").len(), 6);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct Utf16(Box<[u16]>);
+
+impl Utf16 {
+    /// The code units.
+    #[must_use]
+    pub fn units(&self) -> &[u16] {
+        &self.0
+    }
+
+    /// The number of code units.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are no units.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl From<&str> for Utf16 {
+    fn from(text: &str) -> Self {
+        Self(text.encode_utf16().collect())
+    }
+}
+
+impl From<&[u16]> for Utf16 {
+    fn from(units: &[u16]) -> Self {
+        Self(units.into())
+    }
+}
+
+impl From<Name<'_>> for Utf16 {
+    fn from(name: Name<'_>) -> Self {
+        Self(name.units().collect())
+    }
+}
+
+impl fmt::Display for Utf16 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        lossy(self.0.iter().copied(), f)
+    }
+}
+
+impl fmt::Debug for Utf16 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.to_string(), f)
+    }
+}
+
+fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    use fmt::Write;
+    if f.width().is_some() || f.precision().is_some() {
+        let text: String =
+            char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+        return f.pad(&text);
+    }
+    char::decode_utf16(units).try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
+}
+
+/// The simple upper-case form of one code unit: how names are compared (R-25).
+///
+/// A unit whose capital is not one unit (a surrogate, `ß`) stays as it is.
+#[must_use]
+pub fn upper(unit: u16) -> u16 {
+    if let Ok(ascii) = u8::try_from(unit) {
+        if ascii.is_ascii() {
+            return u16::from(ascii.to_ascii_uppercase());
+        }
+    }
+    let Some(c) = char::from_u32(u32::from(unit)) else { return unit };
+    let mut capital = c.to_uppercase();
+    match (capital.next(), capital.next()) {
+        (Some(one), None) => u16::try_from(u32::from(one)).unwrap_or(unit),
+        _ => unit,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_end_at_their_nul() {
+        let bytes = [b'a', 0, b'b', 0, 0, 0, b'c', 0, 9];
+        let name = Name::until_nul(&bytes);
+        assert_eq!(name, "ab");
+        assert_eq!(name.units().collect::<Vec<_>>(), [97, 98]);
+        assert_eq!(Name::until_nul(&bytes[..3]), "a", "an odd byte at the end is not a unit");
+        assert!(Name::until_nul(&[0, 0]).is_empty() && Name::until_nul(&[]).is_empty());
+        assert_eq!(Name::until_nul(&[0, b'a', 0, 0]), "\u{6100}", "a zero byte is not a NUL unit");
+    }
+
+    #[test]
+    fn unpaired_surrogates_stay() {
+        let units: &[u16] = &[0xD800, 0x41];
+        let text = Utf16::from(units);
+        assert_eq!(text.to_string(), "\u{FFFD}A");
+        assert_eq!(text.units(), units);
+        assert_eq!(format!("{text:>4}"), "  \u{FFFD}A");
+    }
+
+    #[test]
+    fn capitals() {
+        for (from, to) in [('a', 'A'), ('Z', 'Z'), ('_', '_'), ('é', 'É'), ('ß', 'ß'), ('я', 'Я'), ('ÿ', 'Ÿ')]
+        {
+            assert_eq!(
+                upper(u16::try_from(u32::from(from)).unwrap()),
+                u16::try_from(u32::from(to)).unwrap(),
+                "{from}"
+            );
+        }
+        assert_eq!(upper(0xD801), 0xD801);
+    }
+}
