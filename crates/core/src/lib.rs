@@ -23,6 +23,7 @@ pub mod instance;
 pub mod sample;
 pub mod status;
 pub mod utf16;
+pub mod v2;
 pub mod value;
 pub mod wire;
 

@@ -1,0 +1,3 @@
+//! PerfLib V2 blocks.
+
+pub mod raw;

@@ -1,0 +1,168 @@
+//! Instance names with `*` and `?` (R-25).
+
+use perfset_core::utf16::upper;
+use perfset_core::{Name, Utf16};
+
+/// A pattern for instance names: `*` matches any units, `?` one; case does not matter; nothing is escaped.
+///
+/// ```
+/// use perfset_engine::Pattern;
+/// let pattern = Pattern::new(&"0,*".into());
+/// assert!(pattern.matches("0,_total".encode_utf16()) && !pattern.matches("_Total".encode_utf16()));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pattern {
+    upper: Box<[u16]>,
+}
+
+const ANY: u16 = 0x2A; // *
+const ONE: u16 = 0x3F; // ?
+
+impl Pattern {
+    /// The pattern of that text.
+    #[must_use]
+    pub fn new(text: &Utf16) -> Self {
+        Self { upper: text.units().iter().map(|unit| upper(*unit)).collect() }
+    }
+
+    /// The pattern that every name matches.
+    #[must_use]
+    pub fn any() -> Self {
+        Self { upper: Box::new([ANY]) }
+    }
+
+    /// Whether it contains a wildcard: a test of the text, not of what it matches (R-31).
+    #[must_use]
+    pub fn has_wildcard(&self) -> bool {
+        self.upper.iter().any(|unit| matches!(*unit, ANY | ONE))
+    }
+
+    /// Whether it is `*`: matches every name.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        *self.upper == [ANY]
+    }
+
+    /// Whether a name matches. Work: at most pattern length times name length.
+    pub fn matches(&self, name: impl Iterator<Item = u16> + Clone) -> bool {
+        if self.is_any() {
+            return true;
+        }
+        let mut pattern = self.upper.iter().copied();
+        let mut name = name;
+        // Where to go on after a mismatch: behind the last `*`, one unit later in the name.
+        let mut retry: Option<(std::iter::Copied<std::slice::Iter<'_, u16>>, _)> = None;
+        loop {
+            match pattern.next() {
+                Some(ANY) => {
+                    retry = Some((pattern.clone(), name.clone()));
+                    continue;
+                }
+                Some(wanted) => {
+                    let here = name.next();
+                    if here.is_some_and(|unit| wanted == ONE || upper(unit) == wanted) {
+                        continue;
+                    }
+                }
+                None => {
+                    if name.clone().next().is_none() {
+                        return true;
+                    }
+                }
+            }
+            let Some((after_star, from)) = &mut retry else { return false };
+            if from.next().is_none() {
+                return false;
+            }
+            pattern = after_star.clone();
+            name = from.clone();
+        }
+    }
+
+    /// [`matches`](Self::matches) for a name of a block.
+    #[must_use]
+    pub fn matches_name(&self, name: Name<'_>) -> bool {
+        self.matches(name.units())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        Pattern::new(&pattern.into()).matches(name.encode_utf16())
+    }
+
+    #[test]
+    fn table() {
+        for (pattern, name, want) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("**", "", true),
+            ("", "", true),
+            ("", "a", false),
+            ("?", "", false),
+            ("?", "a", true),
+            ("?", "ab", false),
+            ("_Total", "_total", true),
+            ("_total", "_TOTAL", true),
+            ("É", "é", true),
+            ("0,?", "0,1", true),
+            ("0,?", "0,10", false),
+            ("0,*", "0,_Total", true),
+            ("*_Total", "0,_Total", true),
+            ("*_Total", "_Total", true),
+            ("*_Total", "_Total2", false),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxbyycz", false),
+            ("*ab", "aab", true),
+            ("*aab", "aaaab", true),
+            ("a**?b", "ab", false),
+            ("a**?b", "axb", true),
+            ("x*?", "x", false),
+            ("x*?*", "xy", true),
+            ("?*?", "a", false),
+            ("ab*", "a", false),
+            ("a[1]", "a1", false),
+        ] {
+            assert_eq!(matches(pattern, name), want, "{pattern} against {name}");
+        }
+    }
+
+    #[test]
+    fn wildcards_are_a_matter_of_text() {
+        for (text, wild, any) in
+            [("*", true, true), ("a?", true, false), ("a", false, false), ("**", true, false)]
+        {
+            let pattern = Pattern::new(&text.into());
+            assert_eq!((pattern.has_wildcard(), pattern.is_any()), (wild, any), "{text}");
+        }
+    }
+
+    #[test]
+    fn hostile_patterns_cost_little() {
+        let pattern = "*a".repeat(500) + "b";
+        assert!(!matches(&pattern, &"a".repeat(1023)));
+    }
+
+    /// The obvious recursive definition.
+    fn oracle(pattern: &[u16], name: &[u16]) -> bool {
+        match (pattern.first(), name.first()) {
+            (None, None) => true,
+            (Some(&ANY), _) => oracle(&pattern[1..], name) || !name.is_empty() && oracle(pattern, &name[1..]),
+            (Some(&p), Some(&n)) => (p == ONE || upper(p) == upper(n)) && oracle(&pattern[1..], &name[1..]),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_the_definition(pattern in "[ab*?]{0,9}", name in "[abA]{0,9}") {
+            let units: Vec<_> = pattern.encode_utf16().collect();
+            let name_units: Vec<_> = name.encode_utf16().collect();
+            prop_assert_eq!(matches(&pattern, &name), oracle(&units, &name_units));
+        }
+    }
+}

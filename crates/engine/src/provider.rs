@@ -1,0 +1,96 @@
+//! The seam to whoever knows values: the operating system's modules, applications, the engine itself.
+
+use std::sync::Arc;
+
+use perfset_core::{CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Status};
+
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::pattern::Pattern;
+use crate::rows::Rows;
+
+/// Fills rows of its countersets.
+///
+/// Keeps descriptors, buffers and marked last readings, shared by all queries; no state that one query could leave
+/// for another.
+pub trait Provider: Send {
+    /// What it provides. The same `Arc` as last time says that nothing changed.
+    ///
+    /// # Errors
+    /// Its countersets are then treated as not registered.
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError>;
+
+    /// The active instances of a counterset: names and ids only. `rows` has no columns.
+    ///
+    /// # Errors
+    /// The enumeration fails with this.
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError>;
+
+    /// An entry was added to a query or removed from one. An answer other than success refuses the addition.
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        let _ = (change, entry);
+        Status::ERROR_SUCCESS
+    }
+
+    /// The values of one counterset: a row for each instance that `want` asks for; more rows do no harm.
+    ///
+    /// Reads what the wanted counters need and nothing else. What cannot be had gets its reason in its cell.
+    ///
+    /// # Errors
+    /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this.
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
+}
+
+/// What a provider provides.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalogue {
+    /// Its countersets.
+    pub countersets: Vec<Arc<Counterset>>,
+}
+
+/// What happened to an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It was added to a query.
+    #[doc(alias = "PERF_ADD_COUNTER")]
+    Added,
+    /// It was removed, or its query was closed.
+    #[doc(alias = "PERF_REMOVE_COUNTER")]
+    Removed,
+}
+
+/// What one collection asks of one counterset: the union of a query's entries.
+#[derive(Clone, Copy, Debug)]
+pub struct Want<'a> {
+    /// The counterset.
+    pub counterset: &'a Counterset,
+    /// Its counters, in registration order: the columns of the rows.
+    pub counters: &'a [CounterId],
+    /// Instances that pass any of these are asked for.
+    pub instances: &'a [InstanceFilter],
+}
+
+impl Want<'_> {
+    /// Whether an instance is asked for. A hint: the engine filters again.
+    #[must_use]
+    pub fn wants(&self, name: &str, id: InstanceId) -> bool {
+        self.instances
+            .iter()
+            .any(|filter| filter.id.matches(id) && filter.pattern.matches(name.encode_utf16()))
+    }
+
+    /// Whether a counter is asked for.
+    #[must_use]
+    pub fn has(&self, counter: CounterId) -> bool {
+        self.counters.contains(&counter)
+    }
+}
+
+/// Which instances an entry asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InstanceFilter {
+    /// By name.
+    pub pattern: Pattern,
+    /// By id.
+    pub id: InstanceIdFilter,
+}

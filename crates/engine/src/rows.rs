@@ -1,0 +1,227 @@
+//! What a provider fills: one row an instance, one column a wanted counter.
+
+use perfset_core::v2::raw::Cell;
+use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Utf16};
+
+/// The values of one counterset at one time, ready to be copied into a block, with what a block has no place for.
+///
+/// Kept from collection to collection: as long as the same instances come in the same order nothing is allocated,
+/// and [`changed`](Self::changed) is false.
+#[derive(Debug, Default)]
+pub struct Rows {
+    columns: Vec<Column>,
+    keys: Vec<Key>,
+    names: Vec<u16>,
+    cells: Vec<Cell>,
+    notes: Vec<CellNote>,
+    /// Rows filled since [`start`](Self::start); `keys` beyond it are of the collection before.
+    filled: usize,
+    changed: bool,
+    bytes_read: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Column {
+    counter: CounterId,
+    /// Whether its values have 4 bytes.
+    short: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    /// The name in `names`; it ends where the next begins.
+    name_at: usize,
+    name_len: usize,
+    id: InstanceId,
+    birth: Birth,
+}
+
+/// What is special about one cell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// There is no value.
+    Missing(NoValue),
+    /// There is one, marked.
+    Marked(Mark),
+}
+
+#[derive(Clone, Debug)]
+struct CellNote {
+    /// Row and column: notes are in ascending order of it.
+    at: (usize, usize),
+    note: Note,
+}
+
+impl Rows {
+    /// Rows with these counters as columns.
+    pub fn new<'a>(counters: impl IntoIterator<Item = &'a Counter>) -> Self {
+        let column = |c: &Counter| Column { counter: c.id, short: c.counter_type.value_len() == 4 };
+        Self { columns: counters.into_iter().map(column).collect(), ..Self::default() }
+    }
+
+    /// Begins a collection: all rows are to be filled again.
+    pub fn start(&mut self) {
+        self.notes.clear();
+        self.filled = 0;
+        self.changed = false;
+        self.bytes_read = 0;
+    }
+
+    /// Ends a collection: rows that did not come again are gone.
+    pub fn end(&mut self) {
+        if self.filled < self.keys.len() {
+            self.truncate();
+        }
+        self.notes.sort_by_key(|note| note.at); // as good as sorted: rows are filled in order
+    }
+
+    fn truncate(&mut self) {
+        let names_len = self.keys.get(self.filled).map_or(self.names.len(), |key| key.name_at);
+        self.names.truncate(names_len);
+        self.keys.truncate(self.filled);
+        self.cells.truncate(self.filled.saturating_mul(self.columns.len()));
+        self.changed = true;
+    }
+
+    /// The counters of the columns.
+    pub fn columns(&self) -> impl ExactSizeIterator<Item = CounterId> + '_ {
+        self.columns.iter().map(|column| column.counter)
+    }
+
+    /// The next row: an instance that exists now.
+    pub fn push(&mut self, name: &str, id: InstanceId, birth: Birth) -> Row<'_> {
+        self.push_units(name.encode_utf16(), id, birth)
+    }
+
+    /// As [`push`](Self::push), for a name that is UTF-16 already.
+    pub fn push_units(
+        &mut self,
+        name: impl Iterator<Item = u16> + Clone,
+        id: InstanceId,
+        birth: Birth,
+    ) -> Row<'_> {
+        let row = self.filled;
+        let same = self.keys.get(row).is_some_and(|key| key.id == id)
+            && name.clone().eq(self.name(row).iter().copied());
+        if !same {
+            self.truncate();
+            let name_at = self.names.len();
+            self.names.extend(name);
+            let name_len = self.names.len().saturating_sub(name_at);
+            self.keys.push(Key { name_at, name_len, id, birth });
+        } else if let Some(key) = self.keys.get_mut(row) {
+            key.birth = birth;
+        }
+        self.filled = row.saturating_add(1);
+        let from = row.saturating_mul(self.columns.len());
+        let to = self.filled.saturating_mul(self.columns.len());
+        if self.cells.len() < to {
+            self.cells.resize(to, Cell::EMPTY);
+        }
+        let cells = self.cells.get_mut(from..to).unwrap_or_default();
+        cells.fill(Cell::EMPTY);
+        Row { row, cells, columns: &self.columns, notes: &mut self.notes }
+    }
+
+    /// Adds to the bytes that were read from the source for this collection.
+    pub fn count_bytes_read(&mut self, bytes: usize) {
+        self.bytes_read = self.bytes_read.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// The bytes that were read from the source for this collection.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.bytes_read
+    }
+
+    /// Whether names, ids, order or number of the rows differ from the collection before.
+    #[must_use]
+    pub fn changed(&self) -> bool {
+        self.changed
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.filled
+    }
+
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.filled == 0
+    }
+
+    /// A row's name; empty if there is no such row.
+    #[must_use]
+    pub fn name(&self, row: usize) -> &[u16] {
+        let Some(key) = self.keys.get(row) else { return &[] };
+        self.names.get(key.name_at..key.name_at.saturating_add(key.name_len)).unwrap_or_default()
+    }
+
+    /// A row's id.
+    #[must_use]
+    pub fn id(&self, row: usize) -> Option<InstanceId> {
+        self.keys.get(row).map(|key| key.id)
+    }
+
+    /// A row's birth.
+    #[must_use]
+    pub fn birth(&self, row: usize) -> Birth {
+        self.keys.get(row).and_then(|key| key.birth)
+    }
+
+    /// A row's cells, one a column; empty if there is no such row.
+    #[must_use]
+    pub fn cells(&self, row: usize) -> &[Cell] {
+        let from = row.saturating_mul(self.columns.len());
+        self.cells.get(from..from.saturating_add(self.columns.len())).unwrap_or_default()
+    }
+
+    /// What is special about a row's cells: column and note, in order of the columns.
+    pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &Note)> {
+        let from = self.notes.partition_point(|note| note.at.0 < row);
+        let rest = self.notes.get(from..).unwrap_or_default();
+        rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
+    }
+
+    /// Names and ids of all rows.
+    #[must_use]
+    pub fn to_instances(&self) -> Vec<Instance> {
+        let keys = self.keys.iter().take(self.filled).enumerate();
+        keys.map(|(row, key)| Instance { name: Utf16::from(self.name(row)), id: key.id }).collect()
+    }
+}
+
+/// One row, to be filled. A cell that is not touched has no value, and no reason was given.
+#[derive(Debug)]
+pub struct Row<'a> {
+    row: usize,
+    cells: &'a mut [Cell],
+    columns: &'a [Column],
+    notes: &'a mut Vec<CellNote>,
+}
+
+impl Row<'_> {
+    /// The value of a column. Counters of 4 bytes keep its low 32 bits.
+    pub fn set(&mut self, column: usize, value: u64) {
+        if let (Some(cell), Some(kind)) = (self.cells.get_mut(column), self.columns.get(column)) {
+            *cell = if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) };
+        }
+    }
+
+    /// The value of a column, and what is special about it.
+    pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
+        self.set(column, value);
+        self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
+    }
+
+    /// A column has no value here, and why.
+    pub fn none(&mut self, column: usize, reason: NoValue) {
+        self.notes.push(CellNote { at: (self.row, column), note: Note::Missing(reason) });
+    }
+}
+
+fn low_32(value: u64) -> u32 {
+    u32::try_from(value & 0xFFFF_FFFF).unwrap_or(u32::MAX)
+}
