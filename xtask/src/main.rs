@@ -1,2 +1,28 @@
-//! Not yet.
-fn main() {}
+//! The project's own chores: `cargo xtask CHORE`. One module a chore.
+
+use clap::{Parser, Subcommand};
+
+mod catalog;
+/// Core's table of counter types, without core: that cannot be built while what this program generates is stale.
+#[path = "../../crates/core/src/counter_type.rs"]
+#[allow(dead_code, reason = "shared with core, which uses all of it")]
+mod counter_type;
+
+/// The project's own chores.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Xtask {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    Catalog(catalog::Args),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Xtask::parse().chore {
+        Chore::Catalog(args) => catalog::run(&args),
+    }
+}

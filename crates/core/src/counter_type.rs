@@ -369,7 +369,7 @@ mod tests {
         let fraction = CounterType::PERF_SAMPLE_FRACTION.decode();
         assert_eq!((fraction.kind, fraction.delta_base), (Kind::Counter(CounterKind::Fraction), true));
         assert_eq!(CounterType::PERF_COUNTER_TEXT.decode().kind, Kind::Text(TextKind::Unicode));
-        assert_eq!(CounterType::PERF_COUNTER_MULTI_TIMER.decode().multi, true);
+        assert!(CounterType::PERF_COUNTER_MULTI_TIMER.decode().multi);
         assert_eq!(CounterType(0x0002_0000).decode().kind, Kind::Number(NumberKind::Dec1000));
         assert_eq!(CounterType(0x0008_0400).decode().kind, Kind::Unknown);
         assert_eq!(CounterType(0x0030_0000).decode().clock, Clock::Unknown);

@@ -123,8 +123,10 @@ pub struct Counter {
     pub unit: Text,
     /// The raw value is truncated to 32 bits and may pass zero once between two samples.
     pub wraps: bool,
-    /// Where the value comes from, as people of that system name it.
+    /// Where the value comes from, as people of that system name it; empty = there is none, and it never has a value.
     pub source: Text,
+    /// Why it may have no value, or never has one; empty = it always has one.
+    pub availability: Text,
     /// Title index in the V1 format.
     pub v1_index: Option<u32>,
 }

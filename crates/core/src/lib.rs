@@ -14,18 +14,24 @@
 //!
 //! [`v2`] turns PerfLib V2 blocks into checked views and back.
 
-pub mod clock;
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+pub mod status;
+pub mod guid;
+pub mod utf16;
 pub mod counter_type;
 pub mod counterset;
-pub mod formula;
-pub mod guid;
 pub mod instance;
-pub mod sample;
-pub mod status;
-pub mod utf16;
-pub mod v2;
+pub mod clock;
 pub mod value;
+pub mod sample;
+pub mod formula;
 pub mod wire;
+pub mod v2;
+pub mod catalogue;
 
 pub use counter_type::CounterType;
 pub use counterset::{

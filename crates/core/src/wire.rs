@@ -16,6 +16,12 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes, at: 0 }
     }
 
+    /// A cursor over what follows the first `at` bytes.
+    #[must_use]
+    pub fn starting_at(bytes: &'a [u8], at: usize) -> Self {
+        Self { rest: bytes.get(at..).unwrap_or_default(), at }
+    }
+
     /// The offset of the next byte from the start of the whole block.
     #[must_use]
     pub fn at(&self) -> usize {
@@ -66,6 +72,28 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// The body of a structure whose header of `header_len` bytes has just been read: what its size field leaves.
+    ///
+    /// `what` names the size field, `field_at` is where it stands.
+    ///
+    /// # Errors
+    /// [`Why::SizeTooSmall`] if the field does not cover the header, [`Why::SizeTooLarge`] if it reaches past the
+    /// end.
+    pub fn body(
+        &mut self,
+        what: &'static str,
+        field_at: usize,
+        size: u32,
+        header_len: u32,
+    ) -> Result<Self, WireError> {
+        let error = |why| WireError { what, at: field_at, why };
+        let Some(len) = size.checked_sub(header_len) else {
+            return Err(error(Why::SizeTooSmall { size, least: header_len }));
+        };
+        let left = self.rest.len();
+        self.take(what, length(len)).map_err(|_| error(Why::SizeTooLarge { size, left }))
+    }
+
     /// An error at the next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
@@ -112,11 +140,11 @@ pub enum Why {
         least: u32,
     },
     /// A size field that reaches past what contains it.
-    #[error("size field is {size}, only {left} bytes are left")]
+    #[error("size field is {size}, but only {left} bytes follow the header")]
     SizeTooLarge {
         /// What the field says.
         size: u32,
-        /// Bytes that are there.
+        /// Bytes that follow the header.
         left: usize,
     },
     /// A count of more items than the bytes can hold.

@@ -1,0 +1,593 @@
+//! A block of counter data, read.
+
+use std::iter::FusedIterator;
+
+use zerocopy::little_endian::U32;
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::raw::{self, Cell};
+use crate::clock::{ClockReading, SystemTime};
+use crate::counterset::CounterId;
+use crate::instance::InstanceId;
+use crate::status::Status;
+use crate::utf16::Name;
+use crate::value::RawValue;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// A block of counter data: what one collection of a query returned.
+///
+/// **Shape**: header with the clocks, then one result an entry of the query, in the order of the entries' indexes.
+///
+/// Binding the view checks the header; each step of an iterator checks what it yields, so that the getters cannot
+/// fail. A view borrows and allocates nothing. What the documents allow is accepted, also what we would not write.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_DATA_HEADER")]
+pub struct Block<'a> {
+    pub(super) header: &'a raw::DataHeader,
+    pub(super) results: Cursor<'a>,
+}
+
+impl<'a> Block<'a> {
+    /// Checks the header and binds the view to `dwTotalSize` bytes; what follows them is ignored.
+    ///
+    /// # Errors
+    /// If the bytes are fewer than the header, or than it says.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let mut all = Cursor::new(bytes);
+        let header: &raw::DataHeader = all.read("PERF_DATA_HEADER")?;
+        let results = all.body("PERF_DATA_HEADER.dwTotalSize", 0, header.total_size.get(), 48)?;
+        Ok(Self { header, results })
+    }
+
+    /// When it was collected.
+    #[must_use]
+    pub fn clocks(&self) -> ClockReading {
+        let time = &self.header.system_time;
+        ClockReading {
+            perf_time: self.header.perf_time.get(),
+            time_100ns: self.header.time_100ns.get(),
+            perf_freq: self.header.perf_freq.get(),
+            system_time: SystemTime {
+                year: time.year.get(),
+                month: time.month.get(),
+                day_of_week: time.day_of_week.get(),
+                day: time.day.get(),
+                hour: time.hour.get(),
+                minute: time.minute.get(),
+                second: time.second.get(),
+                millisecond: time.millisecond.get(),
+            },
+        }
+    }
+
+    /// The number of results that the header promises.
+    #[must_use]
+    pub fn result_count(&self) -> u32 {
+        self.header.counter_count.get()
+    }
+
+    /// The results. After an error the iterator ends.
+    #[must_use]
+    pub fn results(&self) -> Results<'a> {
+        Results { rest: self.results, left: self.result_count() }
+    }
+}
+
+/// The results of a [`Block`].
+#[derive(Clone, Debug)]
+pub struct Results<'a> {
+    pub(super) rest: Cursor<'a>,
+    left: u32,
+}
+
+impl<'a> Iterator for Results<'a> {
+    type Item = Result<QueryResult<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let result = QueryResult::parse(&mut self.rest);
+        if result.is_err() {
+            self.left = 0;
+        }
+        Some(result)
+    }
+}
+
+impl FusedIterator for Results<'_> {}
+
+/// The kind of a result: what its entry asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "PerfCounterDataType")]
+pub enum Kind {
+    /// The entry failed, or matched nothing.
+    #[doc(alias = "PERF_ERROR_RETURN")]
+    Error,
+    /// One counter of one instance.
+    #[doc(alias = "PERF_SINGLE_COUNTER")]
+    SingleCounter,
+    /// Several counters of one instance.
+    #[doc(alias = "PERF_MULTIPLE_COUNTERS")]
+    MultipleCounters,
+    /// One counter of several instances.
+    #[doc(alias = "PERF_MULTIPLE_INSTANCES")]
+    MultipleInstances,
+    /// Several counters of several instances.
+    #[doc(alias = "PERF_COUNTERSET")]
+    Counterset,
+}
+
+impl Kind {
+    /// From the `dwType` field.
+    #[must_use]
+    pub const fn from_wire(value: u32) -> Option<Self> {
+        Some(match value {
+            0 => Self::Error,
+            1 => Self::SingleCounter,
+            2 => Self::MultipleCounters,
+            4 => Self::MultipleInstances,
+            6 => Self::Counterset,
+            _ => return None,
+        })
+    }
+
+    /// The `dwType` field.
+    #[must_use]
+    pub const fn to_wire(self) -> u32 {
+        match self {
+            Self::Error => 0,
+            Self::SingleCounter => 1,
+            Self::MultipleCounters => 2,
+            Self::MultipleInstances => 4,
+            Self::Counterset => 6,
+        }
+    }
+
+    /// The name that C code knows it by.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "PERF_ERROR_RETURN",
+            Self::SingleCounter => "PERF_SINGLE_COUNTER",
+            Self::MultipleCounters => "PERF_MULTIPLE_COUNTERS",
+            Self::MultipleInstances => "PERF_MULTIPLE_INSTANCES",
+            Self::Counterset => "PERF_COUNTERSET",
+        }
+    }
+}
+
+/// The result of one entry.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_COUNTER_HEADER")]
+pub struct QueryResult<'a> {
+    /// 0, or why the entry failed.
+    pub status: Status,
+    /// What was collected.
+    pub body: Body<'a>,
+    pub(super) header: &'a raw::CounterHeader,
+    pub(super) at: usize,
+    /// What follows the structures that the kind has.
+    pub(super) trailing: Cursor<'a>,
+}
+
+/// What was collected for one entry.
+#[derive(Clone, Copy, Debug)]
+pub enum Body<'a> {
+    /// Nothing: see the status.
+    Error,
+    /// One counter of one instance.
+    SingleCounter(Value<'a>),
+    /// Several counters of one instance: ids and values in the same order.
+    MultipleCounters(Ids<'a>, Values<'a>),
+    /// One counter of several instances.
+    MultipleInstances(InstanceTable<'a>),
+    /// Several counters of several instances: each instance has the values in the order of the ids.
+    Counterset(Ids<'a>, InstanceTable<'a>),
+}
+
+impl<'a> QueryResult<'a> {
+    fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
+        let at = rest.at();
+        let header: &raw::CounterHeader = rest.read("PERF_COUNTER_HEADER")?;
+        let size = header.size.get();
+        let mut data = rest.body("PERF_COUNTER_HEADER.dwSize", at.saturating_add(8), size, 16)?;
+        let kind = header.kind.get();
+        let body = match Kind::from_wire(kind) {
+            Some(Kind::Error) => Body::Error,
+            Some(Kind::SingleCounter) => {
+                Body::SingleCounter(Values::parse(&mut data, 1)?.get(0).unwrap_or(Value::Empty))
+            }
+            Some(Kind::MultipleCounters) => {
+                let ids = Ids::parse(&mut data)?;
+                Body::MultipleCounters(ids, Values::parse(&mut data, ids.len())?)
+            }
+            Some(Kind::MultipleInstances) => Body::MultipleInstances(InstanceTable::parse(&mut data, 1)?),
+            Some(Kind::Counterset) => {
+                let ids = Ids::parse(&mut data)?;
+                Body::Counterset(ids, InstanceTable::parse(&mut data, ids.len())?)
+            }
+            None => {
+                let why = Why::Undefined { value: kind };
+                return Err(WireError { what: "PERF_COUNTER_HEADER.dwType", at: at.saturating_add(4), why });
+            }
+        };
+        Ok(Self { status: Status(header.status.get()), body, header, at, trailing: data })
+    }
+
+    /// The kind of result.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.body {
+            Body::Error => Kind::Error,
+            Body::SingleCounter(_) => Kind::SingleCounter,
+            Body::MultipleCounters(..) => Kind::MultipleCounters,
+            Body::MultipleInstances(_) => Kind::MultipleInstances,
+            Body::Counterset(..) => Kind::Counterset,
+        }
+    }
+}
+
+/// The counters of a result, in the order of its values.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_MULTI_COUNTERS")]
+pub struct Ids<'a> {
+    ids: &'a [U32],
+    pub(super) header: &'a raw::MultiCounters,
+    pub(super) at: usize,
+    pub(super) padding: Cursor<'a>,
+}
+
+impl<'a> Ids<'a> {
+    fn parse(data: &mut Cursor<'a>) -> Result<Self, WireError> {
+        let at = data.at();
+        let header: &raw::MultiCounters = data.read("PERF_MULTI_COUNTERS")?;
+        let count = header.counter_count.get();
+        let mut body = data.body("PERF_MULTI_COUNTERS.dwSize", at, header.size.get(), 8)?;
+        let room = body.rest().len().wrapping_div(4);
+        if length(count) > room {
+            let why = Why::CountTooLarge { count, room };
+            return Err(WireError { what: "PERF_MULTI_COUNTERS.dwCounters", at: at.saturating_add(4), why });
+        }
+        let bytes = body.take("PERF_MULTI_COUNTERS ids", length(count).saturating_mul(4))?.rest();
+        let ids = <[U32]>::ref_from_bytes(bytes).unwrap_or_default();
+        Ok(Self { ids, header, at, padding: body })
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// The ids, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = CounterId> + Clone + 'a {
+        self.ids.iter().map(|id| CounterId(id.get()))
+    }
+}
+
+/// The instances of a result.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_MULTI_INSTANCES")]
+pub struct InstanceTable<'a> {
+    columns: usize,
+    pub(super) header: &'a raw::MultiInstances,
+    pub(super) at: usize,
+    rows: Cursor<'a>,
+}
+
+impl<'a> InstanceTable<'a> {
+    fn parse(data: &mut Cursor<'a>, columns: usize) -> Result<Self, WireError> {
+        let at = data.at();
+        let header: &raw::MultiInstances = data.read("PERF_MULTI_INSTANCES")?;
+        let rows = data.body("PERF_MULTI_INSTANCES.dwTotalSize", at, header.total_size.get(), 8)?;
+        let count = header.instance_count.get();
+        let room = rows.rest().len().wrapping_div(8);
+        if length(count) > room {
+            let why = Why::CountTooLarge { count, room };
+            return Err(WireError {
+                what: "PERF_MULTI_INSTANCES.dwInstances",
+                at: at.saturating_add(4),
+                why,
+            });
+        }
+        Ok(Self { columns, header, at, rows })
+    }
+
+    /// How many instances the header promises.
+    #[must_use]
+    pub fn instance_count(&self) -> u32 {
+        self.header.instance_count.get()
+    }
+
+    /// The instances. After an error the iterator ends.
+    #[must_use]
+    pub fn rows(&self) -> InstanceRows<'a> {
+        InstanceRows { rest: self.rows, left: self.instance_count(), columns: self.columns }
+    }
+}
+
+/// The instances of an [`InstanceTable`].
+#[derive(Clone, Debug)]
+pub struct InstanceRows<'a> {
+    pub(super) rest: Cursor<'a>,
+    left: u32,
+    columns: usize,
+}
+
+impl<'a> Iterator for InstanceRows<'a> {
+    type Item = Result<Instance<'a>, WireError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let row = Instance::parse(&mut self.rest).and_then(|mut row| {
+            row.values = Values::parse(&mut self.rest, self.columns)?;
+            Ok(row)
+        });
+        if row.is_err() {
+            self.left = 0;
+        }
+        Some(row)
+    }
+}
+
+impl FusedIterator for InstanceRows<'_> {}
+
+/// One instance, with its values if it stands in a result.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_INSTANCE_HEADER")]
+pub struct Instance<'a> {
+    pub(super) header: &'a raw::InstanceHeader,
+    pub(super) at: usize,
+    /// Name, NUL and padding.
+    pub(super) name_area: &'a [u8],
+    values: Values<'a>,
+}
+
+impl<'a> Instance<'a> {
+    #[inline]
+    pub(super) fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
+        let at = rest.at();
+        let header: &raw::InstanceHeader = rest.read("PERF_INSTANCE_HEADER")?;
+        let name_area = rest.body("PERF_INSTANCE_HEADER.Size", at, header.size.get(), 8)?.rest();
+        if !has_nul(name_area) {
+            return Err(WireError {
+                what: "PERF_INSTANCE_HEADER name",
+                at: at.saturating_add(8),
+                why: Why::NoNul,
+            });
+        }
+        Ok(Self { header, at, name_area, values: Values(Cells::Uniform(&[])) })
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> Name<'a> {
+        Name::until_nul(self.name_area)
+    }
+
+    /// Its id.
+    #[must_use]
+    pub fn id(&self) -> InstanceId {
+        InstanceId(self.header.instance_id.get())
+    }
+
+    /// Its values, in the order of the result's ids.
+    #[must_use]
+    pub fn values(&self) -> Values<'a> {
+        self.values
+    }
+}
+
+/// Whether a NUL unit is there: nearly always it is the last unit, or close to it.
+#[inline]
+pub(super) fn has_nul(area: &[u8]) -> bool {
+    let mut units = area.chunks_exact(2);
+    units.next_back() == Some(&[0, 0]) || units.any(|unit| unit == [0, 0])
+}
+
+/// A value as a block holds it. The width is the block's, whatever the counter's type says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "PERF_COUNTER_DATA")]
+pub enum Value<'a> {
+    /// 4 bytes.
+    U32(u32),
+    /// 8 bytes.
+    U64(u64),
+    /// No bytes: there is no value.
+    Empty,
+    /// Any other width: not a number.
+    Other(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// The number, if it is one.
+    #[must_use]
+    #[inline]
+    pub fn number(self) -> Option<RawValue> {
+        match self {
+            Self::U32(n) => Some(RawValue::U32(n)),
+            Self::U64(n) => Some(RawValue::U64(n)),
+            Self::Empty | Self::Other(_) => None,
+        }
+    }
+
+    fn from_bytes(bytes: &'a [u8]) -> Self {
+        if let Ok(long) = <[u8; 8]>::try_from(bytes) {
+            return Self::U64(u64::from_le_bytes(long));
+        }
+        match <[u8; 4]>::try_from(bytes) {
+            Ok(short) => Self::U32(u32::from_le_bytes(short)),
+            Err(_) if bytes.is_empty() => Self::Empty,
+            Err(_) => Self::Other(bytes),
+        }
+    }
+
+    #[inline]
+    fn from_cell(cell: &'a Cell) -> Self {
+        match cell.header.data_size.get() {
+            8 => Self::U64(cell.value.get()),
+            4 => Self::U32(u32::try_from(cell.value.get() & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
+            0 => Self::Empty,
+            len => Self::Other(cell.value.as_bytes().get(..length(len)).unwrap_or_default()),
+        }
+    }
+}
+
+/// Values that were checked: the getters cannot fail.
+#[derive(Clone, Copy, Debug)]
+pub struct Values<'a>(Cells<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Cells<'a> {
+    /// All have the size that numbers have: the shape of every block that anyone writes.
+    Uniform(&'a [Cell]),
+    /// Sizes differ: walked by their size fields.
+    Walked { bytes: &'a [u8], count: usize },
+}
+
+impl<'a> Values<'a> {
+    /// Checks `count` PERF_COUNTER_DATA blocks.
+    ///
+    /// First as cells of 16 bytes, whose whole header is one integer; at the first that differs field by field.
+    #[inline]
+    fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
+        if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
+            if cells.iter().fold(true, |all, cell| all & is_uniform(cell)) {
+                rest.take("PERF_COUNTER_DATA", size_of_val(cells))?;
+                return Ok(Self(Cells::Uniform(cells)));
+            }
+        }
+        Self::parse_walked(rest, count)
+    }
+
+    #[cold]
+    fn parse_walked(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
+        let start = *rest;
+        for _ in 0..count {
+            walked_value(rest)?;
+        }
+        let bytes = start.rest().get(..rest.at().saturating_sub(start.at())).unwrap_or_default();
+        Ok(Self(Cells::Walked { bytes, count }))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            Cells::Uniform(cells) => cells.len(),
+            Cells::Walked { count, .. } => count,
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value at a position.
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Value<'a>> {
+        match self.0 {
+            Cells::Uniform(cells) => cells.get(index).map(Value::from_cell),
+            Cells::Walked { .. } => self.iter().nth(index),
+        }
+    }
+
+    /// The values, in order.
+    #[must_use]
+    pub fn iter(&self) -> ValuesIter<'a> {
+        ValuesIter(match self.0 {
+            Cells::Uniform(cells) => Iter::Uniform(cells.iter()),
+            Cells::Walked { bytes, count } => Iter::Walked { rest: Cursor::new(bytes), left: count },
+        })
+    }
+}
+
+impl<'a> IntoIterator for Values<'a> {
+    type Item = Value<'a>;
+    type IntoIter = ValuesIter<'a>;
+
+    fn into_iter(self) -> ValuesIter<'a> {
+        self.iter()
+    }
+}
+
+/// Whether a cell is a block of 16 bytes with at most 8 bytes of data.
+#[inline]
+fn is_uniform(cell: &Cell) -> bool {
+    const SIZE_16: u64 = 16 << 32;
+    let header = u64::from_le_bytes(zerocopy::transmute!(cell.header));
+    header.wrapping_sub(SIZE_16) <= 8
+}
+
+/// One PERF_COUNTER_DATA block, field by field.
+pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireError> {
+    let at = rest.at();
+    let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
+    let size = header.size.get();
+    let body = rest.body("PERF_COUNTER_DATA.dwSize", at.saturating_add(4), size, 8)?.rest();
+    let data_size = header.data_size.get();
+    let Some(value) = body.get(..length(data_size)) else {
+        let why = Why::SizeTooLarge { size: data_size, left: body.len() };
+        return Err(WireError { what: "PERF_COUNTER_DATA.dwDataSize", at, why });
+    };
+    Ok(Value::from_bytes(value))
+}
+
+/// The values of [`Values`], in order.
+#[derive(Clone, Debug)]
+pub struct ValuesIter<'a>(Iter<'a>);
+
+#[derive(Clone, Debug)]
+enum Iter<'a> {
+    Uniform(std::slice::Iter<'a, Cell>),
+    Walked { rest: Cursor<'a>, left: usize },
+}
+
+impl<'a> Iterator for ValuesIter<'a> {
+    type Item = Value<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Value<'a>> {
+        match &mut self.0 {
+            Iter::Uniform(cells) => cells.next().map(Value::from_cell),
+            Iter::Walked { rest, left } => {
+                *left = left.checked_sub(1)?;
+                walked_value(rest).ok() // checked before: always there
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = match &self.0 {
+            Iter::Uniform(cells) => cells.len(),
+            Iter::Walked { left, .. } => *left,
+        };
+        (len, Some(len))
+    }
+
+    /// Decides once, not for each value, how to walk.
+    #[inline]
+    fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
+        match self.0 {
+            Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, Value::from_cell(cell))),
+            Iter::Walked { .. } => {
+                let mut all = init;
+                for value in self {
+                    all = f(all, value);
+                }
+                all
+            }
+        }
+    }
+}
+
+impl ExactSizeIterator for ValuesIter<'_> {}
+impl FusedIterator for ValuesIter<'_> {}

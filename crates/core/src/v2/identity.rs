@@ -1,0 +1,152 @@
+//! What a provider's control callback is told about.
+
+use std::iter::FusedIterator;
+
+use zerocopy::IntoBytes;
+use zerocopy::little_endian::U32;
+
+use super::raw;
+use super::{align8, block::has_nul, build::put};
+use crate::counterset::CounterFilter;
+use crate::guid::Guid;
+use crate::instance::InstanceIdFilter;
+use crate::utf16::Name;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// PERF_COUNTER_IDENTITY blocks back to back; the end of the bytes is the end of the list.
+///
+/// After an error the iterator ends.
+#[derive(Clone, Debug)]
+pub struct Identities<'a> {
+    rest: Cursor<'a>,
+}
+
+impl<'a> Identities<'a> {
+    /// The list in `bytes`.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: Cursor::new(bytes) }
+    }
+}
+
+impl<'a> Iterator for Identities<'a> {
+    type Item = Result<CounterIdentity<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let identity = CounterIdentity::parse(&mut self.rest);
+        if identity.is_err() {
+            self.rest = Cursor::new(&[]);
+        }
+        Some(identity)
+    }
+}
+
+impl FusedIterator for Identities<'_> {}
+
+/// Which counters of which instances of which machine somebody asks for.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_COUNTER_IDENTITY")]
+pub struct CounterIdentity<'a> {
+    pub(super) header: &'a raw::CounterIdentity,
+    pub(super) at: usize,
+    machine: Name<'a>,
+    name: Option<Name<'a>>,
+}
+
+impl<'a> CounterIdentity<'a> {
+    fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
+        let at = rest.at();
+        let whole = rest.rest();
+        let header: &raw::CounterIdentity = rest.read("PERF_COUNTER_IDENTITY")?;
+        let size = header.buffer_size.get();
+        rest.body("PERF_COUNTER_IDENTITY.BufferSize", at.saturating_add(16), size, 40)?;
+        let block = whole.get(..length(size)).unwrap_or_default();
+        let text = |what, field: usize, offset: u32| {
+            let error = |why| WireError { what, at: at.saturating_add(field), why };
+            match block.get(length(offset)..) {
+                Some(area) if offset >= 40 && has_nul(area) => Ok(Name::until_nul(area)),
+                Some(_) if offset >= 40 => Err(error(Why::NoNul)),
+                _ => Err(error(Why::OffsetOutside { offset, len: block.len() })),
+            }
+        };
+        let machine = text("PERF_COUNTER_IDENTITY.MachineOffset", 28, header.machine_offset.get())?;
+        let name = match header.name_offset.get() {
+            0 => None,
+            offset => Some(text("PERF_COUNTER_IDENTITY.NameOffset", 32, offset)?),
+        };
+        Ok(Self { header, at, machine, name })
+    }
+
+    /// The counterset.
+    #[must_use]
+    pub fn counterset(&self) -> Guid {
+        Guid::from_wire(self.header.counterset)
+    }
+
+    /// Which counters.
+    #[must_use]
+    pub fn counter(&self) -> CounterFilter {
+        CounterFilter::from_wire(self.header.counter_id.get())
+    }
+
+    /// Which instance ids.
+    #[must_use]
+    pub fn instance_id(&self) -> InstanceIdFilter {
+        InstanceIdFilter::from_wire(self.header.instance_id.get())
+    }
+
+    /// Which machine.
+    #[must_use]
+    pub fn machine(&self) -> Name<'a> {
+        self.machine
+    }
+
+    /// Which instances by name, if the request names any.
+    #[must_use]
+    pub fn name(&self) -> Option<Name<'a>> {
+        self.name
+    }
+}
+
+/// Appends one PERF_COUNTER_IDENTITY block: the structure, the machine, the name, zeros.
+pub fn write(
+    out: &mut Vec<u8>,
+    counterset: Guid,
+    counter: CounterFilter,
+    instance_id: InstanceIdFilter,
+    machine: &[u16],
+    name: Option<&[u16]>,
+) {
+    let start = out.len();
+    let header = raw::CounterIdentity {
+        counterset: counterset.to_wire(),
+        buffer_size: U32::ZERO,
+        counter_id: U32::new(counter.to_wire()),
+        instance_id: U32::new(instance_id.to_wire()),
+        machine_offset: U32::new(40),
+        name_offset: U32::ZERO,
+        reserved: U32::ZERO,
+    };
+    out.extend_from_slice(header.as_bytes());
+    let since = |out: &Vec<u8>| u32::try_from(out.len().saturating_sub(start)).unwrap_or(u32::MAX);
+    put_text(out, machine);
+    if let Some(name) = name {
+        let offset = since(out);
+        put(out, start.saturating_add(32), offset);
+        put_text(out, name);
+    }
+    let len = align8(out.len().saturating_sub(start));
+    out.resize(start.saturating_add(len), 0);
+    let size = since(out);
+    put(out, start.saturating_add(16), size);
+}
+
+fn put_text(out: &mut Vec<u8>, text: &[u16]) {
+    for unit in text {
+        out.extend_from_slice(&unit.to_le_bytes());
+    }
+    out.extend_from_slice(&[0, 0]);
+}

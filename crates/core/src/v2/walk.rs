@@ -1,0 +1,570 @@
+//! Every field of every V2 structure, in the order of the bytes, and the rules that writers keep.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use super::block::{Block, Body, Ids, Instance, InstanceTable, Kind, QueryResult, Value, walked_value};
+use super::identifier::{Identifier, Identifiers};
+use super::identity::{CounterIdentity, Identities};
+use super::instances::Instances;
+use super::registration::{CounterInfo, RegistrationInfo};
+use super::strings::StringBlock;
+use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
+use crate::clock::SystemTime;
+use crate::counter_type::CounterType;
+use crate::counterset::{Attributes, CounterFilter};
+use crate::guid::Guid;
+use crate::status::Status;
+use crate::utf16::Name;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// The lists and blocks of PerfLib V2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// PERF_DATA_HEADER: counter data.
+    Data,
+    /// PERF_COUNTER_IDENTIFIER list: the entries of a query.
+    Identifiers,
+    /// PERF_COUNTER_IDENTITY list: what control callbacks are told.
+    Identities,
+    /// PERF_INSTANCE_HEADER list: an enumeration of instances.
+    Instances,
+    /// PERF_COUNTERSET_REG_INFO and its counters: a registration.
+    Registration,
+    /// PERF_STRING_BUFFER_HEADER: names or helps of counters.
+    Strings,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 6] =
+        [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
+}
+
+/// How to take broken rules.
+///
+/// What cannot be read safely is an error in both; a rule that only writers have to keep (padding, reserved fields,
+/// exact sizes) is an error in one and forgiven in the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The first broken rule is an error.
+    Strict,
+    /// Broken rules are listed.
+    Tolerant,
+}
+
+/// Reads a whole block of counter data, and lists the rules that were forgiven: at most 1,000 of them.
+///
+/// # Errors
+/// The first thing that cannot be read; in strict mode also the first broken rule.
+pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
+    const MOST: usize = 1_000;
+    let mut forgiven = Vec::new();
+    let mut refused = None;
+    walk(Format::Data, bytes, &mut |event| {
+        if let Event::Broken(rule) = event {
+            if mode == Mode::Strict {
+                refused = Some(rule);
+                return ControlFlow::Break(());
+            }
+            if forgiven.len() < MOST {
+                forgiven.push(rule);
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    match refused {
+        Some(rule) => Err(rule),
+        None => Ok((Block::parse(bytes)?, forgiven)),
+    }
+}
+
+/// What a walk meets.
+#[derive(Clone, Copy, Debug)]
+pub enum Event<'a> {
+    /// A structure begins.
+    Structure {
+        /// Its offset.
+        at: usize,
+        /// How deep it lies in others.
+        depth: usize,
+        /// Its Microsoft name.
+        name: &'static str,
+        /// Its position among its like.
+        index: Option<usize>,
+    },
+    /// A field of the structure that began last.
+    Field {
+        /// Its offset.
+        at: usize,
+        /// As its structure's.
+        depth: usize,
+        /// Its Microsoft name.
+        name: &'static str,
+        /// What it holds.
+        value: FieldValue<'a>,
+    },
+    /// A rule for writers that is broken here.
+    Broken(WireError),
+}
+
+/// What a field holds.
+#[derive(Clone, Copy, Debug)]
+pub enum FieldValue<'a> {
+    /// A number.
+    U32(u32),
+    /// A signed number.
+    I32(i32),
+    /// A long number.
+    I64(i64),
+    /// An id, or what stands for all of them.
+    IdOrAll(u32),
+    /// A Win32 code.
+    Status(Status),
+    /// A GUID.
+    Guid(Guid),
+    /// A date and time.
+    Time(SystemTime),
+    /// The kind of a result.
+    Kind(Kind),
+    /// The type of a counter.
+    CounterType(CounterType),
+    /// The attributes of a counter.
+    Attributes(Attributes),
+    /// A text.
+    Text(Name<'a>),
+    /// A value.
+    Value(Value<'a>),
+    /// Bytes without a meaning.
+    Bytes(&'a [u8]),
+}
+
+impl fmt::Display for FieldValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::U32(n) => write!(f, "{n}"),
+            Self::I32(n) => write!(f, "{n}"),
+            Self::I64(n) => write!(f, "{n}"),
+            Self::IdOrAll(0xFFFF_FFFF) => f.write_str("any"),
+            Self::IdOrAll(n) => write!(f, "{n}"),
+            Self::Status(status) => write!(f, "{status}"),
+            Self::Guid(guid) => write!(f, "{guid:?}"),
+            Self::Time(time) => write!(f, "{time} (day of week {})", time.day_of_week),
+            Self::Kind(kind) => write!(f, "{} ({})", kind.name(), kind.to_wire()),
+            Self::CounterType(t) => write!(f, "{t} ({:#010x})", t.0),
+            Self::Attributes(Attributes(bits)) => write!(f, "{bits:#x}"),
+            Self::Text(name) => write!(f, "{:?}", name.to_string()),
+            Self::Value(Value::U32(n)) => write!(f, "{n}"),
+            Self::Value(Value::U64(n)) => write!(f, "{n}"),
+            Self::Value(Value::Empty) => f.write_str("no value"),
+            Self::Value(Value::Other(bytes)) | Self::Bytes(bytes) => {
+                const SHOWN: usize = 16;
+                for byte in bytes.iter().take(SHOWN) {
+                    write!(f, "{byte:02x} ")?;
+                }
+                let more = if bytes.len() > SHOWN { "... " } else { "" };
+                write!(f, "{more}({} bytes)", bytes.len())
+            }
+        }
+    }
+}
+
+/// Visits every field of `bytes`, in their order, until `visit` breaks off.
+///
+/// Work is proportional to the bytes. A printer, a strict reader, a property test and a fuzz target are all visitors
+/// of this one walk.
+///
+/// # Errors
+/// The first thing that cannot be read; what came before it has been visited.
+pub fn walk(
+    format: Format,
+    bytes: &[u8],
+    visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+) -> Result<(), WireError> {
+    let mut walk = Walk { bytes, visit };
+    let end = match format {
+        Format::Data => walk.data(),
+        Format::Identifiers => walk.identifiers(),
+        Format::Identities => walk.identities(),
+        Format::Instances => walk.instances(),
+        Format::Registration => walk.registration(),
+        Format::Strings => walk.strings(),
+    };
+    match end {
+        Ok(()) | Err(Stop::BrokenOff) => Ok(()),
+        Err(Stop::Unreadable(error)) => Err(error),
+    }
+}
+
+enum Stop {
+    BrokenOff,
+    Unreadable(WireError),
+}
+
+impl From<WireError> for Stop {
+    fn from(error: WireError) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+struct Walk<'b, 'v> {
+    bytes: &'b [u8],
+    visit: &'v mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
+}
+
+/// A structure that is being visited.
+#[derive(Clone, Copy)]
+struct Here {
+    at: usize,
+    depth: usize,
+}
+
+impl Walk<'_, '_> {
+    fn event(&mut self, event: Event<'_>) -> Result<(), Stop> {
+        match (self.visit)(event) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(Stop::BrokenOff),
+        }
+    }
+
+    fn begin(
+        &mut self,
+        name: &'static str,
+        at: usize,
+        depth: usize,
+        index: Option<usize>,
+    ) -> Result<Here, Stop> {
+        self.event(Event::Structure { at, depth, name, index })?;
+        Ok(Here { at, depth })
+    }
+
+    fn field(
+        &mut self,
+        here: Here,
+        offset: usize,
+        name: &'static str,
+        value: FieldValue<'_>,
+    ) -> Result<(), Stop> {
+        self.event(Event::Field { at: here.at.saturating_add(offset), depth: here.depth, name, value })
+    }
+
+    fn number(&mut self, here: Here, offset: usize, name: &'static str, value: u32) -> Result<(), Stop> {
+        self.field(here, offset, name, FieldValue::U32(value))
+    }
+
+    fn rule(
+        &mut self,
+        kept: bool,
+        at: usize,
+        what: &'static str,
+        rule: &'static str,
+        text: &'static str,
+    ) -> Result<(), Stop> {
+        if kept {
+            return Ok(());
+        }
+        self.event(Event::Broken(WireError { what, at, why: Why::Rule { rule, text } }))
+    }
+
+    fn zero(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
+        self.rule(
+            bytes.iter().all(|byte| *byte == 0),
+            at,
+            what,
+            "R-2",
+            "padding and reserved fields are zero",
+        )
+    }
+
+    fn reserved(&mut self, here: Here, offset: usize, what: &'static str, value: u32) -> Result<(), Stop> {
+        self.number(here, offset, "Reserved", value)?;
+        self.zero(&value.to_le_bytes(), here.at.saturating_add(offset), what)
+    }
+
+    fn trailing(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
+        self.rule(bytes.is_empty(), at, what, "R-35", "nothing follows the last structure of a block")
+    }
+
+    /// Text, NUL and zeros: `area` starts `header` bytes into its structure, which ends at the next multiple of 8.
+    fn name_area(&mut self, area: &[u8], header: usize, at: usize, what: &'static str) -> Result<(), Stop> {
+        let text = Name::until_nul(area).as_bytes().len();
+        let used = text.saturating_add(2);
+        let exact = align8(header.saturating_add(used)) == header.saturating_add(area.len());
+        self.rule(
+            exact,
+            at,
+            what,
+            "the size rule",
+            "a name is padded to the next multiple of 8 and no further",
+        )?;
+        let fits = text.wrapping_div(2) < PERF_MAX_INSTANCE_NAME;
+        self.rule(fits, at, what, "PERF_MAX_INSTANCE_NAME", "a name has at most 1023 characters")?;
+        self.zero(area.get(used..).unwrap_or_default(), at.saturating_add(used), what)
+    }
+
+    fn data(&mut self) -> Result<(), Stop> {
+        let block = Block::parse(self.bytes)?;
+        let clocks = block.clocks();
+        let here = self.begin("PERF_DATA_HEADER", 0, 0, None)?;
+        let total = block.header.total_size.get();
+        self.number(here, 0, "dwTotalSize", total)?;
+        self.rule(
+            total & 7 == 0,
+            0,
+            "PERF_DATA_HEADER.dwTotalSize",
+            "the size rule",
+            "it is a multiple of 8",
+        )?;
+        self.number(here, 4, "dwNumCounters", block.result_count())?;
+        self.field(here, 8, "PerfTimeStamp", FieldValue::I64(clocks.perf_time))?;
+        self.field(here, 16, "PerfTime100NSec", FieldValue::I64(clocks.time_100ns))?;
+        self.field(here, 24, "PerfFreq", FieldValue::I64(clocks.perf_freq))?;
+        self.field(here, 32, "SystemTime", FieldValue::Time(clocks.system_time))?;
+        let mut results = block.results();
+        let mut index: usize = 0;
+        for result in results.by_ref() {
+            self.result(&result?, index)?;
+            index = index.saturating_add(1);
+        }
+        self.trailing(results.rest.rest(), results.rest.at(), "PERF_DATA_HEADER")
+    }
+
+    fn result(&mut self, result: &QueryResult<'_>, index: usize) -> Result<(), Stop> {
+        let here = self.begin("PERF_COUNTER_HEADER", result.at, 1, Some(index))?;
+        let header = result.header;
+        self.field(here, 0, "dwStatus", FieldValue::Status(result.status))?;
+        self.field(here, 4, "dwType", FieldValue::Kind(result.kind()))?;
+        self.number(here, 8, "dwSize", header.size.get())?;
+        self.reserved(here, 12, "PERF_COUNTER_HEADER.Reserved", header.reserved.get())?;
+        let failed = result.kind() == Kind::Error;
+        self.rule(
+            failed != result.status.is_success(),
+            here.at,
+            "PERF_COUNTER_HEADER.dwStatus",
+            "the status rule",
+            "a failed entry has a code, every other has 0",
+        )?;
+        match result.body {
+            Body::Error => {}
+            Body::SingleCounter(value) => {
+                self.values(1, here.at.saturating_add(16), 2)?;
+                let empty = value == Value::Empty;
+                let text = "a single value that cannot be had is a failed entry";
+                self.rule(!empty, here.at.saturating_add(16), "PERF_COUNTER_DATA", "R-20", text)?;
+            }
+            Body::MultipleCounters(ids, values) => {
+                let end = self.ids(&ids)?;
+                self.values(values.len(), end, 2)?;
+            }
+            Body::MultipleInstances(table) => self.table(&table)?,
+            Body::Counterset(ids, table) => {
+                self.ids(&ids)?;
+                self.table(&table)?;
+            }
+        }
+        self.trailing(result.trailing.rest(), result.trailing.at(), "PERF_COUNTER_HEADER")
+    }
+
+    /// Returns where the ids end.
+    fn ids(&mut self, ids: &Ids<'_>) -> Result<usize, Stop> {
+        let here = self.begin("PERF_MULTI_COUNTERS", ids.at, 2, None)?;
+        let size = ids.header.size.get();
+        self.number(here, 0, "dwSize", size)?;
+        self.number(here, 4, "dwCounters", ids.header.counter_count.get())?;
+        for (i, id) in ids.iter().enumerate() {
+            self.number(here, i.saturating_mul(4).saturating_add(8), "CounterId", id.0)?;
+        }
+        let exact = align8(ids.len().saturating_mul(4).saturating_add(8)) == length(size);
+        let text = "the size is that of the header and the ids, padded to a multiple of 8";
+        self.rule(exact, here.at, "PERF_MULTI_COUNTERS.dwSize", "R-4", text)?;
+        self.zero(ids.padding.rest(), ids.padding.at(), "PERF_MULTI_COUNTERS")?;
+        Ok(here.at.saturating_add(length(size)))
+    }
+
+    fn table(&mut self, table: &InstanceTable<'_>) -> Result<(), Stop> {
+        let here = self.begin("PERF_MULTI_INSTANCES", table.at, 2, None)?;
+        self.number(here, 0, "dwTotalSize", table.header.total_size.get())?;
+        self.number(here, 4, "dwInstances", table.instance_count())?;
+        let text = "a table has at least one instance";
+        self.rule(
+            table.instance_count() != 0,
+            here.at.saturating_add(4),
+            "PERF_MULTI_INSTANCES.dwInstances",
+            "R-34",
+            text,
+        )?;
+        let mut rows = table.rows();
+        let mut index: usize = 0;
+        for row in rows.by_ref() {
+            let row = row?;
+            self.instance(&row, 3, index)?;
+            let values_at = row.at.saturating_add(8).saturating_add(row.name_area.len());
+            self.values(row.values().len(), values_at, 4)?;
+            index = index.saturating_add(1);
+        }
+        self.trailing(rows.rest.rest(), rows.rest.at(), "PERF_MULTI_INSTANCES")
+    }
+
+    fn instance(&mut self, instance: &Instance<'_>, depth: usize, index: usize) -> Result<(), Stop> {
+        let here = self.begin("PERF_INSTANCE_HEADER", instance.at, depth, Some(index))?;
+        self.number(here, 0, "Size", instance.header.size.get())?;
+        self.number(here, 4, "InstanceId", instance.id().0)?;
+        self.field(here, 8, "name", FieldValue::Text(instance.name()))?;
+        self.name_area(instance.name_area, 8, here.at.saturating_add(8), "PERF_INSTANCE_HEADER name")
+    }
+
+    /// `count` PERF_COUNTER_DATA blocks that the view has checked.
+    fn values(&mut self, count: usize, at: usize, depth: usize) -> Result<(), Stop> {
+        let mut rest = Cursor::starting_at(self.bytes, at);
+        for index in 0..count {
+            let at = rest.at();
+            let header: &raw::CounterData = rest.clone().read("PERF_COUNTER_DATA")?;
+            let (data_size, size) = (header.data_size.get(), header.size.get());
+            let value = walked_value(&mut rest)?;
+            let here = self.begin("PERF_COUNTER_DATA", at, depth, Some(index))?;
+            self.number(here, 0, "dwDataSize", data_size)?;
+            self.number(here, 4, "dwSize", size)?;
+            self.field(here, 8, "value", FieldValue::Value(value))?;
+            let exact = align8(length(data_size).max(1)).saturating_add(8) == length(size);
+            let text = "the size is that of the header and the value, padded to a multiple of 8; at least 16";
+            self.rule(exact, at.saturating_add(4), "PERF_COUNTER_DATA.dwSize", "R-20", text)?;
+            let padding_at = at.saturating_add(8).saturating_add(length(data_size));
+            let padding = self.bytes.get(padding_at..rest.at()).unwrap_or_default();
+            self.zero(padding, padding_at, "PERF_COUNTER_DATA")?;
+        }
+        Ok(())
+    }
+
+    fn identifiers(&mut self) -> Result<(), Stop> {
+        for (index, identifier) in Identifiers::new(self.bytes).enumerate() {
+            self.identifier(&identifier?, index)?;
+        }
+        Ok(())
+    }
+
+    fn identifier(&mut self, identifier: &Identifier<'_>, index: usize) -> Result<(), Stop> {
+        let header = identifier.header;
+        let here = self.begin("PERF_COUNTER_IDENTIFIER", identifier.at, 0, Some(index))?;
+        self.field(here, 0, "CounterSetGuid", FieldValue::Guid(identifier.counterset()))?;
+        self.field(here, 16, "Status", FieldValue::Status(identifier.status()))?;
+        self.number(here, 20, "Size", header.size.get())?;
+        self.field(here, 24, "CounterId", FieldValue::IdOrAll(header.counter_id.get()))?;
+        self.field(here, 28, "InstanceId", FieldValue::IdOrAll(header.instance_id.get()))?;
+        self.number(here, 32, "Index", identifier.index())?;
+        self.reserved(here, 36, "PERF_COUNTER_IDENTIFIER.Reserved", header.reserved.get())?;
+        if let Some(name) = identifier.name()? {
+            self.field(here, 40, "name", FieldValue::Text(name))?;
+            self.name_area(
+                identifier.name_area,
+                40,
+                here.at.saturating_add(40),
+                "PERF_COUNTER_IDENTIFIER name",
+            )?;
+        }
+        Ok(())
+    }
+
+    fn identities(&mut self) -> Result<(), Stop> {
+        for (index, identity) in Identities::new(self.bytes).enumerate() {
+            self.identity(&identity?, index)?;
+        }
+        Ok(())
+    }
+
+    fn identity(&mut self, identity: &CounterIdentity<'_>, index: usize) -> Result<(), Stop> {
+        let header = identity.header;
+        let here = self.begin("PERF_COUNTER_IDENTITY", identity.at, 0, Some(index))?;
+        self.field(here, 0, "CounterSetGuid", FieldValue::Guid(identity.counterset()))?;
+        self.number(here, 16, "BufferSize", header.buffer_size.get())?;
+        self.field(here, 20, "CounterId", FieldValue::IdOrAll(identity.counter().to_wire()))?;
+        self.field(here, 24, "InstanceId", FieldValue::IdOrAll(identity.instance_id().to_wire()))?;
+        self.number(here, 28, "MachineOffset", header.machine_offset.get())?;
+        self.number(here, 32, "NameOffset", header.name_offset.get())?;
+        self.reserved(here, 36, "PERF_COUNTER_IDENTITY.Reserved", header.reserved.get())?;
+        self.field(
+            here,
+            length(header.machine_offset.get()),
+            "machine",
+            FieldValue::Text(identity.machine()),
+        )?;
+        if let Some(name) = identity.name() {
+            self.field(here, length(header.name_offset.get()), "name", FieldValue::Text(name))?;
+        }
+        let text = "the size is a multiple of 8";
+        let aligned = header.buffer_size.get() & 7 == 0;
+        self.rule(aligned, here.at.saturating_add(16), "PERF_COUNTER_IDENTITY.BufferSize", "R-5", text)
+    }
+
+    fn instances(&mut self) -> Result<(), Stop> {
+        for (index, instance) in Instances::new(self.bytes).enumerate() {
+            self.instance(&instance?, 0, index)?;
+        }
+        Ok(())
+    }
+
+    fn registration(&mut self) -> Result<(), Stop> {
+        let info = RegistrationInfo::parse(self.bytes)?;
+        let here = self.begin("PERF_COUNTERSET_REG_INFO", 0, 0, None)?;
+        self.field(here, 0, "CounterSetGuid", FieldValue::Guid(info.guid()))?;
+        let unused = info.header.counterset_type.get();
+        self.number(here, 16, "CounterSetType", unused)?;
+        self.zero(&unused.to_le_bytes(), 16, "PERF_COUNTERSET_REG_INFO.CounterSetType")?;
+        self.number(here, 20, "DetailLevel", info.detail().0)?;
+        self.number(here, 24, "NumCounters", info.header.counter_count.get())?;
+        self.number(here, 28, "InstanceType", info.instance_type().to_wire())?;
+        for (index, counter) in info.counters().enumerate() {
+            self.counter(&counter?, index)?;
+        }
+        let end = info.counters.at().saturating_add(info.counters.rest().len());
+        self.trailing(self.bytes.get(end..).unwrap_or_default(), end, "PERF_COUNTERSET_REG_INFO")
+    }
+
+    fn counter(&mut self, counter: &CounterInfo<'_>, index: usize) -> Result<(), Stop> {
+        let here = self.begin("PERF_COUNTER_REG_INFO", counter.at, 1, Some(index))?;
+        let related = |id| {
+            FieldValue::IdOrAll(CounterFilter::to_wire(match id {
+                Some(id) => CounterFilter::One(id),
+                None => CounterFilter::All,
+            }))
+        };
+        self.number(here, 0, "CounterId", counter.id().0)?;
+        self.field(here, 4, "Type", FieldValue::CounterType(counter.counter_type()))?;
+        self.field(here, 8, "Attrib", FieldValue::Attributes(counter.attributes()))?;
+        let allowed = counter.attributes().is_allowed();
+        let text = "the attributes go together";
+        self.rule(allowed, here.at.saturating_add(8), "PERF_COUNTER_REG_INFO.Attrib", "R-1", text)?;
+        self.number(here, 16, "DetailLevel", counter.detail().0)?;
+        self.field(here, 20, "DefaultScale", FieldValue::I32(counter.default_scale()))?;
+        self.field(here, 24, "BaseCounterId", related(counter.base()))?;
+        self.field(here, 28, "PerfTimeId", related(counter.perf_time()))?;
+        self.field(here, 32, "PerfFreqId", related(counter.perf_freq()))?;
+        self.field(here, 36, "MultiId", related(counter.multi()))?;
+        self.number(here, 40, "AggregateFunc", counter.aggregate().to_wire())?;
+        self.reserved(here, 44, "PERF_COUNTER_REG_INFO.Reserved", counter.raw.reserved.get())
+    }
+
+    fn strings(&mut self) -> Result<(), Stop> {
+        let block = StringBlock::parse(self.bytes)?;
+        let here = self.begin("PERF_STRING_BUFFER_HEADER", 0, 0, None)?;
+        let size = block.header.size.get();
+        self.number(here, 0, "dwSize", size)?;
+        self.rule(
+            size & 7 == 0,
+            0,
+            "PERF_STRING_BUFFER_HEADER.dwSize",
+            "the size rule",
+            "it is a multiple of 8",
+        )?;
+        self.number(here, 4, "dwCounters", block.header.counter_count.get())?;
+        for (index, ((id, string), entry)) in block.iter().zip(block.entries).enumerate() {
+            let at = index.saturating_mul(8).saturating_add(8);
+            let here = self.begin("PERF_STRING_COUNTER_HEADER", at, 1, Some(index))?;
+            self.number(here, 0, "dwCounterId", id.0)?;
+            self.field(here, 4, "dwOffset", FieldValue::IdOrAll(entry.offset.get()))?;
+            if let Some(string) = string? {
+                self.field(here, 4, "string", FieldValue::Text(string))?;
+            }
+        }
+        Ok(())
+    }
+}

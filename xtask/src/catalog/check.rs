@@ -1,0 +1,230 @@
+//! The rules of the catalogue. A message names file, counter, field and what is wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+
+use anyhow::{Context, Result, bail, ensure};
+use uuid::Uuid;
+
+use super::set::{Attribute, Counter, CounterTranslation, Entry, Set, file};
+use crate::counter_type::CounterType;
+
+/// The longest name, in UTF-16 units.
+const NAME_MAX: usize = 1023;
+/// V1 title indexes from here on belong to applications.
+const V1_INDEX_END: u32 = 1 << 17;
+/// Constants that each generated module has anyway.
+const RESERVED: [&str; 3] = ["GUID", "COUNTERS", "COUNTERSET"];
+
+/// Checks what one file says by itself.
+pub fn entry(entry: &Entry) -> Result<()> {
+    check_name(&entry.name)?;
+    check_name(&entry.provider.name).context("provider")?;
+    ensure!(!entry.help.is_empty(), "help: is empty");
+    check_sentences("help", &entry.help)?;
+    check_sentences("windows", &entry.windows)?;
+    check_sentences("cost", &entry.cost)?;
+    for oddity in &entry.oddities {
+        check_sentences("oddities", oddity)?;
+    }
+    check_v1_index(entry.v1_index)?;
+    ensure!(!entry.counters.is_empty(), "counter: there is none");
+
+    let mut last = None;
+    let mut names = BTreeSet::new();
+    let mut symbols = BTreeSet::from(RESERVED.map(str::to_owned));
+    for counter in &entry.counters {
+        let place = || format!("counter {} {}", counter.id, counter.label());
+        ensure!(last < Some(counter.id), "{}: id: must be above that of the counter before it", place());
+        last = Some(counter.id);
+        check_counter(counter, entry).with_context(place)?;
+        if let Some(name) = &counter.name {
+            ensure!(names.insert(name.to_lowercase()), "{}: name: is taken", place());
+        }
+        ensure!(symbols.insert(counter.symbol()), "{}: symbol: {} is taken", place(), counter.symbol());
+    }
+
+    let mut languages = BTreeSet::new();
+    for translation in &entry.translations {
+        let language = translation.language;
+        ensure!(languages.insert(language), "translation {language:#06x}: language: is taken");
+        check_name(&translation.name).with_context(|| format!("translation {language:#06x}"))?;
+        for CounterTranslation { id, name, .. } in &translation.counters {
+            let place = || format!("translation {language:#06x}: counter {id}");
+            ensure!(entry.counter(*id).is_some(), "{}: is not in the set", place());
+            check_name(name).with_context(place)?;
+        }
+    }
+    Ok(())
+}
+
+/// Checks what no file can say by itself: that nothing is taken twice.
+pub fn together(sets: &[Set]) -> Result<()> {
+    let mut guids = Taken::default();
+    let mut names = Taken::default();
+    let mut indexes = Taken::default();
+    let mut providers: BTreeMap<Uuid, &str> = BTreeMap::new();
+    for set in sets {
+        let owner = file(&set.stem);
+        guids.take("guid", set.guid, &owner)?;
+        names.take("name", set.entry.name.to_lowercase(), &owner)?;
+        indexes.take("v1_index", set.entry.v1_index, &owner)?;
+        for counter in &set.entry.counters {
+            let owner = format!("{owner}: counter {} {}", counter.id, counter.label());
+            indexes.take("v1_index", counter.v1_index, &owner)?;
+        }
+        let name = &*set.entry.provider.name;
+        let known = *providers.entry(set.provider_guid).or_insert(name);
+        ensure!(known == name, "{owner}: provider: {} is called \"{known}\" elsewhere", set.provider_guid);
+    }
+    for set in sets {
+        let Set { stem, provider_guid, .. } = set;
+        let clash = guids.0.get(provider_guid);
+        ensure!(clash.is_none(), "{}: provider: {provider_guid} is that of a counterset", file(stem));
+    }
+    Ok(())
+}
+
+/// Who took what.
+struct Taken<T>(BTreeMap<T, String>);
+
+impl<T> Default for Taken<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T: Ord + Display> Taken<T> {
+    fn take(&mut self, field: &str, what: T, owner: &str) -> Result<()> {
+        if let Some(other) = self.0.get(&what) {
+            bail!("{owner}: {field}: {what} is taken by {other}");
+        }
+        self.0.insert(what, owner.to_owned());
+        Ok(())
+    }
+}
+
+fn check_name(name: &str) -> Result<()> {
+    ensure!(!name.is_empty(), "name: is empty");
+    let len = name.encode_utf16().count();
+    ensure!(len <= NAME_MAX, "name: has {len} UTF-16 units, may have {NAME_MAX}");
+    Ok(())
+}
+
+fn check_sentences(field: &str, text: &str) -> Result<()> {
+    ensure!(text.is_empty() || text.ends_with('.'), "{field}: must be whole sentences, to the full stop");
+    Ok(())
+}
+
+fn check_v1_index(index: u32) -> Result<()> {
+    let good = index != 0 && index.is_multiple_of(2) && index < V1_INDEX_END;
+    ensure!(good, "v1_index: {index} must be even, above 0 and below {V1_INDEX_END}");
+    Ok(())
+}
+
+fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
+    match &counter.name {
+        Some(name) => check_name(name)?,
+        None => ensure!(!counter.is_shown(), "name: only a noDisplay counter may have none"),
+    }
+    check_symbol(counter)?;
+    check_v1_index(counter.v1_index)?;
+    check_texts(counter)?;
+    check_attributes(&counter.attributes)?;
+    check_relations(counter, entry)?;
+    let code = counter.counter_type.code;
+    ensure!(!code.is_base() || !counter.is_shown(), "attributes: a base must be noDisplay");
+    ensure!((-10..=10).contains(&counter.scale), "scale: {} must be within -10..=10", counter.scale);
+    ensure!(!counter.wraps || code.value_len() == 4, "wraps: only a value of 4 bytes wraps");
+    Ok(())
+}
+
+fn check_symbol(counter: &Counter) -> Result<()> {
+    ensure!(counter.name.is_some() || counter.symbol.is_some(), "symbol: a counter without a name needs one");
+    let symbol = counter.symbol();
+    let good = symbol.starts_with(|c: char| c.is_ascii_uppercase())
+        && symbol.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    ensure!(good, "symbol: \"{symbol}\" must be capitals, digits and _, a capital first");
+    Ok(())
+}
+
+fn check_texts(counter: &Counter) -> Result<()> {
+    ensure!(!counter.is_shown() || !counter.help.is_empty(), "help: is empty");
+    let has_place = !counter.source.is_empty() || !counter.availability.is_empty();
+    ensure!(has_place, "availability: must say why there is no source");
+    check_sentences("help", &counter.help)?;
+    check_sentences("differs", &counter.differs)?;
+    check_sentences("availability", &counter.availability)?;
+    check_sentences("permission", &counter.permission)
+}
+
+/// which attributes go together.
+fn check_attributes(attributes: &[Attribute]) -> Result<()> {
+    use Attribute::{DisplayAsHex, DisplayAsReal, NoDigitGrouping, NoDisplay};
+    let has = |attribute| attributes.contains(&attribute);
+    for (i, attribute) in attributes.iter().enumerate() {
+        ensure!(!attributes[..i].contains(attribute), "attributes: one stands twice");
+    }
+    let number = has(NoDigitGrouping) || has(DisplayAsReal);
+    ensure!(
+        !(has(NoDisplay) && (number || has(DisplayAsHex))),
+        "attributes: noDisplay excludes how to show (R-1)"
+    );
+    ensure!(
+        !(has(DisplayAsHex) && number),
+        "attributes: displayAsHex excludes how to show a decimal number (R-1)"
+    );
+    Ok(())
+}
+
+/// Which counters a type needs beside it, and of which type those are. Source: MS-PCQ 2.2.4.2.
+///
+/// The clock of a type with an object clock may be left out: the time in units of 100 ns stands in.
+fn check_relations(counter: &Counter, entry: &Entry) -> Result<()> {
+    use CounterType as T;
+    let code = counter.counter_type.code;
+    let base = match code {
+        T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => Some(T::PERF_AVERAGE_BASE),
+        T::PERF_RAW_FRACTION => Some(T::PERF_RAW_BASE),
+        T::PERF_LARGE_RAW_FRACTION | T::PERF_PRECISION_SYSTEM_TIMER | T::PERF_PRECISION_100NS_TIMER => {
+            Some(T::PERF_LARGE_RAW_BASE)
+        }
+        T::PERF_SAMPLE_FRACTION => Some(T::PERF_SAMPLE_BASE),
+        _ => None,
+    };
+    let multi = match code {
+        T::PERF_COUNTER_MULTI_TIMER
+        | T::PERF_COUNTER_MULTI_TIMER_INV
+        | T::PERF_100NSEC_MULTI_TIMER
+        | T::PERF_100NSEC_MULTI_TIMER_INV => Some(T::PERF_COUNTER_RAWCOUNT),
+        _ => None,
+    };
+    let clock = match code {
+        T::PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE
+        | T::PERF_ELAPSED_TIME
+        | T::PERF_OBJ_TIME_TIMER
+        | T::PERF_PRECISION_OBJECT_TIMER => Some(T::PERF_COUNTER_LARGE_RAWCOUNT),
+        _ => None,
+    };
+    ensure!(counter.time.is_some() == counter.freq.is_some(), "time, freq: one stands without the other");
+    for (field, id, wanted, optional) in [
+        ("base", counter.base, base, false),
+        ("multi", counter.multi, multi, false),
+        ("time", counter.time, clock, true),
+        ("freq", counter.freq, clock, true),
+    ] {
+        let own = &counter.counter_type.name;
+        match (id, wanted) {
+            (None, None) => {}
+            (None, Some(wanted)) => ensure!(optional, "{field}: {own} needs one of type {wanted}"),
+            (Some(_), None) => bail!("{field}: {own} takes none"),
+            (Some(id), Some(wanted)) => {
+                let other =
+                    entry.counter(id).with_context(|| format!("{field}: there is no counter {id}"))?;
+                let found = &other.counter_type;
+                ensure!(found.code == wanted, "{field}: counter {id} is {}, must be {wanted}", found.name);
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! The documentation pages of the countersets.
+
+use super::header::prefix;
+use super::notice;
+use super::set::{Counter, Instances, Range, Scope, Set};
+
+/// The page of one counterset.
+pub fn counterset(set: &Set) -> String {
+    let entry = &set.entry;
+    let rows: String = entry.counters.iter().map(row).collect();
+    let sections: String = entry.counters.iter().map(section).collect();
+    let oddities: String = entry.oddities.iter().map(|oddity| format!("- {}\n", &**oddity)).collect();
+    let oddities = if oddities.is_empty() { oddities } else { format!("\n## Known oddities\n\n{oddities}") };
+    format!(
+        "<!-- {notice}; change that instead. -->
+
+# {name}
+
+{help}
+
+A first counter path to try: `{query}`
+
+| | |
+|---|---|
+| GUID | `{guid}` |
+| Provider | {provider}, `{provider_guid}` |
+| Instances | {instances} |
+| On Windows | {windows} |
+| Covers | {scope} |
+| Cost | {cost} |
+| V1 title index | {v1_index} |
+| Symbols | Rust `perfset_core::catalogue::{module}`, C `{prefix}_*` in `perflib_symbols.h` |
+{oddities}
+## Counters
+
+| id | counter | type | unit | range | source on Linux |
+|---|---|---|---|---|---|
+{rows}
+## Each counter
+
+First what it means, on every system; then how Linux differs, and when there is no value.
+{sections}",
+        notice = notice(&format!("{}.toml", set.stem)),
+        name = &*entry.name,
+        help = &*entry.help,
+        query = &*entry.query,
+        guid = set.guid,
+        provider = &*entry.provider.name,
+        provider_guid = set.provider_guid,
+        instances = instances(entry.instances),
+        windows = &*entry.windows,
+        scope = match entry.scope {
+            Scope::Machine => "the whole machine, also from inside a container",
+            Scope::NetworkNamespace => "the network namespace of the process that collects",
+            Scope::PidNamespace => "the process namespace of the process that collects",
+            Scope::Process => "the process that collects",
+        },
+        cost = &*entry.cost,
+        v1_index = entry.v1_index,
+        module = set.module(),
+        prefix = prefix(set),
+    )
+}
+
+/// The page that lists them.
+pub fn index(sets: &[Set]) -> String {
+    let rows = sets.iter().map(|set| {
+        let Set { stem, guid, entry, .. } = set;
+        let instances = instances(entry.instances);
+        format!("| [{}]({stem}.md) | {instances} | {} | `{guid}` |\n", &*entry.name, entry.counters.len())
+    });
+    format!(
+        "<!-- {notice}; change that instead. -->
+
+# Countersets
+
+What is built in: each page says what is counted, where the numbers come from, and how Linux differs from Windows.
+
+| counterset | instances | counters | GUID |
+|---|---|---|---|
+{rows}",
+        notice = notice(""),
+        rows = rows.collect::<String>(),
+    )
+}
+
+fn instances(instances: Instances) -> &'static str {
+    match instances {
+        Instances::Single => "single",
+        Instances::Multiple => "multiple",
+    }
+}
+
+fn row(counter: &Counter) -> String {
+    let range = match counter.range {
+        Range::Percent => "0..100",
+        Range::PercentOfCpus => "0..100 x CPUs",
+        Range::Unbounded => "",
+    };
+    let base = counter.base.map_or_else(String::new, |id| format!(", base {id}"));
+    let source = if counter.source.is_empty() { "none" } else { &*counter.source };
+    let Counter { id, unit, .. } = counter;
+    let (name, counter_type) = (counter.label(), &counter.counter_type.name);
+    format!("| {id} | {name} | `{counter_type}`{base} | {} | {range} | {source} |\n", &**unit)
+}
+
+fn section(counter: &Counter) -> String {
+    let notes = [
+        ("On Linux", &counter.differs),
+        ("Availability", &counter.availability),
+        ("Permission", &counter.permission),
+    ];
+    let notes = notes.iter().filter(|(_, text)| !text.is_empty());
+    let notes: String = notes.map(|(what, text)| format!("\n**{what}**: {}\n", &***text)).collect();
+    format!("\n### {} {}\n\n{}\n{notes}", counter.id, counter.label(), &*counter.help)
+}

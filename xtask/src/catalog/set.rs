@@ -1,0 +1,330 @@
+//! What a file of the catalogue says, read and checked.
+
+use std::ops::Deref;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::check;
+use crate::counter_type::CounterType;
+
+/// A counterset whose file was found good.
+pub struct Set {
+    /// Name of its file, without `.toml`.
+    pub stem: String,
+    pub guid: Uuid,
+    pub provider_guid: Uuid,
+    pub entry: Entry,
+}
+
+impl Set {
+    /// Name of its Rust module.
+    pub fn module(&self) -> String {
+        self.stem.replace('-', "_")
+    }
+}
+
+/// A file of the catalogue, as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub name: Text,
+    guid: GuidField,
+    pub help: Text,
+    pub v1_index: u32,
+    pub instances: Instances,
+    pub scope: Scope,
+    pub windows: Text,
+    pub cost: Text,
+    pub query: Text,
+    #[serde(default)]
+    pub oddities: Vec<Text>,
+    pub provider: Provider,
+    #[serde(rename = "counter")]
+    pub counters: Vec<Counter>,
+    #[serde(default, rename = "translation")]
+    pub translations: Vec<Translation>,
+}
+
+impl Entry {
+    pub fn counter(&self, id: u32) -> Option<&Counter> {
+        self.counters.iter().find(|counter| counter.id == id)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    guid: GuidField,
+    pub name: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Counter {
+    pub id: u32,
+    pub name: Option<Text>,
+    pub symbol: Option<String>,
+    pub v1_index: u32,
+    #[serde(rename = "type")]
+    pub counter_type: Type,
+    pub base: Option<u32>,
+    pub multi: Option<u32>,
+    pub time: Option<u32>,
+    pub freq: Option<u32>,
+    #[serde(default)]
+    pub scale: i32,
+    #[serde(default)]
+    pub detail: Detail,
+    #[serde(default)]
+    pub attributes: Vec<Attribute>,
+    #[serde(default)]
+    pub aggregate: Aggregate,
+    #[serde(default)]
+    pub unit: Text,
+    #[serde(default)]
+    pub range: Range,
+    #[serde(default)]
+    pub wraps: bool,
+    #[serde(default)]
+    pub help: Text,
+    #[serde(default)]
+    pub source: Text,
+    #[serde(default)]
+    pub differs: Text,
+    #[serde(default)]
+    pub availability: Text,
+    #[serde(default)]
+    pub permission: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Translation {
+    pub language: u32,
+    pub name: Text,
+    #[serde(default)]
+    pub help: Text,
+    #[serde(default, rename = "counter")]
+    pub counters: Vec<CounterTranslation>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CounterTranslation {
+    pub id: u32,
+    pub name: Text,
+    #[serde(default)]
+    pub help: Text,
+}
+
+impl Counter {
+    /// Name of its constant: as given, else made of the name.
+    pub fn symbol(&self) -> String {
+        match (&self.symbol, &self.name) {
+            (Some(symbol), _) => symbol.clone(),
+            (None, Some(name)) => symbol(name),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// What people call it: its name, else its constant.
+    pub fn label(&self) -> String {
+        self.name.as_deref().map_or_else(|| format!("({})", self.symbol()), str::to_owned)
+    }
+
+    /// All that its help says: the meaning, then what differs, lacks and is needed.
+    pub fn whole_help(&self) -> String {
+        let parts = [&self.help, &self.differs, &self.availability, &self.permission].map(|part| &**part);
+        parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether people see it.
+    pub fn is_shown(&self) -> bool {
+        !self.attributes.contains(&Attribute::NoDisplay)
+    }
+}
+
+/// The constant for a counter's name: `% User Time` is `PERCENT_USER_TIME`, `Interrupts/sec` is `INTERRUPTS_PER_SEC`.
+fn symbol(name: &str) -> String {
+    let spelled = name.replace('%', " percent ").replace("/sec", " per sec");
+    let words = spelled.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_ascii_uppercase).collect::<Vec<_>>().join("_")
+}
+
+/// A text. Line breaks and runs of blanks in the file count as one blank.
+#[derive(Default, Deserialize)]
+#[serde(from = "String")]
+pub struct Text(String);
+
+impl From<String> for Text {
+    fn from(written: String) -> Self {
+        Self(written.split_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+enum GuidField {
+    /// `v5`: made of the name.
+    V5,
+    Given(Uuid),
+}
+
+impl GuidField {
+    fn resolve(&self, namespace: Uuid, name: &str) -> Uuid {
+        match *self {
+            Self::V5 => v5(namespace, name),
+            Self::Given(guid) => guid,
+        }
+    }
+}
+
+impl TryFrom<String> for GuidField {
+    type Error = String;
+
+    fn try_from(written: String) -> Result<Self, String> {
+        match written.as_str() {
+            "v5" => Ok(Self::V5),
+            text => {
+                text.parse().map(Self::Given).map_err(|e| format!("\"{text}\" is no GUID and not v5: {e}"))
+            }
+        }
+    }
+}
+
+/// The UUID version 5 of a name. Source: RFC 9562, section 5.5.
+pub fn v5(namespace: Uuid, name: &str) -> Uuid {
+    Uuid::new_v5(&namespace, name.as_bytes())
+}
+
+/// A counter type under the name that the file gives it; one type has two names.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+pub struct Type {
+    pub name: String,
+    pub code: CounterType,
+}
+
+impl TryFrom<String> for Type {
+    type Error = String;
+
+    fn try_from(name: String) -> Result<Self, String> {
+        let code =
+            CounterType::from_name(&name).ok_or_else(|| format!("no counter type is called \"{name}\""))?;
+        Ok(Self { name, code })
+    }
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Instances {
+    Single,
+    Multiple,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    Machine,
+    NetworkNamespace,
+    PidNamespace,
+    Process,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Detail {
+    Novice,
+    #[default]
+    Advanced,
+}
+
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Attribute {
+    Reference,
+    NoDisplay,
+    NoDigitGrouping,
+    DisplayAsReal,
+    DisplayAsHex,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Aggregate {
+    #[default]
+    Undefined,
+    Sum,
+    Avg,
+    Min,
+    Max,
+}
+
+#[derive(Clone, Copy, Default, Deserialize)]
+pub enum Range {
+    #[serde(rename = "0..100")]
+    Percent,
+    #[serde(rename = "0..100 x CPUs")]
+    PercentOfCpus,
+    #[default]
+    #[serde(rename = "unbounded")]
+    Unbounded,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Namespace {
+    namespace: String,
+}
+
+/// Reads every file of the catalogue, in the order of their names.
+pub fn load(folder: &Path) -> Result<Vec<Set>> {
+    let read = |file: &str| {
+        let path = folder.join(file);
+        std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let written: Namespace = toml::from_str(&read("namespace.toml")?).context("catalog/namespace.toml")?;
+    let namespace = written.namespace.parse().context("catalog/namespace.toml: namespace")?;
+
+    let mut stems = Vec::new();
+    for file in folder.read_dir().with_context(|| format!("cannot list {}", folder.display()))? {
+        let name = file?.file_name();
+        match name.to_str().and_then(|name| name.strip_suffix(".toml")) {
+            Some("namespace") | None => {}
+            Some(stem) => stems.push(stem.to_owned()),
+        }
+    }
+    stems.sort();
+    let parsed = stems.iter().map(|stem| parse(namespace, stem, &read(&format!("{stem}.toml"))?));
+    let sets = parsed.collect::<Result<Vec<_>>>()?;
+    check::together(&sets)?;
+    Ok(sets)
+}
+
+/// The file of that counterset.
+pub fn file(stem: &str) -> String {
+    format!("catalog/{stem}.toml")
+}
+
+/// Reads one file and checks what it says by itself.
+pub fn parse(namespace: Uuid, stem: &str, text: &str) -> Result<Set> {
+    let entry: Entry = toml::from_str(text).with_context(|| file(stem))?;
+    check::entry(&entry).with_context(|| file(stem))?;
+    Ok(Set {
+        stem: stem.to_owned(),
+        guid: entry.guid.resolve(namespace, &entry.name),
+        provider_guid: entry.provider.guid.resolve(namespace, &entry.provider.name),
+        entry,
+    })
+}

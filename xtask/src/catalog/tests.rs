@@ -1,0 +1,260 @@
+use uuid::{Uuid, uuid};
+
+use super::set::{Set, parse, v5};
+use super::{check, generate, header, pages, root, rust, stale};
+
+const NAMESPACE: Uuid = uuid!("00000002-0003-0005-0007-00000000000b");
+
+/// A good file: a percentage with its base, and a counter with an object clock.
+const GOOD: &str = r#"
+name = "Demo Set"
+guid = "v5"
+v1_index = 30000
+instances = "multiple"
+scope = "machine"
+help = """
+Shows
+    the rules.
+"""
+windows = "Nothing."
+cost = "None."
+query = '\Demo Set(*)\% Good/sec'
+
+[provider]
+guid = "01020304-0506-0708-090a-0b0c0d0e0f10"
+name = "demo"
+
+[[counter]]
+id = 2
+name = "% Good/sec"
+v1_index = 30002
+type = "PERF_RAW_FRACTION"
+base = 3
+scale = -10
+unit = "%"
+help = "Good ones."
+differs = "Better."
+source = "/proc/demo"
+availability = "On Mondays."
+permission = "For all."
+
+[[counter]]
+id = 3
+symbol = "GOOD_BASE"
+v1_index = 30004
+type = "PERF_RAW_BASE"
+attributes = ["noDisplay", "reference"]
+source = "/proc/demo"
+
+[[counter]]
+id = 5
+name = "Age"
+v1_index = 30006
+type = "PERF_ELAPSED_TIME"
+help = "How old."
+availability = "Never."
+"#;
+
+fn demo(text: &str) -> anyhow::Result<Set> {
+    parse(NAMESPACE, "demo-set", text)
+}
+
+#[test]
+fn v5_agrees_with_rfc_9562() {
+    let found = v5(Uuid::NAMESPACE_DNS, "www.example.com");
+    assert_eq!(found, uuid!("2ed6657d-e927-568b-95e1-2665a8aea6a2"));
+}
+
+#[test]
+fn a_good_file() {
+    let set = demo(GOOD).unwrap();
+    assert_eq!(set.guid, v5(NAMESPACE, "Demo Set"));
+    assert_eq!(set.provider_guid, uuid!("01020304-0506-0708-090a-0b0c0d0e0f10"));
+    assert_eq!((set.module().as_str(), &*set.entry.help), ("demo_set", "Shows the rules."));
+    let symbols: Vec<_> = set.entry.counters.iter().map(|counter| counter.symbol()).collect();
+    assert_eq!(symbols, ["PERCENT_GOOD_PER_SEC", "GOOD_BASE", "AGE"]);
+    assert_eq!(set.entry.counters[0].whole_help(), "Good ones. Better. On Mondays. For all.");
+}
+
+#[test]
+fn errors_name_file_counter_and_rule() {
+    let good = "counter 2 % Good/sec: ";
+    let base = "counter 3 (GOOD_BASE): ";
+    for (what, from, to, place, rule) in [
+        ("unknown field", "scope =", "scop =", "", "unknown field `scop`"),
+        ("unknown field of a counter", "unit =", "units =", "", "unknown field `units`"),
+        ("no such type", "\"PERF_RAW_BASE\"", "\"PERF_BASE\"", "", "no counter type is called \"PERF_BASE\""),
+        ("no GUID", "\"v5\"", "\"v4\"", "", "\"v4\" is no GUID and not v5"),
+        ("no such attribute", "\"reference\"", "\"hidden\"", "", "unknown variant `hidden`"),
+        ("no such range", "unit =", "range = \"0..1\"\nunit =", "", "unknown variant `0..1`"),
+        ("empty help of the set", "Shows\n    the rules.", "", "", "help: is empty"),
+        ("empty help", "\"Good ones.\"", "\"\"", good, "help: is empty"),
+        ("no full stop", "\"Better.\"", "\"Better\"", good, "differs: must be whole sentences"),
+        ("id taken", "id = 5", "id = 3", "counter 3 Age: ", "id: must be above"),
+        ("id falls", "id = 5", "id = 1", "counter 1 Age: ", "id: must be above"),
+        ("name taken", "\"Age\"", "\"% good/sec\"", "counter 5 % good/sec: ", "name: is taken"),
+        ("symbol taken", "\"Age\"", "\"Good Base\"", "counter 5 Good Base: ", "symbol: GOOD_BASE is taken"),
+        ("reserved symbol", "\"GOOD_BASE\"", "\"GUID\"", "counter 3 (GUID): ", "symbol: GUID is taken"),
+        (
+            "bad symbol",
+            "\"GOOD_BASE\"",
+            "\"good\"",
+            "counter 3 (good): ",
+            "symbol: \"good\" must be capitals",
+        ),
+        (
+            "no name, no symbol",
+            "symbol = \"GOOD_BASE\"",
+            "",
+            "counter 3 (): ",
+            "symbol: a counter without a name",
+        ),
+        (
+            "shown without a name",
+            "name = \"Age\"",
+            "symbol = \"AGE\"",
+            "counter 5 (AGE): ",
+            "name: only a noDisplay",
+        ),
+        ("odd index", "30006", "30007", "counter 5 Age: ", "v1_index: 30007 must be even"),
+        (
+            "index of applications",
+            "30000",
+            "131072",
+            "",
+            "v1_index: 131072 must be even, above 0 and below 131072",
+        ),
+        ("scale", "-10", "-11", good, "scale: -11 must be within -10..=10"),
+        ("base lacks", "base = 3", "", good, "base: PERF_RAW_FRACTION needs one of type PERF_RAW_BASE"),
+        ("base is nowhere", "base = 3", "base = 4", good, "base: there is no counter 4"),
+        (
+            "base of a wrong type",
+            "base = 3",
+            "base = 5",
+            good,
+            "base: counter 5 is PERF_ELAPSED_TIME, must be",
+        ),
+        ("needless multi", "base = 3", "base = 3\nmulti = 5", good, "multi: PERF_RAW_FRACTION takes none"),
+        ("half a clock", "base = 3", "base = 3\ntime = 5", good, "time, freq: one stands without the other"),
+        (
+            "clock of a wrong type",
+            "type = \"PERF_ELAPSED_TIME\"",
+            "type = \"PERF_ELAPSED_TIME\"\ntime = 2\nfreq = 2",
+            "counter 5 Age: ",
+            "time: counter 2 is PERF_RAW_FRACTION, must be PERF_COUNTER_LARGE_RAWCOUNT",
+        ),
+        ("hidden hex", "\"reference\"", "\"displayAsHex\"", base, "attributes: noDisplay excludes"),
+        ("twice", "\"reference\"", "\"noDisplay\"", base, "attributes: one stands twice"),
+        (
+            "hexadecimal real",
+            "unit =",
+            "attributes = [\"displayAsHex\", \"displayAsReal\"]\nunit =",
+            good,
+            "attributes: displayAsHex excludes",
+        ),
+        (
+            "shown base",
+            "symbol = \"GOOD_BASE\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nattributes = [\"noDisplay\", \"reference\"]",
+            "name = \"Base\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nhelp = \"A base.\"",
+            "counter 3 Base: ",
+            "attributes: a base must be noDisplay",
+        ),
+        (
+            "wide and wraps",
+            "\"Never.\"",
+            "\"Never.\"\nwraps = true",
+            "counter 5 Age: ",
+            "wraps: only a value of 4",
+        ),
+        (
+            "no source",
+            "\"Never.\"",
+            "\"\"",
+            "counter 5 Age: ",
+            "availability: must say why there is no source",
+        ),
+        (
+            "translation of nothing",
+            "[provider]",
+            "[[translation]]\nlanguage = 7\nname = \"D\"\ncounter = [{ id = 4, name = \"X\" }]\n[provider]",
+            "translation 0x0007: counter 4: ",
+            "is not in the set",
+        ),
+    ] {
+        assert_eq!(GOOD.matches(from).count(), 1, "{what}: {from}");
+        let error = demo(&GOOD.replace(from, to)).err().unwrap_or_else(|| panic!("{what} is accepted"));
+        let error = format!("{error:#}");
+        assert!(error.starts_with(&format!("catalog/demo-set.toml: {place}")), "{what}: {error}");
+        assert!(error.contains(rule), "{what}: {error}");
+    }
+}
+
+#[test]
+fn nothing_is_taken_twice() {
+    let mut other = GOOD.replace("Demo Set", "Other Set");
+    for index in [30000, 30002, 30004, 30006] {
+        other = other.replace(&index.to_string(), &(index + 1000).to_string());
+    }
+    let provider = "guid = \"01020304-0506-0708-090a-0b0c0d0e0f10\"";
+    let guid = format!("guid = \"{}\"", v5(NAMESPACE, "Demo Set"));
+    for (what, from, to, rule) in [
+        ("nothing", "", "", ""),
+        ("guid", "guid = \"v5\"", guid.as_str(), "catalog/other.toml: guid: "),
+        ("name", "\"Other Set\"\nguid = \"v5\"", "\"demo set\"\nguid = \"v5\"", "name: demo set is taken"),
+        (
+            "index of a set",
+            "31000",
+            "30006",
+            "v1_index: 30006 is taken by catalog/demo-set.toml: counter 5 Age",
+        ),
+        ("index of a counter", "31006", "30000", "other.toml: counter 5 Age: v1_index: 30000 is taken"),
+        ("provider's name", "\"demo\"", "\"demon\"", "is called \"demo\" elsewhere"),
+        ("provider's GUID", provider, guid.as_str(), "is that of a counterset"),
+    ] {
+        let sets = [demo(GOOD).unwrap(), parse(NAMESPACE, "other", &other.replace(from, to)).unwrap()];
+        match check::together(&sets) {
+            Ok(()) => assert_eq!(rule, "", "{what}"),
+            Err(error) => assert!(!rule.is_empty() && error.to_string().contains(rule), "{what}: {error}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_generated() {
+    let long = "word ".repeat(40);
+    let text = GOOD.replace("Better.", &format!("{long} \\\"end\\\"."));
+    let text = text.replace("type = \"PERF_ELAPSED_TIME\"", "type = \"PERF_PRECISION_TIMESTAMP\"");
+    let text = text.replace("name = \"Age\"", "name = \"Age\"\nattributes = [\"noDisplay\"]");
+    let translation =
+        "[[translation]]\nlanguage = 7\nname = \"Satz\"\ncounter = [{ id = 5, name = \"Alter\" }]";
+    let set = demo(&text.replace("[provider]", &format!("{translation}\n[provider]"))).unwrap();
+
+    let table = rust::counterset(&set);
+    for part in [
+        "pub const PERCENT_GOOD_PER_SEC: CounterId = CounterId(2);",
+        "/// A counter without a name: `PERF_RAW_BASE`.",
+        "Guid::from_u128(0x01020304_0506_0708_090a_0b0c0d0e0f10)",
+        "base: Some(GOOD_BASE)",
+        "attributes: Attributes::NO_DISPLAYABLE.with(Attributes::BY_REFERENCE)",
+        "counter_type: CounterType::PERF_PRECISION_TIMESTAMP",
+        "\\\"end\\\". On Mondays. For all.\",))",
+        "language: Language(0x0007)",
+        "(CounterId(5), Cow::Borrowed(\"Alter\"), Cow::Borrowed(\"\"))",
+    ] {
+        assert!(table.contains(part), "{part}\n{table}");
+    }
+    let header = header::symbols(std::slice::from_ref(&set));
+    let (a, b, c, d) = set.guid.as_fields();
+    assert!(header.contains(&format!("{{ 0x{a:08x}, 0x{b:04x}, 0x{c:04x}, {{ 0x{:02x}, ", d[0])), "{header}");
+    assert!(header.contains("    PERFLIB_DEMO_SET_AGE = 5\n};"), "{header}");
+    let page = pages::counterset(&set);
+    assert!(page.contains("| 2 | % Good/sec | `PERF_RAW_FRACTION`, base 3 | % |  | /proc/demo |"), "{page}");
+    assert!(page.contains("### 2 % Good/sec\n\nGood ones.\n\n**On Linux**: word "), "{page}");
+}
+
+#[test]
+fn committed_files_are_fresh() {
+    let files = generate(&root()).unwrap();
+    assert!(files.len() >= 7);
+    assert!(stale(&root(), &files).unwrap().is_empty(), "refresh with: {}", super::REFRESH);
+}
