@@ -18,7 +18,7 @@ pub struct Entry {
     pub counterset: Guid,
     /// Which counters.
     pub counter: CounterFilter,
-    /// Which instances, by name: a pattern. `None` for counterset with a single instance.
+    /// Which instances, by name: a pattern. `None` for a counterset with a single instance.
     pub instance: Option<Utf16>,
     /// Which instances, by id.
     pub instance_id: InstanceIdFilter,

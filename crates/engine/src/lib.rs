@@ -1,15 +1,58 @@
-//! Registry of countersets, query handles, collection.
+//! The engine: a registry of countersets, queries over them, and the seams to what it does not know itself.
+//!
+//! A [`Machine`] has [`Provider`]s and a [`Clock`]. A [`Query`] has entries; collected, it fills a [`Snapshot`]: a real
+//! V2 block with the reasons and births that a block has no place for. Whatever can be asked (this machine, another
+//! one, a log) is a [`Source`]; whatever takes samples (a screen, a log, an exporter) is a [`Sink`].
+//!
+//! ```
+//! use perfset_core::catalogue::perfset_engine as own;
+//! use perfset_engine::{Entry, Machine, Snapshot, testing::FixedClock};
+//!
+//! let machine = Machine::new(Box::new(FixedClock::default()));
+//! let mut query = machine.query();
+//! let _ = query.add(&Entry::one(own::GUID, own::COLLECTIONS_PER_SEC));
+//! let (mut old, mut new) = (Snapshot::default(), Snapshot::default());
+//! query.collect(&mut old).unwrap();
+//! query.collect(&mut new).unwrap(); // this clock advances one second a reading
+//! let value = new.values(Some(&old)).next().unwrap();
+//! assert_eq!(value.value.unwrap().raw, 1.0);
+//! ```
 
-pub mod clock;
-pub mod entry;
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
 pub mod error;
 pub mod pattern;
-pub mod provider;
+pub mod entry;
+pub mod clock;
 pub mod rows;
+pub mod provider;
+pub mod slow;
+pub mod registration;
+pub mod machine;
+pub mod query;
+mod collect;
+pub mod snapshot;
+mod own;
+pub mod source;
+pub mod sink;
+pub mod perflib;
+pub mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use clock::Clock;
 pub use entry::Entry;
 pub use error::SourceError;
+pub use machine::{Machine, RegistrationProblem};
 pub use pattern::Pattern;
 pub use provider::{Catalogue, Change, InstanceFilter, Provider, Want};
+pub use query::Query;
+pub use registration::{RegInfo, RegRequest};
 pub use rows::{Note, Row, Rows};
+pub use sink::{PumpError, SampleSet, Sink, pump};
+pub use slow::Slow;
+pub use snapshot::{EntryAnnex, EntryInfo, Snapshot, Value};
+pub use source::{Next, QueryHandle, Source};

@@ -18,6 +18,7 @@ pub struct Rows {
     filled: usize,
     changed: bool,
     bytes_read: u64,
+    late: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +66,7 @@ impl Rows {
         self.filled = 0;
         self.changed = false;
         self.bytes_read = 0;
+        self.late = false;
     }
 
     /// Ends a collection: rows that did not come again are gone.
@@ -72,7 +74,7 @@ impl Rows {
         if self.filled < self.keys.len() {
             self.truncate();
         }
-        self.notes.sort_by_key(|note| note.at); // as good as sorted: rows are filled in order
+        self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
     }
 
     fn truncate(&mut self) {
@@ -134,6 +136,17 @@ impl Rows {
         self.bytes_read
     }
 
+    /// Says that these are older rows, because the source did not answer in time.
+    pub fn set_late(&mut self) {
+        self.late = true;
+    }
+
+    /// Whether the source did not answer in time.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.late
+    }
+
     /// Whether names, ids, order or number of the rows differ from the collection before.
     #[must_use]
     pub fn changed(&self) -> bool {
@@ -176,6 +189,12 @@ impl Rows {
     pub fn cells(&self, row: usize) -> &[Cell] {
         let from = row.saturating_mul(self.columns.len());
         self.cells.get(from..from.saturating_add(self.columns.len())).unwrap_or_default()
+    }
+
+    /// The value of a cell, if it has one.
+    #[must_use]
+    pub fn number(&self, row: usize, column: usize) -> Option<u64> {
+        self.cells(row).get(column).filter(|cell| **cell != Cell::EMPTY).map(|cell| cell.value.get())
     }
 
     /// What is special about a row's cells: column and note, in order of the columns.

@@ -37,7 +37,8 @@ mod tests;
 mod walk;
 
 pub use block::{
-    Block, Body, Instance, InstanceRows, InstanceTable, Kind, QueryResult, Results, Value, Values, ValuesIter,
+    Block, Body, Ids, Instance, InstanceRows, InstanceTable, Kind, QueryResult, Results, Value, Values,
+    ValuesIter,
 };
 pub use build::{BlockBuilder, Patch, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use dump::dump;

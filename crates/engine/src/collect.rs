@@ -1,0 +1,415 @@
+//! How a query's entries are collected together: grouped by counterset, laid out once, then only written over.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use perfset_core::clock::ClockReading;
+use perfset_core::v2::raw::Cell;
+use perfset_core::v2::{BlockBuilder, Kind, Patch, PatchResult, TableBuilder};
+use perfset_core::{CounterFilter, CounterId, Counterset, InstanceId, NoValue, Status};
+
+use crate::error::SourceError;
+use crate::machine::Shared;
+use crate::own::Account;
+use crate::pattern::Pattern;
+use crate::provider::{InstanceFilter, Want};
+use crate::query::Added;
+use crate::rows::{Note, Rows};
+use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+
+/// What a query's entries mean for the registry as it is, and their rows of the last collection.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    revision: u64,
+    infos: Arc<[EntryInfo]>,
+    groups: Vec<Group>,
+    entries: Vec<Planned>,
+    /// Changes whenever a block has to be laid out anew.
+    layout: u64,
+}
+
+/// All that is asked of one counterset: read once, however many entries want it.
+#[derive(Debug)]
+struct Group {
+    set: Arc<Counterset>,
+    slot: usize,
+    counters: Vec<CounterId>,
+    filters: Vec<InstanceFilter>,
+    rows: Rows,
+    outcome: Result<(), SourceError>,
+}
+
+/// One entry.
+#[derive(Debug)]
+struct Planned {
+    target: Result<Target, SourceError>,
+    form: Form,
+    /// The rows that it selects.
+    rows: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Target {
+    group: usize,
+    /// Its columns in the group's rows.
+    columns: Vec<usize>,
+    /// Whether those are all the group's columns in their order.
+    all_columns: bool,
+    filter: InstanceFilter,
+    kind: Kind,
+}
+
+/// What an entry's result looks like now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Failed(Status),
+    /// The values of one row.
+    Row(usize),
+    /// The values of all selected rows.
+    Table,
+}
+
+impl Plan {
+    pub fn new(shared: &Shared, entries: &[Added]) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut wanted: Vec<Vec<bool>> = Vec::new(); // by group, by position in the counterset
+        let mut infos = Vec::new();
+        let mut targets = Vec::new();
+        for Added { entry, .. } in entries {
+            let found = shared.find(&entry.counterset).and_then(|(set, slot)| {
+                let counters: Vec<_> = match entry.counter {
+                    CounterFilter::All => (0..set.counters.len()).collect(),
+                    CounterFilter::One(counter) => {
+                        let at = set.counters.iter().position(|c| c.id == counter);
+                        let unknown = SourceError::UnknownCounter { counterset: set.guid, counter };
+                        vec![at.ok_or(unknown)?]
+                    }
+                };
+                Ok((set, slot, counters))
+            });
+            let (set, slot, counters) = match found {
+                Ok(found) => found,
+                Err(error) => {
+                    let set = shared.find(&entry.counterset).ok().map(|(set, _)| Arc::clone(set));
+                    infos.push(EntryInfo::new(entry.clone(), set, Vec::new()));
+                    targets.push(Err(error));
+                    continue;
+                }
+            };
+            let group = match groups.iter().position(|group| group.set.guid == set.guid) {
+                Some(group) => group,
+                None => {
+                    groups.push(Group::new(set, slot));
+                    wanted.push(vec![false; set.counters.len()]);
+                    groups.len().saturating_sub(1)
+                }
+            };
+            let (pattern, wild) = match &entry.instance {
+                Some(name) => (Pattern::new(name), Pattern::new(name).has_wildcard()),
+                None => (Pattern::any(), false),
+            };
+            let filter = InstanceFilter { pattern, id: entry.instance_id };
+            if let (Some(group), Some(wanted)) = (groups.get_mut(group), wanted.get_mut(group)) {
+                mark_wanted(set, &counters, wanted);
+                if !group.filters.contains(&filter) {
+                    group.filters.push(filter.clone());
+                }
+            }
+            let kind = match (entry.counter, wild) {
+                (CounterFilter::One(_), false) => Kind::SingleCounter,
+                (CounterFilter::All, false) => Kind::MultipleCounters,
+                (CounterFilter::One(_), true) => Kind::MultipleInstances,
+                (CounterFilter::All, true) => Kind::Counterset,
+            };
+            targets.push(Ok((group, counters.clone(), filter, kind)));
+            infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
+        }
+        for (group, wanted) in groups.iter_mut().zip(&wanted) {
+            let counters = group.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+            group.counters = counters.clone().map(|(counter, _)| counter.id).collect();
+            group.rows = Rows::new(counters.map(|(counter, _)| counter));
+        }
+        let planned = |target: Result<(usize, Vec<usize>, _, _), SourceError>| Planned {
+            target: target.map(|(group, counters, filter, kind)| {
+                let wanted = wanted.get(group).map(Vec::as_slice).unwrap_or_default();
+                let column = |at: usize| wanted.iter().take(at).filter(|wanted| **wanted).count();
+                let columns: Vec<_> = counters.into_iter().map(column).collect();
+                let all_columns = columns.len() == wanted.iter().filter(|wanted| **wanted).count();
+                Target { group, columns, all_columns, filter, kind }
+            }),
+            form: Form::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
+            rows: Vec::new(),
+        };
+        let entries = targets.into_iter().map(planned).collect();
+        Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_layout() }
+    }
+
+    /// The registry that it was made for.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub fn infos(&self) -> Arc<[EntryInfo]> {
+        Arc::clone(&self.infos)
+    }
+
+    pub fn collect(&mut self, shared: &mut Shared, snapshot: &mut Snapshot) -> Result<(), SourceError> {
+        let clocks = shared.clock.read();
+        let started = Instant::now();
+        for group in &mut self.groups {
+            group.collect(shared);
+        }
+        if self.shape() {
+            self.layout = next_layout();
+        }
+        let laid_out = self.write(&clocks, snapshot)?;
+        let mut account = self.annotate(snapshot);
+        account.laid_out = laid_out;
+        account.took = started.elapsed();
+        account.perf_freq = clocks.perf_freq;
+        account.block_bytes = u64::try_from(snapshot.block.len()).unwrap_or(u64::MAX);
+        shared.ledger.add(&account);
+        Ok(())
+    }
+
+    /// Finds the rows and the form of every entry; true if any differs from the collection before.
+    fn shape(&mut self) -> bool {
+        let mut changed = false;
+        for planned in &mut self.entries {
+            let Planned { target, form, rows } = planned;
+            let now = match target {
+                Err(error) => Form::Failed(error.status()),
+                Ok(target) => match self.groups.get(target.group) {
+                    Some(group) => {
+                        changed |= group.rows.changed();
+                        target.form(group, *form, rows)
+                    }
+                    None => Form::Failed(Status::ERROR_NO_DATA),
+                },
+            };
+            changed |= now != *form;
+            *form = now;
+        }
+        changed
+    }
+
+    /// Writes the block; true if it was laid out anew.
+    fn write(&self, clocks: &ClockReading, snapshot: &mut Snapshot) -> Result<bool, SourceError> {
+        snapshot.clocks = *clocks;
+        if snapshot.layout == self.layout && self.patch(clocks, &mut snapshot.block).is_some() {
+            return Ok(false);
+        }
+        snapshot.layout = 0;
+        snapshot.entries = Arc::clone(&self.infos);
+        snapshot.block = self.build(clocks, std::mem::take(&mut snapshot.block))?;
+        snapshot.layout = self.layout;
+        Ok(true)
+    }
+
+    fn build(&self, clocks: &ClockReading, buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
+        let mut builder = BlockBuilder::reuse(buffer, clocks);
+        for (planned, info) in self.entries.iter().zip(self.infos.iter()) {
+            let (group, target) = match (&planned.target, planned.form) {
+                (_, Form::Failed(status)) => {
+                    builder.error(status);
+                    continue;
+                }
+                (Err(error), _) => {
+                    builder.error(error.status());
+                    continue;
+                }
+                (Ok(target), _) => (self.groups.get(target.group), target),
+            };
+            let Some(Group { rows, .. }) = group else { continue };
+            let cells = |row| {
+                target.columns.iter().map(move |at| rows.cells(row).get(*at).copied().unwrap_or(Cell::EMPTY))
+            };
+            let ids = info.counters().map(|counter| counter.id);
+            let fill = |mut table: TableBuilder<'_>| {
+                for row in &planned.rows {
+                    table.row(
+                        rows.name(*row).iter().copied(),
+                        rows.id(*row).unwrap_or(InstanceId(0)),
+                        cells(*row),
+                    );
+                }
+                table.finish();
+            };
+            match (target.kind, planned.form) {
+                (Kind::SingleCounter, Form::Row(row)) => {
+                    builder.single(cells(row).next().unwrap_or(Cell::EMPTY))
+                }
+                (_, Form::Row(row)) => {
+                    builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
+                }
+                (Kind::Counterset, _) => fill(builder.counterset(ids)),
+                (_, _) => fill(builder.multiple_instances()),
+            }
+        }
+        builder.finish().map_err(|_| SourceError::TooLarge)
+    }
+
+    /// Writes values and clocks over those of a block with this layout.
+    fn patch(&self, clocks: &ClockReading, block: &mut [u8]) -> Option<()> {
+        let mut patch = Patch::new(block, clocks)?;
+        for planned in &self.entries {
+            match (patch.result()?, planned.form) {
+                (PatchResult::Error, Form::Failed(_)) => {}
+                (PatchResult::Cells(cells), Form::Row(row)) => {
+                    let target = planned.target.as_ref().ok()?;
+                    target.copy(self.groups.get(target.group)?.rows.cells(row), cells);
+                }
+                (PatchResult::Table(mut table), Form::Table) => {
+                    let target = planned.target.as_ref().ok()?;
+                    let rows = &self.groups.get(target.group)?.rows;
+                    for row in &planned.rows {
+                        target.copy(rows.cells(*row), table.row()?);
+                    }
+                }
+                _ => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// Writes the annex, and counts what is missing.
+    fn annotate(&self, snapshot: &mut Snapshot) -> Account {
+        let mut account = Account::default();
+        for group in &self.groups {
+            account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
+            let late = group.rows.is_late() || group.outcome == Err(SourceError::Late);
+            account.late_providers = account.late_providers.saturating_add(u64::from(late));
+            let failed = group.outcome.is_err() && !late;
+            account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));
+        }
+        let annex = &mut snapshot.annex.entries;
+        annex.resize_with(self.entries.len(), EntryAnnex::default);
+        for (planned, annex) in self.entries.iter().zip(annex) {
+            annex.failure = self.failure(planned);
+            annex.births.clear();
+            annex.notes.clear();
+            account.failed_entries =
+                account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
+            let Ok(target) = &planned.target else { continue };
+            let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
+            let selected = match planned.form {
+                Form::Failed(_) => &[],
+                Form::Row(_) | Form::Table => planned.rows.as_slice(),
+            };
+            for (at, row) in selected.iter().enumerate() {
+                annex.births.push(rows.birth(*row));
+                for (column, note) in rows.notes(*row) {
+                    let Ok(column) = target.columns.binary_search(&column) else { continue };
+                    let missing = matches!(note, Note::Missing(_));
+                    account.missing_values = account.missing_values.saturating_add(u64::from(missing));
+                    annex.notes.push(((at, column), note.clone()));
+                }
+            }
+        }
+        account
+    }
+
+    fn failure(&self, planned: &Planned) -> Option<NoValue> {
+        let Form::Failed(status) = planned.form else { return None };
+        let target = match &planned.target {
+            Ok(target) => target,
+            Err(error) => return Some(error.reason()),
+        };
+        let Group { rows, outcome, .. } = self.groups.get(target.group)?;
+        if let Err(error) = outcome {
+            return Some(error.reason());
+        }
+        let column = target.columns.first().copied();
+        let note = planned.rows.first().and_then(|row| rows.notes(*row).find(|(at, _)| Some(*at) == column));
+        Some(match note {
+            Some((_, Note::Missing(reason))) => reason.clone(),
+            _ if planned.rows.is_empty() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
+            _ => NoValue::Status(status),
+        })
+    }
+}
+
+/// Marks those counters and what they are divided by.
+fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
+    for counter in counters.iter().filter_map(|at| set.counters.get(*at)) {
+        let related = [Some(counter.id), counter.base, counter.perf_time, counter.perf_freq, counter.multi];
+        for id in related.into_iter().flatten() {
+            let at = set.counters.iter().position(|c| c.id == id);
+            if let Some(wanted) = at.and_then(|at| wanted.get_mut(at)) {
+                *wanted = true;
+            }
+        }
+    }
+}
+
+impl Group {
+    fn new(set: &Arc<Counterset>, slot: usize) -> Self {
+        Self {
+            set: Arc::clone(set),
+            slot,
+            counters: Vec::new(),
+            filters: Vec::new(),
+            rows: Rows::default(),
+            outcome: Ok(()),
+        }
+    }
+
+    fn collect(&mut self, shared: &mut Shared) {
+        let Self { set, slot, counters, filters, rows, outcome } = self;
+        let want = Want { counterset: set, counters, instances: filters };
+        rows.start();
+        *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
+        rows.end();
+    }
+}
+
+impl Target {
+    /// The form of the result, and the selected rows if they may have changed.
+    fn form(&self, group: &Group, last: Form, rows: &mut Vec<usize>) -> Form {
+        if let Err(error) = &group.outcome {
+            rows.clear();
+            return Form::Failed(error.status());
+        }
+        let all = &group.rows;
+        let several = matches!(self.kind, Kind::MultipleInstances | Kind::Counterset);
+        if all.changed() || matches!(last, Form::Failed(_)) {
+            let selects = |row: &usize| {
+                all.id(*row).is_some_and(|id| self.filter.id.matches(id))
+                    && self.filter.pattern.matches(all.name(*row).iter().copied())
+            };
+            let most = if several { usize::MAX } else { 1 };
+            rows.clear();
+            rows.extend((0..all.len()).filter(selects).take(most));
+        }
+        match rows.first() {
+            None => Form::Failed(Status::ERROR_NO_DATA),
+            Some(_) if several => Form::Table,
+            Some(row) if self.kind == Kind::SingleCounter && self.is_empty(all.cells(*row)) => {
+                Form::Failed(Status::ERROR_NO_DATA)
+            }
+            Some(row) => Form::Row(*row),
+        }
+    }
+
+    fn is_empty(&self, cells: &[Cell]) -> bool {
+        self.columns.first().and_then(|at| cells.get(*at)) == Some(&Cell::EMPTY)
+    }
+
+    #[inline]
+    fn copy(&self, from: &[Cell], to: &mut [Cell]) {
+        if self.all_columns && from.len() == to.len() {
+            to.copy_from_slice(from);
+            return;
+        }
+        for (column, cell) in self.columns.iter().zip(to) {
+            *cell = from.get(*column).copied().unwrap_or(Cell::EMPTY);
+        }
+    }
+}
+
+/// A number that no layout of this process had.
+fn next_layout() -> u64 {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    NEXT.fetch_add(1, Relaxed)
+}

@@ -1,0 +1,259 @@
+//! This machine: its registry, its providers, its clock.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use perfset_core::{Counterset, Guid, Instance, InstanceType, Language};
+
+use crate::clock::Clock;
+use crate::error::SourceError;
+use crate::own::{Ledger, OwnCounters};
+use crate::provider::{Catalogue, Provider};
+use crate::query::Query;
+use crate::registration::{RegInfo, RegRequest, answer};
+use crate::rows::Rows;
+
+/// A machine that can be asked for its countersets: registry, providers and clock, shared by all its queries.
+///
+/// Cloning gives another handle to the same machine.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// A counterset that was not registered, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegistrationProblem {
+    /// Another provider registered the GUID before.
+    #[error("counterset {guid} of \"{rejected}\" belongs to \"{owner}\"")]
+    Taken {
+        /// The counterset.
+        guid: Guid,
+        /// Who has it.
+        owner: String,
+        /// Who wanted it too.
+        rejected: String,
+    },
+    /// The instance type is known but not served yet.
+    #[error("counterset {0} is of an aggregate instance type, which is not supported")]
+    Aggregate(Guid),
+    /// The provider's catalogue could not be had.
+    #[error("a provider has no catalogue: {0}")]
+    NoCatalogue(SourceError),
+}
+
+pub(crate) struct Shared {
+    pub clock: Box<dyn Clock>,
+    pub ledger: Arc<Ledger>,
+    slots: Vec<Slot>,
+    /// By GUID, ascending.
+    registry: Vec<Registered>,
+    problems: Vec<RegistrationProblem>,
+    /// Changes whenever the registry does.
+    pub revision: u64,
+    language: Language,
+}
+
+struct Slot {
+    provider: Box<dyn Provider>,
+    last: Option<Arc<Catalogue>>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("registry", &self.registry).finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Registered {
+    set: Arc<Counterset>,
+    slot: usize,
+}
+
+impl Machine {
+    /// A machine with that clock and the engine's own counterset.
+    #[must_use]
+    pub fn new(clock: Box<dyn Clock>) -> Self {
+        let ledger = Arc::new(Ledger::default());
+        let own = OwnCounters::new(Arc::clone(&ledger));
+        let shared = Shared {
+            clock,
+            ledger,
+            slots: Vec::new(),
+            registry: Vec::new(),
+            problems: Vec::new(),
+            revision: 0,
+            language: Language::ENGLISH,
+        };
+        let machine = Self { shared: Arc::new(Mutex::new(shared)) };
+        machine.register(Box::new(own));
+        machine
+    }
+
+    /// Adds a provider. Its countersets are there from the next call on; GUIDs that are taken stay with their owner.
+    ///
+    /// A provider is called under the machine's lock: it must not call back.
+    pub fn register(&self, provider: Box<dyn Provider>) {
+        self.lock().slots.push(Slot { provider, last: None });
+    }
+
+    /// The configured language, which language id 0 asks for.
+    pub fn set_language(&self, language: Language) {
+        self.lock().language = language;
+    }
+
+    /// The GUIDs of all registered countersets, ascending.
+    #[must_use]
+    #[doc(alias = "PerfEnumerateCounterSet")]
+    pub fn countersets(&self) -> Vec<Guid> {
+        self.lock().fresh().registry.iter().map(|r| r.set.guid).collect()
+    }
+
+    /// A registered counterset.
+    ///
+    /// # Errors
+    /// [`SourceError::UnknownCounterset`].
+    pub fn counterset(&self, guid: &Guid) -> Result<Arc<Counterset>, SourceError> {
+        self.lock().fresh().find(guid).map(|(set, _)| Arc::clone(set))
+    }
+
+    /// What was not registered, and why.
+    #[must_use]
+    pub fn problems(&self) -> Vec<RegistrationProblem> {
+        self.lock().fresh().problems.clone()
+    }
+
+    /// What a counterset's registration says.
+    ///
+    /// # Errors
+    /// [`SourceError::UnknownCounterset`], [`UnknownCounter`](SourceError::UnknownCounter),
+    /// [`NoHelp`](SourceError::NoHelp), [`LanguageNotFound`](SourceError::LanguageNotFound).
+    #[doc(alias = "PerfQueryCounterSetRegistrationInfo")]
+    pub fn registration(&self, guid: &Guid, request: RegRequest) -> Result<RegInfo, SourceError> {
+        let mut shared = self.lock();
+        let shared = shared.fresh();
+        let (set, _) = shared.find(guid)?;
+        answer(set, request, shared.language)
+    }
+
+    /// The active instances of a counterset, in the provider's order.
+    ///
+    /// # Errors
+    /// [`SourceError::UnknownCounterset`], [`NoInstances`](SourceError::NoInstances),
+    /// [`InvalidRegistration`](SourceError::InvalidRegistration), or what the provider answers.
+    #[doc(alias = "PerfEnumerateCounterSetInstances")]
+    pub fn instances(&self, guid: &Guid) -> Result<Vec<Instance>, SourceError> {
+        let mut shared = self.lock();
+        let (set, slot) = shared.fresh().find(guid)?;
+        let (single, slot) = (set.instance_type == InstanceType::Single, slot);
+        let mut rows = Rows::default();
+        rows.start();
+        shared.with_provider(slot, |provider| provider.instances(guid, &mut rows))?;
+        rows.end();
+        match rows.len() {
+            0 => Err(SourceError::NoInstances(*guid)),
+            2.. if single => Err(SourceError::InvalidRegistration(*guid)),
+            _ => Ok(rows.to_instances()),
+        }
+    }
+
+    /// An empty query. No provider is asked for anything.
+    #[must_use]
+    #[doc(alias = "PerfOpenQueryHandle")]
+    pub fn query(&self) -> Query {
+        Query::new(self.clone())
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
+        // A provider's panic is caught inside; were there another one, what it left is still a registry.
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    /// Asks every provider whether its catalogue changed, and takes over what did.
+    pub fn fresh(&mut self) -> &mut Self {
+        let mut changed = false;
+        let mut missing = Vec::new();
+        for slot in &mut self.slots {
+            let now = guarded(&mut *slot.provider, |provider| provider.catalogue());
+            match (&slot.last, now) {
+                (Some(last), Ok(now)) if Arc::ptr_eq(last, &now) => {}
+                (None, Err(error)) => missing.push(RegistrationProblem::NoCatalogue(error)),
+                (_, now) => {
+                    changed = true;
+                    match now {
+                        Ok(now) => slot.last = Some(now),
+                        Err(error) => {
+                            slot.last = None;
+                            missing.push(RegistrationProblem::NoCatalogue(error));
+                        }
+                    }
+                }
+            }
+        }
+        if changed {
+            self.rebuild();
+        }
+        if changed || !missing.is_empty() {
+            self.problems.retain(|problem| !matches!(problem, RegistrationProblem::NoCatalogue(_)));
+            self.problems.append(&mut missing);
+        }
+        self
+    }
+
+    fn rebuild(&mut self) {
+        self.revision = self.revision.wrapping_add(1);
+        self.registry.clear();
+        self.problems.clear();
+        for (slot, Slot { last, .. }) in self.slots.iter().enumerate() {
+            for set in last.iter().flat_map(|catalogue| &catalogue.countersets) {
+                let guid = set.guid;
+                if !matches!(set.instance_type, InstanceType::Single | InstanceType::Multiple) {
+                    self.problems.push(RegistrationProblem::Aggregate(guid));
+                    continue;
+                }
+                match self.registry.binary_search_by_key(&guid, |r| r.set.guid) {
+                    Err(at) => self.registry.insert(at, Registered { set: Arc::clone(set), slot }),
+                    Ok(at) => {
+                        let owner = self.registry.get(at).map(|r| r.set.provider.name.to_string());
+                        self.problems.push(RegistrationProblem::Taken {
+                            guid,
+                            owner: owner.unwrap_or_default(),
+                            rejected: set.provider.name.to_string(),
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// A registered counterset and the slot of its provider.
+    pub fn find(&self, guid: &Guid) -> Result<(&Arc<Counterset>, usize), SourceError> {
+        let at = self.registry.binary_search_by_key(guid, |r| r.set.guid);
+        let found = at.ok().and_then(|at| self.registry.get(at));
+        found.map(|r| (&r.set, r.slot)).ok_or(SourceError::UnknownCounterset(*guid))
+    }
+
+    /// Calls a provider. A panic there is that call's failure and nobody else's.
+    pub fn with_provider<T>(
+        &mut self,
+        slot: usize,
+        call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
+    ) -> Result<T, SourceError> {
+        match self.slots.get_mut(slot) {
+            Some(slot) => guarded(&mut *slot.provider, call),
+            None => Err(SourceError::Failed("the provider is gone".into())),
+        }
+    }
+}
+
+fn guarded<T>(
+    provider: &mut dyn Provider,
+    call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
+) -> Result<T, SourceError> {
+    catch_unwind(AssertUnwindSafe(|| call(provider)))
+        .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
+}

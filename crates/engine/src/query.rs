@@ -1,0 +1,178 @@
+//! A query: entries, and what they give when they are collected together.
+
+use std::sync::Arc;
+
+use perfset_core::utf16::upper;
+use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
+use perfset_core::{CounterFilter, Counterset, InstanceType, Status, Utf16};
+
+use crate::collect::Plan;
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::machine::{Machine, Shared};
+use crate::provider::Change;
+use crate::snapshot::{EntryInfo, Snapshot};
+
+/// A query handle: entries are added and deleted, and collected together.
+///
+/// ```
+/// # use perfset_core::{catalogue::perfset_engine as own, Status};
+/// # use perfset_engine::{Entry, Machine, Snapshot, testing::FixedClock};
+/// # let machine = Machine::new(Box::new(FixedClock::default()));
+/// let mut query = machine.query();
+/// let entry = Entry::one(own::GUID, own::LAST_BLOCK_BYTES);
+/// assert_eq!(query.add(&entry), Status::ERROR_SUCCESS);
+/// let mut snapshot = Snapshot::default();
+/// query.collect(&mut snapshot).unwrap();
+/// assert_eq!(snapshot.values(None).next().unwrap().value.unwrap().raw, 0.0);
+/// ```
+#[derive(Debug)]
+pub struct Query {
+    machine: Machine,
+    /// In order of addition, which is the order of results (R-28).
+    entries: Vec<Added>,
+    plan: Option<Plan>,
+}
+
+/// An entry that is in a query.
+#[derive(Clone, Debug)]
+pub(crate) struct Added {
+    pub entry: Entry,
+    /// Whether its counterset had a single instance when it was added.
+    single: bool,
+}
+
+impl Query {
+    pub(crate) fn new(machine: Machine) -> Self {
+        Self { machine, entries: Vec::new(), plan: None }
+    }
+
+    /// Adds an entry. Whether its instances exist is not checked: they may come later (R-26).
+    ///
+    /// ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND, ERROR_INVALID_PARAMETER (R-23) and ERROR_ALREADY_EXISTS
+    /// (R-24), in this order, or what the provider answers.
+    #[must_use]
+    pub fn add(&mut self, entry: &Entry) -> Status {
+        self.add_checked(entry, Ok(()))
+    }
+
+    /// As [`add`](Self::add), for an entry whose name may be corrupt, which is found at its place in the order.
+    pub(crate) fn add_checked(&mut self, entry: &Entry, name: Result<(), ()>) -> Status {
+        let machine = self.machine.clone();
+        let mut shared = machine.lock();
+        let (set, slot) = match shared.fresh().find(&entry.counterset) {
+            Ok((set, slot)) => (Arc::clone(set), slot),
+            Err(error) => return error.status(),
+        };
+        if let CounterFilter::One(id) = entry.counter {
+            if set.counter(id).is_none() {
+                return Status::ERROR_WMI_ITEMID_NOT_FOUND;
+            }
+        }
+        if name.is_err() || !name_fits(&set, entry.instance.as_ref()) {
+            return Status::ERROR_INVALID_PARAMETER;
+        }
+        if self.position(entry).is_some() {
+            return Status::ERROR_ALREADY_EXISTS;
+        }
+        let single = set.instance_type == InstanceType::Single;
+        let mut entry = entry.clone();
+        if single {
+            entry.instance = None;
+        }
+        let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
+        let status = answer.unwrap_or_else(|error| error.status());
+        if status.is_success() {
+            self.entries.push(Added { entry, single });
+            self.plan = None;
+        }
+        status
+    }
+
+    /// Deletes an entry. Later entries move up. ERROR_INVALID_PARAMETER if it is not in the query (R-27).
+    #[must_use]
+    pub fn delete(&mut self, entry: &Entry) -> Status {
+        let Some(at) = self.position(entry) else { return Status::ERROR_INVALID_PARAMETER };
+        let removed = self.entries.remove(at);
+        self.plan = None;
+        removed_from(&self.machine, &removed.entry);
+        Status::ERROR_SUCCESS
+    }
+
+    /// The entries; the position of each is that of its result.
+    pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
+        self.entries.iter().map(|added| &added.entry)
+    }
+
+    /// Collects all entries once, into a snapshot that may have been used before.
+    ///
+    /// What fails is inside, entry by entry and value by value.
+    ///
+    /// # Errors
+    /// [`SourceError::TooLarge`] only.
+    pub fn collect(&mut self, snapshot: &mut Snapshot) -> Result<(), SourceError> {
+        let mut shared = self.machine.lock();
+        current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
+    }
+
+    /// What the entries mean now.
+    #[must_use]
+    pub fn infos(&mut self) -> Arc<[EntryInfo]> {
+        current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
+    }
+
+    /// Where the same entry is (R-24): names compared without case, all names of a single instance the same.
+    fn position(&self, entry: &Entry) -> Option<usize> {
+        let rest = |e: &Entry| (e.counterset, e.counter, e.instance_id);
+        let folded = |name: &Option<Utf16>| -> Option<Vec<u16>> {
+            name.as_ref().map(|name| name.units().iter().map(|unit| upper(*unit)).collect())
+        };
+        let wanted = folded(&entry.instance);
+        self.entries.iter().position(|added| {
+            let same_name = match added.single {
+                true => is_single_name(entry.instance.as_ref()),
+                false => folded(&added.entry.instance) == wanted,
+            };
+            same_name && rest(&added.entry) == rest(entry)
+        })
+    }
+}
+
+/// The plan for the registry as it is now.
+fn current_plan<'a>(plan: &'a mut Option<Plan>, entries: &[Added], shared: &Shared) -> &'a mut Plan {
+    if plan.as_ref().is_some_and(|plan| plan.revision() != shared.revision) {
+        *plan = None;
+    }
+    plan.get_or_insert_with(|| Plan::new(shared, entries))
+}
+
+impl Drop for Query {
+    fn drop(&mut self) {
+        for added in &self.entries {
+            removed_from(&self.machine, &added.entry);
+        }
+    }
+}
+
+fn removed_from(machine: &Machine, entry: &Entry) {
+    let mut shared = machine.lock();
+    let Ok((_, slot)) = shared.find(&entry.counterset) else { return };
+    // The entry is gone whatever the provider says to it.
+    let _ = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Removed, entry)));
+}
+
+/// Whether a name may stand in an entry for that counterset (R-23).
+fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
+    if name.is_some_and(|name| name.len() >= PERF_MAX_INSTANCE_NAME || name.units().contains(&0)) {
+        return false;
+    }
+    match set.instance_type {
+        InstanceType::Single => is_single_name(name),
+        _ => name.is_some_and(|name| !name.is_empty()),
+    }
+}
+
+/// Whether a name may stand for a single instance: none, the empty one, or `*`.
+fn is_single_name(name: Option<&Utf16>) -> bool {
+    name.is_none_or(|name| matches!(name.units(), [] | [0x2A]))
+}

@@ -1,0 +1,176 @@
+//! What a machine tells about a counterset: the ten registration requests.
+
+use std::sync::Arc;
+
+use perfset_core::v2::{registration, strings};
+use perfset_core::{Counter, CounterId, Counterset, Guid, Language, Text, Translation};
+
+use crate::error::SourceError;
+
+/// One of the ten things that can be asked about a registered counterset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "PerfRegInfoType")]
+pub enum RegRequest {
+    /// The counterset and all its counters.
+    #[doc(alias = "PERF_REG_COUNTERSET_STRUCT")]
+    Counterset,
+    /// One counter.
+    #[doc(alias = "PERF_REG_COUNTER_STRUCT")]
+    Counter(CounterId),
+    /// Its name in a language.
+    #[doc(alias = "PERF_REG_COUNTERSET_NAME_STRING")]
+    CountersetName(Language),
+    /// Its help in a language.
+    #[doc(alias = "PERF_REG_COUNTERSET_HELP_STRING")]
+    CountersetHelp(Language),
+    /// The names of its counters in a language.
+    #[doc(alias = "PERF_REG_COUNTER_NAME_STRINGS")]
+    CounterNames(Language),
+    /// The helps of its counters in a language.
+    #[doc(alias = "PERF_REG_COUNTER_HELP_STRINGS")]
+    CounterHelps(Language),
+    /// Who provides it.
+    #[doc(alias = "PERF_REG_PROVIDER_NAME")]
+    ProviderName,
+    /// Who provides it, as a GUID.
+    #[doc(alias = "PERF_REG_PROVIDER_GUID")]
+    ProviderGuid,
+    /// Its English name.
+    #[doc(alias = "PERF_REG_COUNTERSET_ENGLISH_NAME")]
+    CountersetEnglishName,
+    /// The English names of its counters.
+    #[doc(alias = "PERF_REG_COUNTER_ENGLISH_NAMES")]
+    CounterEnglishNames,
+}
+
+impl RegRequest {
+    /// From `requestCode` and `requestLangId`, which is a counter id for code 2 and ignored for 1 and 7 to 10.
+    #[must_use]
+    pub const fn from_wire(code: u32, language_or_id: u32) -> Option<Self> {
+        let language = Language(language_or_id);
+        Some(match code {
+            1 => Self::Counterset,
+            2 => Self::Counter(CounterId(language_or_id)),
+            3 => Self::CountersetName(language),
+            4 => Self::CountersetHelp(language),
+            5 => Self::CounterNames(language),
+            6 => Self::CounterHelps(language),
+            7 => Self::ProviderName,
+            8 => Self::ProviderGuid,
+            9 => Self::CountersetEnglishName,
+            10 => Self::CounterEnglishNames,
+            _ => return None,
+        })
+    }
+}
+
+/// The answer to a [`RegRequest`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum RegInfo {
+    /// The counterset with its counters.
+    Counterset(Arc<Counterset>),
+    /// One counter.
+    Counter(Counter),
+    /// A text.
+    Text(Text),
+    /// A text for each counter, in registration order; a counter may have none.
+    Texts(Vec<(CounterId, Option<Text>)>),
+    /// A GUID.
+    Guid(Guid),
+}
+
+impl RegInfo {
+    /// The block that a C caller gets.
+    #[must_use]
+    pub fn to_block(&self) -> Vec<u8> {
+        match self {
+            Self::Counterset(set) => registration::counterset_block(set),
+            Self::Counter(counter) => registration::counter_block(counter),
+            Self::Text(text) => strings::single(text),
+            Self::Texts(texts) => strings::block(texts.iter().map(|(id, text)| (*id, text.as_deref()))),
+            Self::Guid(guid) => guid.to_wire().to_vec(),
+        }
+    }
+}
+
+/// Answers a request from a registration. `default` is the configured language of the machine.
+pub(crate) fn answer(
+    set: &Arc<Counterset>,
+    request: RegRequest,
+    default: Language,
+) -> Result<RegInfo, SourceError> {
+    let text = |text: &Text| RegInfo::Text(text.clone());
+    let guid = set.guid;
+    Ok(match request {
+        RegRequest::Counterset => RegInfo::Counterset(Arc::clone(set)),
+        RegRequest::Counter(counter) => {
+            let unknown = SourceError::UnknownCounter { counterset: guid, counter };
+            RegInfo::Counter(set.counter(counter).ok_or(unknown)?.clone())
+        }
+        RegRequest::CountersetName(language) => match texts(set, language, default)? {
+            Some(translation) => text(&translation.name),
+            None => text(&set.name),
+        },
+        RegRequest::CountersetHelp(language) => {
+            let help = match texts(set, language, default)? {
+                Some(translation) => &translation.help,
+                None => &set.help,
+            };
+            if help.is_empty() {
+                return Err(SourceError::NoHelp(guid));
+            }
+            text(help)
+        }
+        RegRequest::CounterNames(language) => counter_texts(set, texts(set, language, default)?, Which::Name),
+        RegRequest::CounterHelps(language) => {
+            let helps = counter_texts(set, texts(set, language, default)?, Which::Help);
+            if matches!(&helps, RegInfo::Texts(texts) if texts.iter().all(|(_, text)| text.is_none())) {
+                return Err(SourceError::NoHelp(guid));
+            }
+            helps
+        }
+        RegRequest::ProviderName => text(&set.provider.name),
+        RegRequest::ProviderGuid => RegInfo::Guid(set.provider.guid),
+        RegRequest::CountersetEnglishName => text(&set.name),
+        RegRequest::CounterEnglishNames => counter_texts(set, None, Which::Name),
+    })
+}
+
+/// The texts of a language: exactly it, else its primary language; `None` is English.
+fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option<&Translation>, SourceError> {
+    let find = |language: Language| {
+        let exact = set.translations.iter().find(|t| t.language == language);
+        exact.or_else(|| set.translations.iter().find(|t| t.language.primary() == language.primary()))
+    };
+    if wanted == Language::DEFAULT {
+        return Ok(find(default));
+    }
+    match find(wanted) {
+        Some(translation) => Ok(Some(translation)),
+        None if wanted.primary() == Language::ENGLISH.0 => Ok(None),
+        None => Err(SourceError::LanguageNotFound(wanted)),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Name,
+    Help,
+}
+
+fn counter_texts(set: &Counterset, translation: Option<&Translation>, which: Which) -> RegInfo {
+    let english = |counter: &Counter| match which {
+        Which::Name => counter.name.clone(),
+        Which::Help => Some(counter.help.clone()).filter(|help| !help.is_empty()),
+    };
+    let translated = |counter: &Counter| {
+        let (_, name, help) = translation?.counters.iter().find(|(id, ..)| *id == counter.id)?;
+        let text = match which {
+            Which::Name => name,
+            Which::Help => help,
+        };
+        Some(text.clone()).filter(|text| !text.is_empty())
+    };
+    let text = |counter: &Counter| (counter.id, translated(counter).or_else(|| english(counter)));
+    RegInfo::Texts(set.counters.iter().map(text).collect())
+}

@@ -1,0 +1,113 @@
+//! The seam to whatever can be asked: this machine, another one, Windows itself, a log.
+
+use std::sync::Arc;
+
+use perfset_core::{Guid, Instance, Status};
+
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::machine::Machine;
+use crate::query::Query;
+use crate::registration::{RegInfo, RegRequest};
+use crate::snapshot::{EntryInfo, Snapshot};
+
+/// Anything that can be asked for countersets and their values.
+pub trait Source {
+    /// The GUIDs of its countersets, ascending.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    fn countersets(&mut self) -> Result<Vec<Guid>, SourceError>;
+
+    /// What a counterset's registration says.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or does not have it.
+    fn registration(&mut self, counterset: &Guid, request: RegRequest) -> Result<RegInfo, SourceError>;
+
+    /// The active instances of a counterset.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or there is none.
+    fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError>;
+
+    /// An empty query.
+    ///
+    /// # Errors
+    /// If it cannot be reached.
+    fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
+}
+
+/// A query of any source.
+pub trait QueryHandle {
+    /// Adds an entry.
+    fn add(&mut self, entry: &Entry) -> Status;
+
+    /// Deletes an entry.
+    fn delete(&mut self, entry: &Entry) -> Status;
+
+    /// The entries in the order of their results, and what they mean.
+    fn info(&mut self) -> Arc<[EntryInfo]>;
+
+    /// The next sample of all entries: of a live source now, of a log the one that follows.
+    ///
+    /// # Errors
+    /// If there is nothing to deliver at all.
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError>;
+}
+
+/// What [`QueryHandle::next`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// The snapshot has a new sample.
+    Sample,
+    /// The log is at its end; the snapshot is as it was.
+    End,
+}
+
+impl Source for Machine {
+    fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
+        Ok(Machine::countersets(self))
+    }
+
+    fn registration(&mut self, counterset: &Guid, request: RegRequest) -> Result<RegInfo, SourceError> {
+        Machine::registration(self, counterset, request)
+    }
+
+    fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
+        Machine::instances(self, counterset)
+    }
+
+    fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
+        Ok(Box::new(self.query()))
+    }
+}
+
+impl QueryHandle for Query {
+    fn add(&mut self, entry: &Entry) -> Status {
+        Query::add(self, entry)
+    }
+
+    fn delete(&mut self, entry: &Entry) -> Status {
+        Query::delete(self, entry)
+    }
+
+    fn info(&mut self) -> Arc<[EntryInfo]> {
+        Query::infos(self)
+    }
+
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
+        self.collect(snapshot).map(|()| Next::Sample)
+    }
+}
+
+/// Whether a machine argument means this machine, whose name is `own` (R-7).
+///
+/// # Errors
+/// [`SourceError::Remote`] for any other machine.
+pub fn local_machine(name: Option<&str>, own: &str) -> Result<(), SourceError> {
+    let Some(name) = name else { return Ok(()) };
+    let bare = name.strip_prefix(r"\\").unwrap_or(name);
+    let local = ["", ".", "localhost", own].iter().any(|local| bare.eq_ignore_ascii_case(local));
+    if local { Ok(()) } else { Err(SourceError::Remote(name.to_string())) }
+}

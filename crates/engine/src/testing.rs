@@ -1,0 +1,119 @@
+//! A clock and a provider that do as they are told: for tests, examples, and authors of providers.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::{Counterset, Guid, InstanceId, NoValue, Status};
+
+use crate::clock::Clock;
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::provider::{Catalogue, Change, Provider, Want};
+use crate::rows::Rows;
+
+/// A clock that advances by one second a reading.
+#[derive(Clone, Debug)]
+pub struct FixedClock(pub ClockReading);
+
+impl Default for FixedClock {
+    fn default() -> Self {
+        let time_100ns = perfset_core::clock::UNIX_EPOCH_100NS;
+        let system_time = SystemTime::from_100ns(time_100ns);
+        Self(ClockReading { perf_time: 0, time_100ns, perf_freq: 1_000_000_000, system_time })
+    }
+}
+
+impl Clock for FixedClock {
+    fn read(&mut self) -> ClockReading {
+        let now = self.0;
+        self.0.perf_time = now.perf_time.saturating_add(now.perf_freq);
+        self.0.time_100ns = now.time_100ns.saturating_add(10_000_000);
+        self.0.system_time = SystemTime::from_100ns(self.0.time_100ns);
+        now
+    }
+}
+
+/// What a [`Scripted`] provider provides now; shared, so that a test can change it.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    /// Its countersets.
+    pub catalogue: Arc<Catalogue>,
+    /// Its rows.
+    pub rows: Vec<ScriptRow>,
+    /// Fails every collection.
+    pub failure: Option<SourceError>,
+    /// Panics in every collection.
+    pub panics: bool,
+    /// A collection begins when this can be locked: who holds it makes the provider late.
+    pub gate: Arc<Mutex<()>>,
+    /// What [`Provider::entry`] answers.
+    pub answer: Option<Status>,
+    /// What it was asked, in order.
+    pub log: Vec<String>,
+}
+
+/// A row of a [`Script`]: name, id, and the values of the wanted counters in order.
+pub type ScriptRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
+
+/// A provider that follows a [`Script`].
+#[derive(Clone, Debug, Default)]
+pub struct Scripted(pub Arc<Mutex<Script>>);
+
+impl Scripted {
+    /// A provider of these countersets.
+    #[must_use]
+    pub fn new(countersets: Vec<Counterset>) -> Self {
+        let countersets = countersets.into_iter().map(Arc::new).collect();
+        let script = Script { catalogue: Arc::new(Catalogue { countersets }), ..Script::default() };
+        Self(Arc::new(Mutex::new(script)))
+    }
+
+    /// Reads or changes the script.
+    pub fn with<T>(&self, change: impl FnOnce(&mut Script) -> T) -> T {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Provider for Scripted {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(self.with(|script| Arc::clone(&script.catalogue)))
+    }
+
+    fn instances(&mut self, _: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        for (name, id, _) in self.with(|script| script.rows.clone()) {
+            rows.push(name, InstanceId(id), None);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        self.with(|script| {
+            let name = entry.instance.as_ref().map(ToString::to_string);
+            script.log.push(format!("{change:?} {} {name:?}", entry.counter.to_wire()));
+            script.answer.unwrap_or(Status::ERROR_SUCCESS)
+        })
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let script = self.with(|script| {
+            let ids: Vec<_> = want.counters.iter().map(|id| id.0).collect();
+            script.log.push(format!("Collect {ids:?}"));
+            script.clone()
+        });
+        drop(script.gate.lock());
+        #[expect(clippy::panic, reason = "a provider that panics is what a test asks for")]
+        if script.panics {
+            panic!("as told");
+        }
+        for (name, id, values) in &script.rows {
+            let mut row = rows.push(name, InstanceId(*id), None);
+            for (column, value) in values.iter().enumerate() {
+                match value {
+                    Ok(value) => row.set(column, *value),
+                    Err(reason) => row.none(column, reason.clone()),
+                }
+            }
+        }
+        script.failure.map_or(Ok(()), Err)
+    }
+}
