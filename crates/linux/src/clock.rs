@@ -1,0 +1,69 @@
+//! The clocks and the name of this machine.
+
+use std::sync::OnceLock;
+
+use perfset_core::clock::{Anchor, ClockReading, UNIX_EPOCH_100NS};
+use perfset_engine::Clock;
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// The clocks of this machine. All of them share the one anchor of the process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn read(&mut self) -> ClockReading {
+        static ANCHOR: OnceLock<Anchor> = OnceLock::new();
+        let anchor = ANCHOR.get_or_init(|| Anchor::take(monotonic_ns, wall_100ns));
+        let before = monotonic_ns();
+        let wall = wall_100ns();
+        anchor.reading(before, wall, monotonic_ns())
+    }
+}
+
+/// Time that the monotonic clock has shown since it began, in ns.
+#[must_use]
+pub fn elapsed_ns() -> u64 {
+    u64::try_from(monotonic_ns()).unwrap_or(0)
+}
+
+/// This machine's own name.
+#[must_use]
+pub fn hostname() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn monotonic_ns() -> i64 {
+    ns(clock_gettime(ClockId::Monotonic))
+}
+
+fn wall_100ns() -> i64 {
+    (ns(clock_gettime(ClockId::Realtime)) / 100).saturating_add(UNIX_EPOCH_100NS)
+}
+
+/// An `i64` of ns lasts until the year 2262.
+fn ns(time: Timespec) -> i64 {
+    time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_advance_together() {
+        let old = SystemClock.read();
+        let new = SystemClock.read();
+        assert_eq!(old.perf_freq, 1_000_000_000);
+        assert!(new.perf_time >= old.perf_time);
+        let ns = new.perf_time - old.perf_time;
+        let in_100ns = new.time_100ns - old.time_100ns;
+        assert!((in_100ns - ns / 100).abs() <= 1, "{ns} ns are not {in_100ns} x 100 ns");
+        assert!(new.time_100ns > UNIX_EPOCH_100NS);
+        assert!((2020..=2100).contains(&new.system_time.year));
+    }
+
+    #[test]
+    fn this_machine_has_a_name() {
+        assert_eq!(hostname().as_bytes(), rustix::system::uname().nodename().to_bytes());
+    }
+}

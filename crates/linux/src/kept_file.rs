@@ -1,0 +1,285 @@
+//! Kernel files that are read again and again.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use perfset_core::NoValue;
+
+use crate::text::TextError;
+
+/// A kernel file could not be read or understood.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The system refuses it.
+    #[error("{}: cannot be read", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It does not end where a kernel file would have.
+    #[error("{}: does not end within {} MiB", path.display(), KeptFile::LIMIT >> 20)]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It does not say what it should.
+    #[error("{}:{}: expected {}, found {}", path.display(), text.line, text.expected, text.found)]
+    Text {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        text: TextError,
+    },
+}
+
+impl From<ReadError> for NoValue {
+    fn from(error: ReadError) -> Self {
+        match &error {
+            ReadError::Io { path, source } if source.kind() == ErrorKind::PermissionDenied => {
+                let permission = "needs the right to read that file, or CAP_DAC_READ_SEARCH";
+                Self::Denied(format!("{}: {permission}", path.display()).into())
+            }
+            ReadError::Io { source, .. } => Self::Failed(format!("{error}: {source}").into()),
+            ReadError::TooLong { .. } | ReadError::Text { .. } => Self::Failed(error.to_string().into()),
+        }
+    }
+}
+
+/// How the kernel prints a file, which says where a reading of it may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Printed {
+    /// All at once: `/proc/stat`, `/proc/softirqs` and whatever is in `/sys`. A piece that is shorter than the buffer
+    /// offered is the last, and there is no need to ask for more. Some attributes come a page at a time, so a piece
+    /// of a page or more does not end the file.
+    AtOnce,
+    /// Record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel hands out whole records, as many as fit into
+    /// its own page, so that any piece may be short. Only an empty one is the end.
+    InRecords,
+}
+
+/// A kernel file with what makes reading it again cheap: its descriptor and the buffer.
+///
+/// After the first readings of a file of about the same length nothing is allocated.
+#[derive(Debug)]
+pub struct KeptFile {
+    path: PathBuf,
+    printed: Printed,
+    keep: bool,
+    file: Option<File>,
+    buffer: Vec<u8>,
+    len: usize,
+    /// How many readings are still answered by "not there" without looking.
+    absent_for: u8,
+}
+
+impl KeptFile {
+    /// The longest file that is read to its end.
+    const LIMIT: usize = 64 << 20;
+    const PAGE: usize = 4_096;
+    /// A file that is not there is looked for again at every 16th reading: a driver may be loaded at any time.
+    const LOOK_AGAIN: u8 = 16;
+
+    /// The file at `path`. It is not opened yet.
+    #[must_use]
+    pub fn new(path: impl Into<PathBuf>, printed: Printed) -> Self {
+        let (path, buffer) = (path.into(), Vec::new());
+        Self { path, printed, keep: true, file: None, buffer, len: 0, absent_for: 0 }
+    }
+
+    /// Whether the descriptor stays open from reading to reading, which saves nine tenths of the cost.
+    #[must_use]
+    pub fn keep(self, keep: bool) -> Self {
+        Self { keep, ..self }
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole file, as it is now; `None` if it is not there.
+    ///
+    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one.
+    ///
+    /// # Errors
+    /// If the system refuses it, or it does not end.
+    pub fn read(&mut self) -> Result<Option<&[u8]>, ReadError> {
+        self.absent_for = self.absent_for.saturating_sub(1);
+        if self.absent_for > 0 {
+            return Ok(None);
+        }
+        let kept = self.file.take().filter(|file| self.fill(file).is_ok());
+        let file = match kept {
+            Some(file) => file,
+            None => match self.open() {
+                Ok(file) => {
+                    self.fill(&file)?;
+                    file
+                }
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    self.absent_for = Self::LOOK_AGAIN;
+                    return Ok(None);
+                }
+                Err(source) => return Err(self.io(source)),
+            },
+        };
+        self.file = Some(file).filter(|_| self.keep);
+        Ok(self.buffer.get(..self.len))
+    }
+
+    fn open(&self) -> io::Result<File> {
+        // A pipe must not block.
+        let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+        OpenOptions::new().read(true).custom_flags(no_wait).open(&self.path)
+    }
+
+    fn fill(&mut self, file: &File) -> Result<(), ReadError> {
+        self.len = 0;
+        loop {
+            if self.len == self.buffer.len() {
+                self.grow()?;
+            }
+            let offered = self.buffer.get_mut(self.len..).unwrap_or_default();
+            let offered_len = offered.len();
+            let at = u64::try_from(self.len).unwrap_or(u64::MAX);
+            let piece = match file.read_at(offered, at) {
+                Ok(piece) => piece,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(source) => return Err(self.io(source)),
+            };
+            self.len = self.len.saturating_add(piece);
+            let short = piece < offered_len && piece < Self::PAGE;
+            if piece == 0 || short && self.printed == Printed::AtOnce {
+                return Ok(());
+            }
+        }
+    }
+
+    fn grow(&mut self) -> Result<(), ReadError> {
+        const FIRST: usize = 64; // most attributes of /sys
+        if self.buffer.len() >= Self::LIMIT {
+            self.buffer = Vec::new();
+            self.len = 0;
+            return Err(ReadError::TooLong { path: self.path.clone() });
+        }
+        self.buffer.resize(self.buffer.len().saturating_mul(2).max(FIRST), 0);
+        Ok(())
+    }
+
+    fn io(&self, source: io::Error) -> ReadError {
+        ReadError::Io { path: self.path.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+    use std::fs;
+
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    use super::*;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("perfset-linux-{test}-{}", std::process::id()));
+            fs::create_dir_all(&folder).unwrap();
+            Self(folder)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0); // left to the system's own cleaning
+        }
+    }
+
+    #[test]
+    fn files_of_every_length() {
+        let folder = Folder::new("lengths");
+        let path = folder.0.join("file");
+        let mut files = [Printed::AtOnce, Printed::InRecords]
+            .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
+        for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
+            let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
+            fs::write(&path, &text).unwrap();
+            for file in files.as_flattened_mut() {
+                assert_eq!(file.read().unwrap().unwrap(), text, "{len}");
+                assert_eq!(file.file.is_some(), file.keep);
+            }
+        }
+    }
+
+    #[test]
+    fn records_of_a_running_kernel() {
+        let mut file = KeptFile::new("/proc/self/smaps", Printed::InRecords);
+        let text = file.read().unwrap().unwrap();
+        assert!(text.len() > KeptFile::PAGE && text.ends_with(b"\n"), "{} bytes", text.len());
+    }
+
+    #[test]
+    fn what_is_not_there_is_looked_for_now_and_then() {
+        let folder = Folder::new("absent");
+        for path in [folder.0.join("file"), folder.0.join("no/file")] {
+            let mut file = KeptFile::new(&path, Printed::AtOnce);
+            assert_eq!(file.read().unwrap(), None);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "7\n").unwrap();
+            let readings = (1..100).find(|_| file.read().unwrap().is_some());
+            assert_eq!(readings, Some(usize::from(KeptFile::LOOK_AGAIN)));
+            fs::remove_file(&path).unwrap();
+            assert_eq!(file.read().unwrap(), Some(&b"7\n"[..]), "kept");
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_fails_is_opened_again() {
+        let (path, mut file) = std::thread::spawn(|| {
+            let path = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap()).join("stat");
+            let mut file = KeptFile::new(&path, Printed::AtOnce);
+            assert!(file.read().unwrap().is_some());
+            (path, file)
+        })
+        .join()
+        .unwrap();
+        while path.exists() {
+            std::thread::yield_now(); // the kernel may take a moment to forget a thread
+        }
+        assert_eq!(file.read().unwrap(), None, "it is gone, and not an error");
+    }
+
+    #[test]
+    fn what_is_refused_says_what_opens_it() {
+        let source = io::Error::from(ErrorKind::PermissionDenied);
+        let reason = NoValue::from(ReadError::Io { path: "/proc/interrupts".into(), source });
+        let why = "denied: /proc/interrupts: needs the right to read that file, or CAP_DAC_READ_SEARCH";
+        assert_eq!(reason.to_string(), why);
+    }
+
+    #[test]
+    fn what_is_no_file() {
+        let folder = Folder::new("no-file");
+        let read = |path: &Path| KeptFile::new(path, Printed::AtOnce).read().map(|_| ()).unwrap_err();
+        let pipe = folder.0.join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        for path in [&pipe, &folder.0] {
+            let error = read(path);
+            assert_eq!(error.to_string(), format!("{}: cannot be read", path.display()));
+            assert!(error.source().unwrap().is::<io::Error>());
+            let source = error.source().unwrap().to_string();
+            let reason = NoValue::Failed(format!("{error}: {source}").into());
+            assert_eq!(NoValue::from(error), reason);
+        }
+        let endless = read(Path::new("/dev/zero"));
+        assert_eq!(endless.to_string(), "/dev/zero: does not end within 64 MiB");
+        assert!(matches!(endless, ReadError::TooLong { .. }));
+    }
+}

@@ -1,0 +1,120 @@
+//! One collection, and what reads a source at most once in it.
+
+use std::fmt::Display;
+use std::path::PathBuf;
+
+use perfset_core::NoValue;
+
+use crate::attribute;
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::text::TextError;
+
+/// One collection.
+#[derive(Debug)]
+pub(crate) struct Pass {
+    /// Its number, from 1.
+    pub(crate) number: u64,
+    /// When it began, on the monotonic clock.
+    pub(crate) elapsed_ns: u64,
+    /// What it has read so far.
+    pub(crate) bytes_read: usize,
+}
+
+impl Pass {
+    /// Reads a file and takes from it what is wanted. `absent` is the reason for having no value if it is not there.
+    pub(crate) fn read<T>(
+        &mut self,
+        file: &mut KeptFile,
+        absent: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
+    ) -> Result<T, NoValue> {
+        let Some(text) = file.read()? else { return Err(NoValue::Unavailable(absent.into())) };
+        self.bytes_read = self.bytes_read.saturating_add(text.len());
+        parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
+    }
+}
+
+/// What a source said in the last collection that asked it.
+#[derive(Debug)]
+pub(crate) struct Latest<T> {
+    pass: u64,
+    value: Result<T, NoValue>,
+}
+
+impl<T> Default for Latest<T> {
+    fn default() -> Self {
+        Self { pass: 0, value: Err(NoValue::NotGiven) }
+    }
+}
+
+impl<T> Latest<T> {
+    /// What it says in this collection: asks only if nobody did before.
+    pub(crate) fn get(
+        &mut self,
+        pass: &mut Pass,
+        ask: impl FnOnce(&mut Pass) -> Result<T, NoValue>,
+    ) -> Result<&T, NoValue> {
+        if self.pass != pass.number {
+            *self = Self { pass: pass.number, value: ask(pass) };
+        }
+        self.value.as_ref().map_err(NoValue::clone)
+    }
+}
+
+/// An attribute of `/sys` that is one number.
+#[derive(Debug)]
+pub(crate) struct Attribute {
+    file: KeptFile,
+    absent: &'static str,
+    latest: Latest<u64>,
+}
+
+impl Attribute {
+    /// `keep`: whether its descriptor is kept. `absent`: the reason for having no value if it is not there.
+    pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
+        let file = KeptFile::new(path, Printed::AtOnce).keep(keep);
+        Self { file, absent, latest: Latest::default() }
+    }
+
+    pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        let Self { file, absent, latest } = self;
+        latest.get(pass, |pass| pass.read(file, absent, attribute::number)).copied()
+    }
+}
+
+/// A file about all CPUs.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    file: KeptFile,
+    absent: &'static str,
+    parse: Parse<T>,
+    parsed: T,
+    latest: Latest<()>,
+}
+
+/// Replaces what was taken from a file by what its text says now.
+type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
+
+impl<T: Default> Table<T> {
+    /// `absent`: the reason for having no value if it is not there.
+    pub(crate) fn new(path: PathBuf, printed: Printed, absent: &'static str, parse: Parse<T>) -> Self {
+        let (parsed, latest) = (T::default(), Latest::default());
+        Self { file: KeptFile::new(path, printed), absent, parse, parsed, latest }
+    }
+
+    pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<&T, NoValue> {
+        let Self { file, absent, parse, parsed, latest } = self;
+        latest.get(pass, |pass| pass.read(file, absent, |text| parse(parsed, text)))?;
+        Ok(parsed)
+    }
+
+    /// That the file has no line or column of that name: a CPU went offline a moment ago, or the file was cut.
+    pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
+        NoValue::Failed(format!("{}: nothing about {name}", self.file.path().display()).into())
+    }
+
+    /// What is wrong with a part of the file.
+    pub(crate) fn fault(&self, text: TextError) -> NoValue {
+        ReadError::Text { path: self.file.path().to_owned(), text }.into()
+    }
+}

@@ -1,0 +1,194 @@
+//! Several collections: what is read in each, what has changed between them.
+
+use super::*;
+use id::*;
+
+#[test]
+fn only_the_files_that_are_needed_are_read() {
+    let tree = Tree::copy_of("two-nodes");
+    let len = |file: &str| fs::metadata(tree.path(file)).unwrap().len();
+    let cpus = [0, 1, 2, 3, 4, 6, 7];
+    let each = |files: &[&str]| -> u64 {
+        cpus.iter()
+            .flat_map(|cpu| files.iter().map(move |file| format!("cpu/cpu{cpu}/{file}")))
+            .map(|f| len(&f))
+            .sum()
+    };
+    let idle = |file: &str| {
+        each(&[0, 1, 2, 3].map(|state| format!("cpuidle/state{state}/{file}")).each_ref().map(|f| f.as_str()))
+    };
+    let (stat, interrupts, softirqs) = (len("proc/stat"), len("proc/interrupts"), len("proc/softirqs"));
+    let current = each(&["cpufreq/scaling_cur_freq", "cpufreq/cpuinfo_max_freq"]);
+    let feedback = each(&["acpi_cppc/feedback_ctrs"]);
+    let cases: [(&str, &[CounterId], &[&str], u64); 22] = [
+        ("nothing", &[], &["*"], 0),
+        ("no row", &[PERCENT_PROCESSOR_TIME, CLOCK_INTERRUPTS_PER_SEC], &["9,9"], 0),
+        ("one time", &[PERCENT_PROCESSOR_TIME], &["*"], stat),
+        ("all times", &[PERCENT_USER_TIME, PERCENT_DPC_TIME, PERCENT_PRIORITY_TIME], &["*"], stat),
+        ("interrupts of the machine", &[INTERRUPTS_PER_SEC], &["_Total"], stat),
+        ("interrupts of a CPU", &[INTERRUPTS_PER_SEC], &["0,0"], interrupts),
+        ("interrupts of a node", &[INTERRUPTS_PER_SEC], &["1,_Total"], interrupts),
+        ("all interrupts", &[INTERRUPTS_PER_SEC], &["*"], stat + interrupts),
+        ("clock interrupts of the machine", &[CLOCK_INTERRUPTS_PER_SEC], &["_Total"], interrupts),
+        ("soft interrupts", &[DPCS_QUEUED_PER_SEC], &["*"], softirqs),
+        (
+            "never there",
+            &[DPC_RATE, PARKING_STATUS, PROCESSOR_STATE_FLAGS, PERFORMANCE_LIMIT_FLAGS],
+            &["*"],
+            0,
+        ),
+        (
+            "times of idle states",
+            &[PERCENT_C1_TIME, PERCENT_C2_TIME, PERCENT_C3_TIME, AVERAGE_IDLE_TIME],
+            &["*"],
+            { idle("time") },
+        ),
+        (
+            "stays in idle states",
+            &[AVERAGE_IDLE_TIME_BASE, IDLE_BREAK_EVENTS_PER_SEC],
+            &["_Total"],
+            idle("usage"),
+        ),
+        ("one class of idle states", &[PERCENT_C2_TIME], &["0,1"], len("cpu/cpu2/cpuidle/state2/time")),
+        ("nominal frequency", &[PROCESSOR_FREQUENCY], &["*"], each(&["cpufreq/base_frequency"])),
+        ("current frequency", &[PERCENT_OF_MAXIMUM_FREQUENCY], &["*"], current),
+        ("frequency of one CPU", &[PROCESSOR_FREQUENCY], &["1,1"], len("cpu/cpu3/cpufreq/base_frequency")),
+        (
+            "performance",
+            &[PERCENT_PROCESSOR_PERFORMANCE, PERCENT_PROCESSOR_PERFORMANCE_BASE],
+            &["*"],
+            feedback,
+        ),
+        ("utility", &[PERCENT_PROCESSOR_UTILITY], &["*"], feedback),
+        ("base of utility", &[UTILITY_BASE], &["*"], 0),
+        ("privileged utility", &[PERCENT_PRIVILEGED_UTILITY], &["*"], feedback + stat),
+        ("both", &[PERCENT_PROCESSOR_TIME, DPCS_QUEUED_PER_SEC], &["*"], stat + softirqs),
+    ];
+    let mut provider = provider(tree.roots());
+    collect_all(&mut provider); // what never changes is known from now on
+    for (name, counters, patterns, want) in cases {
+        let collected = collect(&mut provider, counters, patterns);
+        assert_eq!(collected.bytes_read, len("cpu/online") + want, "{name}");
+    }
+}
+
+#[test]
+fn a_first_collection_reads_the_topology_and_what_is_asked() {
+    let tree = Tree::copy_of("two-nodes");
+    let collected = collect(&mut provider(tree.roots()), &[PERCENT_PROCESSOR_TIME], &["_Total"]);
+    let files = ["cpu/online", "node/online", "node/node0/cpulist", "node/node1/cpulist", "proc/stat"];
+    let want: u64 = files.iter().map(|file| fs::metadata(tree.path(file)).unwrap().len()).sum();
+    assert_eq!(collected.bytes_read, want);
+}
+
+#[test]
+fn values_are_those_of_now() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(tree.roots());
+    collect_all(&mut provider);
+    tree.write("proc/stat", &tree.text("proc/stat").replace("cpu3 127 131", "cpu3 1270 131"));
+    tree.write("cpu/cpu3/cpufreq/base_frequency", "3000000\n");
+    tree.write("cpu/cpu3/cpuidle/state2/usage", "100000000000\n");
+    let collected = collect_all(&mut provider);
+    assert_eq!(*collected.get("1,1", PERCENT_USER_TIME), Got::Value((1_270 + 131) * 40_000));
+    assert_eq!(*collected.get("1,1", PROCESSOR_FREQUENCY), Got::Value(3_000));
+    assert_eq!(*collected.get("1,1", C2_TRANSITIONS_PER_SEC), Got::Value(100_000_000_000));
+}
+
+#[test]
+fn cpus_come_and_go() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(tree.roots());
+    let before = collect_all(&mut provider);
+    assert_eq!(before.rows.len(), 10);
+
+    tree.write("cpu/online", "0-4,7\n");
+    tree.write("node/node0/cpulist", "0,2,4\n");
+    let without_6 = collect_all(&mut provider);
+    assert_eq!(
+        without_6.names(),
+        ["_Total", "0,0", "0,1", "0,2", "0,_Total", "1,0", "1,1", "1,2", "1,_Total"]
+    );
+    let changed = |name: &str| before.birth(name) != without_6.birth(name);
+    assert!(changed("_Total") && changed("0,_Total") && !changed("1,_Total"));
+    assert_eq!(*without_6.get("0,_Total", PERCENT_DPC_TIME), Got::Value((17 + 103 + 211) * 40_000 / 3));
+
+    tree.write("cpu/online", "0-4,6-7\n");
+    tree.write("node/node0/cpulist", "0,2,4,6\n");
+    let after = collect_all(&mut provider);
+    assert_eq!((&after.rows, &after.cells), (&before.rows, &before.cells), "as if nothing had been");
+}
+
+#[test]
+fn without_sysfs_cpus_come_and_go_in_proc_stat() {
+    let tree = Tree::copy_of("old-kernel");
+    let mut provider = provider(tree.roots());
+    let before = collect(&mut provider, &[PERCENT_USER_TIME], &["*"]);
+    tree.write("proc/stat", "cpu  0 0 0 0\ncpu1 11 13 17 19\n");
+    let after = collect(&mut provider, &[PERCENT_USER_TIME], &["*"]);
+    assert_eq!(after.names(), ["_Total", "0,0", "0,_Total"]);
+    assert_eq!(after.rows[1].1, 1, "CPU 1 is now the first");
+    assert_ne!(after.birth("_Total"), before.birth("_Total"));
+    assert_eq!(after.bytes_read, tree.text("proc/stat").len().try_into().unwrap(), "read once");
+}
+
+#[test]
+fn files_that_appear_are_found() {
+    let tree = Tree::copy_of("small-vm");
+    let mut provider = provider(tree.roots());
+    let percent = |provider: &mut ProcessorInformation| {
+        collect(provider, &[PERCENT_OF_MAXIMUM_FREQUENCY], &["0,0"])
+            .get("0,0", PERCENT_OF_MAXIMUM_FREQUENCY)
+            .clone()
+    };
+    assert!(matches!(percent(&mut provider), Got::None(NoValue::Unavailable(_))));
+    tree.write("cpu/cpu0/cpufreq/scaling_cur_freq", "700000\n");
+    tree.write("cpu/cpu0/cpufreq/cpuinfo_max_freq", "1000000\n");
+    let looks = (1..100).find(|_| percent(&mut provider) == Got::Value(70));
+    assert_eq!(looks, Some(16), "a file that was not there is not looked for each time");
+}
+
+#[test]
+fn idle_time_that_steps_back_is_held() {
+    let tree = Tree::copy_of("old-kernel");
+    let mut provider = provider(tree.roots());
+    let a_tick = 10_000_000 / CLOCK_TICKS;
+    let limit = 60 * CLOCK_TICKS;
+    let idle = 1_000_000;
+    // (idle of CPU 0, what is delivered for it, whether that is held)
+    for (now, want, held) in [
+        (idle, idle, false),
+        (idle - 1, idle, true),
+        (idle - limit + 1, idle, true),
+        (idle + 3, idle + 3, false),
+        (idle + 3, idle + 3, false),
+        (idle + 3 - limit, idle + 3 - limit, false), // a new beginning
+        (idle + 2 - limit, idle + 3 - limit, true),
+        (0, 0, false),
+        (5, 5, false),
+    ] {
+        tree.write("proc/stat", &format!("cpu  0 0 0 0\ncpu0 2 3 5 {now}\ncpu1 11 13 17 0\n"));
+        let collected = collect_all(&mut provider);
+        let got = |raw: u64| if held { Got::Held(raw) } else { Got::Value(raw) };
+        assert_eq!(*collected.get("0,0", PERCENT_PROCESSOR_TIME), got(want * a_tick), "{now}");
+        assert_eq!(*collected.get("0,0", PERCENT_IDLE_TIME), got(want * a_tick), "{now}");
+        assert_eq!(*collected.get("0,0", PERCENT_PRIORITY_TIME), got((want + 3) * a_tick), "{now}");
+        assert_eq!(*collected.get("_Total", PERCENT_IDLE_TIME), got(want * a_tick / 2), "{now}");
+        assert_eq!(*collected.get("0,0", PERCENT_USER_TIME), Got::Value(5 * a_tick), "{now}");
+        assert_eq!(*collected.get("0,1", PERCENT_IDLE_TIME), Got::Value(0), "{now}");
+    }
+}
+
+#[test]
+fn what_is_held_outlives_other_cpus() {
+    let tree = Tree::copy_of("old-kernel");
+    let mut provider = provider(tree.roots());
+    tree.write("proc/stat", "cpu  0 0 0 0\ncpu0 2 3 5 100\ncpu1 2 3 5 200\n");
+    collect_all(&mut provider);
+    tree.write("proc/stat", "cpu  0 0 0 0\ncpu1 2 3 5 199\n");
+    assert_eq!(*collect_all(&mut provider).get("0,0", PERCENT_IDLE_TIME), Got::Held(200 * 40_000));
+    tree.write("proc/stat", "cpu  0 0 0 0\ncpu0 2 3 5 99\ncpu1 2 3 5 199\n");
+    let both = collect_all(&mut provider);
+    assert_eq!(*both.get("0,0", PERCENT_IDLE_TIME), Got::Value(99 * 40_000), "it is another start");
+    assert_eq!(*both.get("0,1", PERCENT_IDLE_TIME), Got::Held(200 * 40_000));
+}

@@ -1,0 +1,112 @@
+//! No parser panics, whatever the text: every prefix and every changed byte of the fixtures, and arbitrary bytes.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use crate::cpulist::CPU_LIMIT;
+use crate::text::TextError;
+use crate::{attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, proc_stat, softirqs};
+
+/// Reads a text and asks for everything that was found.
+type Walk = fn(&[u8]) -> Result<(), TextError>;
+
+const PARSERS: [(&str, Walk); 9] = [
+    ("proc/stat", |text| {
+        let mut stat = proc_stat::ProcStat::default();
+        stat.parse(text)?;
+        for line in &stat.cpus {
+            let ticks = stat.cpu(line.cpu).unwrap().ticks.clone().unwrap_or_default();
+            let _ = (ticks.resting(), ticks.privileged(), ticks.running()); // any answer will do
+        }
+        Ok(())
+    }),
+    ("proc/interrupts", |text| {
+        let mut interrupts = interrupts::Interrupts::default();
+        interrupts.parse(text)?;
+        for cpu in 0..10 {
+            let _ = (interrupts.of(cpu), interrupts.clock_of(cpu)); // any answer will do
+        }
+        Ok(())
+    }),
+    ("proc/softirqs", |text| {
+        let mut softirqs = softirqs::Softirqs::default();
+        softirqs.parse(text)?;
+        for cpu in 0..10 {
+            let _ = softirqs.of(cpu); // any answer will do
+        }
+        Ok(())
+    }),
+    ("proc/cpuinfo", |text| {
+        let mut cpuinfo = cpuinfo::CpuInfo::default();
+        cpuinfo.parse(text)?;
+        for cpu in 0..10 {
+            let _ = cpuinfo.khz_of(cpu); // any answer will do
+        }
+        Ok(())
+    }),
+    ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
+    ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
+    ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
+        cpuidle::depth(text).map(|depth| drop(cpuidle::classes(&[depth])))
+    }),
+    ("sys/devices/system/cpu/cpu3/cpufreq/base_frequency", |text| attribute::number(text).map(drop)),
+    ("sys/devices/system/cpu/cpu3/acpi_cppc/feedback_ctrs", |text| {
+        cppc::FeedbackCounters::parse(text).map(drop)
+    }),
+];
+
+fn text(file: &str) -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux/two-nodes");
+    fs::read(root.join(file)).unwrap()
+}
+
+#[test]
+fn every_prefix() {
+    for (file, walk) in PARSERS {
+        let text = text(file);
+        assert_eq!(walk(&text), Ok(()), "{file}");
+        for len in 0..text.len() {
+            let cut = walk(&text[..len]);
+            // A file of lines may end after any of them; `/proc/stat` gives up single lines, not itself.
+            let whole_lines = len == 0 || text[len - 1] == b'\n';
+            let may_live = file == "proc/stat" && len > 0 || file.starts_with("proc/") && whole_lines;
+            assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte() {
+    for (file, walk) in PARSERS {
+        let mut text = text(file);
+        for at in 0..text.len() {
+            let byte = text[at];
+            for changed in [0, b'\n', b' ', b':', b'-', b'9', b'x', 0x80, 0xFF, byte ^ 1, byte ^ 0x10] {
+                text[at] = changed;
+                if let Err(error) = walk(&text) {
+                    assert!(error.found.chars().count() < 400, "{file}: {error}"); // 40, each escaped
+                }
+            }
+            text[at] = byte;
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {
+        for (_, walk) in PARSERS {
+            let _ = walk(&text); // any answer will do
+        }
+    }
+
+    #[test]
+    fn any_words(words in prop::collection::vec("cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|LOC:|ERR:|processor|cpu MHz|ref:|del:|[-,:. \n\t]", 0..60)) {
+        let text = words.concat();
+        for (_, walk) in PARSERS {
+            let _ = walk(text.as_bytes()); // any answer will do
+        }
+    }
+}

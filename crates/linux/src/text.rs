@@ -1,0 +1,203 @@
+//! The cursor under all parsers of kernel text, and the error they share.
+
+use std::ops::Range;
+
+/// A kernel file does not say what it should.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: expected {expected}, found {found}")]
+pub struct TextError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What should stand there.
+    pub expected: &'static str,
+    /// What stands there: quoted, escaped and cut to 40 characters, or an end.
+    pub found: String,
+}
+
+/// Reads kernel text from front to back, by position: fields are one to three bytes long, searching would cost more.
+///
+/// Every line of the kernel ends in a newline, so text that ends elsewhere was cut, and its last number with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Text<'a> {
+    all: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> Text<'a> {
+    pub(crate) fn new(all: &'a [u8]) -> Self {
+        Self { all, rest: all }
+    }
+
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Skips blanks; whether the line ends there.
+    pub(crate) fn is_at_line_end(&mut self) -> bool {
+        self.skip_blanks();
+        self.rest.first() == Some(&b'\n')
+    }
+
+    pub(crate) fn is_at_digit(&self) -> bool {
+        self.rest.first().is_some_and(u8::is_ascii_digit)
+    }
+
+    pub(crate) fn skip_blanks(&mut self) {
+        while let [b' ' | b'\t', rest @ ..] = self.rest {
+            self.rest = rest;
+        }
+    }
+
+    /// Skips `expected` if it comes next; whether it did.
+    pub(crate) fn take(&mut self, expected: &[u8]) -> bool {
+        let rest = self.rest.strip_prefix(expected);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+
+    /// Skips blanks and a number.
+    pub(crate) fn number(&mut self) -> Result<u64, TextError> {
+        self.skip_blanks();
+        self.digits()
+    }
+
+    /// Skips the digits that come next.
+    pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
+        const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
+        let mut rest = self.rest;
+        let mut value = 0_u64;
+        while let [digit @ b'0'..=b'9', behind @ ..] = rest {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit & 0xF));
+            rest = behind;
+        }
+        let len = self.rest.len().saturating_sub(rest.len());
+        if len == 0 {
+            return Err(self.expected("a number"));
+        }
+        if len > NEVER_TOO_LARGE {
+            let digits = std::str::from_utf8(self.rest.get(..len).unwrap_or_default());
+            let exact = digits.ok().and_then(|digits| digits.parse().ok());
+            value = exact.ok_or_else(|| self.expected("a number below 2^64"))?;
+        }
+        self.rest = rest;
+        if rest.is_empty() {
+            return Err(self.expected("the rest of the line"));
+        }
+        Ok(value)
+    }
+
+    /// Skips the digits of a number that names a CPU or a node.
+    pub(crate) fn id(&mut self, allowed: Range<u32>) -> Result<u32, TextError> {
+        let before = *self;
+        let id = u32::try_from(self.digits()?).ok().filter(|id| allowed.contains(id));
+        id.ok_or_else(|| before.expected("a number in ascending order and below the limit"))
+    }
+
+    /// Skips blanks and the name of a row, which is returned, and its colon.
+    pub(crate) fn until_colon(&mut self) -> Result<&'a [u8], TextError> {
+        self.skip_blanks();
+        let end = self.rest.iter().position(|byte| matches!(byte, b':' | b'\n'));
+        let (name, rest) = end.and_then(|at| self.rest.split_at_checked(at)).unwrap_or_default();
+        match rest.strip_prefix(b":") {
+            Some(rest) => {
+                self.rest = rest;
+                Ok(name)
+            }
+            None => Err(self.expected("a name and a colon")),
+        }
+    }
+
+    /// Skips the rest of the line, which is returned without its newline.
+    pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
+        let newline = self.rest.iter().position(|byte| *byte == b'\n');
+        let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
+        self.rest = rest;
+        if self.take(b"\n") { Ok(line) } else { Err(self.expected("the rest of the line")) }
+    }
+
+    /// Skips blanks and a newline.
+    pub(crate) fn end_of_line(&mut self) -> Result<(), TextError> {
+        self.skip_blanks();
+        if self.take(b"\n") { Ok(()) } else { Err(self.expected("the end of the line")) }
+    }
+
+    /// Skips what ends a file of one line.
+    pub(crate) fn end_of_only_line(&mut self) -> Result<(), TextError> {
+        self.end_of_line()?;
+        if self.is_at_end() { Ok(()) } else { Err(self.expected("the end of the file")) }
+    }
+
+    /// The error that something else comes next.
+    pub(crate) fn expected(&self, expected: &'static str) -> TextError {
+        let read = self.all.len().saturating_sub(self.rest.len());
+        let newlines = self.all.iter().take(read).filter(|byte| **byte == b'\n').count();
+        let found = match self.rest {
+            [] => "the end of the file".to_owned(),
+            [b'\n', ..] => "the end of the line".to_owned(),
+            rest => quote(rest),
+        };
+        TextError { line: newlines.saturating_add(1), expected, found }
+    }
+}
+
+/// The first word of a text, quoted, escaped and cut.
+fn quote(text: &[u8]) -> String {
+    const CHARACTERS: usize = 40;
+    const BYTES: usize = 4 * CHARACTERS;
+    let word = text.split(|byte| matches!(byte, b' ' | b'\t' | b'\n')).next().unwrap_or_default();
+    let word = if word.is_empty() { text } else { word };
+    let word = String::from_utf8_lossy(word.get(..BYTES).unwrap_or(word));
+    format!("{:?}", word.chars().take(CHARACTERS).collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers() {
+        let wrong = |expected, found: &str| Err(TextError { line: 1, expected, found: found.into() });
+        let long = "x".repeat(41);
+        let cases = [
+            ("0 ", Ok(0)),
+            ("\t 7\n", Ok(7)),
+            ("007 ", Ok(7)),
+            ("18446744073709551615\n", Ok(u64::MAX)),
+            ("0000018446744073709551615\n", Ok(u64::MAX)),
+            ("18446744073709551616\n", wrong("a number below 2^64", "\"18446744073709551616\"")),
+            ("99999999999999999999999999999999999999999999999 ", {
+                wrong("a number below 2^64", &format!("\"{}\"", "9".repeat(40)))
+            }),
+            ("x", wrong("a number", "\"x\"")),
+            ("-1\n", wrong("a number", "\"-1\"")),
+            ("\u{1b}[2J y", wrong("a number", "\"\\u{1b}[2J\"")),
+            (&long, wrong("a number", &format!("\"{}\"", "x".repeat(40)))),
+            ("", wrong("a number", "the end of the file")),
+            ("  \n5", wrong("a number", "the end of the line")),
+            ("12", wrong("the rest of the line", "the end of the file")),
+        ];
+        for (text, want) in cases {
+            assert_eq!(Text::new(text.as_bytes()).number(), want, "{text:?}");
+        }
+        assert_eq!(Text::new(b"\xFF\xFE\n").number().unwrap_err().found, "\"\u{FFFD}\u{FFFD}\"");
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let mut text = Text::new(b"1 2\nthree\n");
+        assert_eq!(text.line().unwrap(), b"1 2");
+        let error = text.number().unwrap_err();
+        assert_eq!(error.to_string(), "line 2: expected a number, found \"three\"");
+    }
+
+    #[test]
+    fn ends() {
+        let mut text = Text::new(b"5 \t\n");
+        assert_eq!(text.number(), Ok(5));
+        assert!(text.is_at_line_end());
+        assert_eq!(text.end_of_only_line(), Ok(()));
+        assert_eq!(Text::new(b" 6\n").end_of_line().unwrap_err().found, "\"6\"");
+        assert_eq!(Text::new(b"\n7").end_of_only_line().unwrap_err().found, "\"7\"");
+        assert_eq!(Text::new(b"cut").line().unwrap_err().found, "the end of the file");
+    }
+}
