@@ -1,2 +1,41 @@
-//! Not yet.
-fn main() {}
+//! The command `perfset`: performance counters of this machine in a terminal, a pipe, a file.
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+mod args;
+mod dump;
+mod exit;
+mod list;
+mod live;
+mod pace;
+mod text;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+
+fn main() -> ExitCode {
+    let Args { command, live } = Args::parse();
+    let done = match command {
+        None => live::run(&live),
+        Some(Command::List(args)) => list::run(&args),
+        Some(Command::Dump(args)) => dump::run(&args),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        // Who reads from us has enough: `perfset | head` is no error.
+        Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
+        Err(Failure { exit, error }) => {
+            // Nobody is left to tell if this fails too.
+            let _ = writeln!(io::stderr(), "perfset: {error:#}");
+            exit.into()
+        }
+    }
+}

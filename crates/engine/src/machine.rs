@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use perfset_core::{Counterset, Guid, Instance, InstanceType, Language};
+use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
 
 use crate::clock::Clock;
 use crate::error::SourceError;
@@ -117,6 +117,18 @@ impl Machine {
     /// [`SourceError::UnknownCounterset`].
     pub fn counterset(&self, guid: &Guid) -> Result<Arc<Counterset>, SourceError> {
         self.lock().fresh().find(guid).map(|(set, _)| Arc::clone(set))
+    }
+
+    /// Where a counterset's values come from, for people.
+    ///
+    /// # Errors
+    /// [`SourceError::UnknownCounterset`].
+    pub fn origin(&self, guid: &Guid) -> Result<Text, SourceError> {
+        let mut shared = self.lock();
+        let shared = shared.fresh();
+        let (_, slot) = shared.find(guid)?;
+        let catalogue = shared.slots.get(slot).and_then(|slot| slot.last.as_ref());
+        Ok(catalogue.map(|catalogue| catalogue.origin.clone()).unwrap_or_default())
     }
 
     /// What was not registered, and why.

@@ -72,7 +72,7 @@ pub(crate) struct OwnCounters {
 impl OwnCounters {
     pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
         let countersets = vec![Arc::new(set::COUNTERSET.clone())];
-        Self { ledger, catalogue: Arc::new(Catalogue { countersets }) }
+        Self { ledger, catalogue: Arc::new(Catalogue { origin: "perfset".into(), countersets }) }
     }
 }
 

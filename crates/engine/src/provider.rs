@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::{CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Status};
+use perfset_core::{CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Status, Text};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
@@ -44,6 +44,8 @@ pub trait Provider: Send {
 /// What a provider provides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
+    /// Where its values come from, for people: an operating system, a program.
+    pub origin: Text,
     /// Its countersets.
     pub countersets: Vec<Arc<Counterset>>,
 }

@@ -64,7 +64,10 @@ impl Scripted {
     #[must_use]
     pub fn new(countersets: Vec<Counterset>) -> Self {
         let countersets = countersets.into_iter().map(Arc::new).collect();
-        let script = Script { catalogue: Arc::new(Catalogue { countersets }), ..Script::default() };
+        let script = Script {
+            catalogue: Arc::new(Catalogue { origin: "Script".into(), countersets }),
+            ..Script::default()
+        };
         Self(Arc::new(Mutex::new(script)))
     }
 

@@ -133,6 +133,8 @@ fn enumeration_is_ascending() {
     let mut want = vec![SINGLE, MULTI, own::GUID];
     want.sort();
     assert_eq!(machine.countersets(), want);
+    assert_eq!(machine.origin(&MULTI).unwrap(), "Script");
+    assert_eq!(machine.origin(&own::GUID).unwrap(), "perfset");
     assert!(machine.countersets().windows(2).all(|pair| pair[0].to_wire() < pair[1].to_wire()), "R-12");
     let mut two = [Guid::NIL; 2];
     assert_eq!(perflib::enumerate_countersets(&machine, &mut two), Err(Refused::TooSmall { needed: 3 }));
@@ -706,7 +708,10 @@ fn a_warm_collection_allocates_nothing() {
     provider.with(|s| s.rows[0].2[1] = Err(NoValue::Unavailable("not here".into())));
     let quiet = Quiet(
         vec![("a", 1), ("b", 2)],
-        Arc::new(Catalogue { countersets: vec![Arc::new(set(OTHER, InstanceType::Multiple))] }),
+        Arc::new(Catalogue {
+            origin: Text::default(),
+            countersets: vec![Arc::new(set(OTHER, InstanceType::Multiple))],
+        }),
     );
     machine.register(Box::new(quiet));
     let mut query = machine.query();

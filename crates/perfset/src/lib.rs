@@ -1,1 +1,51 @@
-//! Not yet.
+//! Windows' performance counters as a library: one catalogue of everything that is counted, with names, types, help
+//! and formulas, on Linux.
+//!
+//! How busy is each processor?
+//!
+//! ```no_run
+//! use perfset::{Entry, Snapshot, catalogue::processor_information as cpu};
+//!
+//! fn main() -> Result<(), perfset::SourceError> {
+//!     let mut query = perfset::local().query();
+//!     let _ = query.add(&Entry::one(cpu::GUID, cpu::PERCENT_PROCESSOR_TIME).instance("*"));
+//!     let (mut old, mut new) = (Snapshot::default(), Snapshot::default());
+//!     query.collect(&mut old)?;
+//!     std::thread::sleep(std::time::Duration::from_secs(1));
+//!     query.collect(&mut new)?;
+//!     for value in new.values(Some(&old)) {
+//!         match value.value {
+//!             Ok(percent) => println!("{:10} {:5.1} %", value.instance, percent.capped()),
+//!             Err(reason) => println!("{:10}     - {reason}", value.instance),
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! **Shape**: a [`Machine`] has countersets; a [`Query`] has entries, each a counterset with filters for counters and
+//! instances; collecting fills a [`Snapshot`], which is a PerfLib V2 block, byte for byte as Windows writes it, and an
+//! annex with what a block has no place for: why a value is missing, when an instance was born. Two snapshots give
+//! [formatted values](Snapshot::values). Nothing is 0 because it is unknown: [`NoValue`] says why.
+//!
+//! [`catalogue`] has the built-in countersets with their GUIDs and counter ids as constants. [`v2`] reads and writes
+//! blocks by themselves, also those of strangers. [`perflib`] has the consumer functions with Windows' codes and buffer
+//! protocol. [`Provider`], [`Source`] and [`Sink`] are the seams for values, machines and outputs of your own.
+//!
+//! The example `cpu_perf_counters` reads all counters of all processors into a struct, as the class in Microsoft's
+//! documents does.
+
+mod machine;
+
+pub use machine::{local, machine};
+pub use perfset_core::{
+    Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
+    FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
+    Name, NoValue, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
+};
+pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, wire};
+pub use perfset_engine::{
+    Catalogue, Change, Clock, Entry, EntryAnnex, EntryInfo, InstanceFilter, Machine, Next, Note, Pattern,
+    Provider, PumpError, Query, QueryHandle, RegInfo, RegRequest, RegistrationProblem, Row, Rows, SampleSet,
+    Sink, Slow, Snapshot, Source, SourceError, Value, Want, perflib, pump, testing,
+};

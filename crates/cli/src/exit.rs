@@ -1,0 +1,73 @@
+//! Exit codes: all of them.
+
+use std::io;
+use std::process::ExitCode;
+
+use perfset::PumpError;
+
+/// How the command ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All that was asked.
+    Ok = 0,
+    /// Wrong usage.
+    Usage = 2,
+    /// Nothing matched.
+    NothingMatched = 3,
+    /// The source failed.
+    SourceFailed = 4,
+    /// The data are invalid.
+    InvalidData = 5,
+}
+
+/// For `--help`.
+pub const HELP: &str = "\
+Exit codes:
+  0  all that was asked
+  2  wrong usage
+  3  nothing matched
+  4  the source failed
+  5  the data are invalid";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        #[expect(clippy::as_conversions, reason = "every discriminant is a small constant")]
+        Self::from(exit as u8)
+    }
+}
+
+/// Why the command ends early.
+#[derive(Debug)]
+pub struct Failure {
+    pub exit: Exit,
+    pub error: anyhow::Error,
+}
+
+impl Failure {
+    pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self { exit, error: error.into() }
+    }
+
+    /// Whether the reader of our output went away.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.error.chain().any(|cause| {
+            cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+        })
+    }
+}
+
+/// Writing our output failed.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::new(Exit::SourceFailed, anyhow::Error::new(error).context("cannot write the output"))
+    }
+}
+
+impl From<PumpError> for Failure {
+    fn from(error: PumpError) -> Self {
+        match error {
+            PumpError::Sink(error) => error.into(),
+            error => Self::new(Exit::SourceFailed, error),
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! `perfset list`: the countersets of this machine.
+
+use std::io::{self, Write};
+
+use perfset::{Counterset, Machine, Pattern, SourceError, Utf16};
+
+use crate::args::ListArgs;
+use crate::exit::{Exit, Failure};
+use crate::text::{escaped, grouped};
+
+pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
+    let machine = perfset::local();
+    let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
+    let guids = machine.countersets();
+    let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    if sets.is_empty() {
+        let what = args.filter.as_deref().unwrap_or_default();
+        let error = anyhow::anyhow!(
+            "no counterset is named \"{}\"; perfset list shows all {}",
+            escaped(what),
+            guids.len()
+        );
+        return Err(Failure::new(Exit::NothingMatched, error));
+    }
+    let rows: Vec<_> = sets.iter().map(|set| row(&machine, set)).collect();
+    let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(10);
+    let mut out = io::stdout().lock();
+    writeln!(out, "{:width$}  {:>9}  {:>8}  from", "counterset", "instances", "counters")?;
+    for (name, instances, counters, from) in &rows {
+        writeln!(out, "{name:width$}  {instances:>9}  {counters:>8}  {from}")?;
+    }
+    let count = rows.len();
+    let s = if count == 1 { "" } else { "s" };
+    writeln!(out, "\n{count} counterset{s}; perfset list 'proc*' filters")?;
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// What a person types: a part of a name, unless it has wildcards.
+fn pattern(text: &str) -> String {
+    if text.contains(['*', '?']) { text.to_string() } else { format!("*{text}*") }
+}
+
+fn row(machine: &Machine, set: &Counterset) -> (String, String, usize, String) {
+    let instances = match machine.instances(&set.guid) {
+        Ok(instances) => grouped(f64::from(u32::try_from(instances.len()).unwrap_or(u32::MAX)), 0),
+        Err(SourceError::NoInstances(_)) => "0".to_string(),
+        Err(_) => "-".to_string(),
+    };
+    let origin = machine.origin(&set.guid).unwrap_or_default();
+    (escaped(&set.name), instances, set.counters.len(), escaped(&origin))
+}

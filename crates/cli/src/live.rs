@@ -1,0 +1,390 @@
+//! `perfset` without a command: the processors, live.
+
+use std::env;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Stdout, Write};
+use std::time::Duration;
+
+use perfset::catalogue::processor_information as cpu;
+use perfset::clock::SystemTime;
+use perfset::{CounterId, Entry, NoValue, SampleSet, Sink, pump};
+use terminal_size::{Height, Width, terminal_size};
+
+use crate::args::LiveArgs;
+use crate::exit::{Exit, Failure};
+use crate::pace::Pace;
+use crate::text::{cut, escaped, grouped};
+
+/// What is shown, in order.
+const COLUMNS: [Column; 7] = [
+    Column { counter: cpu::PERCENT_PROCESSOR_TIME, head: "% busy", width: 9, decimals: 1 },
+    Column { counter: cpu::PERCENT_USER_TIME, head: "% user", width: 9, decimals: 1 },
+    Column { counter: cpu::PERCENT_PRIVILEGED_TIME, head: "% kernel", width: 10, decimals: 1 },
+    Column { counter: cpu::PERCENT_INTERRUPT_TIME, head: "% intr", width: 8, decimals: 1 },
+    Column { counter: cpu::PERCENT_DPC_TIME, head: "% DPC", width: 8, decimals: 1 },
+    Column { counter: cpu::INTERRUPTS_PER_SEC, head: "intr/s", width: 10, decimals: 0 },
+    Column { counter: cpu::PROCESSOR_FREQUENCY, head: "MHz", width: 8, decimals: 0 },
+];
+
+struct Column {
+    counter: CounterId,
+    head: &'static str,
+    width: usize,
+    decimals: usize,
+}
+
+pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
+    let mut query = perfset::local().query();
+    for column in &COLUMNS {
+        let status = query.add(&Entry::one(cpu::GUID, column.counter).instance("*"));
+        if !status.is_success() {
+            let error = anyhow::anyhow!("Processor Information: {} cannot be asked: {status}", column.head);
+            return Err(Failure::new(Exit::SourceFailed, error));
+        }
+    }
+    let mut screen = Screen {
+        out: io::stdout(),
+        terminal: Terminal::of_stdout(),
+        heads: Heads::new(args.full_names),
+        interval: args.interval,
+        drawn: 0,
+    };
+    let mut pace = Pace::new(args.interval, args.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
+    pump(&mut query, &mut screen, || pace.wait())?;
+    Ok(Exit::Ok)
+}
+
+/// Draws tables: over each other on a terminal, one after the other elsewhere.
+struct Screen {
+    out: Stdout,
+    terminal: Option<Terminal>,
+    heads: Heads,
+    interval: Duration,
+    /// Lines of the table before, above the cursor.
+    drawn: usize,
+}
+
+impl Sink for Screen {
+    fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
+        let table = Table::new(set);
+        if table.rows.is_empty() {
+            let reasons = table.reasons.iter().map(|(_, reason)| reason.as_str());
+            return Err(io::Error::other(reasons.collect::<Vec<_>>().join("; ")));
+        }
+        let mut frame = String::new();
+        match &self.terminal {
+            Some(terminal) => {
+                let (width, height) = terminal.size();
+                let lines =
+                    table.lines(&self.heads, &self.state(&table, None), Some(height.saturating_sub(1)));
+                if self.drawn > 0 {
+                    let _ = write!(frame, "\x1b[{}A", self.drawn); // a String takes everything
+                }
+                self.drawn = lines.len();
+                for (i, line) in lines.iter().enumerate() {
+                    let bold = terminal.colour && (1..=self.heads.height()).contains(&i);
+                    let (on, off) = if bold { ("\x1b[1m", "\x1b[0m") } else { ("", "") };
+                    let _ = writeln!(frame, "{on}{}{off}\x1b[K", cut(line, width));
+                }
+                frame.push_str("\x1b[J");
+            }
+            None if set.old.is_none() => return Ok(()), // differences have no value yet
+            None => {
+                let state = self.state(&table, Some(set.new.clocks().system_time));
+                for line in table.lines(&self.heads, &state, None) {
+                    frame.push_str(&line);
+                    frame.push('\n');
+                }
+                frame.push('\n');
+            }
+        }
+        self.out.write_all(frame.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+impl Screen {
+    /// What stands on the right of the title.
+    fn state(&self, table: &Table, time: Option<SystemTime>) -> String {
+        let processors = table.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
+        let s = if processors == 1 { "" } else { "s" };
+        let every = self.interval.as_secs_f64();
+        match time {
+            Some(time) => format!("{processors} processor{s}, {time} UTC"),
+            None => format!("{processors} processor{s}, every {every} s, Ctrl+C ends"),
+        }
+    }
+}
+
+/// A terminal that can be drawn on.
+struct Terminal {
+    colour: bool,
+}
+
+impl Terminal {
+    fn of_stdout() -> Option<Self> {
+        let dumb = env::var_os("TERM").is_none_or(|term| term == "dumb" || term.is_empty());
+        if dumb || !io::stdout().is_terminal() {
+            return None;
+        }
+        let colour = env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Some(Self { colour })
+    }
+
+    /// Columns and rows now: the window may have changed since the last table.
+    fn size(&self) -> (usize, usize) {
+        terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
+    }
+}
+
+/// The names above the values.
+struct Heads {
+    names: [Vec<String>; COLUMNS.len()],
+    widths: [usize; COLUMNS.len()],
+}
+
+impl Heads {
+    fn new(full_names: bool) -> Self {
+        let names = COLUMNS.each_ref().map(|column| match full_names {
+            true => {
+                let name =
+                    cpu::COUNTERSET.counter(column.counter).and_then(|counter| counter.name.as_deref());
+                wrapped(name.unwrap_or(column.head))
+            }
+            false => vec![column.head.to_string()],
+        });
+        let mut widths = COLUMNS.each_ref().map(|column| column.width);
+        for (width, words) in widths.iter_mut().zip(&names) {
+            let longest = words.iter().map(|word| word.chars().count()).max().unwrap_or(0);
+            *width = (*width).max(longest.saturating_add(2));
+        }
+        Self { names, widths }
+    }
+
+    fn height(&self) -> usize {
+        self.names.iter().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// Of a whole line.
+    fn width(&self, name_width: usize) -> usize {
+        self.widths.iter().fold(name_width, |sum, width| sum.saturating_add(*width))
+    }
+
+    fn lines(&self, name_width: usize) -> impl Iterator<Item = String> {
+        let height = self.height();
+        (0..height).map(move |at| {
+            let label = if at.saturating_add(1) == height { "instance" } else { "" };
+            let mut line = format!("{label:name_width$}");
+            for (words, width) in self.names.iter().zip(self.widths) {
+                // Names of fewer lines stand at the bottom, next to their values.
+                let skipped = height.saturating_sub(words.len());
+                let word = at.checked_sub(skipped).and_then(|at| words.get(at)).map_or("", String::as_str);
+                let _ = write!(line, "{word:>width$}"); // a String takes everything
+            }
+            line
+        })
+    }
+}
+
+/// A name on lines of about one word each; a single `%` stays with its word.
+fn wrapped(name: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in name.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last == "%" => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
+/// Values of one collection, a row an instance.
+struct Table {
+    rows: Vec<TableRow>,
+    /// Why values are missing: the column's head and the reason, each pair once.
+    reasons: Vec<(&'static str, String)>,
+}
+
+struct TableRow {
+    name: String,
+    values: [Option<f64>; COLUMNS.len()],
+}
+
+impl Table {
+    fn new(set: &SampleSet<'_>) -> Self {
+        let mut rows: Vec<TableRow> = Vec::new();
+        let mut reasons: Vec<(&'static str, String)> = Vec::new();
+        let mut at = 0;
+        for value in set.values() {
+            let Some(column) = COLUMNS.get(value.entry) else { continue };
+            let number = match &value.value {
+                Ok(number) => Some(number.capped()),
+                Err(NoValue::NeedsTwoSamples | NoValue::NewInstance) => None,
+                Err(reason) => {
+                    let reason = (column.head, escaped(&reason.to_string()));
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                    None
+                }
+            };
+            if value.instance_id.is_none() {
+                continue; // the whole entry failed: there is no row
+            }
+            let name = escaped(&value.instance.to_string());
+            // Every entry gives the same instances in the same order: the row after the last one, nearly always.
+            at = match rows.get(at) {
+                Some(row) if row.name == name => at,
+                _ => rows.iter().position(|row| row.name == name).unwrap_or(rows.len()),
+            };
+            if at == rows.len() {
+                rows.push(TableRow { name, values: [None; COLUMNS.len()] });
+            }
+            if let Some(cell) = rows.get_mut(at).and_then(|row| row.values.get_mut(value.entry)) {
+                *cell = number;
+            }
+            at = at.saturating_add(1);
+        }
+        Self { rows, reasons }
+    }
+
+    /// The table as text: what is on the right of the title is given; of more rows than fit, `_Total` and the busiest.
+    fn lines(&self, heads: &Heads, right: &str, height: Option<usize>) -> Vec<String> {
+        let notes = self.reasons.iter().map(|(head, reason)| format!("{head}: {reason}"));
+        let taken = heads.height().saturating_add(1).saturating_add(self.reasons.len());
+        let room = height.map_or(usize::MAX, |height| height.saturating_sub(taken).max(2));
+        let mut shown: Vec<_> = self.rows.iter().collect();
+        if shown.len() > room {
+            let busy = |row: &TableRow| row.values.first().copied().flatten().unwrap_or(-1.0);
+            shown.sort_by(|a, b| {
+                let total = |row: &TableRow| row.name == "_Total";
+                total(b).cmp(&total(a)).then(busy(b).total_cmp(&busy(a)))
+            });
+            shown.truncate(room.saturating_sub(1));
+        }
+        let longest = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
+        let name_width = longest.max(10);
+        let left = "Processor Information";
+        let right_width = heads.width(name_width).saturating_sub(left.len());
+        let mut lines = vec![format!("{left}{right:>right_width$}")];
+        lines.extend(heads.lines(name_width));
+        for row in &shown {
+            let mut line = format!("{:name_width$}", row.name);
+            for ((value, column), width) in row.values.iter().zip(&COLUMNS).zip(heads.widths) {
+                let value = value.map_or("-".to_string(), |value| grouped(value, column.decimals));
+                let _ = write!(line, "{value:>width$}"); // a String takes everything
+            }
+            lines.push(line);
+        }
+        if shown.len() < self.rows.len() {
+            let more = self.rows.len().saturating_sub(shown.len());
+            lines.push(format!("{more} less busy are not shown; perfset | cat shows all"));
+        }
+        lines.extend(notes);
+        lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset::testing::{FixedClock, Scripted};
+    use perfset::{Machine, Snapshot};
+
+    /// Two collections of scripted processors: busy percent by name.
+    fn table(processors: &[(&'static str, u64)], interrupts: Result<u64, NoValue>) -> Table {
+        let machine = Machine::new(Box::new(FixedClock::default()));
+        let provider = Scripted::new(vec![cpu::COUNTERSET.clone()]);
+        machine.register(Box::new(provider.clone()));
+        let mut query = machine.query();
+        for column in &COLUMNS {
+            assert!(query.add(&Entry::one(cpu::GUID, column.counter).instance("*")).is_success());
+        }
+        // One second of the clock is 10,000,000 x 100 ns; the raw value of % Processor Time is idle time. In the
+        // registration's order the wanted counters are 0, 1, 2, 3, 4, 5, 17.
+        let rows = |second: u64| {
+            let row = |(at, (name, busy)): (usize, &(&'static str, u64))| {
+                let time = |percent: u64| Ok(second * percent * 100_000);
+                let values = vec![
+                    time(100 - busy),
+                    time(busy / 2),
+                    time(busy - busy / 2),
+                    interrupts.clone().map(|n| n * second),
+                    time(2),
+                    time(1),
+                    Ok(2_800),
+                ];
+                (*name, u32::try_from(at).unwrap(), values)
+            };
+            processors.iter().enumerate().map(row).collect::<Vec<_>>()
+        };
+        let mut snapshots = [Snapshot::default(), Snapshot::default()];
+        for (second, snapshot) in [0, 1].into_iter().zip(&mut snapshots) {
+            provider.with(|script| script.rows = rows(second));
+            query.collect(snapshot).unwrap();
+        }
+        let [old, new] = &snapshots;
+        Table::new(&SampleSet { new, old: Some(old) })
+    }
+
+    #[test]
+    fn the_first_screen() {
+        let table = table(&[("_Total", 52), ("0,0", 100), ("0,1", 4), ("0,_Total", 52)], Ok(1_012));
+        let lines = table.lines(&Heads::new(false), "right side", Some(23));
+        assert_eq!(
+            lines,
+            [
+                "Processor Information                                         right side",
+                "instance     % busy   % user  % kernel  % intr   % DPC    intr/s     MHz",
+                "_Total         52.0     26.0      26.0     1.0     2.0     1,012   2,800",
+                "0,0           100.0     50.0      50.0     1.0     2.0     1,012   2,800",
+                "0,1             4.0      2.0       2.0     1.0     2.0     1,012   2,800",
+                "0,_Total       52.0     26.0      26.0     1.0     2.0     1,012   2,800",
+            ]
+        );
+    }
+
+    #[test]
+    fn missing_values_are_dashes_with_a_reason() {
+        let table =
+            table(&[("_Total", 52), ("0,\x1b[2J", 100)], Err(NoValue::Unavailable("not here".into())));
+        let lines = table.lines(&Heads::new(false), "", None);
+        assert_eq!(lines[2], "_Total          52.0     26.0      26.0     1.0     2.0         -   2,800");
+        assert!(lines[3].starts_with("0,\\u{1b}[2J"), "{}", lines[3]);
+        assert_eq!(lines[4], "intr/s: unavailable: not here");
+    }
+
+    #[test]
+    fn of_many_the_busiest_are_shown() {
+        let many: Vec<_> =
+            ["0,0", "0,1", "0,2", "_Total", "0,3"].into_iter().zip([10, 30, 20, 25, 40]).collect();
+        let lines = table(&many, Ok(1)).lines(&Heads::new(false), "", Some(6));
+        let names: Vec<_> = lines.iter().map(|line| line.split("  ").next().unwrap()).collect();
+        assert_eq!(
+            names,
+            [
+                "Processor Information",
+                "instance",
+                "_Total",
+                "0,3",
+                "0,1",
+                "2 less busy are not shown; perfset | cat shows all"
+            ]
+        );
+    }
+
+    #[test]
+    fn full_names_stand_above_their_columns() {
+        let lines: Vec<_> = Heads::new(true).lines(10).collect();
+        assert_eq!(
+            lines,
+            [
+                "            % Processor   % User  % Privileged  % Interrupt   % DPC                  Processor",
+                "instance           Time     Time          Time         Time    Time  Interrupts/sec  Frequency",
+            ]
+        );
+    }
+}

@@ -1,0 +1,79 @@
+//! Text for terminals and pipes: strangers' names made harmless, numbers made readable.
+
+/// A stranger's text with control characters, and what reorders a line, escaped.
+pub fn escaped(text: &str) -> String {
+    let harmful = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if harmful(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// A number with separators between thousands.
+pub fn grouped(number: f64, decimals: usize) -> String {
+    let plain = format!("{number:.decimals$}");
+    let (sign, rest) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = rest.split_once('.').map_or((rest, ""), |(whole, fraction)| (whole, fraction));
+    let mut out = String::from(sign);
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && whole.len().saturating_sub(i) % 3 == 0 && digit.is_ascii_digit() {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !fraction.is_empty() {
+        out.push('.');
+        out.push_str(fraction);
+    }
+    out
+}
+
+/// A line cut to a width, so that a terminal does not wrap it.
+pub fn cut(line: &str, width: usize) -> &str {
+    line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strangers_cannot_write_to_the_terminal() {
+        for (text, want) in [
+            ("plain é 中", "plain é 中"),
+            ("\x1b[2Jgone", "\\u{1b}[2Jgone"),
+            ("a\nb\tc\r", "a\\nb\\tc\\r"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("x\u{202E}y", "x\\u{202e}y"),
+            ("nul\0", "nul\\u{0}"),
+        ] {
+            assert_eq!(escaped(text), want);
+        }
+    }
+
+    #[test]
+    fn thousands() {
+        for (number, decimals, want) in [
+            (0.0, 0, "0"),
+            (999.4, 0, "999"),
+            (999.5, 0, "1,000"),
+            (-1234.56, 1, "-1,234.6"),
+            (123_456_789.0, 0, "123,456,789"),
+            (100.0, 1, "100.0"),
+            (f64::INFINITY, 0, "inf"),
+        ] {
+            assert_eq!(grouped(number, decimals), want);
+        }
+    }
+
+    #[test]
+    fn lines_are_cut_between_characters() {
+        assert_eq!(cut("éab", 2), "éa");
+        assert_eq!(cut("ab", 5), "ab");
+        assert_eq!(cut("ab", 0), "");
+    }
+}

@@ -1,0 +1,57 @@
+//! Which machine is asked, and what answers for it on this system.
+
+use perfset_engine::source::local_machine;
+use perfset_engine::{Machine, SourceError};
+
+/// This machine, with the counters of its operating system and the engine's own.
+///
+/// On Linux the kernel's files are read below `/proc` and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS`.
+#[must_use]
+pub fn local() -> Machine {
+    backend::machine()
+}
+
+/// The machine of that name; `None`, `""`, `.`, `localhost` and its own name mean this one.
+///
+/// # Errors
+/// [`SourceError::Remote`] (Windows' code 1722) for any other: remote machines are not built in.
+pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
+    local_machine(name, &backend::own_name())?;
+    Ok(local())
+}
+
+#[cfg(target_os = "linux")]
+mod backend {
+    use perfset_engine::Machine;
+    use perfset_linux::{Roots, SystemClock, hostname, providers};
+
+    pub fn machine() -> Machine {
+        let machine = Machine::new(Box::new(SystemClock));
+        for provider in providers(Roots::from_env()) {
+            machine.register(provider);
+        }
+        machine
+    }
+
+    pub fn own_name() -> String {
+        hostname()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "perfset has no backend for this system yet; perfset-core and perfset-engine build everywhere"
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_machines_are_not_built_in() {
+        assert!(machine(None).is_ok() && machine(Some("localhost")).is_ok());
+        assert!(machine(Some(&backend::own_name())).is_ok());
+        let error = machine(Some(r"\\elsewhere.invalid")).unwrap_err();
+        assert_eq!(error.status().0, 1722);
+    }
+}
