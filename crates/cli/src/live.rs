@@ -101,6 +101,15 @@ impl Sink for Screen {
         self.out.write_all(frame.as_bytes())?;
         self.out.flush()
     }
+
+    /// Leaves the cursor where the shell expects it: the terminal has echoed the Ctrl+C.
+    fn finish(&mut self) -> io::Result<()> {
+        if self.terminal.is_some() {
+            self.out.write_all(b"\r\x1b[K")?;
+            self.out.flush()?;
+        }
+        Ok(())
+    }
 }
 
 impl Screen {

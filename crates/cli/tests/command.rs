@@ -1,0 +1,164 @@
+//! The command as its users meet it: output, errors, exit codes.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+/// The command on a fixture's kernel files.
+fn perfset(fixture: &str, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfset"));
+    let tree = testdata("linux").join(fixture);
+    command.args(args).env("PERFSET_PROC", tree.join("proc")).env("PERFSET_SYS", tree.join("sys"));
+    command.stdin(Stdio::null());
+    command
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Exit code, standard output, standard error.
+fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
+    let Output { status, stdout, stderr } = perfset(fixture, args).output().unwrap();
+    (status.code().unwrap(), text(&stdout), text(&stderr))
+}
+
+/// The kernel files of a fixture stand still, so every difference is 0: 100 % busy, as idle time does not advance.
+#[test]
+fn live_in_a_pipe_is_blocks_of_lines() {
+    let (code, out, err) = run("two-nodes", &["10ms", "2"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let blocks: Vec<_> = out.split("\n\n").filter(|block| !block.is_empty()).collect();
+    assert_eq!(blocks.len(), 2, "{out}");
+    for block in blocks {
+        let lines: Vec<_> = block.lines().collect();
+        assert!(lines[0].starts_with("Processor Information") && lines[0].ends_with(" UTC"), "{block}");
+        assert!(lines[0].contains(" 7 processors, "), "{block}");
+        assert_eq!(lines[1], "instance     % busy   % user  % kernel  % intr   % DPC    intr/s     MHz");
+        assert!(
+            lines[2].starts_with("_Total        100.0      0.0       0.0     0.0     0.0         0   "),
+            "{block}"
+        );
+        assert_eq!(lines.len(), 2 + 10, "{block}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{block}");
+        assert!(!block.contains('\x1b'), "{block}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_a_dash_with_a_reason() {
+    let (code, out, _) = run("old-kernel", &["10ms", "1"]);
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(code, 0);
+    assert!(lines[2].starts_with("_Total        100.0      0.0       0.0       -       -"), "{out}");
+    assert!(out.contains("% intr: unavailable: this kernel does not count it apart\n"), "{out}");
+}
+
+#[test]
+fn list_shows_the_countersets() {
+    let (code, out, err) = run("small-vm", &["list"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let want = "\
+counterset             instances  counters  from
+Perfset Engine                 1        12  perfset
+Processor Information          4        31  Linux
+
+2 countersets; perfset list 'proc*' filters
+";
+    assert_eq!(out, want);
+    let (code, out, _) = run("small-vm", &["list", "ENGINE"]);
+    assert!(code == 0 && out.contains("Perfset Engine") && !out.contains("Processor"), "{out}");
+    let (code, out, err) = run("small-vm", &["list", "disk*\x1b"]);
+    assert_eq!((code, out.as_str()), (3, ""));
+    assert_eq!(err, "perfset: no counterset is named \"disk*\\u{1b}\"; perfset list shows all 2\n");
+}
+
+#[test]
+fn dump_shows_a_block_field_by_field() {
+    for name in ["windows-11", "small-vm"] {
+        let file = testdata(&format!("v2/{name}.bin"));
+        let (code, out, err) = run("small-vm", &["dump", file.to_str().unwrap()]);
+        assert_eq!((code, err.as_str()), (0, ""), "{name}");
+        assert_eq!(out, std::fs::read_to_string(testdata(&format!("v2/{name}.txt"))).unwrap());
+        let (code, strict, _) = run("small-vm", &["dump", "--strict", file.to_str().unwrap()]);
+        assert_eq!((code, strict), (0, out), "{name}");
+    }
+}
+
+#[test]
+fn dump_of_damaged_blocks() {
+    let block = std::fs::read(testdata("v2/windows-11.bin")).unwrap();
+    let dump = |bytes: &[u8], args: &[&str]| {
+        let mut child = perfset("small-vm", &[&["dump", "-"], args].concat())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(bytes).unwrap();
+        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
+        (status.code().unwrap(), text(&stdout), text(&stderr))
+    };
+    let mut lying = block.clone();
+    lying[88] = 15; // dwSize of the second result
+    let (code, out, err) = dump(&lying, &[]);
+    assert_eq!(code, 5);
+    assert_eq!(
+        err,
+        "perfset: -: not a valid V2 block: PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n"
+    );
+    assert!(out.contains("value = 3256992943318"), "what comes before is shown: {out}");
+    let mut sloppy = block.clone();
+    sloppy[60] = 1; // Reserved of the first result
+    let (code, out, err) = dump(&sloppy, &[]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains("! PERF_COUNTER_HEADER.Reserved at byte 60: breaks R-2"), "{out}");
+    let (code, out, err) = dump(&sloppy, &["--strict"]);
+    assert_eq!((code, out.as_str()), (5, ""));
+    assert!(
+        err.starts_with("perfset: -: not a strictly valid V2 block: PERF_COUNTER_HEADER.Reserved at byte 60"),
+        "{err}"
+    );
+    let (code, _, err) = dump(b"P\0E\0R\0F\0", &[]);
+    assert!(code == 5 && err.contains("a V1 block (PERF_DATA_BLOCK), which is not supported yet"), "{err}");
+    let (code, out, err) = dump(b"", &["--as", "instances"]);
+    assert_eq!((code, out.as_str(), err.as_str()), (0, "", ""), "a list may be empty");
+}
+
+#[test]
+fn mistakes() {
+    let (code, _, err) = run("small-vm", &["dump", "/no/such/file"]);
+    assert_eq!(code, 4);
+    assert!(err.starts_with("perfset: cannot read /no/such/file: No such file or directory"), "{err}");
+    for args in [&["0"][..], &["1", "0"], &["nonsense"], &["--nonsense"], &["dump"], &["1", "2", "3"]] {
+        let (code, out, err) = run("small-vm", args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+        assert!(err.contains("error: "), "{err}");
+    }
+    let (code, out, err) = run("no-such-fixture", &["10ms", "1"]);
+    assert_eq!((code, out.as_str()), (4, ""));
+    assert!(err.contains("/proc/stat"), "{err}");
+}
+
+#[test]
+fn help_says_the_exit_codes() {
+    let (code, out, _) = run("small-vm", &["--help"]);
+    assert!(code == 0 && out.contains("Exit codes:") && out.contains("5  the data are invalid"), "{out}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child =
+        perfset("two-nodes", &["10ms"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = [0; 21];
+    child.stdout.take().unwrap().read_exact(&mut first).unwrap(); // and closes the pipe
+    assert_eq!(&first, b"Processor Information");
+    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
+    assert_eq!((status.code(), text(&stderr).as_str()), (Some(0), ""));
+}

@@ -1,0 +1,105 @@
+//! The main job from end to end, over the kernel's files of a fixture: query, block, decode, values.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+use perfset::catalogue::processor_information as cpu;
+use perfset::v2::{Block, Body, Mode, read};
+use perfset::{Entry, InstanceId, Machine, NoValue, Snapshot};
+use perfset_linux::{Roots, SystemClock, providers};
+
+/// A machine whose kernel files are those of a fixture.
+fn machine(fixture: &str) -> Machine {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(fixture);
+    let machine = Machine::new(Box::new(SystemClock));
+    for provider in providers(Roots { proc: tree.join("proc"), sys: tree.join("sys") }) {
+        machine.register(provider);
+    }
+    machine
+}
+
+#[test]
+fn all_counters_of_all_instances() {
+    let mut query = machine("two-nodes").query();
+    assert!(query.add(&Entry::all(cpu::GUID).instance("*")).is_success());
+    let mut snapshot = Snapshot::default();
+    query.collect(&mut snapshot).unwrap();
+    let (block, _) = read(snapshot.block(), Mode::Strict).unwrap();
+    let result = block.results().next().unwrap().unwrap();
+    let Body::Counterset(ids, table) = result.body else { panic!("{result:?}") };
+    assert_eq!(
+        ids.iter().collect::<Vec<_>>(),
+        cpu::COUNTERSET.counters.iter().map(|c| c.id).collect::<Vec<_>>()
+    );
+    let names: Vec<_> = table.rows().map(|row| row.unwrap().name().to_string()).collect();
+    assert_eq!(names[..2], ["_Total", "0,0"]);
+    assert_eq!(names.len(), 10, "seven processors, two nodes, the machine: {names:?}");
+    let missing: Vec<_> = snapshot.values(None).filter(|v| v.raw.is_none()).map(|v| v.counter.id.0).collect();
+    let never: Vec<_> = names.iter().flat_map(|_| [7, 16, 19, 31]).collect();
+    assert_eq!(missing, never, "what Linux does not have, and nothing else");
+}
+
+#[test]
+fn what_a_kernel_lacks_says_so() {
+    let mut query = machine("old-kernel").query();
+    for id in
+        [cpu::PERCENT_PROCESSOR_TIME, cpu::PERCENT_DPC_TIME, cpu::PERCENT_C1_TIME, cpu::PROCESSOR_FREQUENCY]
+    {
+        assert!(query.add(&Entry::one(cpu::GUID, id).instance("_Total")).is_success());
+    }
+    let mut snapshot = Snapshot::default();
+    query.collect(&mut snapshot).unwrap();
+    let reasons: Vec<_> = snapshot.values(None).map(|v| v.value.unwrap_err()).collect();
+    assert_eq!(reasons[0], NoValue::NeedsTwoSamples);
+    for reason in &reasons[1..] {
+        assert!(matches!(reason, NoValue::Unavailable(_)), "{reason:?}");
+    }
+}
+
+#[test]
+fn instances_are_enumerated_without_values() {
+    let instances = machine("small-vm").instances(&cpu::GUID).unwrap();
+    let ids: Vec<_> = instances.iter().map(|i| (i.name.to_string(), i.id)).collect();
+    let want = [("_Total", 0xFFFF_FFFE), ("0,0", 0), ("0,1", 1), ("0,_Total", 0xFFFF_0000)];
+    assert_eq!(ids, want.map(|(name, id)| (name.to_string(), InstanceId(id))));
+}
+
+/// Collecting and decoding again and again takes nothing from the heap: neither the engine nor the kernel's files.
+#[test]
+fn a_warm_collection_allocates_nothing() {
+    for fixture in ["two-nodes", "small-vm", "old-kernel"] {
+        let mut query = machine(fixture).query();
+        assert!(query.add(&Entry::all(cpu::GUID).instance("*")).is_success());
+        assert!(
+            query.add(&Entry::one(cpu::GUID, cpu::PERCENT_PROCESSOR_TIME).instance("_Total")).is_success()
+        );
+        let (mut old, mut new) = (Snapshot::default(), Snapshot::default());
+        let mut numbers = 0;
+        let mut round = || {
+            query.collect(&mut new).unwrap();
+            let block = Block::parse(new.block()).unwrap();
+            for result in block.results() {
+                if let Body::Counterset(_, table) = result.unwrap().body {
+                    for row in table.rows() {
+                        numbers +=
+                            row.unwrap().values().into_iter().filter_map(|value| value.number()).count();
+                    }
+                }
+            }
+            std::mem::swap(&mut old, &mut new);
+        };
+        // A file that is not there is looked for again now and then: warm is what comes between.
+        for _ in 0..3 {
+            round();
+        }
+        let counted = allocation_counter::measure(|| {
+            for _ in 0..10 {
+                round();
+            }
+        });
+        assert_eq!(counted.count_total, 0, "{fixture}");
+        assert!(numbers > 0, "{fixture}");
+    }
+}
