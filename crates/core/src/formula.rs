@@ -1,6 +1,6 @@
 //! Formulas: raw values in, numbers for people out. Pure: the caller passes both samples.
 //!
-//! [`format`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in the fixed order, and computes. A
+//! [`format()`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in the fixed order, and computes. A
 //! new counter type is a new row there.
 //!
 //! Source: MS Learn, "Calculating Counter Values" and "Retrieving Counter Data"; the comments of `winperf.h`. Where

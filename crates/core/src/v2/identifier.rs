@@ -121,7 +121,7 @@ impl<'a> Identifier<'a> {
     }
 }
 
-/// What [`write`] writes.
+/// What [`write()`] writes.
 #[derive(Clone, Copy, Debug)]
 pub struct NewIdentifier<'a> {
     /// The counterset.
