@@ -208,6 +208,15 @@ mod tests {
         assert_eq!(parse("cpu \nctxt 5\n").unwrap().interrupts, None);
     }
 
+    /// Work is proportional to the text, also if every line is bad: counted back from each error it would take minutes.
+    #[test]
+    fn many_bad_lines_cost_little() {
+        let lines: String = (0..CPU_LIMIT).map(|cpu| format!("cpu{cpu} x\n")).collect();
+        let stat = parse(&format!("cpu \n{lines}")).unwrap();
+        let last = stat.cpu(CPU_LIMIT - 1).unwrap().ticks.as_ref().unwrap_err();
+        assert_eq!(u32::try_from(last.line), Ok(CPU_LIMIT + 1));
+    }
+
     #[test]
     fn no_sense_as_a_whole() {
         for (text, line) in [

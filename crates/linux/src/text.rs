@@ -19,13 +19,14 @@ pub struct TextError {
 /// Every line of the kernel ends in a newline, so text that ends elsewhere was cut, and its last number with it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
-    all: &'a [u8],
     rest: &'a [u8],
+    /// Lines that are behind it: counted on the way, so that an error costs nothing, however many there are.
+    lines: usize,
 }
 
 impl<'a> Text<'a> {
     pub(crate) fn new(all: &'a [u8]) -> Self {
-        Self { all, rest: all }
+        Self { rest: all, lines: 0 }
     }
 
     pub(crate) fn is_at_end(&self) -> bool {
@@ -112,13 +113,19 @@ impl<'a> Text<'a> {
         let newline = self.rest.iter().position(|byte| *byte == b'\n');
         let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
         self.rest = rest;
-        if self.take(b"\n") { Ok(line) } else { Err(self.expected("the rest of the line")) }
+        if self.take_newline() { Ok(line) } else { Err(self.expected("the rest of the line")) }
     }
 
     /// Skips blanks and a newline.
     pub(crate) fn end_of_line(&mut self) -> Result<(), TextError> {
         self.skip_blanks();
-        if self.take(b"\n") { Ok(()) } else { Err(self.expected("the end of the line")) }
+        if self.take_newline() { Ok(()) } else { Err(self.expected("the end of the line")) }
+    }
+
+    fn take_newline(&mut self) -> bool {
+        let taken = self.take(b"\n");
+        self.lines = self.lines.saturating_add(usize::from(taken));
+        taken
     }
 
     /// Skips what ends a file of one line.
@@ -129,14 +136,12 @@ impl<'a> Text<'a> {
 
     /// The error that something else comes next.
     pub(crate) fn expected(&self, expected: &'static str) -> TextError {
-        let read = self.all.len().saturating_sub(self.rest.len());
-        let newlines = self.all.iter().take(read).filter(|byte| **byte == b'\n').count();
         let found = match self.rest {
             [] => "the end of the file".to_owned(),
             [b'\n', ..] => "the end of the line".to_owned(),
             rest => quote(rest),
         };
-        TextError { line: newlines.saturating_add(1), expected, found }
+        TextError { line: self.lines.saturating_add(1), expected, found }
     }
 }
 
