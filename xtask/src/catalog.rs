@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::repository::root;
+
 mod check;
 mod header;
 mod pages;
@@ -46,11 +48,6 @@ pub fn run(args: &Args) -> Result<()> {
         println!("{}", path.display());
     }
     Ok(())
-}
-
-/// The repository.
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 /// Every generated file: its path in the repository and its text.

@@ -2,11 +2,17 @@
 
 use clap::{Parser, Subcommand};
 
+mod repository;
 mod catalog;
 /// Core's table of counter types, without core: that cannot be built while what this program generates is stale.
 #[path = "../../crates/core/src/counter_type.rs"]
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
 mod counter_type;
+mod fuzz;
+mod live;
+mod static_binary;
+mod tidy;
+mod windows;
 
 /// The project's own chores.
 #[derive(Parser)]
@@ -19,10 +25,20 @@ struct Xtask {
 #[derive(Subcommand)]
 enum Chore {
     Catalog(catalog::Args),
+    Tidy(tidy::Args),
+    Fuzz(fuzz::Args),
+    Live(live::Args),
+    Windows(windows::Args),
+    Static(static_binary::Args),
 }
 
 fn main() -> anyhow::Result<()> {
     match Xtask::parse().chore {
         Chore::Catalog(args) => catalog::run(&args),
+        Chore::Tidy(args) => tidy::run(&args),
+        Chore::Fuzz(args) => fuzz::run(&args),
+        Chore::Live(args) => live::run(&args),
+        Chore::Windows(args) => windows::run(&args),
+        Chore::Static(args) => static_binary::run(&args),
     }
 }

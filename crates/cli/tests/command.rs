@@ -111,7 +111,8 @@ fn dump_of_damaged_blocks() {
     assert_eq!(code, 5);
     assert_eq!(
         err,
-        "perfset: -: not a valid V2 block: PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n"
+        "perfset: -: not a valid V2 block: \
+         PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n"
     );
     assert!(out.contains("value = 3256992943318"), "what comes before is shown: {out}");
     let mut sloppy = block.clone();

@@ -62,8 +62,8 @@ counter_types! {
     PERF_100NSEC_TIMER_INV = 0x2151_0500, "Share of 100 ns time that was not idle, in percent; 8 bytes";
     PERF_COUNTER_MULTI_TIMER = 0x2241_0500, "Activity of several items over PerfTime, in percent; 8 bytes";
     PERF_100NSEC_MULTI_TIMER = 0x2251_0500, "Activity of several items over 100 ns time, in percent; 8 bytes";
-    PERF_COUNTER_MULTI_TIMER_INV = 0x2341_0500, "Activity of several items by their idle PerfTime, in percent; 8 bytes";
-    PERF_100NSEC_MULTI_TIMER_INV = 0x2351_0500, "Activity of several items by their idle 100 ns time, in percent; 8 bytes";
+    PERF_COUNTER_MULTI_TIMER_INV = 0x2341_0500, "Activity of several items by idle PerfTime, in percent; 8 bytes";
+    PERF_100NSEC_MULTI_TIMER_INV = 0x2351_0500, "Activity of several items by idle 100 ns, in percent; 8 bytes";
     PERF_AVERAGE_TIMER = 0x3002_0400, "Seconds per operation; 8 bytes, though its bits say 4";
     PERF_ELAPSED_TIME = 0x3024_0500, "Seconds since a start time; 8 bytes";
     PERF_COUNTER_NODATA = 0x4000_0200, "A label without a value";
@@ -71,7 +71,7 @@ counter_types! {
     PERF_SAMPLE_BASE = 0x4003_0401, "Base of PERF_SAMPLE_FRACTION; 4 bytes";
     PERF_AVERAGE_BASE = 0x4003_0402, "Base of PERF_AVERAGE_TIMER and PERF_AVERAGE_BULK; 4 bytes";
     PERF_RAW_BASE = 0x4003_0403, "Base of PERF_RAW_FRACTION; 4 bytes";
-    PERF_LARGE_RAW_BASE = 0x4003_0500, "Base of PERF_LARGE_RAW_FRACTION, and the time stamp of the precision timers; 8 bytes";
+    PERF_LARGE_RAW_BASE = 0x4003_0500, "Base of PERF_LARGE_RAW_FRACTION, time stamp of precision timers; 8 bytes";
     PERF_COUNTER_MULTI_BASE = 0x4203_0500, "Number of items of a multi timer; 8 bytes";
     PERF_COUNTER_HISTOGRAM_TYPE = 0x8000_0000, "Never defined further";
 }

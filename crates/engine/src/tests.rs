@@ -804,7 +804,10 @@ proptest! {
     /// A snapshot that is written over equals one that is laid out anew, whatever came before.
     #[test]
     fn writing_over_is_laying_out(
-        steps in proptest::collection::vec(proptest::collection::vec((0_usize..4, proptest::option::of(any::<u64>())), 0..4), 1..6)
+        steps in prop::collection::vec(
+            prop::collection::vec((0_usize..4, prop::option::of(any::<u64>())), 0..4),
+            1..6,
+        )
     ) {
         let (machine, provider) = machine();
         let mut reused = machine.query();

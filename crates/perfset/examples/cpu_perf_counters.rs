@@ -1,8 +1,8 @@
 //! All counters of all processors, read into a struct: the counterpart in Rust of the class `CpuPerfCounters` in
 //! Microsoft's documents.
 //!
-//! Works on the bytes of the block, as a C program would: the buffer is reused and grows when it is too small, and every
-//! length is checked, by the view. Takes ten samples, one a second.
+//! Works on the bytes of the block, as a C program would: the buffer is reused and grows when it is too small, and
+//! every length is checked, by the view. Takes ten samples, one a second.
 
 use std::error::Error;
 use std::thread::sleep;

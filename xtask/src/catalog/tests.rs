@@ -154,7 +154,8 @@ fn errors_name_file_counter_and_rule() {
         ),
         (
             "shown base",
-            "symbol = \"GOOD_BASE\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nattributes = [\"noDisplay\", \"reference\"]",
+            "symbol = \"GOOD_BASE\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\n\
+             attributes = [\"noDisplay\", \"reference\"]",
             "name = \"Base\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nhelp = \"A base.\"",
             "counter 3 Base: ",
             "attributes: a base must be noDisplay",

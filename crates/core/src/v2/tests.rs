@@ -959,7 +959,9 @@ proptest! {
     }
 
     #[test]
-    fn any_strings_read_back(texts in proptest::collection::vec((any::<u32>(), proptest::option::of("[^\0]{0,9}")), 0..6)) {
+    fn any_strings_read_back(
+        texts in proptest::collection::vec((any::<u32>(), proptest::option::of("[^\0]{0,9}")), 0..6),
+    ) {
         let block = strings::block(texts.iter().map(|(id, text)| (CounterId(*id), text.as_deref())));
         let read = strings::StringBlock::parse(&block).unwrap();
         let got: Vec<_> = read.iter().map(|(id, s)| (id.0, s.unwrap().map(|s| s.to_string()))).collect();

@@ -1,0 +1,85 @@
+//! Any bytes at all as a V2 block or list.
+
+use std::fmt::{self, Write};
+use std::ops::ControlFlow;
+
+use perfset_core::v2::{Block, Body, Event, Format, Mode, read, walk};
+use perfset_core::wire::WireError;
+
+/// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
+pub fn check(format: Format, bytes: &[u8]) {
+    let _ = walk_all(format, bytes);
+}
+
+/// As [`check`]; the two modes of reading and the walk agree, and so do the iterators, which the walk does not use.
+pub fn check_data(bytes: &[u8]) {
+    let walked = walk_all(Format::Data, bytes);
+    let tolerant = read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven);
+    let strict = read(bytes, Mode::Strict).map(|_| ());
+    for error in tolerant.iter().flatten().chain(tolerant.as_ref().err()).chain(strict.as_ref().err()) {
+        inside(error, bytes);
+    }
+    assert_eq!(tolerant.as_ref().err(), walked.as_ref().err());
+    match (strict, tolerant) {
+        (Ok(()), tolerant) => assert_eq!(tolerant, Ok(Vec::new())),
+        (Err(error), Ok(forgiven)) => assert_eq!(forgiven.first(), Some(&error)),
+        (Err(_), Err(_)) => {}
+    }
+    assert_eq!(Block::parse(bytes).and_then(|block| visit_values(&block)).is_ok(), walked.is_ok());
+}
+
+fn walk_all(format: Format, bytes: &[u8]) -> Result<(), WireError> {
+    let mut events = 0_usize;
+    let end = walk(format, bytes, &mut |event| {
+        events += 1;
+        match event {
+            Event::Structure { at, .. } => assert!(at <= bytes.len()),
+            Event::Field { at, value, .. } => {
+                assert!(at <= bytes.len());
+                let _ = write!(Nowhere, "{value}");
+            }
+            Event::Broken(rule) => inside(&rule, bytes),
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(events <= bytes.len() * 2 + 16, "{events} events for {} bytes", bytes.len());
+    if let Err(error) = &end {
+        inside(error, bytes);
+    }
+    end
+}
+
+fn inside(error: &WireError, bytes: &[u8]) {
+    assert!(error.at <= bytes.len(), "{error}, of {}", bytes.len());
+    let _ = write!(Nowhere, "{error}");
+}
+
+/// Every value three ways: by position, one after the other, folded.
+fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
+    for result in block.results() {
+        match result?.body {
+            Body::Error | Body::SingleCounter(_) => {}
+            Body::MultipleCounters(ids, values) => assert_eq!(ids.len(), values.len()),
+            Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                for row in table.rows() {
+                    let values = row?.values();
+                    let mut each = values.iter();
+                    values.iter().for_each(|folded| assert_eq!(each.next(), Some(folded)));
+                    assert_eq!(each.next(), None);
+                    for at in [0, values.len() / 2, values.len()] {
+                        assert_eq!(values.get(at), values.iter().nth(at));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Nowhere;
+
+impl Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> fmt::Result {
+        Ok(())
+    }
+}

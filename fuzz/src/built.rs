@@ -1,0 +1,215 @@
+//! Blocks that the builder wrote, whole and damaged.
+
+use perfset_core::clock::ClockReading;
+use perfset_core::v2::raw::Cell;
+use perfset_core::v2::{Block, BlockBuilder, Body, Format, Mode, Patch, PatchResult, Value, Values, read};
+use perfset_core::{CounterId, InstanceId, Status};
+
+use crate::blocks;
+use crate::input::Input;
+
+/// What a block is to hold.
+#[derive(Debug)]
+enum Entry {
+    Error(Status),
+    Single(Cell),
+    Counters(Vec<(CounterId, Cell)>),
+    Instances(Vec<Row>),
+    Counterset(Vec<CounterId>, Vec<Row>),
+}
+
+#[derive(Debug)]
+struct Row {
+    name: Vec<u16>,
+    id: InstanceId,
+    cells: Vec<Cell>,
+}
+
+/// Builds what the input begins with, reads it back, writes new values over it; then damages it with the rest of the
+/// input, and reads that.
+pub fn check(input: &[u8]) {
+    let mut input = Input(input);
+    let clocks = ClockReading { perf_time: 7, perf_freq: 11, ..ClockReading::default() };
+    let mut entries: Vec<Entry> = (0..input.below(6)).map(|_| entry(&mut input)).collect();
+    let mut bytes = build(&entries, &clocks);
+    assert_reads_back(&entries, &bytes);
+
+    let later = ClockReading { perf_time: 13, ..clocks };
+    let change = input.u64();
+    entries.iter_mut().for_each(|entry| cells_of(entry).for_each(|cell| *cell = changed(*cell, change)));
+    patch(&mut bytes, &later, change);
+    assert_eq!(bytes, build(&entries, &later), "patching is building anew");
+
+    while input.has_more() && !bytes.is_empty() {
+        damage(&mut bytes, &mut input);
+    }
+    blocks::check_data(&bytes);
+    for format in Format::ALL {
+        blocks::check(format, bytes.get(48..).unwrap_or_default());
+    }
+}
+
+fn entry(input: &mut Input<'_>) -> Entry {
+    match input.below(5) {
+        0 => Entry::Error(Status(input.u32().max(1))),
+        1 => Entry::Single(cell(input)),
+        2 => Entry::Counters((0..input.below(9)).map(|_| (CounterId(input.u32()), cell(input))).collect()),
+        3 => Entry::Instances((0..input.below(9)).map(|_| row(input, 1)).collect()),
+        _ => {
+            let ids: Vec<_> = (0..input.below(9)).map(|_| CounterId(input.u32())).collect();
+            let rows = (0..input.below(9)).map(|_| row(input, ids.len())).collect();
+            Entry::Counterset(ids, rows)
+        }
+    }
+}
+
+fn row(input: &mut Input<'_>, columns: usize) -> Row {
+    let unit = |input: &mut Input<'_>| match input.u16() {
+        0 => u16::from(b'_'),
+        unit => unit,
+    };
+    let name = (0..input.below(20)).map(|_| unit(input)).collect();
+    Row { name, id: InstanceId(input.u32()), cells: (0..columns).map(|_| cell(input)).collect() }
+}
+
+fn cell(input: &mut Input<'_>) -> Cell {
+    match input.below(4) {
+        0 => Cell::EMPTY,
+        1 => Cell::from_u32(input.u32()),
+        _ => Cell::from_u64(input.u64()),
+    }
+}
+
+fn build(entries: &[Entry], clocks: &ClockReading) -> Vec<u8> {
+    let mut builder = BlockBuilder::new(clocks);
+    for entry in entries {
+        let (mut table, rows) = match entry {
+            Entry::Error(status) => {
+                builder.error(*status);
+                continue;
+            }
+            Entry::Single(cell) => {
+                builder.single(*cell);
+                continue;
+            }
+            Entry::Counters(values) => {
+                builder.multiple_counters(values.iter().copied());
+                continue;
+            }
+            Entry::Instances(rows) => (builder.multiple_instances(), rows),
+            Entry::Counterset(ids, rows) => (builder.counterset(ids.iter().copied()), rows),
+        };
+        for row in rows {
+            table.row(row.name.iter().copied(), row.id, row.cells.iter().copied());
+        }
+        table.finish();
+    }
+    builder.finish().unwrap()
+}
+
+fn assert_reads_back(entries: &[Entry], bytes: &[u8]) {
+    let (block, _) = read(bytes, Mode::Strict).unwrap();
+    let results: Vec<_> = block.results().map(Result::unwrap).collect();
+    assert_eq!(results.len(), entries.len());
+    for (result, entry) in results.iter().zip(entries) {
+        match (entry, result.body) {
+            (Entry::Error(status), Body::Error) => assert_eq!(result.status, *status),
+            (Entry::Single(cell), Body::SingleCounter(value)) => assert_eq!(value, value_of(cell)),
+            (Entry::Single(Cell::EMPTY), Body::Error) => {}
+            (Entry::Instances(rows) | Entry::Counterset(_, rows), Body::Error) => assert!(rows.is_empty()),
+            (Entry::Counters(wanted), Body::MultipleCounters(ids, values)) => {
+                assert!(ids.iter().eq(wanted.iter().map(|(id, _)| *id)));
+                assert_values(values, wanted.iter().map(|(_, cell)| *cell));
+            }
+            (Entry::Instances(rows), Body::MultipleInstances(table)) => assert_rows(&table, rows),
+            (Entry::Counterset(wanted, rows), Body::Counterset(ids, table)) => {
+                assert!(ids.iter().eq(wanted.iter().copied()));
+                assert_rows(&table, rows);
+            }
+            (wanted, body) => panic!("{body:?} instead of {wanted:?}"),
+        }
+    }
+    assert_eq!(Block::parse(bytes).unwrap().clocks().perf_time, 7);
+}
+
+fn assert_rows(table: &perfset_core::v2::InstanceTable<'_>, rows: &[Row]) {
+    let read: Vec<_> = table.rows().map(Result::unwrap).collect();
+    assert_eq!(read.len(), rows.len());
+    for (read, row) in read.iter().zip(rows) {
+        assert!(read.name().units().eq(row.name.iter().copied()));
+        assert_eq!(read.id(), row.id);
+        assert_values(read.values(), row.cells.iter().copied());
+    }
+}
+
+fn assert_values(values: Values<'_>, cells: impl Iterator<Item = Cell>) {
+    let cells: Vec<_> = cells.collect();
+    assert!(values.iter().eq(cells.iter().map(value_of)));
+}
+
+fn value_of<'a>(cell: &Cell) -> Value<'a> {
+    match cell.header.data_size.get() {
+        0 => Value::Empty,
+        4 => Value::U32(u32::try_from(cell.value.get()).unwrap()),
+        _ => Value::U64(cell.value.get()),
+    }
+}
+
+fn cells_of(entry: &mut Entry) -> Box<dyn Iterator<Item = &mut Cell> + '_> {
+    match entry {
+        Entry::Error(_) => Box::new(std::iter::empty()),
+        Entry::Single(cell) => Box::new(std::iter::once(cell)),
+        Entry::Counters(values) => Box::new(values.iter_mut().map(|(_, cell)| cell)),
+        Entry::Instances(rows) | Entry::Counterset(_, rows) => {
+            Box::new(rows.iter_mut().flat_map(|row| &mut row.cells))
+        }
+    }
+}
+
+/// Another value of the same width: a missing one stays missing, and so an entry keeps its kind.
+fn changed(cell: Cell, by: u64) -> Cell {
+    match value_of(&cell) {
+        Value::U32(value) => Cell::from_u32(value ^ (by & 0xFFFF_FFFF) as u32),
+        Value::U64(value) => Cell::from_u64(value ^ by),
+        _ => cell,
+    }
+}
+
+fn patch(bytes: &mut [u8], clocks: &ClockReading, change: u64) {
+    let count = Block::parse(bytes).unwrap().result_count();
+    let mut patch = Patch::new(bytes, clocks).unwrap();
+    let renew = |cells: &mut [Cell]| cells.iter_mut().for_each(|cell| *cell = changed(*cell, change));
+    for _ in 0..count {
+        match patch.result().unwrap() {
+            PatchResult::Error => {}
+            PatchResult::Cells(cells) => renew(cells),
+            PatchResult::Table(mut table) => {
+                while let Some(cells) = table.row() {
+                    renew(cells);
+                }
+            }
+        }
+    }
+}
+
+fn damage(bytes: &mut Vec<u8>, input: &mut Input<'_>) {
+    let at = usize::from(input.u16()) % bytes.len();
+    let field = at & !3;
+    match input.below(6) {
+        0 => bytes[at] = input.byte(),
+        1 => bytes[at] ^= 1 << input.below(8),
+        2 => bytes.truncate(at),
+        3 => drop(bytes.drain(at..(at + input.below(32)).min(bytes.len()))),
+        4 => {
+            let copy = bytes[at..(at + input.below(32)).min(bytes.len())].to_vec();
+            bytes.splice(at..at, copy);
+        }
+        _ => {
+            let near = u32::from(input.byte()).wrapping_sub(128);
+            if let Some(field) = bytes.get_mut(field..field + 4) {
+                let old = u32::from_le_bytes(field.try_into().unwrap());
+                field.copy_from_slice(&old.wrapping_add(near).to_le_bytes());
+            }
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! What the fuzz targets do with their input; a target itself is one line that calls it.
+
+pub mod input;
+pub mod blocks;
+pub mod built;
+pub mod patterns;
+pub mod kernel_text;

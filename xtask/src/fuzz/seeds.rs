@@ -1,0 +1,58 @@
+//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::repository::root;
+
+/// Sets this to write the seeds anew.
+const UPDATE: &str = "UPDATE_SNAPSHOTS";
+
+#[test]
+fn corpora_hold_the_worked_examples() {
+    let update = std::env::var_os(UPDATE).is_some();
+    for (path, bytes) in worked_examples(&root().join("testdata/v2/examples.txt")) {
+        let full = root().join("fuzz/corpus").join(&path);
+        if update {
+            std::fs::write(&full, &bytes).unwrap();
+        }
+        let stored = std::fs::read(&full).unwrap_or_default();
+        assert!(stored == bytes, "{} is not the example; {UPDATE}=1 cargo test writes it", full.display());
+    }
+}
+
+/// The examples as whole inputs by their place in the corpora. A result gets the header of the empty query.
+fn worked_examples(file: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut examples: BTreeMap<&str, Vec<u8>> = BTreeMap::new();
+    let mut name = "";
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.split_once("  ") {
+            Some((_, hex)) => {
+                let bytes = hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap());
+                examples.entry(name).or_default().extend(bytes);
+            }
+            None => name = line,
+        }
+    }
+    let whole = |name: &str, bytes: &[u8]| {
+        if !name.starts_with("result") {
+            return bytes.to_vec();
+        }
+        let mut block = [examples["data-empty-query"].as_slice(), bytes].concat();
+        let size = u32::try_from(block.len()).unwrap();
+        block[..4].copy_from_slice(&size.to_le_bytes());
+        block[4..8].copy_from_slice(&1_u32.to_le_bytes());
+        block
+    };
+    let target = |name: &str| match name.split('-').next() {
+        Some("strings") => "v2_strings",
+        Some("registration") => "v2_registration",
+        Some("instances") => "v2_instances",
+        Some("identifier") => "v2_identifiers",
+        Some("identity") => "v2_identities",
+        _ => "v2_data",
+    };
+    let place = |name: &str| Path::new(target(name)).join(format!("{name}.bin"));
+    examples.iter().map(|(name, bytes)| (place(name), whole(name, bytes))).collect()
+}

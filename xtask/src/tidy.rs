@@ -1,0 +1,128 @@
+//! `cargo xtask tidy`: what no compiler checks.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::repository::{output_of, root};
+
+mod text;
+#[cfg(test)]
+mod tests;
+
+/// Check what no compiler checks: the map of the code, descriptions, origins of test data, the look of texts.
+#[derive(clap::Args)]
+pub struct Args {}
+
+/// Something that is not as it should be.
+#[derive(Debug, PartialEq, Eq)]
+struct Problem {
+    path: PathBuf,
+    /// Counted from 1.
+    line: Option<usize>,
+    what: String,
+}
+
+impl Problem {
+    fn new(path: impl Into<PathBuf>, line: Option<usize>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), line, what: what.into() }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "{}:{line}: {}", self.path.display(), self.what),
+            None => write!(f, "{}: {}", self.path.display(), self.what),
+        }
+    }
+}
+
+/// Runs the chore.
+pub fn run(_: &Args) -> Result<()> {
+    let root = root();
+    let files = files(&root)?;
+    let mut problems = on_the_map(&files, &read(&root, "ARCHITECTURE.md"));
+    problems.extend(
+        files.iter().filter(|path| path.ends_with("Cargo.toml")).filter_map(|path| {
+            described(path, &std::fs::read_to_string(root.join(path)).unwrap_or_default())
+        }),
+    );
+    problems.extend(origins(&files, &|path| std::fs::read_to_string(root.join(path)).unwrap_or_default()));
+    for path in &files {
+        let bytes =
+            std::fs::read(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
+        if let Ok(text) = String::from_utf8(bytes) {
+            problems.extend(text::check(path, &text));
+        }
+    }
+    for problem in &problems {
+        println!("{problem}");
+    }
+    match problems.len() {
+        0 => Ok(()),
+        count => bail!("{count} things to tidy"),
+    }
+}
+
+/// What is tracked or could be, relative to the root; deleted files are not there.
+fn files(root: &Path) -> Result<Vec<PathBuf>> {
+    let mut git = Command::new("git");
+    git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root);
+    let list = output_of(&mut git)?;
+    let mut files: Vec<PathBuf> = list.split_terminator('\0').map(PathBuf::from).collect();
+    files.retain(|path| root.join(path).is_file());
+    files.sort();
+    files.dedup();
+    Ok(files)
+}
+
+fn read(root: &Path, path: &str) -> String {
+    std::fs::read_to_string(root.join(path)).unwrap_or_default()
+}
+
+/// Every crate and every directory of the repository stands in the map, between backquotes.
+fn on_the_map(files: &[PathBuf], map: &str) -> Vec<Problem> {
+    let first = |path: &Path, count: usize| path.iter().take(count).collect::<PathBuf>();
+    let top = files.iter().filter(|path| path.iter().count() > 1).map(|path| first(path, 1));
+    let crates = files.iter().filter(|path| path.starts_with("crates")).map(|path| first(path, 2));
+    let mut folders: Vec<PathBuf> = top.chain(crates).collect();
+    folders.retain(|folder| !folder.to_string_lossy().starts_with('.'));
+    folders.sort();
+    folders.dedup();
+    let is_missing = |folder: &PathBuf| {
+        let name = folder.display();
+        !map.contains(&format!("`{name}`")) && !map.contains(&format!("`{name}/`"))
+    };
+    let problem = |folder: PathBuf| Problem::new(folder, None, "is not in ARCHITECTURE.md");
+    folders.into_iter().filter(is_missing).map(problem).collect()
+}
+
+/// A crate says in a sentence what it is.
+fn described(path: &Path, manifest: &str) -> Option<Problem> {
+    let manifest: toml::Table = match manifest.parse() {
+        Ok(manifest) => manifest,
+        Err(error) => return Some(Problem::new(path, None, error.to_string())),
+    };
+    let package = manifest.get("package")?;
+    let description = package.get("description").and_then(toml::Value::as_str).unwrap_or_default();
+    let is_sentence = description.starts_with(char::is_uppercase) && description.ends_with('.');
+    (!is_sentence).then(|| Problem::new(path, None, "has no description that is a sentence"))
+}
+
+/// Test data say where they come from: a README beside them or above, or a first line that is a comment.
+fn origins(files: &[PathBuf], read: &dyn Fn(&Path) -> String) -> Vec<Problem> {
+    let is_explained = |path: &Path| {
+        let above = path.ancestors().skip(1).take_while(|folder| *folder != Path::new("testdata"));
+        above.map(|folder| folder.join("README.md")).any(|readme| files.binary_search(&readme).is_ok())
+    };
+    let data =
+        files.iter().filter(|path| path.starts_with("testdata") && *path != Path::new("testdata/README.md"));
+    let unexplained = data.filter(|path| !is_explained(path) && !read(path).starts_with('#'));
+    let what =
+        "nothing says where it comes from: no README.md beside or above it, no comment in its first line";
+    unexplained.map(|path| Problem::new(path, None, what)).collect()
+}
