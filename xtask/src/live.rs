@@ -253,7 +253,7 @@ fn terminal() -> Result<String> {
 fn interrupt() -> Result<String> {
     let child = perfset().spawn().context("cannot start perfset")?;
     sleep(Duration::from_millis(1_500));
-    run_program(Command::new("kill").args(["-INT", &child.id().to_string()]))?;
+    run_program(Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]))?;
     let output = child.wait_with_output()?;
     ensure!(output.stderr.is_empty(), "it says {:?}", String::from_utf8_lossy(&output.stderr));
     let out = finished(output)?;

@@ -36,6 +36,8 @@ struct Group {
     counters: Vec<CounterId>,
     filters: Vec<InstanceFilter>,
     rows: Rows,
+    /// By column: the entries that want it, and its place among their columns.
+    wanted_by: Vec<Vec<(usize, usize)>>,
     outcome: Result<(), SourceError>,
 }
 
@@ -140,7 +142,17 @@ impl Plan {
             form: Form::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
             rows: Vec::new(),
         };
-        let entries = targets.into_iter().map(planned).collect();
+        let entries: Vec<_> = targets.into_iter().map(planned).collect();
+        for (entry, planned) in entries.iter().enumerate() {
+            let Ok(target) = &planned.target else { continue };
+            let Some(group) = groups.get_mut(target.group) else { continue };
+            group.wanted_by.resize(group.counters.len(), Vec::new());
+            for (at, column) in target.columns.iter().enumerate() {
+                if let Some(wanted_by) = group.wanted_by.get_mut(*column) {
+                    wanted_by.push((entry, at));
+                }
+            }
+        }
         Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_layout() }
     }
 
@@ -282,9 +294,9 @@ impl Plan {
             let failed = group.outcome.is_err() && !late;
             account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));
         }
-        let annex = &mut snapshot.annex.entries;
-        annex.resize_with(self.entries.len(), EntryAnnex::default);
-        for (planned, annex) in self.entries.iter().zip(annex) {
+        let annexes = &mut snapshot.annex.entries;
+        annexes.resize_with(self.entries.len(), EntryAnnex::default);
+        for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {
             annex.failure = self.failure(planned);
             annex.births.clear();
             annex.notes.clear();
@@ -292,17 +304,17 @@ impl Plan {
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
-            let selected = match planned.form {
-                Form::Failed(_) => &[],
-                Form::Row(_) | Form::Table => planned.rows.as_slice(),
-            };
-            for (at, row) in selected.iter().enumerate() {
-                annex.births.push(rows.birth(*row));
-                for (column, note) in rows.notes(*row) {
-                    let Ok(column) = target.columns.binary_search(&column) else { continue };
+            annex.births.extend(planned.selected().iter().map(|row| rows.birth(*row)));
+        }
+        // Note by note, not entry by entry: there may be many entries, and none should have to search.
+        for Group { rows, wanted_by, .. } in &self.groups {
+            for (row, column, note) in rows.all_notes() {
+                for (entry, column) in wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
+                    let at = self.entries.get(*entry).and_then(|planned| planned.position(row));
+                    let (Some(at), Some(annex)) = (at, annexes.get_mut(*entry)) else { continue };
                     let missing = matches!(note, Note::Missing(_));
                     account.missing_values = account.missing_values.saturating_add(u64::from(missing));
-                    annex.notes.push(((at, column), note.clone()));
+                    annex.notes.push(((at, *column), note.clone()));
                 }
             }
         }
@@ -350,16 +362,36 @@ impl Group {
             counters: Vec::new(),
             filters: Vec::new(),
             rows: Rows::default(),
+            wanted_by: Vec::new(),
             outcome: Ok(()),
         }
     }
 
     fn collect(&mut self, shared: &mut Shared) {
-        let Self { set, slot, counters, filters, rows, outcome } = self;
+        let Self { set, slot, counters, filters, rows, outcome, .. } = self;
         let want = Want { counterset: set, counters, instances: filters };
         rows.start();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
         rows.end();
+    }
+}
+
+impl Planned {
+    /// The rows that are in its result, ascending.
+    fn selected(&self) -> &[usize] {
+        match self.form {
+            Form::Failed(_) => &[],
+            Form::Row(_) | Form::Table => &self.rows,
+        }
+    }
+
+    /// Where a row is in its result.
+    fn position(&self, row: usize) -> Option<usize> {
+        let selected = self.selected();
+        if selected.get(row) == Some(&row) {
+            return Some(row); // all rows up to it are selected, as is usual
+        }
+        selected.binary_search(&row).ok()
     }
 }
 

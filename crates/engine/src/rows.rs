@@ -204,6 +204,11 @@ impl Rows {
         rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
     }
 
+    /// What is special about any cell: row, column and note, in order of rows and columns.
+    pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &Note)> {
+        self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
+    }
+
     /// Names and ids of all rows.
     #[must_use]
     pub fn to_instances(&self) -> Vec<Instance> {

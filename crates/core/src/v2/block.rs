@@ -3,7 +3,7 @@
 use std::iter::FusedIterator;
 
 use zerocopy::little_endian::U32;
-use zerocopy::{FromBytes, IntoBytes};
+use zerocopy::FromBytes;
 
 use super::raw::{self, Cell};
 use crate::clock::{ClockReading, SystemTime};
@@ -428,13 +428,13 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Of a cell with 8, 4 or no bytes of data.
     #[inline]
-    fn from_cell(cell: &'a Cell) -> Self {
+    fn from_cell(cell: &Cell) -> Self {
         match cell.header.data_size.get() {
             8 => Self::U64(cell.value.get()),
             4 => Self::U32(u32::try_from(cell.value.get() & 0xFFFF_FFFF).unwrap_or(u32::MAX)),
-            0 => Self::Empty,
-            len => Self::Other(cell.value.as_bytes().get(..length(len)).unwrap_or_default()),
+            _ => Self::Empty,
         }
     }
 }
@@ -445,7 +445,9 @@ pub struct Values<'a>(Cells<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum Cells<'a> {
-    /// All have the size that numbers have: the shape of every block that anyone writes.
+    /// All are numbers of 8 bytes: the shape of nearly every row.
+    Long(&'a [Cell]),
+    /// All have 16 bytes, with 8, 4 or no bytes of data: the shape of every block that anyone writes.
     Uniform(&'a [Cell]),
     /// Sizes differ: walked by their size fields.
     Walked { bytes: &'a [u8], count: usize },
@@ -454,13 +456,20 @@ enum Cells<'a> {
 impl<'a> Values<'a> {
     /// Checks `count` PERF_COUNTER_DATA blocks.
     ///
-    /// First as cells of 16 bytes, whose whole header is one integer; at the first that differs field by field.
+    /// First as cells of 16 bytes, whose whole header is one integer; if one differs, field by field.
     #[inline]
     fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
         if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
-            if cells.iter().fold(true, |all, cell| all & is_uniform(cell)) {
+            // Every cell is looked at, because a loop without exits takes several at once.
+            let differing = cells.iter().fold(0, |bits, cell| bits | (header_of(cell) ^ LONG));
+            let values = match differing {
+                0 => Some(Cells::Long(cells)),
+                bits if bits & !WIDTH_BITS == 0 && !any_too_wide(cells) => Some(Cells::Uniform(cells)),
+                _ => None,
+            };
+            if let Some(values) = values {
                 rest.take("PERF_COUNTER_DATA", size_of_val(cells))?;
-                return Ok(Self(Cells::Uniform(cells)));
+                return Ok(Self(values));
             }
         }
         Self::parse_walked(rest, count)
@@ -480,7 +489,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
-            Cells::Uniform(cells) => cells.len(),
+            Cells::Long(cells) | Cells::Uniform(cells) => cells.len(),
             Cells::Walked { count, .. } => count,
         }
     }
@@ -495,7 +504,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         match self.0 {
-            Cells::Uniform(cells) => cells.get(index).map(Value::from_cell),
+            Cells::Long(cells) | Cells::Uniform(cells) => cells.get(index).map(Value::from_cell),
             Cells::Walked { .. } => self.iter().nth(index),
         }
     }
@@ -504,6 +513,7 @@ impl<'a> Values<'a> {
     #[must_use]
     pub fn iter(&self) -> ValuesIter<'a> {
         ValuesIter(match self.0 {
+            Cells::Long(cells) => Iter::Long(cells.iter()),
             Cells::Uniform(cells) => Iter::Uniform(cells.iter()),
             Cells::Walked { bytes, count } => Iter::Walked { rest: Cursor::new(bytes), left: count },
         })
@@ -519,12 +529,23 @@ impl<'a> IntoIterator for Values<'a> {
     }
 }
 
-/// Whether a cell is a block of 16 bytes with at most 8 bytes of data.
+/// The header of a block of 16 bytes with 8 bytes of data, as one integer.
+const LONG: u64 = 16 << 32 | 8;
+
+/// A cell's header as one integer.
 #[inline]
-fn is_uniform(cell: &Cell) -> bool {
-    const SIZE_16: u64 = 16 << 32;
-    let header = u64::from_le_bytes(zerocopy::transmute!(cell.header));
-    header.wrapping_sub(SIZE_16) <= 8
+fn header_of(cell: &Cell) -> u64 {
+    u64::from_le_bytes(zerocopy::transmute!(cell.header))
+}
+
+/// The bits in which the headers of blocks of 16 bytes with 8, 4 and no bytes of data differ.
+const WIDTH_BITS: u64 = 8 | 4;
+
+/// Whether cells that differ in those bits only include one with both: 12 bytes of data, for which it has no room.
+#[inline]
+fn any_too_wide(cells: &[Cell]) -> bool {
+    let both = |cell| header_of(cell) & (header_of(cell) << 1) & 8;
+    cells.iter().fold(0, |bits, cell| bits | both(cell)) != 0
 }
 
 /// One PERF_COUNTER_DATA block, field by field.
@@ -547,6 +568,7 @@ pub struct ValuesIter<'a>(Iter<'a>);
 
 #[derive(Clone, Debug)]
 enum Iter<'a> {
+    Long(std::slice::Iter<'a, Cell>),
     Uniform(std::slice::Iter<'a, Cell>),
     Walked { rest: Cursor<'a>, left: usize },
 }
@@ -557,6 +579,7 @@ impl<'a> Iterator for ValuesIter<'a> {
     #[inline]
     fn next(&mut self) -> Option<Value<'a>> {
         match &mut self.0 {
+            Iter::Long(cells) => cells.next().map(|cell| Value::U64(cell.value.get())),
             Iter::Uniform(cells) => cells.next().map(Value::from_cell),
             Iter::Walked { rest, left } => {
                 *left = left.checked_sub(1)?;
@@ -567,7 +590,7 @@ impl<'a> Iterator for ValuesIter<'a> {
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         let len = match &self.0 {
-            Iter::Uniform(cells) => cells.len(),
+            Iter::Long(cells) | Iter::Uniform(cells) => cells.len(),
             Iter::Walked { left, .. } => *left,
         };
         (len, Some(len))
@@ -577,6 +600,7 @@ impl<'a> Iterator for ValuesIter<'a> {
     #[inline]
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {
+            Iter::Long(cells) => cells.fold(init, |all, cell| f(all, Value::U64(cell.value.get()))),
             Iter::Uniform(cells) => cells.fold(init, |all, cell| f(all, Value::from_cell(cell))),
             Iter::Walked { .. } => {
                 let mut all = init;

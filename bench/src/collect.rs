@@ -1,0 +1,111 @@
+//! A warm collection of Processor Information through the engine, beside bare readings of the same files, and beside
+//! what a program would do with the procfs crate.
+
+mod floor;
+mod kernel_file;
+mod peer;
+
+use std::collections::BTreeSet;
+use std::hint::black_box;
+
+use anyhow::{Result, ensure};
+use perfset_core::CounterId;
+use perfset_core::catalogue::processor_information as cpu;
+use perfset_core::v2::{Block, Body, Value};
+use perfset_core::wire::WireError;
+use perfset_engine::{Entry, Machine, Query, Snapshot};
+use perfset_linux::{Roots, SystemClock, providers};
+
+use crate::measure::{Comparison, Report};
+use floor::Floor;
+use kernel_file::KernelFile;
+
+/// Counters that need `/proc/interrupts`, which costs more than all other files together.
+const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
+
+/// Three selections of counters.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    let all: Vec<_> = cpu::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
+    let without: Vec<_> = all.iter().copied().filter(|id| !OF_INTERRUPTS.contains(id)).collect();
+    out(report("all counters but 3 and 20", &without, true, rounds)?)?;
+    out(report("% Processor Time", &[cpu::PERCENT_PROCESSOR_TIME], false, rounds)?)?;
+    out(report("all counters", &all, false, rounds)?)
+}
+
+fn report(what: &str, counters: &[CounterId], has_goals: bool, rounds: usize) -> Result<Report> {
+    let before = KernelFile::open_ones()?;
+    let (mut query, mut snapshot) = (warm_query(counters)?, Snapshot::default());
+    query.collect(&mut snapshot)?;
+    let files: BTreeSet<_> = KernelFile::open_ones()?.difference(&before).cloned().collect();
+    let mut separate = (warm_query(counters)?, Snapshot::default());
+
+    let mut floor = Floor::open(&files)?;
+    let mut reading = Floor::open(&files)?;
+    let values = values(snapshot.block())?;
+    ensure!(values.count > 0, "there are no values");
+    let title = format!(
+        "collect: Processor Information, {what}, instance *: {} entries, {} values from {} files:\n{}",
+        counters.len(),
+        values.count,
+        files.len(),
+        KernelFile::list(&files),
+    );
+    let goal = |at_most: f64| has_goals.then_some(at_most);
+    let comparison = Comparison::new(title, values.count)
+        .variant("pread of the same files and a position parser (floor)", || floor.collect().unwrap_or(0))
+        .reference("floor")
+        .variant("procfs crate, std::fs::read_to_string for the rest (peer)", || {
+            peer::collect(&files).unwrap_or(0)
+        })
+        .reference("peer")
+        .variant("Query::collect, every value of the block", || {
+            let collected = query.collect(black_box(&mut snapshot));
+            collected.ok().and_then(|()| self::values(snapshot.block()).ok()).map_or(0, |values| values.sum)
+        })
+        .goal("floor", goal(1.25))
+        .goal("peer", goal(0.5))
+        .variant("Query::collect alone", || {
+            let (query, snapshot) = &mut separate;
+            u64::from(query.collect(black_box(snapshot)).is_ok())
+        })
+        .variant("pread of the same files alone", || reading.read().unwrap_or(0));
+    Ok(comparison.run(rounds))
+}
+
+/// A query with an entry for each counter, collected until its provider has opened what it keeps open.
+fn warm_query(counters: &[CounterId]) -> Result<Query> {
+    let machine = Machine::new(Box::new(SystemClock));
+    for provider in providers(Roots::default()) {
+        machine.register(provider);
+    }
+    let mut query = machine.query();
+    for counter in counters {
+        let status = query.add(&Entry::one(cpu::GUID, *counter).instance("*"));
+        ensure!(status.is_success(), "counter {} was refused: {status}", counter.0);
+    }
+    for _ in 0..3 {
+        query.collect(&mut Snapshot::default())?;
+    }
+    Ok(query)
+}
+
+/// All values of a block.
+#[derive(Debug, Default)]
+struct Values {
+    count: usize,
+    sum: u64,
+}
+
+fn values(block: &[u8]) -> Result<Values, WireError> {
+    let mut all = Values::default();
+    for result in Block::parse(block)?.results() {
+        let Body::MultipleInstances(table) = result?.body else { continue };
+        for row in table.rows() {
+            for number in row?.values().iter().filter_map(Value::number) {
+                all.count += 1;
+                all.sum = all.sum.wrapping_add(number.get());
+            }
+        }
+    }
+    Ok(all)
+}

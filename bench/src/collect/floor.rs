@@ -1,0 +1,182 @@
+//! The floor: bare readings of kept descriptors, and parsers that know where everything stands and check nothing.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, BufRead};
+use std::os::unix::fs::FileExt;
+
+use super::kernel_file::{KernelFile, Kind};
+
+/// The files, open, and a buffer that holds any of them.
+#[derive(Debug)]
+pub struct Floor {
+    files: Vec<OpenFile>,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct OpenFile {
+    file: File,
+    kind: Kind,
+    in_records: bool,
+}
+
+impl Floor {
+    /// Opens the files.
+    pub fn open(files: &BTreeSet<KernelFile>) -> io::Result<Self> {
+        let open = |file: &KernelFile| {
+            Ok(OpenFile {
+                file: File::open(&file.path)?,
+                kind: file.kind(),
+                in_records: file.is_in_records(),
+            })
+        };
+        Ok(Self { files: files.iter().map(open).collect::<io::Result<_>>()?, buffer: vec![0; 1 << 20] })
+    }
+
+    /// Reads and parses each file once; the sum of everything that was parsed.
+    pub fn collect(&mut self) -> io::Result<u64> {
+        let mut sum = 0_u64;
+        for file in &self.files {
+            let text = file.read(&mut self.buffer)?;
+            sum = sum.wrapping_add(parse(file.kind, text));
+        }
+        Ok(sum)
+    }
+
+    /// Reads each file once; the number of bytes.
+    pub fn read(&mut self) -> io::Result<u64> {
+        self.files.iter().try_fold(0, |sum, file| Ok(sum + file.read(&mut self.buffer)?.len() as u64))
+    }
+}
+
+impl OpenFile {
+    fn read<'a>(&self, buffer: &'a mut [u8]) -> io::Result<&'a [u8]> {
+        let mut len = self.file.read_at(buffer, 0)?;
+        if self.in_records {
+            loop {
+                match self.file.read_at(&mut buffer[len..], len as u64)? {
+                    0 => break,
+                    piece => len += piece,
+                }
+            }
+        }
+        Ok(&buffer[..len])
+    }
+}
+
+fn parse(kind: Kind, text: &[u8]) -> u64 {
+    match kind {
+        Kind::Stat => cpu_lines(text),
+        Kind::Columns => columns(text),
+        Kind::CpuInfo => mhz_lines(text),
+        Kind::Online | Kind::Numbers => numbers(text),
+    }
+}
+
+/// The `cpuN` lines of `/proc/stat`, which come after the first line and before all others.
+fn cpu_lines(text: &[u8]) -> u64 {
+    let mut rest = after_line(text);
+    let mut sum = 0_u64;
+    while let [b'c', b'p', b'u', line @ ..] = rest {
+        rest = line;
+        while !matches!(rest, [] | [b'\n', ..]) {
+            let (number, behind) = number(rest);
+            sum = sum.wrapping_add(number);
+            rest = after_blanks(behind);
+        }
+        rest = rest.get(1..).unwrap_or_default();
+    }
+    sum
+}
+
+/// The numbers behind the colons.
+fn columns(text: &[u8]) -> u64 {
+    let mut rest = text;
+    let cpus = text
+        .split(|byte| *byte == b'\n')
+        .next()
+        .map_or(0, |line| line.iter().filter(|b| **b == b'C').count());
+    let mut sum = 0_u64;
+    loop {
+        rest = after_line(rest);
+        let Some(colon) = rest.iter().position(|byte| *byte == b':') else { return sum };
+        rest = &rest[colon + 1..];
+        for _ in 0..cpus {
+            let (number, behind) = number(after_blanks(rest));
+            sum = sum.wrapping_add(number);
+            rest = behind;
+        }
+    }
+}
+
+/// The frequencies in `/proc/cpuinfo`, in MHz without their fractions.
+fn mhz_lines(text: &[u8]) -> u64 {
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while !rest.is_empty() {
+        if let [b'c', b'p', b'u', b' ', b'M', b'H', b'z', b'\t', b'\t', b':', b' ', mhz @ ..] = rest {
+            sum = sum.wrapping_add(number(mhz).0);
+        }
+        rest = after_line(rest);
+    }
+    sum
+}
+
+/// All numbers of an attribute.
+fn numbers(text: &[u8]) -> u64 {
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while let [byte, behind @ ..] = rest {
+        rest = behind;
+        if byte.is_ascii_digit() {
+            let (number, behind) = number_from(u64::from(byte & 0xF), rest);
+            sum = sum.wrapping_add(number);
+            rest = behind;
+        }
+    }
+    sum
+}
+
+fn number(text: &[u8]) -> (u64, &[u8]) {
+    number_from(0, text)
+}
+
+fn number_from(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
+    while let [digit @ b'0'..=b'9', behind @ ..] = text {
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit & 0xF));
+        text = behind;
+    }
+    (value, text)
+}
+
+fn after_blanks(mut text: &[u8]) -> &[u8] {
+    while let [b' ', behind @ ..] = text {
+        text = behind;
+    }
+    text
+}
+
+fn after_line(mut text: &[u8]) -> &[u8] {
+    let _ = text.skip_until(b'\n'); // reading a slice never fails
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums() {
+        let cases = [
+            (Kind::Stat, "cpu  97 97 97 97\ncpu0 2 3 5 7\ncpu1 11 13 17 19\nintr 97 97\n", 78),
+            (Kind::Columns, "  CPU0  CPU2\nHI:  2  3\n 7:  5  7  IO-APIC 97-edge\nERR: 11\n", 28),
+            (Kind::CpuInfo, "processor\t: 0\ncpu MHz\t\t: 2.097\n\nprocessor\t: 1\ncpu MHz\t\t: 3.097\n", 5),
+            (Kind::Online, "2-3,5\n", 10),
+            (Kind::Numbers, "ref:7 del:11\n", 18),
+        ];
+        for (kind, text, want) in cases {
+            assert_eq!(parse(kind, text.as_bytes()), want, "{kind:?}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Which files a provider keeps open, and how each is printed.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+/// A file below `/proc` or `/sys`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KernelFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The descriptor that was found open.
+    descriptor: String,
+}
+
+/// What is in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `/proc/stat`.
+    Stat,
+    /// `/proc/softirqs`, `/proc/interrupts`: a column for each CPU.
+    Columns,
+    /// `/proc/cpuinfo`.
+    CpuInfo,
+    /// The list of CPUs that are online.
+    Online,
+    /// An attribute.
+    Numbers,
+}
+
+impl KernelFile {
+    /// Those that this process has open now.
+    pub fn open_ones() -> io::Result<BTreeSet<Self>> {
+        let mut files = BTreeSet::new();
+        for descriptor in fs::read_dir("/proc/self/fd")? {
+            let descriptor = descriptor?;
+            let Ok(path) = fs::read_link(descriptor.path()) else { continue };
+            if path.is_file() && (path.starts_with("/proc") || path.starts_with("/sys")) {
+                let descriptor = descriptor.file_name().to_string_lossy().into_owned();
+                files.insert(Self { path, descriptor });
+            }
+        }
+        Ok(files)
+    }
+
+    /// What is in it.
+    pub fn kind(&self) -> Kind {
+        match self.path.file_name().and_then(|name| name.to_str()) {
+            Some("stat") => Kind::Stat,
+            Some("softirqs" | "interrupts") => Kind::Columns,
+            Some("cpuinfo") => Kind::CpuInfo,
+            Some("online") => Kind::Online,
+            _ => Kind::Numbers,
+        }
+    }
+
+    /// Whether the kernel prints it record by record, so that only an empty piece is its end.
+    pub fn is_in_records(&self) -> bool {
+        self.path.ends_with("interrupts") || self.path.ends_with("cpuinfo")
+    }
+
+    /// Their paths, for people; files of the CPUs after the first are counted only.
+    pub fn list(files: &BTreeSet<Self>) -> String {
+        let paths = || files.iter().map(|file| file.path.to_string_lossy());
+        let is_of_another_cpu = |path: &str| path.contains("/cpu/cpu") && !path.contains("/cpu/cpu0/");
+        let mut lines: Vec<_> =
+            paths().filter(|path| !is_of_another_cpu(path)).map(|path| format!("    {path}\n")).collect();
+        lines.sort();
+        match paths().filter(|path| is_of_another_cpu(path)).count() {
+            0 => {}
+            others => lines.push(format!("    and {others} of the other CPUs\n")),
+        }
+        lines.concat().trim_end().to_owned()
+    }
+}

@@ -1,0 +1,149 @@
+//! Writing a block: from scratch, over a kept one, and through the engine, beside copying it.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use perfset_core::clock::ClockReading;
+use perfset_core::v2::raw::Cell;
+use perfset_core::v2::{Patch, PatchResult};
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
+    InstanceType, ProviderIdentity,
+};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
+
+use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
+use crate::measure::{Comparison, Report};
+
+/// Tables of all sizes.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    SIZES.into_iter().try_for_each(|size| out(report(size, rounds)?))
+}
+
+fn report(instances: usize, rounds: usize) -> Result<Report> {
+    let content = &Content::new(instances, Widths::Long);
+    let block = &content.build(Vec::new())?;
+    let clocks = ClockReading::default();
+
+    let mut kept = Content::new(instances, Widths::Mixed).build(Vec::new())?;
+    patch(&mut kept, content, &clocks).context("the kept block has another shape")?;
+    ensure!(kept == *block, "the block that was written over differs from the one built from scratch");
+
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(Counting::new(instances)));
+    let mut query = machine.query();
+    let status = query.add(&Entry::all(Counting::GUID).instance("*"));
+    ensure!(status.is_success(), "the entry was refused: {status}");
+    let mut snapshot = Snapshot::default();
+    query.collect(&mut snapshot)?;
+    ensure!(snapshot.block().len() == block.len(), "the engine's block has another length");
+
+    let title = format!("encode: {instances} instances x {COUNTERS} counters, {} bytes", block.len());
+    let goal = (instances == LARGEST).then_some(1.5);
+    let mut copy = Copy::of(block);
+    let mut buffer = Vec::new();
+    let comparison = Comparison::new(title, content.values())
+        .variant("memcpy of the block (floor)", move || copy.copy(block))
+        .reference("memcpy")
+        .variant("v2::Patch: cells over a kept block", || {
+            u64::from(patch(black_box(&mut kept), black_box(content), &clocks).is_some())
+        })
+        .goal("memcpy", goal)
+        .variant("v2::BlockBuilder, in a kept buffer", || {
+            buffer = black_box(content).build(std::mem::take(&mut buffer)).unwrap_or_default();
+            buffer.len() as u64
+        })
+        .variant("v2::BlockBuilder, from scratch", || {
+            black_box(content).build(Vec::new()).map_or(0, |block| black_box(block).len() as u64)
+        })
+        .variant("Query::collect: provider, rows, block, annex", || {
+            u64::from(query.collect(black_box(&mut snapshot)).is_ok())
+        });
+    Ok(comparison.run(rounds))
+}
+
+/// Writes values over a block, as the engine does while the same instances come.
+fn patch(block: &mut [u8], content: &Content, clocks: &ClockReading) -> Option<()> {
+    let PatchResult::Table(mut table) = Patch::new(block, clocks)?.result()? else { return None };
+    for cells in content.rows() {
+        table.row()?.copy_from_slice(cells);
+    }
+    Some(())
+}
+
+/// Provides values that grow with every collection.
+struct Counting {
+    catalogue: Arc<Catalogue>,
+    names: Vec<String>,
+    collections: u64,
+}
+
+impl Counting {
+    const GUID: Guid = Guid::from_u128(0x2d1f_6a50_8f5c_4f0e_9b57_6f3c_7e0d_11aa);
+
+    fn new(instances: usize) -> Self {
+        let counter = |id| Counter {
+            id: CounterId(id),
+            name: Some(format!("Counter {id}").into()),
+            help: "".into(),
+            counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
+            attributes: Attributes::default(),
+            detail: DetailLevel::NOVICE,
+            default_scale: 0,
+            base: None,
+            perf_time: None,
+            perf_freq: None,
+            multi: None,
+            aggregate: Aggregate::Undefined,
+            unit: "".into(),
+            wraps: false,
+            source: "".into(),
+            availability: "".into(),
+            v1_index: None,
+        };
+        let set = Counterset {
+            guid: Self::GUID,
+            name: "Counting".into(),
+            help: "".into(),
+            provider: ProviderIdentity { guid: Self::GUID, name: "bench".into() },
+            instance_type: InstanceType::Multiple,
+            counters: (0..COUNTERS as u32).map(counter).collect(),
+            translations: Vec::new().into(),
+            v1_index: None,
+        };
+        Self {
+            catalogue: Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] }),
+            names: (0..instances).map(|row| format!("inst{row:06}")).collect(),
+            collections: 0,
+        }
+    }
+}
+
+impl Provider for Counting {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, _: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        for (name, id) in self.names.iter().zip(0..) {
+            rows.push(name, InstanceId(id), None);
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.collections += 1;
+        for (name, id) in self.names.iter().zip(0..) {
+            let mut row = rows.push(name, InstanceId(id), None);
+            for column in 0..want.counters.len() {
+                row.set(column, self.collections.wrapping_add(column as u64));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cells are copied whole: one that would not be 16 bytes would make the comparison with memcpy unfair.
+const _: () = assert!(size_of::<Cell>() == 16);

@@ -1,0 +1,195 @@
+//! Several ways to do the same work, timed side by side.
+//!
+//! The cost of a run is the CPU time of this thread, so that a busy neighbour costs little. All variants run in every
+//! round, each round beginning with another one; a ratio is the median of the ratios inside the rounds, because times
+//! drift from second to second and ratios much less.
+
+use std::fmt::{self, Display};
+use std::hint::black_box;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Ways to do the same work.
+pub struct Comparison<'a> {
+    title: String,
+    /// How many values one run handles.
+    values: usize,
+    variants: Vec<Variant<'a>>,
+}
+
+struct Variant<'a> {
+    name: &'static str,
+    run: Box<dyn FnMut() -> u64 + 'a>,
+    /// Its heading, if the others are divided by it.
+    reference: Option<&'static str>,
+    goals: Vec<Goal>,
+}
+
+/// The most that a ratio should be.
+struct Goal {
+    reference: &'static str,
+    at_most: f64,
+}
+
+impl<'a> Comparison<'a> {
+    /// Nothing yet.
+    pub fn new(title: String, values: usize) -> Self {
+        Self { title, values, variants: Vec::new() }
+    }
+
+    /// Adds a variant. What it returns keeps the compiler from leaving it out.
+    #[must_use]
+    pub fn variant(mut self, name: &'static str, run: impl FnMut() -> u64 + 'a) -> Self {
+        self.variants.push(Variant { name, run: Box::new(run), reference: None, goals: Vec::new() });
+        self
+    }
+
+    /// Divides all variants by the one that was added last, in a column of that heading.
+    #[must_use]
+    pub fn reference(mut self, heading: &'static str) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.reference = Some(heading);
+        }
+        self
+    }
+
+    /// What the variant that was added last should cost at most, in multiples of a reference. `None`: no goal.
+    #[must_use]
+    pub fn goal(mut self, reference: &'static str, at_most: impl Into<Option<f64>>) -> Self {
+        if let (Some(variant), Some(at_most)) = (self.variants.last_mut(), at_most.into()) {
+            variant.goals.push(Goal { reference, at_most });
+        }
+        self
+    }
+
+    /// Runs everything so many times.
+    pub fn run(mut self, rounds: usize) -> Report {
+        let counts: Vec<usize> = self.variants.iter_mut().map(Variant::runs_in_a_sample).collect();
+        let mut samples = vec![Vec::with_capacity(rounds); self.variants.len()];
+        for round in 0..rounds {
+            for turn in 0..self.variants.len() {
+                let at = (round + turn) % self.variants.len();
+                samples[at].push(self.variants[at].sample(counts[at]));
+            }
+        }
+        self.report(&samples)
+    }
+
+    fn report(&self, samples: &[Vec<f64>]) -> Report {
+        let references: Vec<_> =
+            self.variants.iter().zip(samples).filter_map(|(v, ns)| Some((v.reference?, ns))).collect();
+        let line = |(variant, ns): (&Variant, &Vec<f64>)| {
+            let ratio = |(heading, of): &(&'static str, &Vec<f64>)| {
+                let goal = variant.goals.iter().find(|goal| goal.reference == *heading);
+                let ratio = median(ns.iter().zip(of.iter()).map(|(ns, of)| ns / of).collect());
+                Ratio { ratio, at_most: goal.map(|goal| goal.at_most) }
+            };
+            Line {
+                name: variant.name,
+                median: median(ns.clone()),
+                least: ns.iter().copied().fold(f64::INFINITY, f64::min),
+                most: ns.iter().copied().fold(0.0, f64::max),
+                ratios: references.iter().map(ratio).collect(),
+            }
+        };
+        Report {
+            title: self.title.clone(),
+            values: self.values,
+            headings: references.iter().map(|(heading, _)| *heading).collect(),
+            lines: self.variants.iter().zip(samples).map(line).collect(),
+        }
+    }
+}
+
+impl Variant<'_> {
+    /// Enough runs for the clock to be exact; the first is for warming up.
+    fn runs_in_a_sample(&mut self) -> usize {
+        const SAMPLE_NS: f64 = 2e6;
+        self.sample(1);
+        let mut runs = 1;
+        loop {
+            let ns = self.sample(runs);
+            if ns * runs as f64 >= SAMPLE_NS {
+                return runs;
+            }
+            runs *= 2;
+        }
+    }
+
+    /// ns of one run, as the mean of so many.
+    fn sample(&mut self, runs: usize) -> f64 {
+        let started = thread_cpu_ns();
+        for _ in 0..runs {
+            black_box((self.run)());
+        }
+        (thread_cpu_ns() - started) / runs as f64
+    }
+}
+
+fn thread_cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// What a [`Comparison`] found, as a table.
+#[derive(Debug)]
+pub struct Report {
+    title: String,
+    values: usize,
+    headings: Vec<&'static str>,
+    lines: Vec<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    name: &'static str,
+    /// ns of one run, as the two below.
+    median: f64,
+    least: f64,
+    most: f64,
+    /// By heading.
+    ratios: Vec<Ratio>,
+}
+
+#[derive(Debug)]
+struct Ratio {
+    ratio: f64,
+    at_most: Option<f64>,
+}
+
+impl Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let longest = self.lines.iter().map(|line| line.median).fold(0.0, f64::max);
+        let (unit, ns) = if longest >= 1e6 { ("ms", 1e6) } else { ("µs", 1e3) };
+        let width = self.lines.iter().map(|line| line.name.len()).max().unwrap_or(0);
+        let padded = |text: String| format!("  {text:<25}");
+        let headings: String = self.headings.iter().map(|heading| padded(format!("x {heading}"))).collect();
+        let heading =
+            format!("  {:width$} {unit:>10} {:>25} {:>9}{headings}", "", "[min .. max]", "ns/value");
+        writeln!(f, "{}\n{}", self.title, heading.trim_end())?;
+        for line in &self.lines {
+            let range = format!("[{:.3} .. {:.3}]", line.least / ns, line.most / ns);
+            let (median, per_value) = (line.median / ns, line.median / self.values as f64);
+            let ratios: String = line.ratios.iter().map(|ratio| padded(ratio.to_string())).collect();
+            let line = format!("  {:width$} {median:>10.3} {range:>25} {per_value:>9.2}{ratios}", line.name);
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Ratio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:>5.2}", self.ratio)?;
+        match self.at_most {
+            Some(at_most) if self.ratio <= at_most => write!(f, " (goal {at_most}: met)"),
+            Some(at_most) => write!(f, " (goal {at_most}: MISSED)"),
+            None => Ok(()),
+        }
+    }
+}
