@@ -81,8 +81,9 @@ impl KeptFile {
     /// The longest file that is read to its end.
     const LIMIT: usize = 64 << 20;
     const PAGE: usize = 4_096;
-    /// A file that is not there is looked for again at every 16th reading: a driver may be loaded at any time.
-    const LOOK_AGAIN: u8 = 16;
+    /// A file that is not there is looked for again at every 64th reading: a driver may be loaded at any time. Looking
+    /// costs as much as reading, and a machine without cpufreq lacks four files a processor.
+    const LOOK_AGAIN: u8 = 64;
 
     /// The file at `path`. It is not opened yet.
     #[must_use]

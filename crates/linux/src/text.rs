@@ -110,7 +110,7 @@ impl<'a> Text<'a> {
 
     /// Skips the rest of the line, which is returned without its newline.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
-        let newline = self.rest.iter().position(|byte| *byte == b'\n');
+        let newline = memchr::memchr(b'\n', self.rest);
         let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
         self.rest = rest;
         if self.take_newline() { Ok(line) } else { Err(self.expected("the rest of the line")) }
