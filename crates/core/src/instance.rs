@@ -62,6 +62,21 @@ pub struct Instance {
 /// generation of an instance. `None` = unknown.
 pub type Birth = Option<NonZeroU64>;
 
+/// Who answers for an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Owner {
+    /// The operating system, or the program that asks.
+    #[default]
+    System,
+    /// A program that publishes counters of its own.
+    Process {
+        /// Its process id.
+        pid: u32,
+        /// The user that it runs as.
+        user: u32,
+    },
+}
+
 /// What must agree before two samples may be compared: identity, not position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {

@@ -39,7 +39,7 @@ pub use counterset::{
     Language, ProviderIdentity, Text, Translation,
 };
 pub use guid::Guid;
-pub use instance::{Birth, Identity, Instance, InstanceId, InstanceIdFilter};
+pub use instance::{Birth, Identity, Instance, InstanceId, InstanceIdFilter, Owner};
 pub use sample::Sample;
 pub use status::Status;
 pub use utf16::{Name, Utf16};

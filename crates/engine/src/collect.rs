@@ -161,6 +161,15 @@ impl Plan {
         self.revision
     }
 
+    /// Takes over what another plan's snapshots are paired by, if the entries mean the same as there: a counterset
+    /// that others registered meanwhile costs no interval.
+    pub fn follow(&mut self, before: &Self) {
+        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
+        if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
+            self.infos = Arc::clone(&before.infos);
+        }
+    }
+
     pub fn infos(&self) -> Arc<[EntryInfo]> {
         Arc::clone(&self.infos)
     }
@@ -298,13 +307,13 @@ impl Plan {
         annexes.resize_with(self.entries.len(), EntryAnnex::default);
         for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {
             annex.failure = self.failure(planned);
-            annex.births.clear();
+            annex.rows.clear();
             annex.notes.clear();
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
-            annex.births.extend(planned.selected().iter().map(|row| rows.birth(*row)));
+            annex.rows.extend(planned.selected().iter().map(|row| (rows.birth(*row), rows.owner(*row))));
         }
         // Note by note, not entry by entry: there may be many entries, and none should have to search.
         for Group { rows, wanted_by, .. } in &self.groups {

@@ -140,8 +140,10 @@ impl Query {
 
 /// The plan for the registry as it is now.
 fn current_plan<'a>(plan: &'a mut Option<Plan>, entries: &[Added], shared: &Shared) -> &'a mut Plan {
-    if plan.as_ref().is_some_and(|plan| plan.revision() != shared.revision) {
-        *plan = None;
+    if let Some(before) = plan.take_if(|plan| plan.revision() != shared.revision) {
+        let mut now = Plan::new(shared, entries);
+        now.follow(&before);
+        *plan = Some(now);
     }
     plan.get_or_insert_with(|| Plan::new(shared, entries))
 }

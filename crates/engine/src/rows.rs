@@ -1,7 +1,7 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
 use perfset_core::v2::raw::Cell;
-use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Utf16};
+use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, Utf16};
 
 /// The values of one counterset at one time, ready to be copied into a block, with what a block has no place for.
 ///
@@ -19,6 +19,7 @@ pub struct Rows {
     changed: bool,
     bytes_read: u64,
     late: bool,
+    owner: Owner,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +36,7 @@ struct Key {
     name_len: usize,
     id: InstanceId,
     birth: Birth,
+    owner: Owner,
 }
 
 /// What is special about one cell.
@@ -67,6 +69,7 @@ impl Rows {
         self.changed = false;
         self.bytes_read = 0;
         self.late = false;
+        self.owner = Owner::System;
     }
 
     /// Ends a collection: rows that did not come again are gone.
@@ -110,9 +113,9 @@ impl Rows {
             let name_at = self.names.len();
             self.names.extend(name);
             let name_len = self.names.len().saturating_sub(name_at);
-            self.keys.push(Key { name_at, name_len, id, birth });
+            self.keys.push(Key { name_at, name_len, id, birth, owner: self.owner });
         } else if let Some(key) = self.keys.get_mut(row) {
-            key.birth = birth;
+            (key.birth, key.owner) = (birth, self.owner);
         }
         self.filled = row.saturating_add(1);
         let from = row.saturating_mul(self.columns.len());
@@ -123,6 +126,11 @@ impl Rows {
         let cells = self.cells.get_mut(from..to).unwrap_or_default();
         cells.fill(Cell::EMPTY);
         Row { row, cells, columns: &self.columns, notes: &mut self.notes }
+    }
+
+    /// Says whose the rows are that are pushed from now on: at first the system's.
+    pub fn set_owner(&mut self, owner: Owner) {
+        self.owner = owner;
     }
 
     /// Adds to the bytes that were read from the source for this collection.
@@ -182,6 +190,12 @@ impl Rows {
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
         self.keys.get(row).and_then(|key| key.birth)
+    }
+
+    /// Whose a row is.
+    #[must_use]
+    pub fn owner(&self, row: usize) -> Owner {
+        self.keys.get(row).map_or(Owner::System, |key| key.owner)
     }
 
     /// A row's cells, one a column; empty if there is no such row.

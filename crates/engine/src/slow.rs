@@ -127,6 +127,7 @@ impl Provider for Slow {
         let from = last.rows.as_ref().map_err(Clone::clone)?;
         for row in 0..from.len() {
             if let Some(id) = from.id(row) {
+                rows.set_owner(from.owner(row));
                 rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
             }
         }
@@ -151,6 +152,7 @@ impl Provider for Slow {
         let sources: Vec<_> = want.counters.iter().map(|id| from.columns().position(|c| c == *id)).collect();
         for row in 0..from.len() {
             let Some(id) = from.id(row) else { continue };
+            rows.set_owner(from.owner(row));
             let mut to = rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
             for (column, source) in sources.iter().enumerate() {
                 let Some(source) = *source else { continue };

@@ -7,8 +7,8 @@ use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
-    Birth, Counter, Counterset, FormattedValue, Identity, InstanceId, Mark, Name, NoValue, RawValue, Sample,
-    Status, formula,
+    Birth, Counter, Counterset, FormattedValue, Identity, InstanceId, Mark, Name, NoValue, Owner, RawValue,
+    Sample, Status, formula,
 };
 
 use crate::entry::Entry;
@@ -29,7 +29,7 @@ pub struct Snapshot {
     pub(crate) layout: u64,
 }
 
-/// What a block has no place for: births, reasons and marks.
+/// What a block has no place for: births, owners, reasons and marks.
 #[derive(Debug, Default)]
 pub struct Annex {
     pub(crate) entries: Vec<EntryAnnex>,
@@ -40,8 +40,8 @@ pub struct Annex {
 pub struct EntryAnnex {
     /// Why the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// The birth of each row.
-    pub(crate) births: Vec<Birth>,
+    /// The birth and the owner of each row.
+    pub(crate) rows: Vec<(Birth, Owner)>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -56,7 +56,13 @@ impl EntryAnnex {
     /// The birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
-        self.births.get(row).copied().flatten()
+        self.rows.get(row).and_then(|(birth, _)| *birth)
+    }
+
+    /// Whose a row is.
+    #[must_use]
+    pub fn owner(&self, row: usize) -> Owner {
+        self.rows.get(row).map_or(Owner::System, |(_, owner)| *owner)
     }
 
     /// What is special about a value.
@@ -91,6 +97,16 @@ impl EntryInfo {
     #[must_use]
     pub fn instance(&self) -> Name<'_> {
         Name::until_nul(&self.name)
+    }
+
+    /// Whether results of both can be compared: the same entry, of the very same registration.
+    pub(crate) fn means_as(&self, other: &Self) -> bool {
+        let same_set = match (&self.counterset, &other.counterset) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (None, None) => true,
+            _ => false,
+        };
+        same_set && self.entry == other.entry && self.counters == other.counters
     }
 
     /// The counters of its result, in order.

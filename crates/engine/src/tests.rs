@@ -494,6 +494,63 @@ fn values_pair_by_identity() {
     );
 }
 
+/// Somebody else's registration lays the block out anew, but what was collected before still pairs.
+#[test]
+fn a_new_registration_costs_no_interval() {
+    let (machine, provider) = machine();
+    let mut query = machine.query();
+    assert!(query.add(&Entry::all(MULTI).instance("a")).is_success());
+    let old = collected(&mut query);
+    machine.register(Box::new(Scripted::new(vec![set(OTHER, InstanceType::Multiple)])));
+    let new = collected(&mut query);
+    assert_eq!(lines(&new, Some(&old))[1], "a 3=0");
+    provider.with(|s| {
+        let changed = vec![Arc::new(set(MULTI, InstanceType::Multiple))];
+        s.catalogue = Arc::new(Catalogue { origin: Text::default(), countersets: changed });
+    });
+    let anew = collected(&mut query);
+    assert_eq!(
+        lines(&anew, Some(&new))[1],
+        "a 3=needs_two_samples",
+        "registered anew, it may mean something else"
+    );
+}
+
+#[test]
+fn owners_and_births_travel_beside_the_block() {
+    let owner = Owner::Process { pid: 2, user: 3 };
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    let countersets = vec![Arc::new(set(MULTI, InstanceType::Multiple))];
+    machine.register(Box::new(Owned(owner, Arc::new(Catalogue { origin: Text::default(), countersets }))));
+    let mut query = machine.query();
+    assert!(query.add(&Entry::one(MULTI, CounterId(7)).instance("b*")).is_success());
+    let snapshot = collected(&mut query);
+    let annex = &snapshot.annex()[0];
+    assert_eq!((annex.owner(0), annex.birth(0)), (owner, std::num::NonZeroU64::new(5)));
+    assert_eq!((annex.owner(1), annex.birth(1)), (Owner::System, None), "no such row");
+}
+
+/// A row of the system, then one of a program, born at 5.
+#[derive(Debug)]
+struct Owned(Owner, Arc<Catalogue>);
+
+impl Provider for Owned {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.1))
+    }
+
+    fn instances(&mut self, _: &Guid, _: &mut Rows) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        rows.push("a", InstanceId(1), None).set(0, 1);
+        rows.set_owner(self.0);
+        rows.push("b", InstanceId(2), std::num::NonZeroU64::new(5)).set(0, 2);
+        Ok(())
+    }
+}
+
 #[test]
 fn one_collection_asks_each_counterset_once() {
     let (machine, provider) = machine();

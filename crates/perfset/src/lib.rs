@@ -41,7 +41,7 @@ pub use machine::{local, machine};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
-    Name, NoValue, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
+    Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
 pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, wire};
 pub use perfset_engine::{

@@ -2,8 +2,8 @@
 
 use std::iter::FusedIterator;
 
-use zerocopy::little_endian::U32;
 use zerocopy::FromBytes;
+use zerocopy::little_endian::U32;
 
 use super::raw::{self, Cell};
 use crate::clock::{ClockReading, SystemTime};
