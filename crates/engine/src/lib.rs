@@ -39,6 +39,7 @@ mod own;
 pub mod source;
 pub mod sink;
 pub mod perflib;
+pub mod path;
 pub mod testing;
 #[cfg(test)]
 mod tests;

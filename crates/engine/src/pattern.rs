@@ -86,6 +86,11 @@ impl Pattern {
     }
 }
 
+/// A text as it is compared: in capitals, unit by unit.
+pub(crate) fn folded(text: &str) -> impl Iterator<Item = u16> {
+    text.encode_utf16().map(upper)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

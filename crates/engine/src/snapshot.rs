@@ -7,8 +7,8 @@ use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
-    Birth, Counter, Counterset, FormattedValue, Identity, InstanceId, Mark, Name, NoValue, Owner, RawValue,
-    Sample, Status, formula,
+    Birth, Counter, CounterId, Counterset, FormattedValue, Identity, InstanceId, Mark, Name, NoValue, Owner,
+    RawValue, Sample, Status, formula,
 };
 
 use crate::entry::Entry;
@@ -168,20 +168,11 @@ impl Snapshot {
     /// Counters that take a difference have a value if `older` holds the same counter of the same thing.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {
         let older = older.filter(|older| Arc::ptr_eq(&older.entries, &self.entries));
-        let results = Results::of(self);
-        let old_results = older.map(Results::of);
-        self.entries.iter().enumerate().flat_map(move |(index, info)| {
-            let new = results.entry(index);
-            let old = old_results.as_ref().map(|old| old.entry(index));
-            entry_values(index, info, &new, old.as_ref())
+        let (new, old) = (entry_rows(self), older.map(entry_rows));
+        (0..self.entries.len()).flat_map(move |entry| {
+            entry_values(entry, &self.entries, &new, old.as_deref().unwrap_or_default())
         })
     }
-}
-
-/// The results of a snapshot's block, read.
-struct Results<'a> {
-    snapshot: &'a Snapshot,
-    bodies: Vec<Option<(Status, Body<'a>)>>,
 }
 
 /// The rows of one result.
@@ -200,6 +191,12 @@ struct ResultRow<'a> {
     cells: Cells<'a>,
 }
 
+impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
+    fn from(row: v2::Instance<'a>) -> Self {
+        Self { name: row.name(), id: Some(row.id()), cells: Cells::Several(row.values()) }
+    }
+}
+
 #[derive(Clone, Copy)]
 enum Cells<'a> {
     One(v2::Value<'a>),
@@ -215,37 +212,31 @@ impl Cells<'_> {
     }
 }
 
-impl<'a> Results<'a> {
-    fn of(snapshot: &'a Snapshot) -> Self {
-        let results = Block::parse(&snapshot.block).map(|block| block.results());
-        let read = results.into_iter().flatten().map(|r| r.ok().map(|r| (r.status, r.body)));
-        Self { snapshot, bodies: read.collect() }
-    }
-
-    fn entry(&self, index: usize) -> EntryRows<'a> {
-        let annex = self.snapshot.annex.entries.get(index);
-        let clocks = Clocks::from(&self.snapshot.clocks);
-        let (status, body) = match self.bodies.get(index) {
-            Some(Some((status, body))) => (*status, Some(*body)),
-            _ => (Status::ERROR_INVALID_DATA, None),
-        };
-        let name = self.snapshot.entries.get(index).map(EntryInfo::instance).unwrap_or_default();
-        let one = |cells| vec![ResultRow { name, id: None, cells }];
-        let rows = match body {
-            Some(Body::SingleCounter(value)) => one(Cells::One(value)),
-            Some(Body::MultipleCounters(_, values)) => one(Cells::Several(values)),
-            Some(Body::MultipleInstances(table) | Body::Counterset(_, table)) => {
-                let row = |row: v2::Instance<'a>| ResultRow {
-                    name: row.name(),
-                    id: Some(row.id()),
-                    cells: Cells::Several(row.values()),
-                };
-                table.rows().flatten().map(row).collect()
-            }
-            Some(Body::Error) | None => Vec::new(),
-        };
-        EntryRows { annex, status, rows, clocks }
-    }
+/// The rows of each result of a snapshot's block.
+fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
+    let clocks = Clocks::from(&snapshot.clocks);
+    let results = Block::parse(&snapshot.block).map(|block| block.results());
+    let mut results = results.into_iter().flatten();
+    let infos = snapshot.entries.iter().enumerate();
+    infos
+        .map(|(index, info)| {
+            let name = info.instance();
+            let one = |cells| vec![ResultRow { name, id: None, cells }];
+            let (status, body) = match results.next() {
+                Some(Ok(result)) => (result.status, result.body),
+                _ => (Status::ERROR_INVALID_DATA, Body::Error),
+            };
+            let rows = match body {
+                Body::SingleCounter(value) => one(Cells::One(value)),
+                Body::MultipleCounters(_, values) => one(Cells::Several(values)),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                    table.rows().flatten().map(ResultRow::from).collect()
+                }
+                Body::Error => Vec::new(),
+            };
+            EntryRows { annex: snapshot.annex.entries.get(index), status, rows, clocks }
+        })
+        .collect()
 }
 
 impl EntryRows<'_> {
@@ -254,12 +245,30 @@ impl EntryRows<'_> {
     }
 }
 
+/// Where the value is that another one is divided by: which entry, and which of its columns.
+type Base = (usize, usize);
+
+/// The base of a counter: in the same entry, else in another one that asks for the same instances.
+fn find_base(infos: &[EntryInfo], entry: usize, base: CounterId) -> Option<Base> {
+    let same_instances = |other: &EntryInfo| {
+        let of = |info: &EntryInfo| (info.entry.counterset, info.entry.instance_id);
+        infos.get(entry).is_some_and(|own| of(own) == of(other) && own.entry.instance == other.entry.instance)
+    };
+    let in_entry = |at: usize| {
+        let other = infos.get(at).filter(|other| same_instances(other))?;
+        Some((at, other.counters().position(|counter| counter.id == base)?))
+    };
+    in_entry(entry).or_else(|| (0..infos.len()).find_map(in_entry))
+}
+
 fn entry_values<'a>(
     entry: usize,
-    info: &'a EntryInfo,
-    new: &EntryRows<'a>,
-    old: Option<&EntryRows<'a>>,
+    infos: &'a [EntryInfo],
+    all_new: &[EntryRows<'a>],
+    all_old: &[EntryRows<'a>],
 ) -> Vec<Value<'a>> {
+    let (Some(info), Some(new)) = (infos.get(entry), all_new.get(entry)) else { return Vec::new() };
+    let old = all_old.get(entry);
     let Some(set) = info.counterset.as_deref() else { return Vec::new() };
     let mut values = Vec::new();
     if new.rows.is_empty() {
@@ -282,14 +291,20 @@ fn entry_values<'a>(
         return values;
     }
     let columns: Vec<_> = info.counters().collect();
-    let base_of = |counter: &Counter| columns.iter().position(|other| Some(other.id) == counter.base);
-    let bases: Vec<_> = columns.iter().map(|counter| base_of(counter)).collect();
+    let bases: Vec<_> =
+        columns.iter().map(|c| c.base.and_then(|base| find_base(infos, entry, base))).collect();
     let mut finder = old.map(Finder::new);
     for (at, row) in new.rows.iter().enumerate() {
         let older = finder.as_mut().and_then(|finder| finder.find(at, row));
         for (column, counter) in columns.iter().enumerate() {
             let base = bases.get(column).copied().flatten();
-            let sample = |rows: &EntryRows<'a>, at: usize, row: &ResultRow<'a>| {
+            let sample = |all: &[EntryRows<'a>], at: usize, row: &ResultRow<'a>| {
+                let rows = all.get(entry)?;
+                let base_number = |(entry, column): Base| {
+                    let other = all.get(entry)?.rows.get(at)?;
+                    let same = other.name == row.name && other.id == row.id;
+                    other.cells.number(column).filter(|_| same)
+                };
                 Some(Sample {
                     identity: Identity {
                         counterset: set.guid,
@@ -300,14 +315,14 @@ fn entry_values<'a>(
                     counter: counter.id,
                     counter_type: counter.counter_type,
                     raw: row.cells.number(column)?,
-                    base: base.and_then(|base| row.cells.number(base)),
+                    base: base.and_then(base_number),
                     wraps: counter.wraps,
                     clocks: rows.clocks,
                 })
             };
             let note = new.annex.and_then(|annex| annex.note(at, column));
-            let now = sample(new, at, row);
-            let then = older.and_then(|(at, row)| sample(old?, at, row));
+            let now = sample(all_new, at, row);
+            let then = older.and_then(|(at, row)| sample(all_old, at, row));
             let value = match (&now, note) {
                 (Some(now), _) => match formula::format(then.as_ref(), now) {
                     Err(NoValue::NeedsTwoSamples) if old.is_some() => Err(NoValue::NewInstance),

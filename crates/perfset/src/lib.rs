@@ -47,5 +47,5 @@ pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, wire
 pub use perfset_engine::{
     Catalogue, Change, Clock, Entry, EntryAnnex, EntryInfo, InstanceFilter, Machine, Next, Note, Pattern,
     Provider, PumpError, Query, QueryHandle, RegInfo, RegRequest, RegistrationProblem, Row, Rows, SampleSet,
-    Sink, Slow, Snapshot, Source, SourceError, Value, Want, perflib, pump, testing,
+    Sink, Slow, Snapshot, Source, SourceError, Value, Want, path, perflib, pump, testing,
 };

@@ -1,0 +1,150 @@
+//! The grammar of counter paths: `[\\MACHINE]\COUNTERSET[(INSTANCES)]\COUNTER`, also with forward slashes.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A counter path, taken apart. Nothing is looked up yet.
+///
+/// Inside the brackets stands an instance's name or a pattern with `*` and `?`; `{a,b}` is one of several, `!name` all
+/// but one, `name#1` the second of that name. The counter is a name or such a pattern, or `#7` for an id. The
+/// counterset is a name, or a GUID in braces. There is no escape.
+///
+/// Source: MS Learn, "Specifying a Counter Path".
+///
+/// ```
+/// use perfset_engine::path::CounterPath;
+/// let path: CounterPath = r"\\HOST\PhysicalDisk(0 C:)\Disk Bytes/sec".parse().unwrap();
+/// assert_eq!(path.machine.as_deref(), Some("HOST"));
+/// assert_eq!((path.counterset.as_str(), path.instance.as_deref()), ("PhysicalDisk", Some("0 C:")));
+/// assert_eq!(path.counter, "Disk Bytes/sec");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[doc(alias = "PDH_COUNTER_PATH_ELEMENTS")]
+pub struct CounterPath {
+    /// The machine, without its backslashes; `None` is this one.
+    pub machine: Option<String>,
+    /// The counterset's name or `{GUID}`.
+    pub counterset: String,
+    /// What stands between the brackets; `None` if there are none.
+    pub instance: Option<String>,
+    /// The counter's name, pattern, or `#ID`.
+    pub counter: String,
+}
+
+/// A text is not a counter path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PathError {
+    /// Nothing at all.
+    #[error("the path is empty")]
+    #[doc(alias = "PDH_CSTATUS_NO_COUNTERNAME")]
+    Empty,
+    /// It does not begin with a slash of either kind.
+    #[error("\"{0}\" does not begin with \\ or /")]
+    #[doc(alias = "PDH_CSTATUS_BAD_COUNTERNAME")]
+    NoSlash(String),
+    /// A counterset without a counter.
+    #[error("\"{0}\" names a counterset and no counter")]
+    NoCounter(String),
+    /// A machine and nothing else.
+    #[error("\"{0}\" names a machine and no counterset")]
+    NoCounterset(String),
+    /// A bracket is open and not closed before the counter.
+    #[error("\"{0}\" has a bracket that is not closed before the counter")]
+    OpenBracket(String),
+    /// Longer than Windows allows.
+    #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
+    TooLong(usize),
+}
+
+impl CounterPath {
+    /// PDH_MAX_COUNTER_PATH: characters of a path.
+    #[doc(alias = "PDH_MAX_COUNTER_PATH")]
+    pub const MAX_LEN: usize = 2048;
+}
+
+impl FromStr for CounterPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<Self, PathError> {
+        let len = text.encode_utf16().count();
+        if len > Self::MAX_LEN {
+            return Err(PathError::TooLong(len));
+        }
+        let whole = || text.to_owned();
+        let slash = match text.chars().next() {
+            None => return Err(PathError::Empty),
+            Some(slash @ ('\\' | '/')) => slash,
+            Some(_) => return Err(PathError::NoSlash(whole())),
+        };
+        let rest = text.strip_prefix(slash).unwrap_or_default();
+        let (machine, rest) = match rest.strip_prefix(slash) {
+            Some(rest) => match rest.split_once(slash) {
+                Some((machine, rest)) if !machine.is_empty() => (Some(machine.to_owned()), rest),
+                _ => return Err(PathError::NoCounterset(whole())),
+            },
+            None => (None, rest),
+        };
+        let (counterset, instance, counter) = if slash == '/' { split_slashed(rest) } else { split(rest) }
+            .map_err(|missing| match missing {
+                Missing::Counter => PathError::NoCounter(whole()),
+                Missing::Bracket => PathError::OpenBracket(whole()),
+            })?;
+        if counterset.is_empty() || counter.is_empty() {
+            return Err(PathError::NoCounter(whole()));
+        }
+        Ok(Self {
+            machine,
+            counterset: counterset.to_owned(),
+            instance: instance.map(str::to_owned),
+            counter: counter.to_owned(),
+        })
+    }
+}
+
+enum Missing {
+    Counter,
+    Bracket,
+}
+
+type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
+
+/// With backslashes: the counterset ends at the first backslash or bracket; the instance at the last `)\`, because
+/// names of instances may have brackets.
+fn split(rest: &str) -> Result<Parts<'_>, Missing> {
+    let end = rest.find(['\\', '(']).ok_or(Missing::Counter)?;
+    let (counterset, behind) = rest.split_at_checked(end).ok_or(Missing::Counter)?;
+    if let Some(counter) = behind.strip_prefix('\\') {
+        return Ok((counterset, None, counter));
+    }
+    let no_end = if behind.contains('\\') { Missing::Bracket } else { Missing::Counter };
+    let (instance, counter) = behind.rsplit_once(")\\").ok_or(no_end)?;
+    Ok((counterset, instance.strip_prefix('('), counter))
+}
+
+/// With slashes: the counterset ends at the first slash or bracket, the instance at the first `)/`, and the counter is
+/// the whole rest, slashes included.
+fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
+    let end = rest.find(['/', '(']).ok_or(Missing::Counter)?;
+    let (counterset, behind) = rest.split_at_checked(end).ok_or(Missing::Counter)?;
+    if let Some(counter) = behind.strip_prefix('/') {
+        return Ok((counterset, None, counter));
+    }
+    let no_end = if behind.ends_with(')') { Missing::Counter } else { Missing::Bracket };
+    let (instance, counter) = behind.split_once(")/").ok_or(no_end)?;
+    Ok((counterset, instance.strip_prefix('('), counter))
+}
+
+/// As PDH writes it, with backslashes.
+impl fmt::Display for CounterPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(machine) = &self.machine {
+            write!(f, r"\\{machine}")?;
+        }
+        write!(f, r"\{}", self.counterset)?;
+        if let Some(instance) = &self.instance {
+            write!(f, "({instance})")?;
+        }
+        write!(f, r"\{}", self.counter)
+    }
+}

@@ -1,0 +1,120 @@
+//! Which names a part of a path means: `*`, `?`, `{a,b}`, `!name`, `name#n`.
+
+use perfset_core::Utf16;
+
+use crate::pattern::Pattern;
+
+/// A part of a path as a test for names.
+///
+/// A text without alternatives, exclusion and number is a name or pattern and nothing else.
+#[derive(Clone, Debug)]
+pub(super) struct Selector {
+    /// Any of these.
+    wanted: Vec<Choice>,
+    /// None of these.
+    unwanted: Vec<Pattern>,
+}
+
+#[derive(Clone, Debug)]
+struct Choice {
+    /// The whole text: names may end in `#` and digits themselves.
+    whole: Pattern,
+    /// Name and number of `name#n`.
+    nth: Option<(Pattern, usize)>,
+}
+
+impl Selector {
+    /// The selector of a text. Braces hold alternatives; those that begin with `!` are excluded. Only exclusions mean
+    /// all others.
+    pub(super) fn new(text: &str) -> Self {
+        let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let mut selector = Self { wanted: Vec::new(), unwanted: Vec::new() };
+        for choice in inner.map_or_else(|| vec![text], |inner| inner.split(',').collect()) {
+            match choice.strip_prefix('!') {
+                Some(unwanted) if !unwanted.is_empty() => selector.unwanted.push(pattern(unwanted)),
+                _ => selector.wanted.push(Choice::new(choice)),
+            }
+        }
+        if selector.wanted.is_empty() {
+            selector.wanted.push(Choice { whole: Pattern::any(), nth: None });
+        }
+        selector
+    }
+
+    /// Whether the engine's own pattern for this text says the same: one name or pattern, not numbered.
+    pub(super) fn is_plain(text: &str) -> bool {
+        let selector = Self::new(text);
+        let one = matches!(selector.wanted.as_slice(), [Choice { nth: None, .. }]);
+        one && selector.unwanted.is_empty() && !text.starts_with('{')
+    }
+
+    /// Whether a name is meant, which is the `occurrence`th of that name in its list, counted from 0.
+    pub(super) fn matches(&self, name: impl Iterator<Item = u16> + Clone, occurrence: usize) -> bool {
+        let wanted = self.wanted.iter().any(|choice| {
+            let numbered = choice.nth.as_ref();
+            choice.whole.matches(name.clone())
+                || numbered.is_some_and(|(pattern, n)| *n == occurrence && pattern.matches(name.clone()))
+        });
+        wanted && !self.unwanted.iter().any(|pattern| pattern.matches(name.clone()))
+    }
+}
+
+impl Choice {
+    fn new(text: &str) -> Self {
+        let numbered = text
+            .rsplit_once('#')
+            .filter(|(_, digits)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
+        let nth = numbered.and_then(|(name, digits)| Some((pattern(name), digits.parse().ok()?)));
+        Self { whole: pattern(text), nth }
+    }
+}
+
+fn pattern(text: &str) -> Pattern {
+    Pattern::new(&Utf16::from(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn table() {
+        for (text, name, occurrence, want) in [
+            ("a", "A", 0, true),
+            ("a", "A", 3, true),
+            ("a#0", "a", 0, true),
+            ("a#0", "a", 1, false),
+            ("a#1", "a", 1, true),
+            ("a#1", "a#1", 0, true),
+            ("a#", "a", 0, false),
+            ("a#x", "a#x", 0, true),
+            ("a*#1", "ab", 1, true),
+            ("{a,b}", "b", 0, true),
+            ("{a,b}", "c", 0, false),
+            ("{a,b}", "{a,b}", 0, false),
+            ("{a*,!ab}", "ab", 0, false),
+            ("{a*,!ab}", "ac", 0, true),
+            ("!a", "a", 0, false),
+            ("!a", "b", 0, true),
+            ("{!a,!b}", "b", 0, false),
+            ("{!a,!b}", "c", 0, true),
+            ("!", "!", 0, true),
+            ("{", "{", 0, true),
+            ("{}", "", 0, true),
+            ("a/b", "a/b", 0, true),
+            ("*/b", "a/b", 0, true),
+        ] {
+            let got = Selector::new(text).matches(name.encode_utf16(), occurrence);
+            assert_eq!(got, want, "{text} for {name} #{occurrence}");
+        }
+    }
+
+    #[test]
+    fn what_the_engine_can_do_by_itself() {
+        for (text, plain) in
+            [("a", true), ("*", true), ("a?", true), ("a#1", false), ("{a,b}", false), ("!a", false)]
+        {
+            assert_eq!(Selector::is_plain(text), plain, "{text}");
+        }
+    }
+}
