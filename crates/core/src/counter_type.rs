@@ -5,7 +5,7 @@ use std::fmt;
 /// The type of a counter, as its 32 bits.
 ///
 /// **Shape**: bit fields for size, kind, subtype, clock, calculation and display; [`decode`](Self::decode) takes
-/// them apart. A value that no constant names is legal and is understood by its bits.
+/// them apart. A value that no constant names is legal: its fields can still be read, and it has no formula.
 ///
 /// Source: `winperf.h`; MS Learn, "Counter Types".
 ///

@@ -66,6 +66,8 @@ pub struct Counterset {
     pub translations: Cow<'static, [Translation]>,
     /// Title index in the V1 format: even, its help is the next number.
     pub v1_index: Option<u32>,
+    /// The counterset whose values it shows in another shape: counters of the same names, other instances.
+    pub view_of: Option<Guid>,
 }
 
 impl Counterset {

@@ -112,6 +112,18 @@ pub const FORMULAS: &[Formula] = &[
         denominator: Denominator::BaseOfTicks,
         compute: Compute::Difference(average_seconds),
     },
+    Formula {
+        types: &[CounterType::PERF_RAW_FRACTION, CounterType::PERF_LARGE_RAW_FRACTION],
+        text: "100 x N1 / B1",
+        denominator: Denominator::Base,
+        compute: Compute::Newest(fraction),
+    },
+    Formula {
+        types: &[CounterType::PERF_ELAPSED_TIME],
+        text: "(D1 - N1) / F",
+        denominator: Denominator::Clock,
+        compute: Compute::Newest(elapsed_seconds),
+    },
 ];
 
 /// The formula of a counter type.
@@ -222,6 +234,32 @@ pub fn average_seconds(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(ticks / frequency(new)?)
 }
 
+/// A part of a whole, in percent: `100 x N1 / B1`; 0 if there is no whole. May be above 100.
+///
+/// Units: N and B in the same unit.
+///
+/// # Errors
+/// None.
+pub fn fraction(new: Reading) -> Result<f64, NoValue> {
+    Ok(if new.time == 0 { 0.0 } else { 100.0 * real(new.raw.into()) / real(new.time) })
+}
+
+/// Seconds since something began: `(D1 - N1) / F`; 0 if the beginning is 0, which means unknown.
+///
+/// Units: N and D ticks, F ticks a second. Source: MS Learn, "Calculating Counter Values", `PERF_ELAPSED_TIME`.
+///
+/// # Errors
+/// [`NoValue::NegativeTimebase`] if F is not positive, [`NoValue::NegativeValue`] if it has not begun yet.
+pub fn elapsed_seconds(new: Reading) -> Result<f64, NoValue> {
+    let ticks_a_second = frequency(new)?;
+    let elapsed = new.time.saturating_sub(new.raw.into());
+    match (new.raw, elapsed) {
+        (0, _) => Ok(0.0),
+        (from, ..0) => Err(NoValue::NegativeValue { from, to: u64::try_from(new.time).unwrap_or(0) }),
+        (_, elapsed) => Ok(real(elapsed) / ticks_a_second),
+    }
+}
+
 fn risen(old: Reading, new: Reading) -> Result<f64, NoValue> {
     match new.raw.checked_sub(old.raw) {
         Some(rise) => Ok(real(rise.into())),
@@ -289,6 +327,7 @@ mod tests {
                 continue;
             }
             checked += 1;
+            let four_byte_base = !["PRECISION", "LARGE"].iter().any(|part| cell("type_name").contains(part));
             let sample = |n: &str| Sample {
                 identity: Identity {
                     counterset: Guid::NIL,
@@ -299,8 +338,9 @@ mod tests {
                 counter: CounterId(0),
                 counter_type,
                 raw: stored(cell(&format!("n{n}")), cell("n_size") == "4").unwrap(),
-                base: stored(cell(&format!("b{n}")), !cell("type_name").contains("PRECISION")),
+                base: stored(cell(&format!("b{n}")), four_byte_base),
                 wraps: cell("wrap32") == "1",
+                base_wraps: cell("wrap32") == "1",
                 clocks: Clocks {
                     perf_time: number(&format!("perf_time{n}")),
                     perf_freq: number("perf_freq"),
@@ -321,7 +361,7 @@ mod tests {
                 Err(reason) => assert_eq!(reason.keyword(), cell("status"), "{id}"),
             }
         }
-        assert_eq!(checked, 142, "vectors of the types that have a formula");
+        assert_eq!(checked, 162, "vectors of the types that have a formula");
     }
 
     fn stored(cell: &str, four: bool) -> Option<RawValue> {

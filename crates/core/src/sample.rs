@@ -19,8 +19,10 @@ pub struct Sample<'a> {
     pub raw: RawValue,
     /// The raw value of its base, if it has one and it was delivered.
     pub base: Option<RawValue>,
-    /// Whether 4-byte values may pass zero once between two samples.
+    /// Whether the raw value, stored in 4 bytes, may pass zero once between two samples.
     pub wraps: bool,
+    /// The same of its base.
+    pub base_wraps: bool,
     /// When.
     pub clocks: Clocks,
 }
@@ -99,10 +101,9 @@ pub fn pair<'a>(old: &Sample<'a>, new: &Sample<'a>) -> Result<Pair<'a>, NoValue>
     let mut new = *new;
     if new.wraps {
         new.raw = unwrapped(old.raw, new.raw);
-        new.base = match (old.base, new.base) {
-            (Some(old), Some(new)) => Some(unwrapped(old, new)),
-            (_, new) => new,
-        };
+    }
+    if let (true, Some(from), Some(to)) = (new.base_wraps, old.base, new.base) {
+        new.base = Some(unwrapped(from, to));
     }
     Ok(Pair { old: *old, new })
 }
@@ -140,6 +141,7 @@ mod tests {
             raw,
             base: None,
             wraps: true,
+            base_wraps: false,
             clocks: Clocks { perf_time: 11, perf_freq: 13, time_100ns: 17, object_time: 19, object_freq: 23 },
         }
     }
@@ -184,6 +186,10 @@ mod tests {
         ] {
             assert_eq!(pair(&sample(old), &sample(new)).unwrap().new.raw, want, "{name}");
         }
+        let based =
+            |base| Sample { base: Some(RawValue::U32(base)), base_wraps: true, ..sample(RawValue::U64(7)) };
+        let mended = pair(&based(max), &based(4)).unwrap().new.base;
+        assert_eq!(mended, Some(RawValue::U64((1 << 32) + 4)), "a base of 4 bytes under a value of 8");
         let mut off = sample(RawValue::U32(4));
         off.wraps = false;
         assert_eq!(pair(&sample(RawValue::U32(max)), &off).unwrap().new.raw, RawValue::U32(4), "not marked");

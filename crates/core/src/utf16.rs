@@ -149,7 +149,9 @@ fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::R
 
 /// The simple upper-case form of one code unit: how names are compared.
 ///
-/// A unit whose capital is not one unit (a surrogate, `ß`) stays as it is.
+/// A unit whose capital is not one unit (a surrogate, `ß`) stays as it is. That is the full mapping of Unicode where it
+/// gives one unit, and differs from the simple mapping for the Greek letters with iota subscript (U+1F80 to U+1FFC),
+/// which stay as they are here.
 #[must_use]
 pub fn upper(unit: u16) -> u16 {
     if let Ok(ascii) = u8::try_from(unit) {

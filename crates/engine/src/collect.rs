@@ -15,7 +15,7 @@ use crate::pattern::Pattern;
 use crate::provider::{InstanceFilter, Want};
 use crate::query::Added;
 use crate::rows::{Note, Rows};
-use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
 
 /// What a query's entries mean for the registry as it is, and their rows of the last collection.
 #[derive(Debug)]
@@ -153,6 +153,7 @@ impl Plan {
                 }
             }
         }
+        EntryInfo::relate(&mut infos);
         Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_layout() }
     }
 
@@ -298,6 +299,7 @@ impl Plan {
         let mut account = Account::default();
         for group in &self.groups {
             account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
+            account.missing_values = account.missing_values.saturating_add(group.rows.missing());
             let late = group.rows.is_late() || group.outcome == Err(SourceError::Late);
             account.late_providers = account.late_providers.saturating_add(u64::from(late));
             let failed = group.outcome.is_err() && !late;
@@ -313,7 +315,11 @@ impl Plan {
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
-            annex.rows.extend(planned.selected().iter().map(|row| (rows.birth(*row), rows.owner(*row))));
+            annex.rows.extend(planned.selected().iter().map(|row| RowNote {
+                id: rows.id(*row),
+                birth: rows.birth(*row),
+                owner: rows.owner(*row),
+            }));
         }
         // Note by note, not entry by entry: there may be many entries, and none should have to search.
         for Group { rows, wanted_by, .. } in &self.groups {
@@ -321,8 +327,6 @@ impl Plan {
                 for (entry, column) in wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
                     let at = self.entries.get(*entry).and_then(|planned| planned.position(row));
                     let (Some(at), Some(annex)) = (at, annexes.get_mut(*entry)) else { continue };
-                    let missing = matches!(note, Note::Missing(_));
-                    account.missing_values = account.missing_values.saturating_add(u64::from(missing));
                     annex.notes.push(((at, *column), note.clone()));
                 }
             }

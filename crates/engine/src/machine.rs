@@ -1,6 +1,5 @@
 //! This machine: its registry, its providers, its clock.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
@@ -8,7 +7,7 @@ use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
 use crate::clock::Clock;
 use crate::error::SourceError;
 use crate::own::{Ledger, OwnCounters};
-use crate::provider::{Catalogue, Provider};
+use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
 use crate::rows::Rows;
@@ -260,12 +259,4 @@ impl Shared {
             None => Err(SourceError::Failed("the provider is gone".into())),
         }
     }
-}
-
-fn guarded<T>(
-    provider: &mut dyn Provider,
-    call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
-) -> Result<T, SourceError> {
-    catch_unwind(AssertUnwindSafe(|| call(provider)))
-        .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }

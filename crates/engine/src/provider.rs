@@ -1,5 +1,6 @@
 //! The seam to whoever knows values: the operating system's modules, applications, the engine itself.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Status, Text};
@@ -39,6 +40,15 @@ pub trait Provider: Send {
     /// # Errors
     /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
+}
+
+/// Calls a provider. A panic there is that call's failure and nobody else's.
+pub(crate) fn guarded<T>(
+    provider: &mut dyn Provider,
+    call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
+) -> Result<T, SourceError> {
+    catch_unwind(AssertUnwindSafe(|| call(provider)))
+        .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
 /// What a provider provides.

@@ -38,6 +38,8 @@ pub struct Query {
 #[derive(Clone, Debug)]
 pub(crate) struct Added {
     pub entry: Entry,
+    /// Its name as names are compared.
+    folded: Option<Vec<u16>>,
     /// Whether its counterset had a single instance when it was added.
     single: bool,
 }
@@ -83,7 +85,7 @@ impl Query {
         let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
-            self.entries.push(Added { entry, single });
+            self.entries.push(Added { folded: folded(&entry), entry, single });
             self.plan = None;
         }
         status
@@ -124,18 +126,20 @@ impl Query {
     /// Where the same entry is: names compared without case, all names of a single instance the same.
     fn position(&self, entry: &Entry) -> Option<usize> {
         let rest = |e: &Entry| (e.counterset, e.counter, e.instance_id);
-        let folded = |name: &Option<Utf16>| -> Option<Vec<u16>> {
-            name.as_ref().map(|name| name.units().iter().map(|unit| upper(*unit)).collect())
-        };
-        let wanted = folded(&entry.instance);
+        let wanted = folded(entry);
         self.entries.iter().position(|added| {
-            let same_name = match added.single {
-                true => is_single_name(entry.instance.as_ref()),
-                false => folded(&added.entry.instance) == wanted,
-            };
-            same_name && rest(&added.entry) == rest(entry)
+            rest(&added.entry) == rest(entry)
+                && match added.single {
+                    true => is_single_name(entry.instance.as_ref()),
+                    false => added.folded == wanted,
+                }
         })
     }
+}
+
+/// An entry's name as names are compared: in capitals.
+fn folded(entry: &Entry) -> Option<Vec<u16>> {
+    entry.instance.as_ref().map(|name| name.units().iter().map(|unit| upper(*unit)).collect())
 }
 
 /// The plan for the registry as it is now.

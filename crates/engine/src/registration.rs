@@ -112,10 +112,9 @@ pub(crate) fn answer(
             None => text(&set.name),
         },
         RegRequest::CountersetHelp(language) => {
-            let help = match texts(set, language, default)? {
-                Some(translation) => &translation.help,
-                None => &set.help,
-            };
+            // What is not translated is there in English: missing is only what is missing in every language.
+            let translated = texts(set, language, default)?.map(|translation| &translation.help);
+            let help = translated.filter(|help| !help.is_empty()).unwrap_or(&set.help);
             if help.is_empty() {
                 return Err(SourceError::NoHelp(guid));
             }

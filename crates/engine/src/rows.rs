@@ -1,5 +1,6 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
+use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
 use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, Utf16};
 
@@ -20,6 +21,8 @@ pub struct Rows {
     bytes_read: u64,
     late: bool,
     owner: Owner,
+    /// Cells that were given a value.
+    delivered: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +73,7 @@ impl Rows {
         self.bytes_read = 0;
         self.late = false;
         self.owner = Owner::System;
+        self.delivered = 0;
     }
 
     /// Ends a collection: rows that did not come again are gone.
@@ -93,7 +97,7 @@ impl Rows {
         self.columns.iter().map(|column| column.counter)
     }
 
-    /// The next row: an instance that exists now.
+    /// The next row: an instance that exists now. Its name is cut to 1023 units.
     pub fn push(&mut self, name: &str, id: InstanceId, birth: Birth) -> Row<'_> {
         self.push_units(name.encode_utf16(), id, birth)
     }
@@ -106,6 +110,7 @@ impl Rows {
         birth: Birth,
     ) -> Row<'_> {
         let row = self.filled;
+        let name = name.take(PERF_MAX_INSTANCE_NAME.saturating_sub(1));
         let same = self.keys.get(row).is_some_and(|key| key.id == id)
             && name.clone().eq(self.name(row).iter().copied());
         if !same {
@@ -125,7 +130,7 @@ impl Rows {
         }
         let cells = self.cells.get_mut(from..to).unwrap_or_default();
         cells.fill(Cell::EMPTY);
-        Row { row, cells, columns: &self.columns, notes: &mut self.notes }
+        Row { row, cells, columns: &self.columns, notes: &mut self.notes, delivered: &mut self.delivered }
     }
 
     /// Says whose the rows are that are pushed from now on: at first the system's.
@@ -159,6 +164,13 @@ impl Rows {
     #[must_use]
     pub fn changed(&self) -> bool {
         self.changed
+    }
+
+    /// How many cells have no value.
+    #[must_use]
+    pub fn missing(&self) -> u64 {
+        let cells = self.filled.saturating_mul(self.columns.len());
+        u64::try_from(cells).unwrap_or(u64::MAX).saturating_sub(self.delivered)
     }
 
     /// The number of rows.
@@ -238,12 +250,14 @@ pub struct Row<'a> {
     cells: &'a mut [Cell],
     columns: &'a [Column],
     notes: &'a mut Vec<CellNote>,
+    delivered: &'a mut u64,
 }
 
 impl Row<'_> {
     /// The value of a column. Counters of 4 bytes keep its low 32 bits.
     pub fn set(&mut self, column: usize, value: u64) {
         if let (Some(cell), Some(kind)) = (self.cells.get_mut(column), self.columns.get(column)) {
+            *self.delivered = self.delivered.saturating_add(u64::from(*cell == Cell::EMPTY));
             *cell = if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) };
         }
     }

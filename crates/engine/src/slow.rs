@@ -1,130 +1,254 @@
 //! Providers that may take long: on a thread of their own, with a deadline.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use perfset_core::{CounterId, Counterset, Guid, Mark};
+use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Mark, NoValue, Status};
 
+use crate::entry::Entry;
 use crate::error::SourceError;
-use crate::provider::{Catalogue, InstanceFilter, Provider, Want};
+use crate::provider::{Catalogue, Change, InstanceFilter, Provider, Want, guarded};
 use crate::rows::{Note, Rows};
 
 /// Lets a provider work on a thread of its own and waits for it no longer than its deadline.
 ///
-/// If it is late, its last values are delivered, marked with their age ([`Mark::Stale`]); without any the counterset
-/// is late ([`SourceError::Late`]). What it has finished meanwhile is there for the next collection. It is never asked
-/// twice at a time.
+/// If it is late, its last values are delivered, marked with their age ([`Mark::Stale`]), as far as they were asked
+/// for then: a counter that was not has [`NoValue::Late`], and without values of all the instances that are asked for
+/// now the counterset is late ([`SourceError::Late`]). What it has finished meanwhile is there for the next
+/// collection. It is never asked twice at a time.
+///
+/// A panic there is that call's failure; the thread lives on.
 #[derive(Debug)]
 pub struct Slow {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
     deadline: Duration,
-    /// Whether a request is out.
-    busy: bool,
+    /// How many requests are not answered yet.
+    out: usize,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    last: HashMap<Guid, Answered>,
+    /// By counterset: its instances when they were last enumerated.
+    names: HashMap<Guid, Rows>,
+    /// By counterset: its last values, one answer a shape of request, the newest last.
+    values: HashMap<Guid, VecDeque<Kept>>,
 }
+
+/// So many shapes of request to one counterset have their last values kept.
+const SHAPES: usize = 8;
 
 #[derive(Debug)]
 enum Request {
+    Catalogue,
     Instances(Guid),
-    Collect { set: Arc<Counterset>, counters: Vec<CounterId>, filters: Vec<InstanceFilter> },
+    Entry(Change, Entry),
+    Collect(Asked),
+}
+
+/// What a [`Want`] says, to be sent and kept.
+#[derive(Debug)]
+struct Asked {
+    set: Arc<Counterset>,
+    counters: Vec<CounterId>,
+    filters: Vec<InstanceFilter>,
 }
 
 #[derive(Debug)]
 struct Answer {
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    answered: Answered,
+    reply: Result<Reply, SourceError>,
 }
 
 #[derive(Debug)]
-struct Answered {
-    set: Guid,
-    /// Whether these are instances without values.
-    names_only: bool,
-    rows: Result<Rows, SourceError>,
+enum Reply {
+    Status(Status),
+    Names(Guid, Rows),
+    Values(Kept),
+}
+
+/// Values, and what they were asked with.
+#[derive(Debug)]
+struct Kept {
+    asked: Asked,
+    rows: Rows,
+    /// Bytes read for them and not counted in any collection yet.
+    uncounted: u64,
     at: Instant,
 }
 
 impl Slow {
-    /// Starts the thread. The catalogue is asked here, once, and then after every answer.
+    /// Starts the thread and waits for its first catalogue, no longer than the deadline.
     #[must_use]
     pub fn new(mut provider: Box<dyn Provider>, deadline: Duration) -> Self {
-        let catalogue = provider.catalogue();
         let (requests, inbox) = channel::<Request>();
         let (outbox, answers) = channel();
-        std::thread::spawn(move || {
+        let work = move || {
             for request in inbox {
-                let answered = request.answer(&mut *provider);
-                let answer = Answer { catalogue: provider.catalogue(), answered };
-                if outbox.send(answer).is_err() {
-                    return;
-                }
+                let reply = guarded(&mut *provider, |provider| request.answer(provider));
+                let catalogue = guarded(&mut *provider, |provider| provider.catalogue());
+                // Nobody may be listening any more; what was sent before is done all the same.
+                let _ = outbox.send(Answer { catalogue, reply });
             }
-        });
-        Self { requests, answers, deadline, busy: false, catalogue, last: HashMap::new() }
+        };
+        // If it cannot be started, nobody answers: that is noticed there.
+        let _ = thread::Builder::new().name("perfset-slow".into()).spawn(work);
+        let mut slow = Self {
+            requests,
+            answers,
+            deadline,
+            out: 0,
+            catalogue: Err(SourceError::Late),
+            names: HashMap::new(),
+            values: HashMap::new(),
+        };
+        let _ = slow.ask(Request::Catalogue);
+        slow
     }
 
-    /// Asks, unless it is still busy, and waits for whatever comes first: the answer or the deadline.
-    fn ask(&mut self, request: Request, wanted: (Guid, bool)) -> Result<&Answered, SourceError> {
-        let until = Instant::now().checked_add(self.deadline);
-        let left = || until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let mut request = Some(request);
+    /// Asks, unless it is still busy at the deadline, and waits until then for the answer: what came of the request,
+    /// nothing if that is not known in time.
+    fn ask(&mut self, request: Request) -> Option<Result<Status, SourceError>> {
+        let until = self.until();
+        if self.out > 0 {
+            let _ = self.wait(until)?;
+        }
+        self.send(request);
+        self.wait(until)
+    }
+
+    fn until(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.deadline)
+    }
+
+    /// Sends, after what is still out.
+    fn send(&mut self, request: Request) {
+        // If nobody receives it, nobody answers it either: whoever waits for that finds out.
+        let _ = self.requests.send(request);
+        self.out = self.out.saturating_add(1);
+    }
+
+    /// Waits until all is answered: what came of the last request, nothing if that is not known in time.
+    fn wait(&mut self, until: Option<Instant>) -> Option<Result<Status, SourceError>> {
         loop {
-            if !self.busy {
-                let Some(request) = request.take() else { break };
-                self.requests.send(request).map_err(|_| ended())?;
-                self.busy = true;
-            }
-            match self.answers.recv_timeout(left()) {
-                Ok(Answer { catalogue, answered }) => {
-                    self.busy = false;
-                    self.catalogue = catalogue;
-                    self.last.insert(answered.set, answered);
+            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+            match self.answers.recv_timeout(left) {
+                Ok(answer) => {
+                    let came = self.keep(answer);
+                    if self.out == 0 {
+                        return Some(came);
+                    }
                 }
-                Err(RecvTimeoutError::Timeout) => break,
-                Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+                Err(RecvTimeoutError::Timeout) => return None,
+                Err(RecvTimeoutError::Disconnected) => {
+                    let ended = SourceError::Failed("the provider has no thread".into());
+                    self.catalogue = Err(ended.clone());
+                    return Some(Err(ended));
+                }
             }
         }
-        let (set, names_only) = wanted;
-        self.last.get(&set).filter(|last| names_only || !last.names_only).ok_or(SourceError::Late)
     }
-}
 
-fn ended() -> SourceError {
-    SourceError::Failed("the provider's thread has ended".into())
+    /// Takes over an answer. One that failed leaves what was there before.
+    fn keep(&mut self, Answer { catalogue, reply }: Answer) -> Result<Status, SourceError> {
+        self.out = self.out.saturating_sub(1);
+        self.catalogue = catalogue;
+        match reply? {
+            Reply::Status(status) => return Ok(status),
+            Reply::Names(set, rows) => {
+                self.names.insert(set, rows);
+            }
+            Reply::Values(new) => {
+                let kept = self.values.entry(new.asked.set.guid).or_default();
+                kept.retain(|old| !old.asked.is_like(&new.asked));
+                kept.push_back(new);
+                if kept.len() > SHAPES {
+                    kept.pop_front();
+                }
+            }
+        }
+        Ok(Status::ERROR_SUCCESS)
+    }
 }
 
 impl Request {
-    fn answer(self, provider: &mut dyn Provider) -> Answered {
-        let (set, names_only, mut rows) = match &self {
-            Self::Instances(set) => (*set, true, Rows::default()),
-            Self::Collect { set, counters, .. } => {
-                (set.guid, false, Rows::new(counters.iter().filter_map(|id| set.counter(*id))))
+    fn answer(self, provider: &mut dyn Provider) -> Result<Reply, SourceError> {
+        match self {
+            Self::Catalogue => Ok(Reply::Status(Status::ERROR_SUCCESS)), // it comes with every answer
+            Self::Entry(change, entry) => Ok(Reply::Status(provider.entry(change, &entry))),
+            Self::Instances(set) => {
+                let mut rows = Rows::default();
+                rows.start();
+                provider.instances(&set, &mut rows)?;
+                rows.end();
+                Ok(Reply::Names(set, rows))
             }
-        };
-        rows.start();
-        let done = match &self {
-            Self::Instances(set) => provider.instances(set, &mut rows),
-            Self::Collect { set, counters, filters } => {
-                provider.collect(&Want { counterset: set, counters, instances: filters }, &mut rows)
+            Self::Collect(asked) => {
+                let Asked { set, counters, filters } = &asked;
+                let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
+                rows.start();
+                provider.collect(&Want { counterset: set, counters, instances: filters }, &mut rows)?;
+                rows.end();
+                let uncounted = rows.bytes_read();
+                Ok(Reply::Values(Kept { asked, rows, uncounted, at: Instant::now() }))
             }
-        };
-        rows.end();
-        Answered { set, names_only, rows: done.map(|()| rows), at: Instant::now() }
+        }
     }
 }
 
+impl Asked {
+    fn new(want: &Want<'_>) -> Self {
+        Self {
+            set: Arc::new(want.counterset.clone()),
+            counters: want.counters.to_vec(),
+            filters: want.instances.to_vec(),
+        }
+    }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.counters == other.counters && self.filters == other.filters
+    }
+
+    /// Whether all instances that are wanted were asked for. What two filters together cover is not found out.
+    fn covers(&self, want: &Want<'_>) -> bool {
+        let covered = |wanted: &InstanceFilter| {
+            self.filters.iter().any(|asked| {
+                (asked.pattern.is_any() || asked.pattern == wanted.pattern)
+                    && (asked.id == InstanceIdFilter::Any || asked.id == wanted.id)
+            })
+        };
+        self.filters == want.instances || want.instances.iter().all(covered)
+    }
+
+    /// How many of the wanted counters were asked for.
+    fn counters_of(&self, want: &Want<'_>) -> usize {
+        want.counters.iter().filter(|id| self.counters.contains(id)).count()
+    }
+}
+
+/// Of the values of all wanted instances, those of the most wanted counters, and of these the newest.
+fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &Want<'_>) -> Option<&'a mut Kept> {
+    let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
+    covering.max_by_key(|kept| kept.asked.counters_of(want))
+}
+
 impl Provider for Slow {
+    /// The catalogue of its last answer; as long as there is none, or nothing in it, it is asked anew without waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        while let Ok(answer) = self.answers.try_recv() {
+            let _ = self.keep(answer); // too late for whoever asked
+        }
+        let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
+        if nothing && self.out == 0 {
+            self.send(Request::Catalogue);
+        }
         self.catalogue.clone()
     }
 
+    /// If it is late, the instances as they were last enumerated.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let last = self.ask(Request::Instances(*counterset), (*counterset, true))?;
-        let from = last.rows.as_ref().map_err(Clone::clone)?;
+        self.ask(Request::Instances(*counterset)).transpose()?;
+        let from = self.names.get(counterset).ok_or(SourceError::Late)?;
         for row in 0..from.len() {
             if let Some(id) = from.id(row) {
                 rows.set_owner(from.owner(row));
@@ -134,32 +258,43 @@ impl Provider for Slow {
         Ok(())
     }
 
-    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let asked = Instant::now();
-        let request = Request::Collect {
-            set: Arc::new(want.counterset.clone()),
-            counters: want.counters.to_vec(),
-            filters: want.instances.to_vec(),
+    /// Tells it of every change, in order, however late: an entry that it does not answer for in time is added, and a
+    /// removal is not waited for.
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        let until = self.until();
+        // Though it may be busy: an addition waits, so what is out grows by little more than one each deadline.
+        self.send(Request::Entry(change, entry.clone()));
+        let came = match change {
+            Change::Added => self.wait(until),
+            Change::Removed => None,
         };
-        let last = self.ask(request, (want.counterset.guid, false))?;
-        let age = Instant::now().saturating_duration_since(last.at);
-        let stale = last.at < asked;
-        let from = last.rows.as_ref().map_err(Clone::clone)?;
-        if stale {
+        came.unwrap_or(Ok(Status::ERROR_SUCCESS)).unwrap_or_else(|error| error.status())
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let late = self.ask(Request::Collect(Asked::new(want))).transpose()?.is_none();
+        let kept = self.values.get_mut(&want.counterset.guid).ok_or(SourceError::Late)?;
+        let kept = if late { best(kept, want) } else { kept.back_mut() }.ok_or(SourceError::Late)?;
+        if late {
             rows.set_late();
         }
-        rows.count_bytes_read(usize::try_from(from.bytes_read()).unwrap_or(usize::MAX));
+        let bytes = std::mem::take(&mut kept.uncounted);
+        rows.count_bytes_read(usize::try_from(bytes).unwrap_or(usize::MAX));
+        let (from, age) = (&kept.rows, kept.at.elapsed());
         let sources: Vec<_> = want.counters.iter().map(|id| from.columns().position(|c| c == *id)).collect();
         for row in 0..from.len() {
             let Some(id) = from.id(row) else { continue };
             rows.set_owner(from.owner(row));
             let mut to = rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
             for (column, source) in sources.iter().enumerate() {
-                let Some(source) = *source else { continue };
+                let Some(source) = *source else {
+                    to.none(column, NoValue::Late); // not asked then
+                    continue;
+                };
                 let note = from.notes(row).find(|(at, _)| *at == source).map(|(_, note)| note.clone());
                 let value = from.number(row, source);
                 match (value, note) {
-                    (Some(value), _) if stale => to.set_marked(column, value, Mark::Stale(age)),
+                    (Some(value), _) if late => to.set_marked(column, value, Mark::Stale(age)),
                     (Some(value), Some(Note::Marked(mark))) => to.set_marked(column, value, mark),
                     (Some(value), _) => to.set(column, value),
                     (None, Some(Note::Missing(reason))) => to.none(column, reason),
@@ -170,3 +305,6 @@ impl Provider for Slow {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,13 +35,21 @@ pub struct Annex {
     pub(crate) entries: Vec<EntryAnnex>,
 }
 
+/// What the annex says of a row as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RowNote {
+    pub id: Option<InstanceId>,
+    pub birth: Birth,
+    pub owner: Owner,
+}
+
 /// The annex of one entry.
 #[derive(Debug, Default)]
 pub struct EntryAnnex {
     /// Why the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// The birth and the owner of each row.
-    pub(crate) rows: Vec<(Birth, Owner)>,
+    /// What is known of each row.
+    pub(crate) rows: Vec<RowNote>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -56,13 +64,19 @@ impl EntryAnnex {
     /// The birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
-        self.rows.get(row).and_then(|(birth, _)| *birth)
+        self.rows.get(row).and_then(|row| row.birth)
     }
 
     /// Whose a row is.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
-        self.rows.get(row).map_or(Owner::System, |(_, owner)| *owner)
+        self.rows.get(row).map_or(Owner::System, |row| row.owner)
+    }
+
+    /// The id of a row: results for one instance carry none in the block.
+    #[must_use]
+    pub fn instance_id(&self, row: usize) -> Option<InstanceId> {
+        self.rows.get(row).and_then(|row| row.id)
     }
 
     /// What is special about a value.
@@ -82,15 +96,37 @@ pub struct EntryInfo {
     pub counterset: Option<Arc<Counterset>>,
     /// Its counters, as positions in the counterset: the columns of its result.
     pub(crate) counters: Vec<usize>,
+    /// For each of its counters, what it is computed with.
+    related: Vec<Related>,
     /// The instance that it names, as a block would hold it.
     name: Vec<u8>,
+}
+
+/// Where a value is that another one is computed with: which entry, and which of its columns.
+type Place = (usize, usize);
+
+/// What a counter is computed with: wanted or not, and where it is.
+#[derive(Clone, Copy, Debug, Default)]
+struct Related {
+    base: Option<Place>,
+    base_wraps: bool,
+    /// The counterset's own clock and its frequency, if it has one: then 100 ns time is not it.
+    object_clock: Option<(Option<Place>, Option<Place>)>,
 }
 
 impl EntryInfo {
     pub(crate) fn new(entry: Entry, counterset: Option<Arc<Counterset>>, counters: Vec<usize>) -> Self {
         let units = entry.instance.as_ref().map(|name| name.units()).unwrap_or_default();
         let name = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
-        Self { entry, counterset, counters, name }
+        Self { entry, counterset, counters, related: Vec::new(), name }
+    }
+
+    /// Finds for all entries of a query what their counters are computed with.
+    pub(crate) fn relate(infos: &mut [Self]) {
+        let related: Vec<Vec<Related>> = (0..infos.len()).map(|entry| related(infos, entry)).collect();
+        for (info, related) in infos.iter_mut().zip(related) {
+            info.related = related;
+        }
     }
 
     /// The instance name that the entry asks for.
@@ -131,6 +167,8 @@ pub struct Value<'a> {
     pub instance_id: Option<InstanceId>,
     /// The raw value.
     pub raw: Option<RawValue>,
+    /// The raw value of its base, if it has one and it was delivered.
+    pub base: Option<RawValue>,
     /// The formatted value, or why there is none.
     pub value: Result<FormattedValue, NoValue>,
     /// What is special about it.
@@ -167,12 +205,23 @@ impl Snapshot {
     ///
     /// Counters that take a difference have a value if `older` holds the same counter of the same thing.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {
-        let older = older.filter(|older| Arc::ptr_eq(&older.entries, &self.entries));
-        let (new, old) = (entry_rows(self), older.map(entry_rows));
-        (0..self.entries.len()).flat_map(move |entry| {
-            entry_values(entry, &self.entries, &new, old.as_deref().unwrap_or_default())
-        })
+        let new: Vec<_> = entry_rows(self).into_iter().map(Some).collect();
+        let old = older.map(|older| aligned(self, older)).unwrap_or_default();
+        (0..self.entries.len()).flat_map(move |entry| entry_values(entry, &self.entries, &new, &old))
     }
+}
+
+/// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.
+fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
+    let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
+    if Arc::ptr_eq(&old.entries, &new.entries) {
+        return rows;
+    }
+    let mut take = |info: &EntryInfo| {
+        let at = old.entries.iter().position(|other| other.means_as(info))?;
+        rows.get_mut(at)?.take()
+    };
+    new.entries.iter().map(&mut take).collect()
 }
 
 /// The rows of one result.
@@ -221,7 +270,9 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
     infos
         .map(|(index, info)| {
             let name = info.instance();
-            let one = |cells| vec![ResultRow { name, id: None, cells }];
+            let annex = snapshot.annex.entries.get(index);
+            let id = annex.and_then(|annex| annex.instance_id(0));
+            let one = |cells| vec![ResultRow { name, id, cells }];
             let (status, body) = match results.next() {
                 Some(Ok(result)) => (result.status, result.body),
                 _ => (Status::ERROR_INVALID_DATA, Body::Error),
@@ -234,7 +285,7 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                 }
                 Body::Error => Vec::new(),
             };
-            EntryRows { annex: snapshot.annex.entries.get(index), status, rows, clocks }
+            EntryRows { annex, status, rows, clocks }
         })
         .collect()
 }
@@ -245,30 +296,36 @@ impl EntryRows<'_> {
     }
 }
 
-/// Where the value is that another one is divided by: which entry, and which of its columns.
-type Base = (usize, usize);
-
-/// The base of a counter: in the same entry, else in another one that asks for the same instances.
-fn find_base(infos: &[EntryInfo], entry: usize, base: CounterId) -> Option<Base> {
-    let same_instances = |other: &EntryInfo| {
+/// What the counters of one entry are computed with: from the same entry, else from another one that asks for the same
+/// instances.
+fn related(infos: &[EntryInfo], entry: usize) -> Vec<Related> {
+    let Some(own) = infos.get(entry) else { return Vec::new() };
+    let in_entry = |at: usize, id: CounterId| {
         let of = |info: &EntryInfo| (info.entry.counterset, info.entry.instance_id);
-        infos.get(entry).is_some_and(|own| of(own) == of(other) && own.entry.instance == other.entry.instance)
+        let other = infos
+            .get(at)
+            .filter(|other| of(own) == of(other) && own.entry.instance == other.entry.instance)?;
+        Some((at, other.counters().position(|counter| counter.id == id)?))
     };
-    let in_entry = |at: usize| {
-        let other = infos.get(at).filter(|other| same_instances(other))?;
-        Some((at, other.counters().position(|counter| counter.id == base)?))
+    let find = |id| in_entry(entry, id).or_else(|| (0..infos.len()).find_map(|at| in_entry(at, id)));
+    let set = own.counterset.as_deref();
+    let of_counter = |counter: &Counter| Related {
+        base: counter.base.and_then(find),
+        base_wraps: counter.base.and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps),
+        object_clock: (counter.perf_time.is_some() || counter.perf_freq.is_some())
+            .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
     };
-    in_entry(entry).or_else(|| (0..infos.len()).find_map(in_entry))
+    own.counters().map(of_counter).collect()
 }
 
 fn entry_values<'a>(
     entry: usize,
     infos: &'a [EntryInfo],
-    all_new: &[EntryRows<'a>],
-    all_old: &[EntryRows<'a>],
+    all_new: &[Option<EntryRows<'a>>],
+    all_old: &[Option<EntryRows<'a>>],
 ) -> Vec<Value<'a>> {
-    let (Some(info), Some(new)) = (infos.get(entry), all_new.get(entry)) else { return Vec::new() };
-    let old = all_old.get(entry);
+    let (Some(info), Some(Some(new))) = (infos.get(entry), all_new.get(entry)) else { return Vec::new() };
+    let old = all_old.get(entry).and_then(Option::as_ref);
     let Some(set) = info.counterset.as_deref() else { return Vec::new() };
     let mut values = Vec::new();
     if new.rows.is_empty() {
@@ -284,26 +341,36 @@ fn entry_values<'a>(
                 instance,
                 instance_id: None,
                 raw: None,
+                base: None,
                 value,
                 mark: None,
             });
         }
         return values;
     }
-    let columns: Vec<_> = info.counters().collect();
-    let bases: Vec<_> =
-        columns.iter().map(|c| c.base.and_then(|base| find_base(infos, entry, base))).collect();
     let mut finder = old.map(Finder::new);
     for (at, row) in new.rows.iter().enumerate() {
         let older = finder.as_mut().and_then(|finder| finder.find(at, row));
-        for (column, counter) in columns.iter().enumerate() {
-            let base = bases.get(column).copied().flatten();
-            let sample = |all: &[EntryRows<'a>], at: usize, row: &ResultRow<'a>| {
-                let rows = all.get(entry)?;
-                let base_number = |(entry, column): Base| {
-                    let other = all.get(entry)?.rows.get(at)?;
+        let is_new = older.is_none() && old.is_some_and(|old| !old.rows.is_empty());
+        for (column, counter) in info.counters().enumerate() {
+            let related = info.related.get(column).copied().unwrap_or_default();
+            let sample = |all: &[Option<EntryRows<'a>>], at: usize, row: &ResultRow<'a>| {
+                let rows = all.get(entry)?.as_ref()?;
+                let number = |(entry, column): Place| {
+                    let other = all.get(entry)?.as_ref()?.rows.get(at)?;
                     let same = other.name == row.name && other.id == row.id;
                     other.cells.number(column).filter(|_| same)
+                };
+                let ticks =
+                    |place: Option<Place>| Some(i64::try_from(number(place?)?.get()).unwrap_or(i64::MAX));
+                let clocks = match related.object_clock {
+                    None => rows.clocks,
+                    // A clock that was not delivered has no frequency: whatever needs it has no value.
+                    Some((time, freq)) => Clocks {
+                        object_time: ticks(time).unwrap_or(0),
+                        object_freq: ticks(freq).unwrap_or(0),
+                        ..rows.clocks
+                    },
                 };
                 Some(Sample {
                     identity: Identity {
@@ -315,9 +382,10 @@ fn entry_values<'a>(
                     counter: counter.id,
                     counter_type: counter.counter_type,
                     raw: row.cells.number(column)?,
-                    base: base.and_then(base_number),
+                    base: related.base.and_then(number),
                     wraps: counter.wraps,
-                    clocks: rows.clocks,
+                    base_wraps: related.base_wraps,
+                    clocks,
                 })
             };
             let note = new.annex.and_then(|annex| annex.note(at, column));
@@ -325,7 +393,7 @@ fn entry_values<'a>(
             let then = older.and_then(|(at, row)| sample(all_old, at, row));
             let value = match (&now, note) {
                 (Some(now), _) => match formula::format(then.as_ref(), now) {
-                    Err(NoValue::NeedsTwoSamples) if old.is_some() => Err(NoValue::NewInstance),
+                    Err(NoValue::NeedsTwoSamples) if is_new => Err(NoValue::NewInstance),
                     value => value,
                 },
                 (None, Some(Note::Missing(reason))) => Err(reason.clone()),
@@ -338,6 +406,7 @@ fn entry_values<'a>(
                 instance: row.name,
                 instance_id: row.id,
                 raw: now.map(|sample| sample.raw),
+                base: now.and_then(|sample| sample.base),
                 value,
                 mark: match note {
                     Some(Note::Marked(mark)) => Some(*mark),

@@ -37,6 +37,7 @@ pub static COUNTERSET: Counterset = Counterset {{
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[{translations}]),
     v1_index: Some({v1_index}),
+    view_of: {view_of},
 }};
 
 static COUNTERS: [Counter; {count}] = [{counters}];
@@ -50,6 +51,10 @@ static COUNTERS: [Counter; {count}] = [{counters}];
         provider_guid = guid(set.provider_guid),
         provider_name = text(&entry.provider.name),
         v1_index = entry.v1_index,
+        view_of = match &entry.view_of {
+            Some(name) => format!("Some(super::{}::GUID)", name.to_lowercase().replace(' ', "_")),
+            None => "None".to_owned(),
+        },
         count = entry.counters.len(),
     )
 }

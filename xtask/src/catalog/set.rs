@@ -32,6 +32,9 @@ impl Set {
 pub struct Entry {
     pub name: Text,
     guid: GuidField,
+    /// The set whose values it shows in another shape. Its counters say of themselves only what is different there.
+    #[serde(default)]
+    pub view_of: Option<Text>,
     pub help: Text,
     pub v1_index: u32,
     pub instances: Instances,
@@ -49,6 +52,31 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// Takes over what a view does not say of its counters from the set that it is a view of.
+    fn inherit(&mut self, base: &Self) -> Result<()> {
+        for counter in &mut self.counters {
+            let name = counter.name.as_deref().unwrap_or_default();
+            let of_base = base.counters.iter().find(|other| other.name.as_deref() == Some(name));
+            let of_base = of_base
+                .with_context(|| format!("counter {} {name}: is not in {}", counter.id, &*base.name))?;
+            counter.detail = of_base.detail;
+            counter.range = of_base.range;
+            for (own, inherited) in [
+                (&mut counter.unit, &of_base.unit),
+                (&mut counter.help, &of_base.help),
+                (&mut counter.source, &of_base.source),
+                (&mut counter.differs, &of_base.differs),
+                (&mut counter.availability, &of_base.availability),
+                (&mut counter.permission, &of_base.permission),
+            ] {
+                if own.is_empty() {
+                    own.clone_from(inherited);
+                }
+            }
+        }
+        Ok(())
+    }
+
     pub fn counter(&self, id: u32) -> Option<&Counter> {
         self.counters.iter().find(|counter| counter.id == id)
     }
@@ -155,7 +183,7 @@ fn symbol(name: &str) -> String {
 }
 
 /// A text. Line breaks and runs of blanks in the file count as one blank.
-#[derive(Default, Deserialize)]
+#[derive(Clone, Default, Deserialize)]
 #[serde(from = "String")]
 pub struct Text(String);
 
@@ -306,7 +334,10 @@ pub fn load(folder: &Path) -> Result<Vec<Set>> {
         }
     }
     stems.sort();
-    let parsed = stems.iter().map(|stem| parse(namespace, stem, &read(&format!("{stem}.toml"))?));
+    let texts = stems.iter().map(|stem| read(&format!("{stem}.toml"))).collect::<Result<Vec<_>>>()?;
+    let bases =
+        stems.iter().zip(&texts).map(|(stem, text)| parse_entry(stem, text)).collect::<Result<Vec<_>>>()?;
+    let parsed = stems.iter().zip(&texts).map(|(stem, text)| parse(namespace, stem, text, &bases));
     let sets = parsed.collect::<Result<Vec<_>>>()?;
     check::together(&sets)?;
     Ok(sets)
@@ -317,9 +348,18 @@ pub fn file(stem: &str) -> String {
     format!("catalog/{stem}.toml")
 }
 
-/// Reads one file and checks what it says by itself.
-pub fn parse(namespace: Uuid, stem: &str, text: &str) -> Result<Set> {
-    let entry: Entry = toml::from_str(text).with_context(|| file(stem))?;
+fn parse_entry(stem: &str, text: &str) -> Result<Entry> {
+    toml::from_str(text).with_context(|| file(stem))
+}
+
+/// Reads one file and checks what it says by itself; a view takes over what it does not say from one of `bases`.
+pub fn parse(namespace: Uuid, stem: &str, text: &str, bases: &[Entry]) -> Result<Set> {
+    let mut entry = parse_entry(stem, text)?;
+    if let Some(name) = &entry.view_of {
+        let base = bases.iter().find(|base| *base.name == **name);
+        let base = base.with_context(|| format!("{}: view_of: there is no \"{}\"", file(stem), &**name))?;
+        entry.inherit(base).with_context(|| file(stem))?;
+    }
     check::entry(&entry).with_context(|| file(stem))?;
     Ok(Set {
         stem: stem.to_owned(),

@@ -56,7 +56,7 @@ availability = "Never."
 "#;
 
 fn demo(text: &str) -> anyhow::Result<Set> {
-    parse(NAMESPACE, "demo-set", text)
+    parse(NAMESPACE, "demo-set", text, &[])
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn nothing_is_taken_twice() {
         ("provider's name", "\"demo\"", "\"demon\"", "is called \"demo\" elsewhere"),
         ("provider's GUID", provider, guid.as_str(), "is that of a counterset"),
     ] {
-        let sets = [demo(GOOD).unwrap(), parse(NAMESPACE, "other", &other.replace(from, to)).unwrap()];
+        let sets = [demo(GOOD).unwrap(), parse(NAMESPACE, "other", &other.replace(from, to), &[]).unwrap()];
         match check::together(&sets) {
             Ok(()) => assert_eq!(rule, "", "{what}"),
             Err(error) => assert!(!rule.is_empty() && error.to_string().contains(rule), "{what}: {error}"),

@@ -16,14 +16,23 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod memory;
 pub mod perfset_engine;
+pub mod processor;
 pub mod processor_information;
+pub mod system;
 
 #[cfg(test)]
 mod tests;
 
 /// Every built-in counterset, in the order of the modules' names.
-pub static ALL: &[&Counterset] = &[&perfset_engine::COUNTERSET, &processor_information::COUNTERSET];
+pub static ALL: &[&Counterset] = &[
+    &memory::COUNTERSET,
+    &perfset_engine::COUNTERSET,
+    &processor::COUNTERSET,
+    &processor_information::COUNTERSET,
+    &system::COUNTERSET,
+];
 
 /// The built-in counterset with that GUID.
 #[must_use]

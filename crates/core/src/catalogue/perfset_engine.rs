@@ -54,6 +54,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(20064),
+    view_of: None,
 };
 
 static COUNTERS: [Counter; 12] = [

@@ -94,6 +94,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(20000),
+    view_of: None,
 };
 
 static COUNTERS: [Counter; 31] = [
@@ -756,7 +757,7 @@ static COUNTERS: [Counter; 31] = [
         name: None,
         help: Cow::Borrowed(concat!(
             "What the processor would have delivered at its reference speed without pause. Windows ",
-            "gives it no name. Needs the feedback counters of ACPI CPPC.",
+            "gives it no name. Needs ACPI CPPC, which says how fast the reference counter runs.",
         )),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
@@ -770,16 +771,18 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed(""),
         wraps: true,
         source: Cow::Borrowed("Elapsed time x the frequency of the reference counter"),
-        availability: Cow::Borrowed("Needs the feedback counters of ACPI CPPC."),
+        availability: Cow::Borrowed("Needs ACPI CPPC, which says how fast the reference counter runs."),
         v1_index: Some(20056),
     },
     Counter {
         id: PERCENT_PRIVILEGED_UTILITY,
         name: Some(Cow::Borrowed("% Privileged Utility")),
         help: Cow::Borrowed(concat!(
-            "The part of % Processor Utility that was done in the kernel. Split by time, as if the ",
-            "processor ran equally fast in programs and in the kernel. Needs the feedback counters of ",
-            "ACPI CPPC.",
+            "Work that the processor did in the kernel, as a share of what it does when it runs at its ",
+            "reference speed without pause. Windows weighs the time with the speed that the processor ",
+            "had. Nothing on Linux counts that apart for the kernel, so all of it counts at the ",
+            "reference speed: the value is about that of % Privileged Time, also while the processor ",
+            "boosts. Needs ACPI CPPC, which says how fast the reference counter runs.",
         )),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
@@ -792,8 +795,11 @@ static COUNTERS: [Counter; 31] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
-        source: Cow::Borrowed("% Processor Utility x privileged time / busy time of /proc/stat"),
-        availability: Cow::Borrowed("Needs the feedback counters of ACPI CPPC."),
+        source: Cow::Borrowed(concat!(
+            "100 x privileged time of /proc/stat (system + irq + softirq) x the frequency of the ",
+            "reference counter",
+        )),
+        availability: Cow::Borrowed("Needs ACPI CPPC, which says how fast the reference counter runs."),
         v1_index: Some(20058),
     },
     Counter {

@@ -237,6 +237,7 @@ fn illustrative_counterset() -> Counterset {
         .into(),
         translations: Vec::new().into(),
         v1_index: None,
+        view_of: None,
     }
 }
 
@@ -655,9 +656,13 @@ fn builders_keep_the_rules() {
     table.row(utf16("few"), InstanceId(5), [Cell::from_u32(7)]);
     table.row(utf16("many\0hidden"), InstanceId(11), [Cell::from_u32(13), Cell::EMPTY, Cell::from_u32(17)]);
     table.finish();
+    let mut table = builder.multiple_instances();
+    table.row(utf16(&"x".repeat(3_000)), InstanceId(0), [Cell::EMPTY]);
+    table.finish();
     let bytes = builder.finish().unwrap();
     let (block, _) = read(&bytes, Mode::Strict).unwrap();
-    let results: Vec<_> = block.results().map(|r| obvious_result(&r.unwrap())).collect();
+    let mut results: Vec<_> = block.results().map(|r| obvious_result(&r.unwrap())).collect();
+    assert_eq!(results.pop(), Some(format!("{}/0: 0=Empty", "x".repeat(1_023))), "names are cut");
     assert_eq!(
         results,
         ["error 232", "error 232", "error 232", "few/5: 2=U32(7) 3=Empty; many/11: 2=U32(13) 3=Empty"]

@@ -144,6 +144,7 @@ fn machine() -> (Machine, Scripted) {
         }]
         .into(),
         v1_index: None,
+        view_of: None,
     };
     let machine = Machine::new(Box::new(FixedClock::default()));
     let provider = Scripted::new(vec![set]);
@@ -241,6 +242,25 @@ fn late_instances_are_found() {
     provider.with(|s| s.rows = vec![("xy", 1, vec![Ok(11)])]);
     query.collect().unwrap();
     assert_eq!(query.values().iter().map(line).collect::<Vec<_>>(), ["xy#0 2=11"]);
+}
+
+#[test]
+fn statistics_of_a_run() {
+    let (mut machine, provider) = machine();
+    let mut query = PathQuery::open(&mut machine).unwrap();
+    query.add(&mut machine, &r"\Test Set(*)\Size".parse().unwrap()).unwrap();
+    let mut run = Run::default();
+    for rows in [vec![("a", 1, vec![Ok(7)])], vec![("a", 1, vec![Ok(2)]), ("b", 2, vec![Ok(5)])], vec![]] {
+        provider.with(|s| s.rows = rows);
+        query.collect().unwrap();
+        run.add(&query.values());
+    }
+    let got: Vec<_> = run
+        .series()
+        .iter()
+        .map(|(series, s)| (series.instance.to_string(), s.count, s.min, s.max, s.mean()))
+        .collect();
+    assert_eq!(got, [("a".to_owned(), 2, 2.0, 7.0, 4.5), ("b".to_owned(), 1, 5.0, 5.0, 5.0)]);
 }
 
 #[test]

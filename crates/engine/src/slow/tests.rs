@@ -1,0 +1,357 @@
+//! Answers that come in time, late, wrong or not at all. No test waits for a clock: a deadline is an hour or nothing.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use perfset_core::catalogue::perfset_engine as own;
+use perfset_core::catalogue::processor_information as cpu;
+use perfset_core::{InstanceId, InstanceIdFilter};
+
+use super::*;
+use crate::pattern::Pattern;
+use crate::testing::{ScriptRow, Scripted};
+
+const LONG: Duration = Duration::from_secs(3600);
+const TIME: CounterId = cpu::PERCENT_PROCESSOR_TIME;
+const USER: CounterId = cpu::PERCENT_USER_TIME;
+const ALL: (&str, Option<u32>) = ("*", None);
+
+/// Follows its script; every call waits at the gate and panics if told to, and a collection reads 5 bytes.
+#[derive(Debug)]
+struct Gated(Scripted);
+
+impl Gated {
+    fn pass(&self) {
+        let gate = self.0.with(|s| Arc::clone(&s.gate));
+        drop(gate.lock());
+        assert!(!self.0.with(|s| s.panics), "as told");
+    }
+}
+
+impl Provider for Gated {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.pass();
+        self.0.catalogue()
+    }
+
+    fn instances(&mut self, set: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.pass();
+        self.0.instances(set, rows)?;
+        self.0.with(|s| s.failure.clone()).map_or(Ok(()), Err)
+    }
+
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        self.pass();
+        self.0.entry(change, entry)
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.pass();
+        rows.count_bytes_read(5);
+        self.0.collect(want, rows)
+    }
+}
+
+fn scripted() -> Scripted {
+    Scripted::new(vec![cpu::COUNTERSET.clone(), own::COUNTERSET.clone()])
+}
+
+/// What is scripted, and the same behind a deadline of an hour.
+fn slow() -> (Scripted, Slow) {
+    let script = scripted();
+    (script.clone(), Slow::new(Box::new(Gated(script)), LONG))
+}
+
+fn say(script: &Scripted, rows: &[ScriptRow]) {
+    script.with(|s| s.rows = rows.to_vec());
+}
+
+/// What is asked while the provider is held at its gate.
+fn held<T>(script: &Scripted, slow: &mut Slow, ask: impl FnOnce(&mut Slow) -> T) -> T {
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let _closed = gate.lock().unwrap();
+    slow.deadline = Duration::ZERO;
+    let answer = ask(slow);
+    slow.deadline = LONG;
+    answer
+}
+
+/// Lets everything be answered that is still out.
+fn settle(slow: &mut Slow) {
+    let _ = slow.instances(&own::GUID, &mut Rows::default());
+}
+
+/// Collects; a line an instance: its name, and a word a counter.
+fn collect(
+    slow: &mut Slow,
+    counters: &[CounterId],
+    instances: &[(&str, Option<u32>)],
+) -> Result<Vec<String>, SourceError> {
+    collect_bytes(slow, counters, instances).map(|(lines, _)| lines)
+}
+
+/// As [`collect`], and the bytes that were read.
+fn collect_bytes(
+    slow: &mut Slow,
+    counters: &[CounterId],
+    instances: &[(&str, Option<u32>)],
+) -> Result<(Vec<String>, u64), SourceError> {
+    let filter = |(pattern, id): &(&str, Option<u32>)| InstanceFilter {
+        pattern: Pattern::new(&(*pattern).into()),
+        id: id.map_or(InstanceIdFilter::Any, |id| InstanceIdFilter::One(InstanceId(id))),
+    };
+    let filters: Vec<_> = instances.iter().map(filter).collect();
+    let mut rows = Rows::new(counters.iter().filter_map(|id| cpu::COUNTERSET.counter(*id)));
+    rows.start();
+    slow.collect(&Want { counterset: &cpu::COUNTERSET, counters, instances: &filters }, &mut rows)?;
+    rows.end();
+    let word = |row, column| {
+        let note = rows.notes(row).find(|(at, _)| *at == column).map(|(_, note)| note.clone());
+        match (rows.number(row, column), note) {
+            (Some(value), None) => value.to_string(),
+            (Some(value), Some(Note::Marked(Mark::Stale(_)))) => format!("{value} stale"),
+            (None, Some(Note::Missing(why))) => format!("{why:?}"),
+            other => format!("{other:?}"),
+        }
+    };
+    let line = |row| {
+        let words: Vec<_> = (0..counters.len()).map(|column| word(row, column)).collect();
+        format!("{}: {}", String::from_utf16_lossy(rows.name(row)), words.join(", "))
+    };
+    let lines = (0..rows.len()).map(line).collect();
+    assert!(rows.is_late() || !format!("{lines:?}").contains("stale"), "{lines:?}");
+    Ok((lines, rows.bytes_read()))
+}
+
+fn names(slow: &mut Slow) -> Result<Vec<String>, SourceError> {
+    let mut rows = Rows::default();
+    rows.start();
+    slow.instances(&cpu::GUID, &mut rows)?;
+    rows.end();
+    Ok((0..rows.len()).map(|row| String::from_utf16_lossy(rows.name(row))).collect())
+}
+
+fn lines(lines: &[&str]) -> Result<Vec<String>, SourceError> {
+    Ok(lines.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn a_late_answer_is_what_was_asked_or_none() {
+    let any = &[ALL][..];
+    let (a, b, one) = (("a", None), ("b", None), Some(1));
+    for (name, asked, wanted, want) in [
+        ("the same", (&[TIME, USER][..], any), (&[TIME, USER][..], any), Some("a: 2 stale, 3 stale")),
+        ("other order", (&[TIME, USER], any), (&[USER, TIME], any), Some("a: 3 stale, 2 stale")),
+        ("fewer counters", (&[TIME, USER], any), (&[USER], any), Some("a: 3 stale")),
+        ("more counters", (&[TIME], any), (&[USER, TIME], any), Some("a: Late, 2 stale")),
+        ("any for one name", (&[TIME], any), (&[TIME], &[a]), Some("a: 2 stale")),
+        ("any for one id", (&[TIME], any), (&[TIME], &[("a", one)]), Some("a: 2 stale")),
+        ("one name for any", (&[TIME], &[a]), (&[TIME], any), None),
+        ("another name", (&[TIME], &[a]), (&[TIME], &[b]), None),
+        ("one of two", (&[TIME], &[b, a]), (&[TIME], &[a]), Some("a: 2 stale")),
+        ("one too many", (&[TIME], &[a]), (&[TIME], &[a, b]), None),
+        ("any id for one", (&[TIME], &[a]), (&[TIME], &[("a", one)]), Some("a: 2 stale")),
+        ("another id", (&[TIME], &[("a", one)]), (&[TIME], &[("a", Some(2))]), None),
+        ("one id for any", (&[TIME], &[("a", one)]), (&[TIME], &[a]), None),
+        ("that id of any name", (&[TIME], &[("*", one)]), (&[TIME], &[a]), None),
+    ] {
+        let (script, mut slow) = slow();
+        say(&script, &[("a", 1, vec![Ok(2), Ok(3)])]);
+        collect(&mut slow, asked.0, asked.1).unwrap();
+        let late = held(&script, &mut slow, |slow| collect(slow, wanted.0, wanted.1));
+        assert_eq!(late, want.map_or(Err(SourceError::Late), |line| lines(&[line])), "{name}");
+    }
+}
+
+#[test]
+fn queries_do_not_lose_each_others_values() {
+    let (script, mut slow) = slow();
+    let (a, b) = ([("a", None)], [("b", None)]);
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    collect(&mut slow, &[TIME], &a).unwrap();
+    say(&script, &[("b", 2, vec![Ok(3)])]);
+    collect(&mut slow, &[USER], &b).unwrap();
+    held(&script, &mut slow, |slow| {
+        for _ in 0..2 {
+            assert_eq!(collect(slow, &[TIME], &a), lines(&["a: 2 stale"]));
+            assert_eq!(collect(slow, &[USER], &b), lines(&["b: 3 stale"]));
+        }
+    });
+    // Of two answers that say as much the newer one is taken; of others, the one that says more.
+    let (time, both) = ([TIME], [TIME, USER]);
+    say(&script, &[("a", 1, vec![Ok(5), Ok(7)])]);
+    collect(&mut slow, &both, &[ALL]).unwrap();
+    assert_eq!(held(&script, &mut slow, |slow| collect(slow, &time, &a)), lines(&["a: 5 stale"]));
+    settle(&mut slow);
+    say(&script, &[("a", 1, vec![Ok(11)])]);
+    collect(&mut slow, &time, &[ALL]).unwrap();
+    assert_eq!(held(&script, &mut slow, |slow| collect(slow, &both, &a)), lines(&["a: 5 stale, 7 stale"]));
+}
+
+#[test]
+fn the_oldest_shape_of_request_is_forgotten() {
+    let (script, mut slow) = slow();
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    for pattern in ["a", "?", "a*", "*a", "?*", "*?", "**", "a**"] {
+        collect(&mut slow, &[TIME], &[(pattern, None)]).unwrap();
+    }
+    collect(&mut slow, &[TIME], &[("a", None)]).unwrap(); // the newest again
+    collect(&mut slow, &[TIME], &[("*a*", None)]).unwrap(); // the ninth
+    held(&script, &mut slow, |slow| {
+        assert_eq!(collect(slow, &[TIME], &[("?", None)]), Err(SourceError::Late));
+        for pattern in ["a", "a*", "*a", "?*", "*?", "**", "a**", "*a*"] {
+            assert_eq!(collect(slow, &[TIME], &[(pattern, None)]), lines(&["a: 2 stale"]), "{pattern}");
+        }
+    });
+}
+
+#[test]
+fn names_and_values_are_kept_apart() {
+    let (script, mut slow) = slow();
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    collect(&mut slow, &[TIME], &[("a", None)]).unwrap();
+    assert_eq!(
+        held(&script, &mut slow, names),
+        Err(SourceError::Late),
+        "values of some are not the names of all"
+    );
+    say(&script, &[("a", 1, vec![Ok(3)]), ("b", 2, vec![Ok(5)])]);
+    assert_eq!(names(&mut slow), lines(&["a", "b"]));
+    let late = held(&script, &mut slow, |slow| collect(slow, &[TIME], &[("a", None)]));
+    assert_eq!(late, lines(&["a: 2 stale"]), "an enumeration has no values");
+    settle(&mut slow);
+    say(&script, &[]);
+    collect(&mut slow, &[TIME], &[ALL]).unwrap();
+    assert_eq!(held(&script, &mut slow, names), lines(&["a", "b"]));
+}
+
+#[test]
+fn an_error_is_told_once_and_spoils_nothing() {
+    let (script, mut slow) = slow();
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    collect(&mut slow, &[TIME], &[ALL]).unwrap();
+    names(&mut slow).unwrap();
+    let error = SourceError::Denied("root only".into());
+    script.with(|s| s.failure = Some(error.clone()));
+    assert_eq!(collect(&mut slow, &[TIME], &[ALL]), Err(error.clone()));
+    assert_eq!(names(&mut slow), Err(error));
+    assert_eq!(held(&script, &mut slow, |slow| collect(slow, &[TIME], &[ALL])), lines(&["a: 2 stale"]));
+    assert_eq!(held(&script, &mut slow, names), lines(&["a"]));
+    // Nor does an error that comes late.
+    settle(&mut slow);
+    assert_eq!(held(&script, &mut slow, |slow| collect(slow, &[TIME], &[ALL])), lines(&["a: 2 stale"]));
+}
+
+#[test]
+fn bytes_are_counted_once() {
+    let (script, mut slow) = slow();
+    let bytes = |slow: &mut Slow| collect_bytes(slow, &[TIME], &[ALL]).map(|(_, bytes)| bytes);
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    assert_eq!(bytes(&mut slow), Ok(5));
+    assert_eq!(held(&script, &mut slow, bytes), Ok(0));
+    settle(&mut slow);
+    let late = held(&script, &mut slow, |slow| [bytes(slow), bytes(slow)]);
+    assert_eq!(late, [Ok(5), Ok(0)], "an answer that came late was read too");
+}
+
+#[test]
+fn it_is_never_asked_twice_at_a_time() {
+    let (script, mut slow) = slow();
+    let late = held(&script, &mut slow, |slow| {
+        let all = [TIME, USER].map(|counter| collect(slow, &[counter], &[ALL]));
+        [all, [names(slow), collect(slow, &[TIME], &[ALL])]].concat()
+    });
+    assert_eq!(late, [const { Err(SourceError::Late) }; 4]);
+    settle(&mut slow);
+    assert_eq!(script.with(|s| s.log.len()), 1, "the others were never sent");
+}
+
+#[test]
+fn entries_are_told_to_it() {
+    let (script, mut slow) = slow();
+    let [first, second] = [TIME, USER].map(|counter| Entry::one(cpu::GUID, counter));
+    script.with(|s| s.answer = Some(Status::ERROR_ACCESS_DENIED));
+    assert_eq!(slow.entry(Change::Added, &first), Status::ERROR_ACCESS_DENIED);
+    let late = held(&script, &mut slow, |slow| slow.entry(Change::Added, &second));
+    assert_eq!(late, Status::ERROR_SUCCESS, "R-45");
+    // No deadline could be long enough for this one: it waits for nothing.
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let closed = gate.lock().unwrap();
+    assert_eq!(slow.entry(Change::Removed, &second), Status::ERROR_SUCCESS);
+    drop(closed);
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2"]));
+    let (time, user) = (TIME.0, USER.0);
+    let log = [
+        format!("Added {time} None"),
+        format!("Added {user} None"),
+        format!("Removed {user} None"),
+        format!("Collect [{time}]"),
+    ];
+    assert_eq!(script.with(|s| s.log.clone()), log, "in order, however late");
+}
+
+#[test]
+fn a_panic_is_one_calls_failure() {
+    let (script, mut slow) = slow();
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    let failed = || SourceError::Failed("the provider panicked".into());
+    for _ in 0..2 {
+        script.with(|s| s.panics = true);
+        assert_eq!(collect(&mut slow, &[TIME], &[ALL]), Err(failed()));
+        assert_eq!(names(&mut slow), Err(failed()));
+        assert_eq!(slow.entry(Change::Added, &Entry::all(cpu::GUID)), failed().status());
+        assert_eq!(slow.catalogue(), Err(failed()));
+        settle(&mut slow);
+        script.with(|s| s.panics = false);
+        assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2"]));
+        assert_eq!(names(&mut slow), lines(&["a"]));
+        assert_eq!(slow.catalogue(), scripted().catalogue());
+    }
+}
+
+#[test]
+fn the_first_catalogue_may_be_late_too() {
+    let script = scripted();
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let closed = gate.lock().unwrap();
+    let mut slow = Slow::new(Box::new(Gated(script.clone())), Duration::ZERO);
+    assert_eq!(slow.catalogue(), Err(SourceError::Late));
+    assert_eq!(slow.catalogue(), Err(SourceError::Late));
+    drop(closed);
+    slow.deadline = LONG;
+    settle(&mut slow);
+    assert_eq!(slow.catalogue(), scripted().catalogue());
+}
+
+#[test]
+fn a_catalogue_that_failed_or_is_empty_is_asked_anew() {
+    let script = Scripted::default();
+    script.with(|s| s.panics = true);
+    let new = || Slow::new(Box::new(Gated(script.clone())), LONG);
+    let mut slow = catch_unwind(AssertUnwindSafe(new)).expect("its panic is not ours");
+    let failed = SourceError::Failed("the provider panicked".into());
+    assert_eq!(slow.catalogue(), Err(failed));
+    script.with(|s| s.panics = false);
+    while slow.catalogue() != Ok(Arc::default()) {
+        std::thread::yield_now();
+    }
+    script.with(|s| s.catalogue = scripted().with(|s| Arc::clone(&s.catalogue)));
+    while slow.catalogue() != scripted().catalogue() {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_is_asked_last_is_still_done() {
+    let (script, mut slow) = slow();
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let closed = gate.lock().unwrap();
+    for counter in [TIME, USER] {
+        let _ = slow.entry(Change::Removed, &Entry::one(cpu::GUID, counter));
+    }
+    drop(slow);
+    drop(closed);
+    while script.with(|s| s.log.len()) < 2 {
+        std::thread::yield_now();
+    }
+}
