@@ -5,9 +5,13 @@ use std::fmt::Debug;
 use perfset_linux::cpuinfo::CpuInfo;
 use perfset_linux::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::interrupts::Interrupts;
-use perfset_linux::proc_stat::ProcStat;
+use perfset_linux::loadavg::LoadAvg;
+use perfset_linux::meminfo::MemInfo;
+use perfset_linux::modules::Modules;
+use perfset_linux::proc_stat::{ProcStat, Totals};
 use perfset_linux::softirqs::Softirqs;
-use perfset_linux::{TextError, attribute, cppc, cpuidle, cpulist, topology};
+use perfset_linux::vmstat::VmStat;
+use perfset_linux::{Number, TextError, attribute, cppc, cpuidle, cpulist, processes, topology};
 
 /// The first byte says which file it is, a line end may follow it; the rest is the text.
 pub fn check(input: &[u8]) {
@@ -21,9 +25,18 @@ pub fn check(input: &[u8]) {
         b'f' => cppc::FeedbackCounters::parse(text).err(),
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
+        b'm' => again(text, MemInfo::parse).and_then(of_meminfo).err(),
         b'n' => nodes(text).err(),
+        b'o' => again(text, Modules::parse).err(),
+        b'p' => {
+            pid(text);
+            None
+        }
         b'q' => again(text, Softirqs::parse).err(),
         b's' => again(text, ProcStat::parse).and_then(faults).err(),
+        b't' => again(text, Totals::parse).and_then(of_totals).err(),
+        b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
+        b'w' => again(text, LoadAvg::parse).err(),
         _ => None,
     };
     if let Some(error) = error {
@@ -56,6 +69,52 @@ fn faults(stat: ProcStat) -> Result<(), TextError> {
     stat.interrupts.transpose().map(|_| ())
 }
 
+/// The number of each wanted line, and the first that cannot be had.
+fn each<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
+    assert!(numbers.iter().any(Option::is_some), "else it is an error of the whole file");
+    numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
+}
+
+fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
+    each([
+        meminfo.mem_free,
+        meminfo.mem_available,
+        meminfo.buffers,
+        meminfo.cached,
+        meminfo.active_file,
+        meminfo.inactive_file,
+        meminfo.dirty,
+        meminfo.writeback,
+        meminfo.shmem,
+        meminfo.s_reclaimable,
+        meminfo.s_unreclaim,
+        meminfo.kernel_stack,
+        meminfo.page_tables,
+        meminfo.commit_limit,
+        meminfo.committed_as,
+        meminfo.vmalloc_total,
+        meminfo.vmalloc_used,
+        meminfo.percpu,
+    ])
+}
+
+fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
+    let VmStat { pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct } = vmstat;
+    each([pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct])
+}
+
+fn of_totals(totals: Totals) -> Result<(), TextError> {
+    each([totals.ctxt, totals.procs_running])
+}
+
+/// A name in `/proc` stands for a process if it is a number and nothing else.
+fn pid(name: &[u8]) {
+    let digit = |byte: &u8| char::from(*byte).to_digit(10);
+    let number =
+        name.iter().try_fold(0_u32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?));
+    assert_eq!(processes::pid(name), number.filter(|_| !name.is_empty()));
+}
+
 /// A number is what the standard library says it is.
 fn number(text: &[u8]) -> Result<(), TextError> {
     let line = text.strip_suffix(b"\n").unwrap_or_default().trim_ascii();
@@ -68,18 +127,25 @@ fn number(text: &[u8]) -> Result<(), TextError> {
 }
 
 fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {
-    let mut ids = vec![u32::MAX];
-    cpulist::parse(text, limit, &mut ids)?;
+    let (mut ids, mut ranges) = (vec![u32::MAX], vec![7..=u32::MAX]);
+    let parsed = cpulist::parse(text, limit, &mut ids);
+    assert_eq!(cpulist::ranges(text, limit, &mut ranges), parsed);
+    assert!(ids.iter().copied().eq(ranges.into_iter().flatten()));
+    parsed?;
     assert!(ids.windows(2).all(|pair| pair[0] < pair[1]) && ids.last().is_none_or(|last| *last < limit));
     Ok(ids)
 }
 
 /// Up to four lists of CPUs, a line each: the online ones and those of the nodes.
 fn nodes(text: &[u8]) -> Result<(), TextError> {
-    let mut lists = text.split_inclusive(|byte| *byte == b'\n').take(4).map(|line| list(line, NODE_LIMIT));
-    let online = lists.next().unwrap_or(Ok(Vec::new()))?;
-    let nodes =
-        (0..).zip(lists).map(|(node, list)| Ok((node, list?))).collect::<Result<Vec<_>, TextError>>()?;
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n').take(4);
+    let online = lines.next().map_or(Ok(Vec::new()), |line| list(line, NODE_LIMIT))?;
+    let ranges = |line| {
+        let mut ranges = Vec::new();
+        cpulist::ranges(line, CPU_LIMIT, &mut ranges).map(|()| ranges)
+    };
+    let nodes = (0..).zip(lines).map(|(node, line)| Ok((node, ranges(line)?)));
+    let nodes = nodes.collect::<Result<Vec<_>, TextError>>()?;
     let places = topology::places(&online, &nodes);
     assert!(places.is_sorted());
     let mut cpus: Vec<_> = places.iter().map(|place| place.cpu).collect();

@@ -12,12 +12,38 @@ pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn read(&mut self) -> ClockReading {
-        static ANCHOR: OnceLock<Anchor> = OnceLock::new();
-        let anchor = ANCHOR.get_or_init(|| Anchor::take(monotonic_ns, wall_100ns));
+        let anchor = anchor();
         let before = monotonic_ns();
         let wall = wall_100ns();
         anchor.reading(before, wall, monotonic_ns())
     }
+}
+
+/// Taken at the first call.
+fn anchor() -> &'static Anchor {
+    static ANCHOR: OnceLock<Anchor> = OnceLock::new();
+    ANCHOR.get_or_init(|| Anchor::take(monotonic_ns, wall_100ns))
+}
+
+/// When this machine started: PerfTime100NSec less the time since, sleep included.
+///
+/// The same at every call, unless the machine sleeps: the monotonic clock stands still then, and PerfTime100NSec with
+/// it.
+#[must_use]
+pub fn start_100ns() -> u64 {
+    let start = anchor().time_100ns(0).saturating_sub(slept_ns() / 100);
+    u64::try_from(start).unwrap_or(0)
+}
+
+/// Time that the machine has slept: what the clock that goes on meanwhile is ahead by. Exactly 0 if it never did.
+fn slept_ns() -> i64 {
+    let least = |_| {
+        let before = monotonic_ns();
+        let boot = ns(clock_gettime(ClockId::Boottime));
+        let after = monotonic_ns();
+        0.max(boot.saturating_sub(after)).min(boot.saturating_sub(before))
+    };
+    (0..4).map(least).max().unwrap_or(0) // whatever comes between two readings makes it less
 }
 
 /// Time that the monotonic clock has shown since it began, in ns.
@@ -60,6 +86,15 @@ mod tests {
         assert!((in_100ns - ns / 100).abs() <= 1, "{ns} ns are not {in_100ns} x 100 ns");
         assert!(new.time_100ns > UNIX_EPOCH_100NS);
         assert!((2020..=2100).contains(&new.system_time.year));
+    }
+
+    #[test]
+    fn the_start_stays_where_it_is() {
+        let start = start_100ns();
+        assert!(start_100ns().abs_diff(start) < 100, "to 10 us, also on a machine that has slept");
+        let up_100ns = i128::from(SystemClock.read().time_100ns) - i128::from(start);
+        let boottime_100ns = i128::from(ns(clock_gettime(ClockId::Boottime))) / 100;
+        assert!((-1..10_000_000).contains(&(boottime_100ns - up_100ns)), "{up_100ns} of {boottime_100ns}");
     }
 
     #[test]

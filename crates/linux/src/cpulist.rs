@@ -2,6 +2,8 @@
 //!
 //! Source: "cputopology" in the kernel's admin guide.
 
+use std::ops::RangeInclusive;
+
 use crate::text::{Text, TextError};
 
 /// CPU numbers are below this. Linux 6 builds for at most 8,192.
@@ -24,13 +26,34 @@ pub const NODE_LIMIT: u32 = 1_024;
 /// If it is anything but a list in ascending order, or reaches `limit`.
 pub fn parse(text: &[u8], limit: u32, ids: &mut Vec<u32>) -> Result<(), TextError> {
     ids.clear();
+    each_range(text, limit, |range| ids.extend(range))
+}
+
+/// The ranges of a list, in the same way: they take no more room than the text, however long they are.
+///
+/// ```
+/// use perfset_linux::cpulist::{CPU_LIMIT, ranges};
+///
+/// let mut found = Vec::new();
+/// ranges(b"0-3,8,10-11\n", CPU_LIMIT, &mut found).unwrap();
+/// assert_eq!(found, [0..=3, 8..=8, 10..=11]);
+/// ```
+///
+/// # Errors
+/// As [`parse`].
+pub fn ranges(text: &[u8], limit: u32, ranges: &mut Vec<RangeInclusive<u32>>) -> Result<(), TextError> {
+    ranges.clear();
+    each_range(text, limit, |range| ranges.push(range))
+}
+
+fn each_range(text: &[u8], limit: u32, mut each: impl FnMut(RangeInclusive<u32>)) -> Result<(), TextError> {
     let mut text = Text::new(text);
     let mut lowest = 0;
     let mut more = !text.is_at_line_end();
     while more {
         let first = text.id(lowest..limit)?;
         let last = if text.take(b"-") { text.id(first..limit)? } else { first };
-        ids.extend(first..=last);
+        each(first..=last);
         lowest = last.saturating_add(1);
         more = text.take(b",");
     }
@@ -66,6 +89,10 @@ mod tests {
                 (Err(error), Err(found)) => assert_eq!(error.found, found, "{text:?}"),
                 (got, want) => panic!("{text:?}: {got:?} {ids:?}, not {want:?}"),
             }
+            let mut found = vec![7..=97];
+            let as_ranges = ranges(text.as_bytes(), 20, &mut found);
+            assert_eq!(as_ranges, parse(text.as_bytes(), 20, &mut ids), "{text:?}");
+            assert_eq!(found.into_iter().flatten().collect::<Vec<_>>(), ids, "{text:?}");
         }
     }
 }

@@ -73,23 +73,23 @@ pub struct KeptFile {
     file: Option<File>,
     buffer: Vec<u8>,
     len: usize,
-    /// How many readings are still answered by "not there" without looking.
-    absent_for: u8,
+    /// When it was looked for in vain, on the monotonic clock.
+    absent_at_ns: Option<u64>,
 }
 
 impl KeptFile {
     /// The longest file that is read to its end.
     const LIMIT: usize = 64 << 20;
     const PAGE: usize = 4_096;
-    /// A file that is not there is looked for again at every 64th reading: a driver may be loaded at any time. Looking
-    /// costs as much as reading, and a machine without cpufreq lacks four files a processor.
-    const LOOK_AGAIN: u8 = 64;
+    /// A file that is not there is looked for again after 10 s: a driver may be loaded at any time. Looking costs as
+    /// much as reading, and a machine without cpufreq lacks four files a processor.
+    const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 
     /// The file at `path`. It is not opened yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, printed: Printed) -> Self {
         let (path, buffer) = (path.into(), Vec::new());
-        Self { path, printed, keep: true, file: None, buffer, len: 0, absent_for: 0 }
+        Self { path, printed, keep: true, file: None, buffer, len: 0, absent_at_ns: None }
     }
 
     /// Whether the descriptor stays open from reading to reading, which saves nine tenths of the cost.
@@ -104,17 +104,17 @@ impl KeptFile {
         &self.path
     }
 
-    /// The whole file, as it is now; `None` if it is not there.
+    /// The whole file, as it is now; `None` if it is not there. `elapsed_ns` is the monotonic clock.
     ///
     /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one.
     ///
     /// # Errors
     /// If the system refuses it, or it does not end.
-    pub fn read(&mut self) -> Result<Option<&[u8]>, ReadError> {
-        self.absent_for = self.absent_for.saturating_sub(1);
-        if self.absent_for > 0 {
+    pub fn read(&mut self, elapsed_ns: u64) -> Result<Option<&[u8]>, ReadError> {
+        if self.absent_at_ns.is_some_and(|at| elapsed_ns.saturating_sub(at) < Self::LOOK_AGAIN_NS) {
             return Ok(None);
         }
+        self.absent_at_ns = None;
         let kept = self.file.take().filter(|file| self.fill(file).is_ok());
         let file = match kept {
             Some(file) => file,
@@ -124,7 +124,7 @@ impl KeptFile {
                     file
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                    self.absent_for = Self::LOOK_AGAIN;
+                    self.absent_at_ns = Some(elapsed_ns);
                     return Ok(None);
                 }
                 Err(source) => return Err(self.io(source)),
@@ -213,7 +213,7 @@ mod tests {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
             fs::write(&path, &text).unwrap();
             for file in files.as_flattened_mut() {
-                assert_eq!(file.read().unwrap().unwrap(), text, "{len}");
+                assert_eq!(file.read(0).unwrap().unwrap(), text, "{len}");
                 assert_eq!(file.file.is_some(), file.keep);
             }
         }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn records_of_a_running_kernel() {
         let mut file = KeptFile::new("/proc/self/smaps", Printed::InRecords);
-        let text = file.read().unwrap().unwrap();
+        let text = file.read(0).unwrap().unwrap();
         assert!(text.len() > KeptFile::PAGE && text.ends_with(b"\n"), "{} bytes", text.len());
     }
 
@@ -231,13 +231,14 @@ mod tests {
         let folder = Folder::new("absent");
         for path in [folder.0.join("file"), folder.0.join("no/file")] {
             let mut file = KeptFile::new(&path, Printed::AtOnce);
-            assert_eq!(file.read().unwrap(), None);
+            assert_eq!(file.read(7).unwrap(), None);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "7\n").unwrap();
-            let readings = (1..100).find(|_| file.read().unwrap().is_some());
-            assert_eq!(readings, Some(usize::from(KeptFile::LOOK_AGAIN)));
+            let found = [7, 8, 6 + KeptFile::LOOK_AGAIN_NS, 7 + KeptFile::LOOK_AGAIN_NS]
+                .map(|now| file.read(now).unwrap().is_some());
+            assert_eq!(found, [false, false, false, true]);
             fs::remove_file(&path).unwrap();
-            assert_eq!(file.read().unwrap(), Some(&b"7\n"[..]), "kept");
+            assert_eq!(file.read(0).unwrap(), Some(&b"7\n"[..]), "kept");
         }
     }
 
@@ -246,7 +247,7 @@ mod tests {
         let (path, mut file) = std::thread::spawn(|| {
             let path = Path::new("/proc").join(fs::read_link("/proc/thread-self").unwrap()).join("stat");
             let mut file = KeptFile::new(&path, Printed::AtOnce);
-            assert!(file.read().unwrap().is_some());
+            assert!(file.read(0).unwrap().is_some());
             (path, file)
         })
         .join()
@@ -254,7 +255,7 @@ mod tests {
         while path.exists() {
             std::thread::yield_now(); // the kernel may take a moment to forget a thread
         }
-        assert_eq!(file.read().unwrap(), None, "it is gone, and not an error");
+        assert_eq!(file.read(0).unwrap(), None, "it is gone, and not an error");
     }
 
     #[test]
@@ -268,7 +269,7 @@ mod tests {
     #[test]
     fn what_is_no_file() {
         let folder = Folder::new("no-file");
-        let read = |path: &Path| KeptFile::new(path, Printed::AtOnce).read().map(|_| ()).unwrap_err();
+        let read = |path: &Path| KeptFile::new(path, Printed::AtOnce).read(0).map(|_| ()).unwrap_err();
         let pipe = folder.0.join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         for path in [&pipe, &folder.0] {

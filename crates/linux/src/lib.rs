@@ -15,8 +15,8 @@
 //! ```
 //!
 //! On Linux [`providers`] reads the files, below the [`Roots`] that it is given: [`KeptFile`] keeps their descriptors
-//! and buffers, and [`ProcessorInformation`] turns what they say into the rows of a counterset. A file that is missing
-//! or makes no sense costs the counters that it feeds and no others.
+//! and buffers, and a provider for each counterset, such as [`ProcessorInformation`], turns what they say into rows. A
+//! file that is missing or makes no sense costs the counters that it feeds and no others.
 
 #![cfg_attr(
     test,
@@ -24,6 +24,7 @@
 )]
 
 mod columns;
+mod named;
 mod text;
 
 pub mod attribute;
@@ -32,14 +33,23 @@ pub mod cpuidle;
 pub mod cpuinfo;
 pub mod cpulist;
 pub mod interrupts;
+pub mod loadavg;
+pub mod meminfo;
+pub mod modules;
 pub mod proc_stat;
+pub mod processes;
 pub mod softirqs;
 pub mod topology;
+pub mod vmstat;
 
 #[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
+mod folder;
+#[cfg(target_os = "linux")]
 mod kept_file;
+#[cfg(target_os = "linux")]
+mod memory;
 #[cfg(target_os = "linux")]
 mod pass;
 #[cfg(target_os = "linux")]
@@ -47,13 +57,21 @@ mod processor_information;
 #[cfg(target_os = "linux")]
 mod providers;
 mod roots;
+#[cfg(target_os = "linux")]
+mod single;
 #[cfg(test)]
 mod sweeps;
+#[cfg(target_os = "linux")]
+mod system;
+#[cfg(target_os = "linux")]
+#[cfg(test)]
+mod testing;
 
 #[cfg(target_os = "linux")]
-pub use clock::{SystemClock, elapsed_ns, hostname};
+pub use clock::{SystemClock, elapsed_ns, hostname, start_100ns};
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
+pub use named::Number;
 #[cfg(target_os = "linux")]
 pub use processor_information::ProcessorInformation;
 #[cfg(target_os = "linux")]

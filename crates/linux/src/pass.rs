@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use perfset_core::NoValue;
 
 use crate::attribute;
+use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::named::Number;
 use crate::text::TextError;
 
 /// One collection.
@@ -28,9 +30,18 @@ impl Pass {
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
-        let Some(text) = file.read()? else { return Err(NoValue::Unavailable(absent.into())) };
+        let Some(text) = file.read(self.elapsed_ns)? else { return Err(NoValue::Unavailable(absent.into())) };
         self.bytes_read = self.bytes_read.saturating_add(text.len());
         parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
+    }
+
+    /// Gives every name in a folder to `each`. The bytes read are those of the names.
+    pub(crate) fn list(&mut self, folder: &mut Folder, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
+        folder.names(|name| {
+            self.bytes_read = self.bytes_read.saturating_add(name.len());
+            each(name);
+        })?;
+        Ok(())
     }
 }
 
@@ -82,7 +93,7 @@ impl Attribute {
     }
 }
 
-/// A file about all CPUs.
+/// A file that feeds several counters.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     file: KeptFile,
@@ -106,6 +117,18 @@ impl<T: Default> Table<T> {
         let Self { file, absent, parse, parsed, latest } = self;
         latest.get(pass, |pass| pass.read(file, absent, |text| parse(parsed, text)))?;
         Ok(parsed)
+    }
+
+    /// The number of one of its lines.
+    pub(crate) fn number(&mut self, of: fn(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+        match of(self.get(pass)?) {
+            Some(Ok(number)) => Ok(*number),
+            Some(Err(text)) => {
+                let text = text.clone();
+                Err(self.fault(text))
+            }
+            None => Err(NoValue::Unavailable("this kernel does not report it".into())),
+        }
     }
 
     /// That the file has no line or column of that name: a CPU went offline a moment ago, or the file was cut.

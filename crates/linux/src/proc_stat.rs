@@ -1,8 +1,9 @@
-//! `/proc/stat`: the times of each CPU, and the number of interrupts.
+//! `/proc/stat`: the times of each CPU, and what the machine as a whole did.
 //!
 //! Source: `proc_stat(5)`.
 
 use crate::cpulist::CPU_LIMIT;
+use crate::named::{Number, numbers};
 use crate::text::{Text, TextError};
 
 /// Time that one logical processor spent in each state since boot.
@@ -45,12 +46,6 @@ impl CpuTicks {
     pub fn privileged(&self) -> u64 {
         let interrupts = self.irq.unwrap_or(0).saturating_add(self.softirq.unwrap_or(0));
         self.system.saturating_add(interrupts)
-    }
-
-    /// Executing instructions: not idle, and not stolen.
-    #[must_use]
-    pub fn running(&self) -> u64 {
-        self.user.saturating_add(self.nice).saturating_add(self.privileged())
     }
 
     fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
@@ -97,7 +92,7 @@ pub struct ProcStat {
     /// The online CPUs, in ascending order.
     pub cpus: Vec<CpuLine>,
     /// Interrupts of all CPUs since boot: the first number of `intr`. `None` if there is no such line.
-    pub interrupts: Option<Result<u64, TextError>>,
+    pub interrupts: Number,
 }
 
 impl ProcStat {
@@ -108,11 +103,7 @@ impl ProcStat {
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.cpus.clear();
         self.interrupts = None;
-        let mut text = Text::new(text);
-        if !text.take(b"cpu ") {
-            return Err(text.expected("the line \"cpu\""));
-        }
-        text.line()?;
+        let mut text = behind_first_line(text)?;
         let mut lowest = 0;
         while text.take(b"cpu") {
             let cpu = text.id(lowest..CPU_LIMIT)?;
@@ -139,6 +130,52 @@ impl ProcStat {
     pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
         self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
     }
+}
+
+/// What the file says about the machine as a whole. The lines of the CPUs are counted, and not looked into.
+///
+/// ```
+/// use perfset_linux::proc_stat::Totals;
+///
+/// let mut totals = Totals::default();
+/// totals.parse(b"cpu  2 3 5 7\ncpu0 2 3 5 7\nintr 11 0 0\nctxt 13\nprocs_running 2\n").unwrap();
+/// assert_eq!((totals.online_cpus, totals.ctxt, totals.procs_running), (1, Some(Ok(13)), Some(Ok(2))));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many CPUs are online.
+    pub online_cpus: u64,
+    /// `ctxt`: context switches since boot.
+    pub ctxt: Number,
+    /// `procs_running`: threads that run or wait for a CPU. Since Linux 2.5.45.
+    pub procs_running: Number,
+}
+
+impl Totals {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If the file makes no sense as a whole.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        *self = Self::default();
+        let mut text = behind_first_line(text)?;
+        while text.take(b"cpu") {
+            self.online_cpus = self.online_cpus.saturating_add(1);
+            text.line()?;
+        }
+        let mut wanted = [("ctxt ", &mut self.ctxt), ("procs_running ", &mut self.procs_running)];
+        numbers(&mut text, Text::last_number, &mut wanted)
+    }
+}
+
+/// What comes behind the line of all CPUs.
+fn behind_first_line(text: &[u8]) -> Result<Text<'_>, TextError> {
+    let mut text = Text::new(text);
+    if !text.take(b"cpu ") {
+        return Err(text.expected("the line \"cpu\""));
+    }
+    text.line()?;
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -181,10 +218,10 @@ mod tests {
             let stat = parse(&format!("cpu  0 0 0 0\ncpu4 {columns}\n")).unwrap();
             assert_eq!(stat.cpu(4).unwrap().ticks, Ok(want), "{columns}");
         }
-        assert_eq!((full.resting(), full.privileged(), full.running()), (18, 35, 40));
-        assert_eq!((oldest.resting(), oldest.privileged(), oldest.running()), (7, 5, 10));
-        let huge = CpuTicks { user: u64::MAX, idle: u64::MAX, ..full };
-        assert_eq!((huge.resting(), huge.running()), (u64::MAX, u64::MAX));
+        assert_eq!((full.resting(), full.privileged()), (18, 35));
+        assert_eq!((oldest.resting(), oldest.privileged()), (7, 5));
+        let huge = CpuTicks { system: u64::MAX, idle: u64::MAX, ..full };
+        assert_eq!((huge.resting(), huge.privileged()), (u64::MAX, u64::MAX));
     }
 
     #[test]
@@ -227,6 +264,29 @@ mod tests {
             ("cpu \ncpu1 2 3 5 7\ncpu1 2 3 5 7\n", 3),
             ("cpu \ncpux\n", 2),
         ] {
+            assert_eq!(parse(text).unwrap_err().line, line, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn totals() {
+        let parse = |text: &str| {
+            let mut totals = Totals::default();
+            totals.parse(text.as_bytes()).map(|()| totals)
+        };
+        let some = |n| Some(Ok(n));
+        for (text, online_cpus, ctxt, procs_running) in [
+            ("cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n", 2, some(7), some(11)),
+            ("cpu \nprocs_running 11\nctxt 7\n", 0, some(7), some(11)),
+            ("cpu \ncpu0 2\nctxt 7\nprocs_blocked 11\n", 1, some(7), None),
+        ] {
+            assert_eq!(parse(text), Ok(Totals { online_cpus, ctxt, procs_running }), "{text:?}");
+        }
+        let cut = parse("cpu \ncpu0 2\nctxt 7\nprocs_running 11").unwrap();
+        assert_eq!((cut.ctxt, cut.procs_running.unwrap().unwrap_err().line), (some(7), 4));
+        for (text, line) in
+            [("", 1), ("ctxt 7\n", 1), ("cpu ", 1), ("cpu \ncpu0 2", 2), ("cpu \nintr 3 5\n", 3)]
+        {
             assert_eq!(parse(text).unwrap_err().line, line, "{text:?}");
         }
     }

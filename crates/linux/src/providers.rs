@@ -2,13 +2,21 @@
 
 use perfset_engine::Provider;
 
-use crate::clock::elapsed_ns;
+use crate::clock::{elapsed_ns, start_100ns};
+use crate::memory::Memory;
 use crate::processor_information::ProcessorInformation;
 use crate::roots::Roots;
+use crate::single::Single;
+use crate::system::System;
 
 /// The providers of the operating system's counters, reading below `roots`.
 #[must_use]
 pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
-    vec![Box::new(ProcessorInformation::new(roots, clock_ticks, elapsed_ns))]
+    let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
+    vec![
+        Box::new(Single::new(System::new(&roots, start_100ns))),
+        Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(ProcessorInformation::new(roots, clock_ticks, elapsed_ns)),
+    ]
 }

@@ -7,21 +7,29 @@ use proptest::prelude::*;
 
 use crate::cpulist::CPU_LIMIT;
 use crate::text::TextError;
-use crate::{attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, proc_stat, softirqs};
+use crate::{
+    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
+    vmstat,
+};
 
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 9] = [
+const PARSERS: [(&str, Walk); 14] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
         for line in &stat.cpus {
             let ticks = stat.cpu(line.cpu).unwrap().ticks.clone().unwrap_or_default();
-            let _ = (ticks.resting(), ticks.privileged(), ticks.running()); // any answer will do
+            let _ = (ticks.resting(), ticks.privileged()); // any answer will do
         }
         Ok(())
     }),
+    ("proc/stat", |text| proc_stat::Totals::default().parse(text)),
+    ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
+    ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
+    ("proc/modules", |text| modules::Modules::default().parse(text)),
+    ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -69,9 +77,10 @@ fn every_prefix() {
         assert_eq!(walk(&text), Ok(()), "{file}");
         for len in 0..text.len() {
             let cut = walk(&text[..len]);
-            // A file of lines may end after any of them; `/proc/stat` gives up single lines, not itself.
+            // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let may_live = file == "proc/stat" && len > 0 || file.starts_with("proc/") && whole_lines;
+            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
+            let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -95,8 +104,8 @@ fn every_changed_byte() {
 }
 
 /// What the files are made of, as a pattern.
-const WORD: &str =
-    "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|LOC:|ERR:|processor|cpu MHz|ref:|del:|[-,:. \n\t]";
+const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
+    |pgfault |Live|[-,:./ \n\t]";
 
 proptest! {
     #[test]

@@ -62,6 +62,24 @@ impl<'a> Text<'a> {
         self.digits()
     }
 
+    /// Skips blanks, a number and the end of its line.
+    pub(crate) fn last_number(&mut self) -> Result<u64, TextError> {
+        let number = self.number()?;
+        self.end_of_line()?;
+        Ok(number)
+    }
+
+    /// Skips blanks and a word.
+    pub(crate) fn word(&mut self) -> Result<(), TextError> {
+        self.skip_blanks();
+        let len = self.rest.iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).count();
+        if len == 0 {
+            return Err(self.expected("a word"));
+        }
+        self.rest = self.rest.get(len..).unwrap_or_default();
+        Ok(())
+    }
+
     /// Skips the digits that come next.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
@@ -193,6 +211,17 @@ mod tests {
         assert_eq!(text.line().unwrap(), b"1 2");
         let error = text.number().unwrap_err();
         assert_eq!(error.to_string(), "line 2: expected a number, found \"three\"");
+    }
+
+    #[test]
+    fn words() {
+        let mut text = Text::new(b" \t0.2 -x\n");
+        assert_eq!((text.word(), text.word()), (Ok(()), Ok(())));
+        assert_eq!(
+            text.word().unwrap_err().to_string(),
+            "line 1: expected a word, found the end of the line"
+        );
+        assert_eq!(Text::new(b"").word().unwrap_err().found, "the end of the file");
     }
 
     #[test]

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! **Shape**: a [`Machine`] has countersets; a [`Query`] has entries, each a counterset with filters for counters and
-//! instances; collecting fills a [`Snapshot`], which is a PerfLib V2 block, byte for byte as Windows writes it, and an
+//! instances; collecting fills a [`Snapshot`], which is a PerfLib V2 block, laid out by Windows' rules, and an
 //! annex with what a block has no place for: why a value is missing, when an instance was born. Two snapshots give
 //! [formatted values](Snapshot::values). Nothing is 0 because it is unknown: [`NoValue`] says why.
 //!
@@ -37,7 +37,7 @@
 
 mod machine;
 
-pub use machine::{local, machine};
+pub use machine::{local, machine, own_name};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,

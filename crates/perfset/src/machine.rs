@@ -1,14 +1,24 @@
 //! Which machine is asked, and what answers for it on this system.
 
+use std::sync::OnceLock;
+
 use perfset_engine::source::local_machine;
 use perfset_engine::{Machine, SourceError};
 
 /// This machine, with the counters of its operating system and the engine's own.
 ///
-/// On Linux the kernel's files are read below `/proc` and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS`.
+/// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
+/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call.
 #[must_use]
 pub fn local() -> Machine {
-    backend::machine()
+    static LOCAL: OnceLock<Machine> = OnceLock::new();
+    LOCAL.get_or_init(backend::machine).clone()
+}
+
+/// The name of this machine, as other machines know it.
+#[must_use]
+pub fn own_name() -> String {
+    backend::own_name()
 }
 
 /// The machine of that name; `None`, `""`, `.`, `localhost` and its own name mean this one.

@@ -42,6 +42,38 @@ fn all_counters_of_all_instances() {
 }
 
 #[test]
+fn processor_is_a_view_of_processor_information() {
+    use perfset::catalogue::processor;
+    let machine = machine("two-nodes");
+    let mut query = machine.query();
+    assert!(query.add(&Entry::all(processor::GUID).instance("*")).is_success());
+    assert!(query.add(&Entry::all(cpu::GUID).instance("*")).is_success());
+    let mut snapshot = Snapshot::default();
+    query.collect(&mut snapshot).unwrap();
+    let values: Vec<_> = snapshot.values(None).collect();
+    let (view, base): (Vec<_>, Vec<_>) = values.iter().partition(|v| v.entry == 0);
+    let mut names: Vec<_> = view.iter().map(|v| v.instance.to_string()).collect();
+    names.dedup();
+    assert_eq!(names, ["0", "1", "2", "3", "4", "6", "7", "_Total"], "one is offline");
+    for v in &view {
+        let same =
+            base.iter().find(|b| b.instance_id == v.instance_id && b.counter.name == v.counter.name).unwrap();
+        // The view has 8 bytes where Processor Information has 4, which wrap.
+        assert_eq!(
+            v.raw.map(|raw| raw.get() & 0xFFFF_FFFF),
+            same.raw.map(|raw| raw.get() & 0xFFFF_FFFF),
+            "{v:?}"
+        );
+        assert_eq!(
+            v.value.as_ref().err().map(NoValue::keyword),
+            same.value.as_ref().err().map(NoValue::keyword)
+        );
+    }
+    assert_eq!(view.len(), 8 * processor::COUNTERSET.counters.len());
+    assert_eq!(processor::COUNTERSET.view_of, Some(cpu::GUID));
+}
+
+#[test]
 fn what_a_kernel_lacks_says_so() {
     let mut query = machine("old-kernel").query();
     for id in

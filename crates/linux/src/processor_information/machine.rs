@@ -1,5 +1,6 @@
 //! The online CPUs and the files about them.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
 
 use perfset_core::NoValue;
@@ -26,8 +27,9 @@ pub(super) struct Machine {
     /// Of `/proc/stat`, a second.
     pub(super) clock_ticks: u64,
     online: KeptFile,
-    /// The text of `online` that `cpus` is made from; empty if it is made from `/proc/stat`.
+    /// The text of `online` at the last look, and the numbers in it; both are empty if it cannot be read.
     online_text: Vec<u8>,
+    online_ids: Vec<u32>,
     /// The numbers that `cpus` is made from, ascending.
     ids: Vec<u32>,
     /// What `ids` may become.
@@ -84,6 +86,7 @@ impl Machine {
         Self {
             online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
             online_text: Vec::new(),
+            online_ids: Vec::new(),
             ids: Vec::new(),
             listed: Vec::new(),
             cpus: Vec::new(),
@@ -106,39 +109,55 @@ impl Machine {
         }
     }
 
-    /// Looks which CPUs are online: as `/sys` lists them, else as `/proc/stat` does. Whether they are others than in
-    /// the last collection.
+    /// Looks which CPUs there are. Whether they are others than in the last collection.
+    ///
+    /// They are those that both `/sys` and `/proc/stat` list, as in a container one of the two may be the host's. If
+    /// there are none, they are those of `/proc/stat`, else those of `/sys`.
+    ///
+    /// `/proc/stat` is read if `/sys` says something new or does not suffice, or for the `times` in it.
     ///
     /// # Errors
     /// If neither lists any.
-    pub(super) fn refresh(&mut self, pass: &mut Pass) -> Result<bool, SourceError> {
-        let Self { online, online_text, listed, .. } = self;
-        let changed = pass.read(online, "it does not exist", |text| {
+    pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
+        let Self { online, online_text, online_ids, stat, ids, listed, .. } = self;
+        let by_sys = pass.read(online, "it does not exist", |text| {
             if text == online_text && !text.is_empty() {
                 return Ok(false);
             }
-            cpulist::parse(text, CPU_LIMIT, listed)?;
+            cpulist::parse(text, CPU_LIMIT, online_ids)?;
             online_text.clear();
             online_text.extend_from_slice(text);
             Ok(true)
         });
-        let by_sys = match changed {
-            Ok(false) => return Ok(false),
-            Ok(true) => Ok(()),
-            Err(reason) => Err(reason),
-        };
-        if by_sys.is_err() || listed.is_empty() {
+        if by_sys.is_err() {
             online_text.clear();
-            listed.clear();
-            let by_stat =
-                self.stat.get(pass).map(|stat| listed.extend(stat.cpus.iter().map(|line| line.cpu)));
+            online_ids.clear();
+        }
+        let nothing_new = by_sys == Ok(false) && !online_ids.is_empty();
+        if nothing_new && !times {
+            return Ok(false);
+        }
+        let by_stat = stat.get(pass);
+        if nothing_new && by_stat.is_err() {
+            return Ok(false);
+        }
+
+        listed.clear();
+        if let Ok(stat) = &by_stat {
+            listed.extend(online_ids.iter().filter(|cpu| stat.cpu(**cpu).is_some()));
             if listed.is_empty() {
-                return Err(no_cpus(online.path(), by_sys, by_stat));
+                listed.extend(stat.cpus.iter().map(|line| line.cpu));
             }
         }
-        let changed = self.listed != self.ids;
+        if listed.is_empty() {
+            listed.extend_from_slice(online_ids);
+        }
+        if listed.is_empty() {
+            return Err(no_cpus(online.path(), by_sys.map(|_| ()), by_stat.map(|_| ())));
+        }
+        let changed = listed != ids;
         if changed {
-            std::mem::swap(&mut self.listed, &mut self.ids);
+            std::mem::swap(listed, ids);
             self.find_cpus(pass);
         }
         Ok(changed)
@@ -167,16 +186,16 @@ impl Machine {
     }
 
     /// The nodes and their CPUs. A list that cannot be read is empty.
-    fn nodes(&self, pass: &mut Pass) -> Vec<(u32, Vec<u32>)> {
+    fn nodes(&self, pass: &mut Pass) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {
-            let (mut file, mut ids) = (KeptFile::new(path, Printed::AtOnce), Vec::new());
-            let read = pass.read(&mut file, "", |text| cpulist::parse(text, limit, &mut ids));
-            read.map(|()| ids).unwrap_or_default()
+            let (mut file, mut ranges) = (KeptFile::new(path, Printed::AtOnce), Vec::new());
+            let read = pass.read(&mut file, "", |text| cpulist::ranges(text, limit, &mut ranges));
+            read.map(|()| ranges).unwrap_or_default()
         };
         let nodes = list(folder.join("online"), NODE_LIMIT);
         let mut cpus = |node| list(folder.join(format!("node{node}/cpulist")), CPU_LIMIT);
-        nodes.into_iter().map(|node| (node, cpus(node))).collect()
+        nodes.into_iter().flatten().map(|node| (node, cpus(node))).collect()
     }
 }
 

@@ -1,10 +1,10 @@
-//! The counterset Processor Information.
+//! The countersets Processor Information and Processor, its view.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
 
-use perfset_core::catalogue::processor_information::{COUNTERSET, GUID};
-use perfset_core::{Birth, Guid, InstanceId, Mark};
+use perfset_core::catalogue::{processor, processor_information};
+use perfset_core::{Birth, CounterId, Guid, InstanceId, Mark};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
 use crate::pass::Pass;
@@ -17,12 +17,14 @@ mod tests;
 mod values;
 
 use machine::{Cpu, Machine, Value};
-use values::Covered;
+use values::{Covered, needs_times};
 
-/// Provides Processor Information from `/proc/stat`, `/proc/interrupts`, `/proc/softirqs` and `/sys/devices/system`.
+/// Provides Processor Information from `/proc/stat`, `/proc/interrupts`, `/proc/softirqs` and `/sys/devices/system`,
+/// and Processor, which shows the same values in another shape.
 ///
 /// **Shape**: the rows are `_Total`, then node by node its CPUs ("0,0") and the node's total ("0,_Total"). The id of
-/// a CPU is the kernel's number for it.
+/// a CPU is the kernel's number for it. The rows of Processor are the CPUs by that number ("0"), then `_Total`. The
+/// CPUs are those that are online and have a line in `/proc/stat`.
 ///
 /// A total's birth depends on the CPUs that it covers: when one comes or goes, the sums are not comparable, and the
 /// rates of one interval say that the instance was replaced.
@@ -33,6 +35,15 @@ pub struct ProcessorInformation {
     passes: u64,
     machine: Machine,
     rows: Vec<RowKey>,
+    view: View,
+}
+
+/// Processor: other rows, and other ids for the same counters.
+#[derive(Debug)]
+struct View {
+    rows: Vec<RowKey>,
+    /// Its counters, and those of Processor Information with the same names.
+    counters: Vec<(CounterId, CounterId)>,
 }
 
 /// One row, and the CPUs that it is about.
@@ -52,22 +63,37 @@ impl ProcessorInformation {
         Self {
             catalogue: Arc::new(Catalogue {
                 origin: "Linux".into(),
-                countersets: vec![Arc::new(COUNTERSET.clone())],
+                countersets: vec![
+                    Arc::new(processor_information::COUNTERSET.clone()),
+                    Arc::new(processor::COUNTERSET.clone()),
+                ],
             }),
             elapsed_ns,
             passes: 0,
             machine: Machine::new(roots, clock_ticks),
             rows: Vec::new(),
+            view: View { rows: Vec::new(), counters: view_counters() },
         }
     }
 
-    fn start(&mut self) -> Result<Pass, SourceError> {
+    /// Begins a collection, of `times` or not.
+    fn start(&mut self, times: bool) -> Result<Pass, SourceError> {
         self.passes = self.passes.saturating_add(1);
         let mut pass = Pass { number: self.passes, elapsed_ns: (self.elapsed_ns)(), bytes_read: 0 };
-        if self.machine.refresh(&mut pass)? {
+        if self.machine.refresh(times, &mut pass)? {
             self.rows = row_keys(&self.machine.cpus);
+            self.view.rows = view_row_keys(&self.machine.cpus);
         }
         Ok(pass)
+    }
+
+    /// The rows of a counterset.
+    fn rows_of(&self, counterset: Guid) -> Result<&[RowKey], SourceError> {
+        match counterset {
+            processor_information::GUID => Ok(&self.rows),
+            processor::GUID => Ok(&self.view.rows),
+            other => Err(SourceError::UnknownCounterset(other)),
+        }
     }
 }
 
@@ -77,9 +103,8 @@ impl Provider for ProcessorInformation {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        known(*counterset)?;
-        let pass = self.start()?;
-        for row in &self.rows {
+        let pass = self.start(false)?;
+        for row in self.rows_of(*counterset)? {
             rows.push(&row.name, row.id, row.birth);
         }
         rows.count_bytes_read(pass.bytes_read);
@@ -87,12 +112,19 @@ impl Provider for ProcessorInformation {
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        known(want.counterset.guid)?;
-        let mut pass = self.start()?;
-        for row in self.rows.iter().filter(|row| want.wants(&row.name, row.id)) {
+        let is_view = want.counterset.guid == processor::GUID;
+        let base_of = |view: &View, counter| if is_view { view.base_of(counter) } else { counter };
+        let row_keys = if is_view { &self.view.rows } else { &self.rows };
+        let times = want.counters.iter().any(|counter| needs_times(base_of(&self.view, *counter)))
+            && row_keys.iter().any(|row| want.wants(&row.name, row.id));
+        let mut pass = self.start(times)?;
+
+        let Self { rows: own_rows, view, machine, .. } = self;
+        let row_keys = if is_view { &view.rows } else { own_rows };
+        for row in row_keys.iter().filter(|row| want.wants(&row.name, row.id)) {
             let mut cells = rows.push(&row.name, row.id, row.birth);
             for (column, counter) in want.counters.iter().enumerate() {
-                match self.machine.value(*counter, &row.covered, &mut pass) {
+                match machine.value(base_of(view, *counter), &row.covered, &mut pass) {
                     Ok(Value { raw, held: false }) => cells.set(column, raw),
                     Ok(Value { raw, held: true }) => cells.set_marked(column, raw, Mark::Held),
                     Err(reason) => cells.none(column, reason),
@@ -104,13 +136,40 @@ impl Provider for ProcessorInformation {
     }
 }
 
-fn known(counterset: Guid) -> Result<(), SourceError> {
-    if counterset == GUID { Ok(()) } else { Err(SourceError::UnknownCounterset(counterset)) }
+impl View {
+    /// The counter of Processor Information that one of Processor is.
+    fn base_of(&self, counter: CounterId) -> CounterId {
+        let known = self.counters.iter().find(|(own, _)| *own == counter);
+        known.map_or(counter, |(_, base)| *base)
+    }
+}
+
+/// Counters of the same names are the same.
+fn view_counters() -> Vec<(CounterId, CounterId)> {
+    let base = |name: &Option<_>| processor_information::COUNTERSET.counters.iter().find(|c| c.name == *name);
+    let of_view = processor::COUNTERSET.counters.iter();
+    of_view.filter_map(|counter| Some((counter.id, base(&counter.name)?.id))).collect()
+}
+
+const MACHINE: InstanceId = InstanceId(0xFFFF_FFFE);
+
+/// The rows of Processor for these CPUs, by the kernel's number for them.
+fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
+    let one = |(at, cpu): (usize, &Cpu)| RowKey {
+        name: cpu.place.cpu.to_string(),
+        id: InstanceId(cpu.place.cpu),
+        birth: None,
+        covered: Covered { cpus: at..at.saturating_add(1), machine: false },
+    };
+    let mut keys: Vec<_> = cpus.iter().enumerate().map(one).collect();
+    keys.sort_by_key(|key| key.id);
+    let covered = Covered { cpus: 0..cpus.len(), machine: true };
+    keys.push(RowKey { name: "_Total".to_owned(), id: MACHINE, birth: birth(cpus), covered });
+    keys
 }
 
 /// The rows for these CPUs, which come by node and index.
 fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
-    const MACHINE: InstanceId = InstanceId(0xFFFF_FFFE);
     const FIRST_NODE: u32 = 0xFFFF_0000;
 
     let total = |name, id, from: usize, covered: &[Cpu], machine| {

@@ -21,10 +21,12 @@ pub(super) struct Covered {
 }
 
 const SECOND_100NS: u128 = 10_000_000;
+const SECOND_NS: u128 = 1_000_000_000;
 const MICROSECOND_100NS: u128 = 10;
 
-/// Cycles are counted in units of 2^5: the 32 bits of a base last for 13.7 s at 10 GHz, so who collects every ten
-/// seconds misses no wrap.
+/// Cycles are counted in units of 2^5, so the 32 bits of a base wrap after 2^37 cycles: 57 s at 2.4 GHz, 13.7 s at
+/// 10 GHz. Samples that are closer than that are at most one wrap apart, which pairing mends: the bases are marked
+/// `wraps`.
 const CYCLE_SHIFT: u32 = 5;
 
 impl Machine {
@@ -94,11 +96,12 @@ impl Machine {
                 cycles(sum(cpus, |cpu| Ok(cpu.cppc.speed(pass)?.cycles_in(pass.elapsed_ns)))?, count)
             }
             id::PERCENT_PRIVILEGED_UTILITY => {
+                // Nothing counts what the kernel delivered, and a part of all that was delivered would not only grow.
                 let privileged = sum(cpus, |cpu| {
-                    let work = u128::from(cpu.cppc.work(pass)?);
-                    let ticks = cpu.times(stat, *clock_ticks, pass)?.ticks;
-                    let (part, whole) = (u128::from(ticks.privileged()), u128::from(ticks.running()));
-                    Ok(work.saturating_mul(part).checked_div(whole).unwrap_or(0))
+                    let speed = cpu.cppc.speed(pass)?;
+                    let ticks = u128::from(cpu.times(stat, *clock_ticks, pass)?.ticks.privileged());
+                    let ns = ticks.saturating_mul(SECOND_NS).checked_div(u128::from(*clock_ticks));
+                    Ok(speed.cycles_in(saturated(ns.unwrap_or(0))))
                 })?;
                 cycles(privileged.saturating_mul(100), count)
             }
@@ -135,6 +138,11 @@ impl Machine {
         let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
         Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), held })
     }
+}
+
+/// Whether a counter needs each CPU's times in `/proc/stat`.
+pub(super) fn needs_times(counter: CounterId) -> bool {
+    part_of_time(counter).is_some() || counter == id::PERCENT_PRIVILEGED_UTILITY
 }
 
 /// The part of the times in `/proc/stat` that a counter is a share of.

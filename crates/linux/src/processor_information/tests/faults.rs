@@ -30,28 +30,12 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
         ("cpu/cpu2/cpufreq/scaling_cur_freq", vec![18], vec![]),
         ("cpu/cpu2/cpufreq/scaling_max_freq", vec![30], vec![]),
         ("cpu/cpu2/cpufreq/cpuinfo_max_freq", vec![18, 30], vec![]),
-        ("cpu/cpu2/acpi_cppc/feedback_ctrs", vec![24, 25, 26, 28], vec![]),
+        ("cpu/cpu2/acpi_cppc/feedback_ctrs", vec![24, 25, 26], vec![]),
         ("cpu/cpu2/acpi_cppc/nominal_freq", vec![26, 27, 28], vec![]),
         ("proc/cpuinfo", vec![], vec![]),
     ];
-    type Fault = (&'static str, fn(&Tree, &str), fn(&NoValue) -> bool);
-    let failed = |reason: &NoValue| matches!(reason, NoValue::Failed(_));
-    let faults: [Fault; 5] = [
-        ("empty", |tree, file| tree.write(file, ""), failed),
-        ("malformed", |tree, file| tree.write(file, "x\n"), failed),
-        ("cut", |tree, file| tree.write(file, tree.text(file).trim_end()), failed),
-        ("missing", |tree, file| tree.remove(file), |reason| matches!(reason, NoValue::Unavailable(_))),
-        (
-            "a folder",
-            |tree, file| {
-                tree.remove(file);
-                fs::create_dir(tree.path(file)).unwrap();
-            },
-            failed,
-        ),
-    ];
     for (file, of_0_1, of_1_0) in &cases {
-        for (fault, cause, is_right) in &faults {
+        for (fault, cause, is_right) in &FAULTS {
             if (*file, *fault) == ("proc/stat", "cut") {
                 continue; // its last line feeds nothing
             }
@@ -91,14 +75,9 @@ fn reasons_name_file_line_and_what() {
         why,
         "a total lacks what one of its CPUs lacks"
     );
-    let stat = fixture("two-nodes").proc.join("stat");
-    let lines = fs::read_to_string(stat).unwrap();
-    tree.write("proc/stat", &lines.replace("cpu2 ", "gpu2 "));
-    assert_eq!(
-        reason("proc/stat", PERCENT_USER_TIME, "1,1"),
-        ": nothing about cpu3",
-        "the CPU lines end before"
-    );
+    let lines = fixture_stat();
+    tree.write("proc/stat", "cpu  2 3 5 7\n");
+    assert_eq!(reason("proc/stat", PERCENT_USER_TIME, "1,1"), ": nothing about cpu3", "nor about any other");
     tree.write("proc/stat", &lines.replace("cpu3 127", "cpu2 127"));
     let why = ":5: expected a number in ascending order and below the limit, found \"2\"";
     assert_eq!(reason("proc/stat", PERCENT_USER_TIME, "0,0"), why, "the whole file makes no sense");
@@ -227,4 +206,66 @@ fn without_any_cpu_there_is_nothing_to_deliver() {
     let online = tree.path("cpu/online").display().to_string();
     let why = format!("no CPU can be listed. {online}: unavailable: it does not exist; stat: it lists none");
     assert_eq!(error, SourceError::Failed(why.into()));
+}
+
+#[test]
+fn cpus_that_proc_stat_lacks_have_no_row() {
+    let tree = Tree::copy_of("two-nodes");
+    let whole = collect_all(&mut provider(tree.roots()));
+    let lines: Vec<_> = fixture_stat().lines().map(str::to_owned).collect();
+    let without = |cpus: [&str; 3]| {
+        let of_these = |line: &&String| !cpus.iter().any(|cpu| line.starts_with(cpu));
+        lines.iter().filter(of_these).map(|line| format!("{line}\n")).collect::<String>()
+    };
+
+    tree.write("proc/stat", &without(["cpu1 ", "cpu6 ", "cpu7 "]));
+    let collected = collect_all(&mut provider(tree.roots()));
+    let rows = ["_Total", "0,0", "0,1", "0,2", "0,_Total", "1,1", "1,_Total"];
+    assert_eq!(collected.names(), rows, "an index is the place in the node, whoever else is there");
+    for row in rows {
+        assert_eq!(lost(&collected, row), [0; 0], "{row}");
+    }
+    let user = |cpus: [u64; 4]| Got::Value(cpus.iter().sum::<u64>() * 40_000 / 4);
+    assert_eq!(*collected.get("_Total", PERCENT_USER_TIME), user([2 + 3, 73 + 79, 127 + 131, 179 + 181]));
+    assert_ne!(collected.birth("_Total"), whole.birth("_Total"), "sums over others");
+
+    tree.write("cpu/online", "6-7\n");
+    let collected = collect_all(&mut provider(tree.roots()));
+    assert_eq!(collected.names(), rows, "none in common: those of /proc/stat");
+}
+
+#[test]
+fn without_proc_stat_the_list_of_sysfs_stands() {
+    let not_at_all = ":1: expected the line \"cpu\", found the end of the file";
+    for (text, why) in [("", not_at_all), ("cpu  2 3 5 7\nintr 11\n", ": nothing about cpu0")] {
+        let tree = Tree::copy_of("two-nodes");
+        let whole = collect_all(&mut provider(tree.roots()));
+        tree.write("proc/stat", text);
+        let collected = collect_all(&mut provider(tree.roots()));
+        assert_eq!(collected.rows, whole.rows, "{text:?}");
+        let why = format!("{}{why}", tree.path("proc/stat").display());
+        for row in ["_Total", "0,0", "0,_Total"] {
+            for counter in TIMES {
+                assert_eq!(collected.missing(row)[&counter], why, "{row} {counter}");
+            }
+        }
+    }
+}
+
+fn fixture_stat() -> String {
+    fs::read_to_string(fixture("two-nodes").proc.join("stat")).unwrap()
+}
+
+/// As they are bounded by the text, not by the CPUs that it could mean.
+#[test]
+fn long_lists_of_cpus() {
+    let tree = Tree::copy_of("two-nodes");
+    tree.write("node/online", "0-1023\n");
+    for node in 0..8 {
+        tree.write(&format!("node/node{node}/cpulist"), "0-65535\n");
+    }
+    tree.write("cpu/online", "0-65535\n");
+    let collected = collect(&mut provider(tree.roots()), &[PERCENT_USER_TIME], &["*"]);
+    let names = ["_Total", "0,0", "0,1", "0,2", "0,3", "0,4", "0,6", "0,7", "0,_Total"];
+    assert_eq!(collected.names(), names, "the first node has them all");
 }

@@ -1,5 +1,7 @@
 //! Several collections: what is read in each, what has changed between them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use super::*;
 use id::*;
 
@@ -61,7 +63,7 @@ fn only_the_files_that_are_needed_are_read() {
         ),
         ("utility", &[PERCENT_PROCESSOR_UTILITY], &["*"], feedback),
         ("base of utility", &[UTILITY_BASE], &["*"], 0),
-        ("privileged utility", &[PERCENT_PRIVILEGED_UTILITY], &["*"], feedback + stat),
+        ("privileged utility", &[PERCENT_PRIVILEGED_UTILITY], &["*"], stat),
         ("both", &[PERCENT_PROCESSOR_TIME, DPCS_QUEUED_PER_SEC], &["*"], stat + softirqs),
     ];
     let mut provider = provider(tree.roots());
@@ -119,6 +121,31 @@ fn cpus_come_and_go() {
     assert_eq!((&after.rows, &after.cells), (&before.rows, &before.cells), "as if nothing had been");
 }
 
+/// In between, `online` says the same: a container got other CPUs, or one was off for a moment.
+#[test]
+fn cpus_come_and_go_in_proc_stat() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(tree.roots());
+    let before = collect_all(&mut provider);
+    let stat = tree.text("proc/stat");
+
+    tree.write("proc/stat", &stat.replace("cpu7 283 293 307 311 313 317 331 337 347 349\n", ""));
+    let rows = |collected: &Collected| collected.names().contains(&"1,2");
+    assert!(rows(&collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"])), "nobody looked");
+    let without_7 = collect(&mut provider, &[PERCENT_USER_TIME], &["*"]);
+    assert!(!rows(&without_7), "{:?}", without_7.names());
+    assert!(without_7.cells.values().all(|got| matches!(got, Got::Value(_))), "{without_7:?}");
+    let changed = |name: &str| before.birth(name) != without_7.birth(name);
+    assert!(changed("_Total") && changed("1,_Total") && !changed("0,_Total"));
+    assert!(!rows(&collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"])), "as it was known last");
+
+    tree.write("proc/stat", "");
+    let unreadable = collect(&mut provider, &[PERCENT_USER_TIME], &["*"]);
+    assert_eq!(unreadable.rows, without_7.rows, "it says nothing about CPUs");
+    tree.write("proc/stat", &stat);
+    assert_eq!(collect(&mut provider, &[PERCENT_USER_TIME], &["*"]).rows, before.rows);
+}
+
 #[test]
 fn without_sysfs_cpus_come_and_go_in_proc_stat() {
     let tree = Tree::copy_of("old-kernel");
@@ -134,18 +161,21 @@ fn without_sysfs_cpus_come_and_go_in_proc_stat() {
 
 #[test]
 fn files_that_appear_are_found() {
+    static SECONDS: AtomicU64 = AtomicU64::new(7);
     let tree = Tree::copy_of("small-vm");
-    let mut provider = provider(tree.roots());
-    let percent = |provider: &mut ProcessorInformation| {
-        collect(provider, &[PERCENT_OF_MAXIMUM_FREQUENCY], &["0,0"])
+    let now = || SECONDS.load(Ordering::Relaxed) * 1_000_000_000;
+    let mut provider = ProcessorInformation::new(tree.roots(), CLOCK_TICKS, now);
+    let mut percent = |seconds| {
+        SECONDS.store(seconds, Ordering::Relaxed);
+        collect(&mut provider, &[PERCENT_OF_MAXIMUM_FREQUENCY], &["0,0"])
             .get("0,0", PERCENT_OF_MAXIMUM_FREQUENCY)
             .clone()
     };
-    assert!(matches!(percent(&mut provider), Got::None(NoValue::Unavailable(_))));
+    assert!(matches!(percent(7), Got::None(NoValue::Unavailable(_))));
     tree.write("cpu/cpu0/cpufreq/scaling_cur_freq", "700000\n");
     tree.write("cpu/cpu0/cpufreq/cpuinfo_max_freq", "1000000\n");
-    let looks = (1..100).find(|_| percent(&mut provider) == Got::Value(70));
-    assert_eq!(looks, Some(64), "a file that was not there is not looked for each time");
+    assert!(matches!(percent(16), Got::None(NoValue::Unavailable(_))), "it is not looked for each time");
+    assert_eq!(percent(17), Got::Value(70));
 }
 
 #[test]

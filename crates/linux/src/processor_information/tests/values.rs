@@ -163,7 +163,10 @@ fn expected(counter: u32, cpus: &[Known], machine: bool) -> Option<u64> {
     let time = |of: &dyn Fn(&Known) -> u64| sum(of) * 10_000_000 / (u128::from(CLOCK_TICKS) * count);
     let cycles = |of: &dyn Fn(&Known) -> u128| cpus.iter().map(of).sum::<u128>() / count / 32;
     let privileged = |cpu: &Known| cpu.stat[2] + cpu.stat[5] + cpu.stat[6];
-    let running = |cpu: &Known| cpu.stat[0] + cpu.stat[1] + privileged(cpu);
+    let reference_cycles = |cpu: &Known, ns: u64| {
+        let cycles_a_us = u128::from(cpu.reference_perf * cpu.nominal_freq);
+        u128::from(ns) * cycles_a_us / (u128::from(cpu.nominal_perf) * 1_000)
+    };
     let value = match counter {
         0 | 8 => time(&|cpu| cpu.stat[3] + cpu.stat[4]),
         1 => time(&|cpu| cpu.stat[0] + cpu.stat[1]),
@@ -187,12 +190,10 @@ fn expected(counter: u32, cpus: &[Known], machine: bool) -> Option<u64> {
         22 | 23 => sum(&|cpu| cpu.idle_usage.iter().sum()),
         24 | 26 => cycles(&|cpu| 100 * u128::from(cpu.feedback_del)),
         25 => cycles(&|cpu| u128::from(cpu.feedback_ref)),
-        27 => cycles(&|cpu| {
-            let cycles_a_us = u128::from(cpu.reference_perf * cpu.nominal_freq);
-            u128::from(ELAPSED_NS) * cycles_a_us / (u128::from(cpu.nominal_perf) * 1_000)
-        }),
+        27 => cycles(&|cpu| reference_cycles(cpu, ELAPSED_NS)),
         28 => cycles(&|cpu| {
-            100 * (u128::from(cpu.feedback_del) * u128::from(privileged(cpu)) / u128::from(running(cpu)))
+            let ns = privileged(cpu) * 1_000_000_000 / CLOCK_TICKS;
+            100 * reference_cycles(cpu, ns)
         }),
         30 => mean(&|cpu| 100 * cpu.scaling_max_freq / cpu.cpuinfo_max_freq),
         7 | 16 | 19 | 31 => return None,
@@ -227,6 +228,25 @@ fn every_counter_of_every_row() {
             }
         }
     }
+}
+
+/// Privileged time through two of its columns, user time and the speed of the processor: only the first counts.
+#[test]
+fn privileged_utility_is_cumulative() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(tree.roots());
+    let mut cycles = |user: u64, system: u64, softirq: u64, delivered: u64| {
+        tree.write("proc/stat", &format!("cpu  0 0 0 0\ncpu0 {user} 0 {system} 0 0 0 {softirq} 0 0 0\n"));
+        tree.write("cpu/cpu0/acpi_cppc/feedback_ctrs", &format!("ref:1000000 del:{delivered}\n"));
+        let collected = collect(&mut provider, &[id::PERCENT_PRIVILEGED_UTILITY], &["0,0"]);
+        let Got::Value(raw) = *collected.get("0,0", id::PERCENT_PRIVILEGED_UTILITY) else { panic!() };
+        raw
+    };
+    let before = cycles(1_000, 500, 10, 1_000_000);
+    assert_eq!(cycles(90_000, 500, 10, 2_000_000), before, "a busy program takes nothing from it");
+    let second = cycles(90_000, 500 + CLOCK_TICKS / 2, 10 + CLOCK_TICKS / 2, 9_000_000) - before;
+    let reference_hz: u64 = 2_411_000_000 * 1_433 / 1_439;
+    assert!((100 * reference_hz / 32).abs_diff(second) <= 4, "{second}");
 }
 
 #[test]

@@ -1,0 +1,74 @@
+//! Folders whose names are listed again and again.
+
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use crate::kept_file::ReadError;
+
+/// A folder, with the buffer that its names are read into.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    path: PathBuf,
+    buffer: Vec<u8>,
+}
+
+impl Folder {
+    /// About a thousand names of `/proc` at a time.
+    const BUFFER: usize = 32 << 10;
+    /// The most names that are listed, which is more than the kernel has processes.
+    const LIMIT: usize = 1 << 23;
+
+    /// The folder at `path`. It is not opened yet.
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), buffer: Vec::new() }
+    }
+
+    /// Gives every name to `each`, also `.` and `..`.
+    pub(crate) fn names(&mut self, each: impl FnMut(&[u8])) -> Result<(), ReadError> {
+        self.list(each).map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
+    }
+
+    fn list(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(&self.path, flags, Mode::empty())?;
+        self.buffer.reserve_exact(Self::BUFFER); // it stays empty: nothing happens from the second time on
+        let mut entries = RawDir::new(&folder, self.buffer.spare_capacity_mut());
+        for _ in 0..Self::LIMIT {
+            match entries.next() {
+                Some(entry) => each(entry?.file_name().to_bytes()),
+                None => return Ok(()),
+            }
+        }
+        Err(Errno::FBIG)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_each_time() {
+        let root = std::env::temp_dir().join(format!("perfset-linux-names-{}", std::process::id()));
+        let long = "x".repeat(255);
+        let mut want: Vec<String> = (0..300).map(|n| format!("{n:0200}")).chain([long]).collect(); // two buffers
+        std::fs::create_dir_all(&root).unwrap();
+        for name in &want {
+            std::fs::write(root.join(name), "").unwrap();
+        }
+        want.extend([".".to_owned(), "..".to_owned()]);
+        want.sort_unstable();
+        let mut folder = Folder::new(&root);
+        for _ in 0..2 {
+            let mut names = Vec::new();
+            folder.names(|name| names.push(String::from_utf8(name.to_vec()).unwrap())).unwrap();
+            names.sort_unstable();
+            assert_eq!(names, want);
+        }
+        std::fs::remove_dir_all(&root).unwrap();
+        let error = folder.names(|_| ()).unwrap_err();
+        assert_eq!(error.to_string(), format!("{}: cannot be read", root.display()));
+    }
+}

@@ -1,0 +1,197 @@
+//! What tests of all countersets need: changed copies of the fixtures, and collections from them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use perfset_core::{Birth, Counter, CounterId, InstanceIdFilter, Mark, NoValue};
+use perfset_engine::{InstanceFilter, Note, Pattern, Provider, Rows, SourceError, Want};
+
+use crate::roots::Roots;
+
+pub(crate) fn fixture(name: &str) -> Roots {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(name);
+    Roots { proc: root.join("proc"), sys: root.join("sys") }
+}
+
+/// A copy of a fixture that may be changed; removed at the end.
+pub(crate) struct Tree {
+    root: PathBuf,
+}
+
+impl Tree {
+    pub(crate) fn copy_of(name: &str) -> Self {
+        let tree = Self::proc_of(name);
+        copy(&fixture(name).sys, &tree.roots().sys);
+        tree
+    }
+
+    /// Only `/proc`, which has ten times fewer files.
+    pub(crate) fn proc_of(name: &str) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let root = std::env::temp_dir().join(format!("perfset-linux-{}-{number}", std::process::id()));
+        copy(&fixture(name).proc, &root.join("proc"));
+        Self { root }
+    }
+
+    pub(crate) fn roots(&self) -> Roots {
+        Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
+    }
+
+    /// Where `proc/…` or `cpu/…` or `node/…` is.
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
+        let folder = if file.starts_with("proc/") { "" } else { "sys/devices/system" };
+        self.root.join(folder).join(file)
+    }
+
+    pub(crate) fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.path(file)).unwrap()
+    }
+
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        fs::create_dir_all(self.path(file).parent().unwrap()).unwrap();
+        fs::write(self.path(file), text).unwrap();
+    }
+
+    pub(crate) fn remove(&self, file: &str) {
+        fs::remove_file(self.path(file)).unwrap();
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root); // there may be none on a platform without testdata
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    let Ok(entries) = fs::read_dir(from) else { return };
+    for entry in entries.map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).unwrap();
+        }
+    }
+}
+
+/// A fault that a file may have: its name, what causes it, and whether a reason for having no value fits it.
+type Fault = (&'static str, fn(&Tree, &str), fn(&NoValue) -> bool);
+
+/// Every such fault.
+pub(crate) const FAULTS: [Fault; 5] = [
+    ("empty", |tree, file| tree.write(file, ""), failed),
+    ("malformed", |tree, file| tree.write(file, "x\n"), failed),
+    ("cut", |tree, file| tree.write(file, tree.text(file).trim_end()), failed),
+    ("missing", |tree, file| tree.remove(file), |reason| matches!(reason, NoValue::Unavailable(_))),
+    (
+        "a folder",
+        |tree, file| {
+            tree.remove(file);
+            fs::create_dir(tree.path(file)).unwrap();
+        },
+        failed,
+    ),
+];
+
+fn failed(reason: &NoValue) -> bool {
+    matches!(reason, NoValue::Failed(_))
+}
+
+/// What a collection delivered.
+#[derive(Debug)]
+pub(crate) struct Collected {
+    /// Names, ids and births, in order.
+    pub(crate) rows: Vec<(String, u32, Birth)>,
+    pub(crate) cells: BTreeMap<(String, u32), Got>,
+    pub(crate) bytes_read: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    Value(u64),
+    Held(u64),
+    None(NoValue),
+}
+
+impl Collected {
+    pub(crate) fn get(&self, instance: &str, counter: CounterId) -> &Got {
+        &self.cells[&(instance.to_owned(), counter.0)]
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.rows.iter().map(|row| row.0.as_str()).collect()
+    }
+
+    pub(crate) fn birth(&self, instance: &str) -> Birth {
+        self.rows.iter().find(|row| row.0 == instance).unwrap().2
+    }
+
+    /// The counters without a value in a row, and why.
+    pub(crate) fn missing(&self, instance: &str) -> BTreeMap<u32, String> {
+        let of_row = self.cells.iter().filter(|((name, _), _)| name == instance);
+        of_row
+            .filter_map(|((_, counter), got)| match got {
+                Got::None(reason) => Some((*counter, reason.to_string())),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Collects some counters of the rows that match one of some patterns, of the first counterset of a provider.
+pub(crate) fn try_collect(
+    provider: &mut dyn Provider,
+    wanted: &[CounterId],
+    patterns: &[&str],
+) -> Result<Collected, SourceError> {
+    let catalogue = provider.catalogue().unwrap();
+    let counterset = catalogue.countersets.first().unwrap();
+    let counters: Vec<&Counter> = counterset.counters.iter().filter(|c| wanted.contains(&c.id)).collect();
+    let ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
+    let filter =
+        |text: &&str| InstanceFilter { pattern: Pattern::new(&(*text).into()), id: InstanceIdFilter::Any };
+    let instances: Vec<_> = patterns.iter().map(filter).collect();
+    let mut rows = Rows::new(counters.iter().copied());
+    rows.start();
+    provider.collect(&Want { counterset, counters: &ids, instances: &instances }, &mut rows)?;
+    rows.end();
+
+    let mut collected = Collected { rows: Vec::new(), cells: BTreeMap::new(), bytes_read: rows.bytes_read() };
+    for row in 0..rows.len() {
+        let name = String::from_utf16(rows.name(row)).unwrap();
+        let notes: BTreeMap<usize, &Note> = rows.notes(row).collect();
+        for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
+            let got = match (cell.header.data_size.get(), notes.get(&column)) {
+                (0, Some(Note::Missing(reason))) => Got::None(reason.clone()),
+                (len, note) => {
+                    assert_eq!(len, counter.counter_type.value_len());
+                    match note {
+                        None => Got::Value(cell.value.get()),
+                        Some(Note::Marked(Mark::Held)) => Got::Held(cell.value.get()),
+                        other => panic!("{name} {:?}: {other:?}", counter.name),
+                    }
+                }
+            };
+            collected.cells.insert((name.clone(), counter.id.0), got);
+        }
+        collected.rows.push((name, rows.id(row).unwrap().0, rows.birth(row)));
+    }
+    Ok(collected)
+}
+
+pub(crate) fn collect(provider: &mut dyn Provider, wanted: &[CounterId], patterns: &[&str]) -> Collected {
+    try_collect(provider, wanted, patterns).unwrap()
+}
+
+/// Every counter of every row.
+pub(crate) fn collect_all(provider: &mut dyn Provider) -> Collected {
+    let catalogue = provider.catalogue().unwrap();
+    let counters = catalogue.countersets.first().unwrap().counters.iter();
+    let all: Vec<CounterId> = counters.map(|counter| counter.id).collect();
+    collect(provider, &all, &["*"])
+}
