@@ -6,11 +6,14 @@ use std::time::Duration;
 use clap::{Parser, Subcommand, ValueEnum};
 use perfset::v2::Format;
 
+use crate::examples;
+
 /// Performance counters of this machine, with the names that Windows gives them.
 ///
 /// Without a command it shows the processors, live: in place on a terminal, as blocks of lines in a pipe.
 #[derive(Debug, Parser)]
 #[command(name = "perfset", version, after_help = crate::exit::HELP, args_conflicts_with_subcommands = true)]
+#[command(after_long_help = format!("{}\n\n{}", examples::LIVE, crate::exit::HELP))]
 pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -20,8 +23,132 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Get(GetArgs),
     List(ListArgs),
+    Find(FindArgs),
+    Describe(DescribeArgs),
+    Instances(InstancesArgs),
     Dump(DumpArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    /// Say what works on this machine, what does not, and what would open it
+    #[command(after_long_help = examples::DOCTOR)]
+    Doctor,
+}
+
+/// Show values of counter paths
+///
+/// A path is '\Counterset(instance)\Counter', or the same with forward slashes. In the instance * and ? are
+/// wildcards, {a,b} is one of several, !name all others, name#1 the second of that name. cpu stands for the processors'
+/// % Processor Time. What comes last may be an interval in seconds and a count, as in vmstat.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::GET)]
+pub struct GetArgs {
+    /// Counter paths, then the seconds between two samples, then how many
+    #[arg(required = true, value_name = "PATH... [INTERVAL [COUNT]]")]
+    pub operands: Vec<String>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: OutputFormat,
+    /// Raw values instead of formatted ones: answers at once
+    #[arg(long)]
+    pub raw: bool,
+    /// How long to wait for the second reading that a rate needs [default: 1s, or the interval]
+    #[arg(long, value_parser = interval, value_name = "TIME")]
+    pub warmup: Option<Duration>,
+    /// Only values for which this holds: '>5', '>=5', '<5', '<=5', '=5', '!=5'
+    #[arg(long = "where", value_name = "TEST", value_parser = Test::parse)]
+    pub test: Option<Test>,
+    /// Of each path only the N greatest values
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// Where a pattern asks for counters, also those that this machine does not have
+    #[arg(long)]
+    pub all: bool,
+    /// In the end, least, greatest and mean of each counter of each instance
+    #[arg(long)]
+    pub summary: bool,
+    /// End with code 1 if a value is missing
+    #[arg(long)]
+    pub strict: bool,
+}
+
+type Comparison = fn(&f64, &f64) -> bool;
+
+/// A test for values.
+#[derive(Clone, Copy, Debug)]
+pub struct Test {
+    holds: Comparison,
+    number: f64,
+}
+
+impl Test {
+    fn parse(text: &str) -> Result<Self, String> {
+        let tests: [(&str, Comparison); 6] = [
+            (">=", f64::ge),
+            ("<=", f64::le),
+            ("!=", f64::ne),
+            (">", f64::gt),
+            ("<", f64::lt),
+            ("=", f64::eq),
+        ];
+        let found =
+            tests.into_iter().find_map(|(sign, holds)| Some((text.trim().strip_prefix(sign)?, holds)));
+        let (number, holds) = found.ok_or("a test begins with >, >=, <, <=, = or !=")?;
+        let number = number.trim().parse().map_err(|_| format!("\"{number}\" is not a number"))?;
+        Ok(Self { holds, number })
+    }
+
+    /// Whether it holds for a value.
+    pub fn holds(&self, value: f64) -> bool {
+        (self.holds)(&value, &self.number)
+    }
+}
+
+/// How `get` prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people
+    Table,
+    /// One line a value, with a header
+    Csv,
+    /// One JSON object a line, one line a value
+    Json,
+    /// What perfmon and relog read: a line a sample, a column a path; times in UTC
+    PdhCsv,
+}
+
+/// Find counters by words of their names and helps
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::FIND)]
+pub struct FindArgs {
+    /// The words; all must be there
+    #[arg(required = true)]
+    pub words: Vec<String>,
+    /// Also those that Linux does not have
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// Explain a counterset, or one of its counters
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::DESCRIBE)]
+pub struct DescribeArgs {
+    /// Its name, a part that only one has, or its GUID
+    pub name: String,
+    /// A counter's name, or # and its id
+    pub counter: Option<String>,
+    /// Also counters that Linux does not have
+    #[arg(long)]
+    pub all: bool,
+}
+
+/// List the instances of a counterset that exist now
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::INSTANCES)]
+pub struct InstancesArgs {
+    /// Its name, a part that only one has, or its GUID
+    pub name: String,
 }
 
 /// The live screen.
@@ -40,6 +167,7 @@ pub struct LiveArgs {
 
 /// List the countersets of this machine
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LIST)]
 pub struct ListArgs {
     /// Only those whose name contains this; * and ? match as in instance names
     pub filter: Option<String>,
@@ -49,6 +177,7 @@ pub struct ListArgs {
 ///
 /// Broken rules that a reader may forgive stand where they are met, with "!".
 #[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::DUMP)]
 pub struct DumpArgs {
     /// The file; - is standard input
     pub file: PathBuf,
@@ -58,6 +187,23 @@ pub struct DumpArgs {
     /// Refuse blocks that break a rule for writers
     #[arg(long)]
     pub strict: bool,
+}
+
+/// Print what a shell needs to complete perfset's commands and options
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::COMPLETIONS)]
+pub struct CompletionsArgs {
+    /// Which shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Write perfset's manual pages into a directory
+#[derive(Debug, clap::Args)]
+#[command(hide = true)]
+pub struct ManArgs {
+    /// The directory, which must exist
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
 }
 
 /// The formats by the names of their first structures.
@@ -91,7 +237,7 @@ impl From<FormatName> for Format {
 }
 
 /// Seconds, with or without a unit: `1`, `0.5`, `2s`, `250ms`.
-fn interval(text: &str) -> Result<Duration, String> {
+pub fn interval(text: &str) -> Result<Duration, String> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 0.001),
         (None, Some(number)) => (number, 1.0),
@@ -113,6 +259,24 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn tests_for_values() {
+        for (text, value, want) in [
+            (">5", 5.0, false),
+            (">= 5", 5.0, true),
+            ("<5", 4.9, true),
+            ("<=5", 5.1, false),
+            ("=5", 5.0, true),
+            ("!=5", 5.0, false),
+            ("> -1.5", -1.0, true),
+        ] {
+            assert_eq!(Test::parse(text).unwrap().holds(value), want, "{text} for {value}");
+        }
+        for bad in ["", "5", ">", ">x", "~5"] {
+            assert!(Test::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -10,6 +10,8 @@ use perfset::PumpError;
 pub enum Exit {
     /// All that was asked.
     Ok = 0,
+    /// A value is missing, and `--strict` was given.
+    ValueMissing = 1,
     /// Wrong usage.
     Usage = 2,
     /// Nothing matched.
@@ -24,6 +26,7 @@ pub enum Exit {
 pub const HELP: &str = "\
 Exit codes:
   0  all that was asked
+  1  a value is missing (only with --strict)
   2  wrong usage
   3  nothing matched
   4  the source failed

@@ -2,27 +2,23 @@
 
 use std::io::{self, Write};
 
+use perfset::path::nearest;
 use perfset::{Counterset, Machine, Pattern, SourceError, Utf16};
 
 use crate::args::ListArgs;
 use crate::exit::{Exit, Failure};
+use crate::resolve::{countersets, no_counterset};
 use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let machine = perfset::local();
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
-    let guids = machine.countersets();
-    let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    let mut sets = countersets(&machine);
+    let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
-    sets.sort_by(|a, b| a.name.cmp(&b.name));
     if sets.is_empty() {
         let what = args.filter.as_deref().unwrap_or_default();
-        let error = anyhow::anyhow!(
-            "no counterset is named \"{}\"; perfset list shows all {}",
-            escaped(what),
-            guids.len()
-        );
-        return Err(Failure::new(Exit::NothingMatched, error));
+        return Err(no_counterset(what, &nearest(what, all.iter().map(String::as_str), 3), all.len()));
     }
     let rows: Vec<_> = sets.iter().map(|set| row(&machine, set)).collect();
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(10);
@@ -33,7 +29,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     }
     let count = rows.len();
     let s = if count == 1 { "" } else { "s" };
-    writeln!(out, "\n{count} counterset{s}; perfset list 'proc*' filters")?;
+    writeln!(out, "\n{count} counterset{s}; perfset describe NAME shows one, perfset list 'proc*' filters")?;
     out.flush()?;
     Ok(Exit::Ok)
 }

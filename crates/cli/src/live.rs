@@ -48,9 +48,14 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
         heads: Heads::new(args.full_names),
         interval: args.interval,
         drawn: 0,
+        failure: None,
     };
     let mut pace = Pace::new(args.interval, args.count).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
-    pump(&mut query, &mut screen, || pace.wait())?;
+    let done = pump(&mut query, &mut screen, || pace.wait());
+    if let Some(failure) = screen.failure {
+        return Err(Failure::new(Exit::SourceFailed, anyhow::anyhow!(failure)));
+    }
+    done?;
     Ok(Exit::Ok)
 }
 
@@ -62,14 +67,19 @@ struct Screen {
     interval: Duration,
     /// Lines of the table before, above the cursor.
     drawn: usize,
+    /// Why there is nothing to show at all.
+    failure: Option<String>,
 }
 
 impl Sink for Screen {
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()> {
         let table = Table::new(set);
         if table.rows.is_empty() {
-            let reasons = table.reasons.iter().map(|(_, reason)| reason.as_str());
-            return Err(io::Error::other(reasons.collect::<Vec<_>>().join("; ")));
+            let mut reasons: Vec<_> =
+                table.reasons.iter().flatten().map(|missing| missing.reason.clone()).collect();
+            reasons.dedup();
+            self.failure = Some(format!("Processor Information: {}", reasons.join("; ")));
+            return Err(io::Error::other("nothing to show"));
         }
         let mut frame = String::new();
         match &self.terminal {
@@ -213,8 +223,14 @@ fn wrapped(name: &str) -> Vec<String> {
 /// Values of one collection, a row an instance.
 struct Table {
     rows: Vec<TableRow>,
-    /// Why values are missing: the column's head and the reason, each pair once.
-    reasons: Vec<(&'static str, String)>,
+    /// Why values of a column are missing.
+    reasons: [Option<Missing>; COLUMNS.len()],
+}
+
+/// Why values of a column are missing: the first reason, and how many rows have another.
+struct Missing {
+    reason: String,
+    others: usize,
 }
 
 struct TableRow {
@@ -225,17 +241,20 @@ struct TableRow {
 impl Table {
     fn new(set: &SampleSet<'_>) -> Self {
         let mut rows: Vec<TableRow> = Vec::new();
-        let mut reasons: Vec<(&'static str, String)> = Vec::new();
+        let mut reasons: [Option<Missing>; COLUMNS.len()] = [const { None }; COLUMNS.len()];
         let mut at = 0;
         for value in set.values() {
-            let Some(column) = COLUMNS.get(value.entry) else { continue };
+            let Some(reason_of) = reasons.get_mut(value.entry) else { continue };
             let number = match &value.value {
                 Ok(number) => Some(number.capped()),
                 Err(NoValue::NeedsTwoSamples | NoValue::NewInstance) => None,
                 Err(reason) => {
-                    let reason = (column.head, escaped(&reason.to_string()));
-                    if !reasons.contains(&reason) {
-                        reasons.push(reason);
+                    let reason = escaped(&reason.to_string());
+                    match reason_of {
+                        None => *reason_of = Some(Missing { reason, others: 0 }),
+                        Some(first) => {
+                            first.others = first.others.saturating_add(usize::from(first.reason != reason));
+                        }
                     }
                     None
                 }
@@ -262,8 +281,18 @@ impl Table {
 
     /// The table as text: what is on the right of the title is given; of more rows than fit, `_Total` and the busiest.
     fn lines(&self, heads: &Heads, right: &str, height: Option<usize>) -> Vec<String> {
-        let notes = self.reasons.iter().map(|(head, reason)| format!("{head}: {reason}"));
-        let taken = heads.height().saturating_add(1).saturating_add(self.reasons.len());
+        let noted = COLUMNS
+            .iter()
+            .zip(&self.reasons)
+            .filter_map(|(column, missing)| Some((column, missing.as_ref()?)));
+        let note = |(column, missing): (&Column, &Missing)| match missing.others {
+            0 => format!("{}: {}", column.head, missing.reason),
+            others => {
+                format!("{}: {}, and {others} more rows for other reasons", column.head, missing.reason)
+            }
+        };
+        let notes: Vec<_> = noted.map(note).collect();
+        let taken = heads.height().saturating_add(1).saturating_add(notes.len());
         let room = height.map_or(usize::MAX, |height| height.saturating_sub(taken).max(2));
         let mut shown: Vec<_> = self.rows.iter().collect();
         if shown.len() > room {
@@ -293,6 +322,8 @@ impl Table {
             lines.push(format!("{more} less busy are not shown; perfset | cat shows all"));
         }
         lines.extend(notes);
+        // More lines than the terminal has could not be drawn over.
+        lines.truncate(height.unwrap_or(usize::MAX));
         lines
     }
 }

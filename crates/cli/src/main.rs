@@ -6,11 +6,18 @@
 )]
 
 mod args;
+mod describe;
+mod doctor;
 mod dump;
+mod examples;
 mod exit;
+mod get;
 mod list;
 mod live;
+mod man;
+mod output;
 mod pace;
+mod resolve;
 mod text;
 
 use std::io::{self, Write};
@@ -25,8 +32,15 @@ fn main() -> ExitCode {
     let Args { command, live } = Args::parse();
     let done = match command {
         None => live::run(&live),
+        Some(Command::Get(args)) => get::run(&args),
         Some(Command::List(args)) => list::run(&args),
+        Some(Command::Find(args)) => describe::find(&args),
+        Some(Command::Describe(args)) => describe::describe(&args),
+        Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
+        Some(Command::Doctor) => doctor::run(),
+        Some(Command::Completions(args)) => man::completions(&args),
+        Some(Command::Man(args)) => man::run(&args),
     };
     match done {
         Ok(exit) => exit.into(),
@@ -34,7 +48,7 @@ fn main() -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
         Err(Failure { exit, error }) => {
             // Nobody is left to tell if this fails too.
-            let _ = writeln!(io::stderr(), "perfset: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {error:#}");
             exit.into()
         }
     }

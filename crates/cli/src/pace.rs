@@ -22,6 +22,12 @@ impl Pace {
         Ok(Self { interval, next: Instant::now(), left: more, stop })
     }
 
+    /// From now on waits so long between collections.
+    pub fn every(&mut self, interval: Duration) {
+        self.interval = interval;
+        self.next = Instant::now();
+    }
+
     /// Waits until the next collection is due; false if there is none.
     pub fn wait(&mut self) -> bool {
         if let Some(left) = &mut self.left {

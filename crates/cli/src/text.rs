@@ -32,6 +32,22 @@ pub fn grouped(number: f64, decimals: usize) -> String {
     out
 }
 
+/// A text on lines of at most that width, broken at blanks; a longer word has a line of its own.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let len = word.chars().count();
+        match lines.last_mut() {
+            Some(line) if line.chars().count().saturating_add(len) < width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
 /// A line cut to a width, so that a terminal does not wrap it.
 pub fn cut(line: &str, width: usize) -> &str {
     line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
@@ -68,6 +84,13 @@ mod tests {
         ] {
             assert_eq!(grouped(number, decimals), want);
         }
+    }
+
+    #[test]
+    fn texts_are_wrapped_at_blanks() {
+        assert_eq!(wrapped("ab cd  efg h", 5), ["ab cd", "efg h"]);
+        assert_eq!(wrapped("toolong x", 3), ["toolong", "x"]);
+        assert_eq!(wrapped("", 3), [""; 0]);
     }
 
     #[test]

@@ -66,17 +66,20 @@ fn list_shows_the_countersets() {
     assert_eq!((code, err.as_str()), (0, ""));
     let want = "\
 counterset             instances  counters  from
+Memory                         1        37  Linux
 Perfset Engine                 1        12  perfset
+Processor                      3        15  Linux
 Processor Information          4        31  Linux
+System                         1        18  Linux
 
-2 countersets; perfset list 'proc*' filters
+5 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
 ";
     assert_eq!(out, want);
     let (code, out, _) = run("small-vm", &["list", "ENGINE"]);
     assert!(code == 0 && out.contains("Perfset Engine") && !out.contains("Processor"), "{out}");
     let (code, out, err) = run("small-vm", &["list", "disk*\x1b"]);
     assert_eq!((code, out.as_str()), (3, ""));
-    assert_eq!(err, "perfset: no counterset is named \"disk*\\u{1b}\"; perfset list shows all 2\n");
+    assert_eq!(err, "error: no counterset is named \"disk*\\u{1b}\"\n  perfset list shows all 5\n");
 }
 
 #[test]
@@ -111,7 +114,7 @@ fn dump_of_damaged_blocks() {
     assert_eq!(code, 5);
     assert_eq!(
         err,
-        "perfset: -: not a valid V2 block: \
+        "error: -: not a valid V2 block: \
          PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n"
     );
     assert!(out.contains("value = 3256992943318"), "what comes before is shown: {out}");
@@ -123,7 +126,7 @@ fn dump_of_damaged_blocks() {
     let (code, out, err) = dump(&sloppy, &["--strict"]);
     assert_eq!((code, out.as_str()), (5, ""));
     assert!(
-        err.starts_with("perfset: -: not a strictly valid V2 block: PERF_COUNTER_HEADER.Reserved at byte 60"),
+        err.starts_with("error: -: not a strictly valid V2 block: PERF_COUNTER_HEADER.Reserved at byte 60"),
         "{err}"
     );
     let (code, _, err) = dump(b"P\0E\0R\0F\0", &[]);
@@ -136,7 +139,7 @@ fn dump_of_damaged_blocks() {
 fn mistakes() {
     let (code, _, err) = run("small-vm", &["dump", "/no/such/file"]);
     assert_eq!(code, 4);
-    assert!(err.starts_with("perfset: cannot read /no/such/file: No such file or directory"), "{err}");
+    assert!(err.starts_with("error: cannot read /no/such/file: No such file or directory"), "{err}");
     for args in [&["0"][..], &["1", "0"], &["nonsense"], &["--nonsense"], &["dump"], &["1", "2", "3"]] {
         let (code, out, err) = run("small-vm", args);
         assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
@@ -144,7 +147,8 @@ fn mistakes() {
     }
     let (code, out, err) = run("no-such-fixture", &["10ms", "1"]);
     assert_eq!((code, out.as_str()), (4, ""));
-    assert!(err.contains("/proc/stat"), "{err}");
+    assert!(err.starts_with("error: Processor Information: no CPU can be listed"), "{err}");
+    assert_eq!(err.matches("no CPU can be listed").count(), 1, "said once: {err}");
 }
 
 #[test]
@@ -162,4 +166,47 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(&first, b"Processor Information");
     let Output { status, stderr, .. } = child.wait_with_output().unwrap();
     assert_eq!((status.code(), text(&stderr).as_str()), (Some(0), ""));
+}
+
+#[test]
+fn pdh_csv_is_what_perfmon_reads() {
+    let path = r"\Processor Information(0,?)\% User Time";
+    let (code, out, err) =
+        run("two-nodes", &["get", path, r"\Memory\Available Bytes", "10ms", "2", "--format", "pdh-csv"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<_> = out.split("\r\n").collect();
+    assert_eq!(lines.len(), 4, "{out}");
+    assert!(lines[0].starts_with("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\"), "{out}");
+    assert!(lines[0].ends_with("\\Memory\\Available Bytes\""), "{out}");
+    for line in &lines[1..3] {
+        let (time, values) = line.split_once(',').unwrap();
+        assert_eq!(time.len(), "\"11/21/2026 21:14:17.650\"".len(), "{time}");
+        assert!(values.split(',').all(|cell| cell.starts_with('"') && cell.ends_with('"')), "{values}");
+    }
+    assert_eq!(lines[3], "");
+}
+
+#[test]
+fn summaries_and_tests() {
+    let (code, out, _) = run("two-nodes", &["get", "cpu", "10ms", "3", "--summary", "--where", "<0"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("least              mean          greatest  samples"), "{out}");
+    assert!(
+        out.contains(
+            "           100.0             100.0             100.0        3  _Total  % Processor Time"
+        ),
+        "{out}"
+    );
+    let (code, out, _) = run("two-nodes", &["get", "--raw", "/Memory/Available Bytes", "--where", "> 1"]);
+    assert!(code == 0 && out.lines().count() == 2, "{out}");
+}
+
+#[test]
+fn doctor_says_what_works() {
+    let (code, out, err) = run("old-kernel", &["doctor"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(
+        out.starts_with("perfset ") && out.contains("countersets") && out.contains("values missing"),
+        "{out}"
+    );
 }

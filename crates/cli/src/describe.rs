@@ -1,0 +1,159 @@
+//! `perfset describe`, `perfset instances`, `perfset find`: what there is, and what it means.
+
+use std::io::{self, Write};
+
+use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
+
+use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
+use crate::exit::{Exit, Failure};
+use crate::resolve::{counterset, countersets};
+use crate::text::{escaped, wrapped};
+
+/// The width that tables and texts are made for.
+const WIDTH: usize = 80;
+
+/// One counterset: its counters, with unit, type and where they come from.
+pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
+    let machine = perfset::local();
+    let set = counterset(&machine, &args.name)?;
+    let mut out = io::stdout().lock();
+    if let Some(text) = &args.counter {
+        let wanted = |c: &&Counter| {
+            let named = c.name.as_deref().is_some_and(|name| name.to_lowercase() == text.to_lowercase());
+            named || text.strip_prefix('#').and_then(|id| id.parse().ok()) == Some(c.id.0)
+        };
+        let Some(counter) = set.counters.iter().find(wanted) else {
+            let error = anyhow::anyhow!("\"{}\" has no counter \"{}\"", escaped(&set.name), escaped(text));
+            return Err(Failure::new(Exit::NothingMatched, error));
+        };
+        one(&mut out, &set, counter)?;
+    } else {
+        all(&mut out, &set, args.all)?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Result<()> {
+    let kind = if set.instance_type == InstanceType::Single { "single instance" } else { "multi-instance" };
+    writeln!(out, "{}   {:?}   {kind}", escaped(&set.name), set.guid)?;
+    for line in wrapped(&escaped(&set.help), WIDTH) {
+        writeln!(out, "{line}")?;
+    }
+    let shown: Vec<_> = set.counters.iter().filter(|c| with_unavailable || !is_never_there(c)).collect();
+    let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
+        shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
+    };
+    let (name, unit) = (|c: &Counter| counter_name(c), |c: &Counter| unit_of(c));
+    let (names, units) = (width(&name, 7), width(&unit, 4));
+    writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:26}  from", "id", "counter", "unit", "type")?;
+    for counter in &shown {
+        let from = if is_never_there(counter) {
+            format!("unavailable: {}", counter.availability)
+        } else {
+            counter.source.to_string()
+        };
+        let (id, name, unit) = (counter.id.0, name(counter), unit(counter));
+        writeln!(
+            out,
+            " {id:>3}  {name:names$}  {unit:units$}  {:26}  {}",
+            counter.counter_type,
+            escaped(&from)
+        )?;
+    }
+    let hidden = set.counters.len().saturating_sub(shown.len());
+    if hidden > 0 {
+        writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
+    }
+    if let Some(first) = shown.iter().find(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
+        let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
+        writeln!(out, "\nTry: perfset get '\\{}{instance}\\{}' 1", escaped(&set.name), counter_name(first))?;
+    }
+    Ok(())
+}
+
+fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<()> {
+    writeln!(out, "{}: {} (id {})", escaped(&set.name), counter_name(counter), counter.id.0)?;
+    for line in wrapped(&escaped(&counter.help), WIDTH) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "\ntype  {} ({:#010x})", counter.counter_type, counter.counter_type.0)?;
+    if let Some(formula) = perfset::formula::of(counter.counter_type) {
+        writeln!(out, "value {}", formula.text)?;
+    }
+    if let Some(base) = counter.base.and_then(|base| set.counter(base)) {
+        writeln!(out, "base  {} (id {})", counter_name(base), base.id.0)?;
+    }
+    writeln!(out, "unit  {}", unit_of(counter))?;
+    if !counter.source.is_empty() {
+        writeln!(out, "from  {}", escaped(&counter.source))?;
+    }
+    Ok(())
+}
+
+/// The instances of a counterset, one a line.
+pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
+    let machine = perfset::local();
+    let set = counterset(&machine, &args.name)?;
+    let found = match machine.instances(&set.guid) {
+        Ok(found) => found,
+        Err(error @ SourceError::NoInstances(_)) => return Err(Failure::new(Exit::NothingMatched, error)),
+        Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
+    };
+    let mut out = io::stdout().lock();
+    if set.instance_type == InstanceType::Single {
+        writeln!(out, "{} has one instance, without a name", escaped(&set.name))?;
+        return Ok(Exit::Ok);
+    }
+    let names: Vec<_> = found.iter().map(|instance| escaped(&instance.name.to_string())).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max(8);
+    writeln!(out, "{:width$}  {:>10}", "instance", "id")?;
+    for (name, instance) in names.iter().zip(&found) {
+        writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// Counters whose counterset, name or help has all the words.
+pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
+    let machine = perfset::local();
+    let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
+    let mut out = io::stdout().lock();
+    let mut found = 0_usize;
+    for set in countersets(&machine) {
+        for counter in set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
+            let name = counter_name(counter);
+            let text = format!("{} {name} {}", set.name, counter.help).to_lowercase();
+            if is_never_there(counter) && !args.all || !words.iter().all(|word| text.contains(word)) {
+                continue;
+            }
+            found = found.saturating_add(1);
+            let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
+            writeln!(out, "\\{}{instance}\\{name}", escaped(&set.name))?;
+            let help = counter.help.split(". ").next().unwrap_or_default().trim_end_matches('.');
+            for line in wrapped(&escaped(help), WIDTH.saturating_sub(4)) {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    if found == 0 {
+        let error = anyhow::anyhow!("no counter has all of: {}", escaped(&args.words.join(" ")));
+        return Err(Failure::new(Exit::NothingMatched, error));
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// A counter that has no source has never a value on this system.
+pub fn is_never_there(counter: &Counter) -> bool {
+    counter.source.is_empty() && !counter.availability.is_empty()
+}
+
+fn counter_name(counter: &Counter) -> String {
+    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), escaped)
+}
+
+fn unit_of(counter: &Counter) -> String {
+    if counter.unit.is_empty() { "-".to_owned() } else { escaped(&counter.unit) }
+}

@@ -1,0 +1,165 @@
+//! What each command prints, explained: the end of its `--help` and of its manual page.
+//!
+//! A line without indentation that ends in ":" is a head. Lines have at most 80 characters, so that no terminal wraps
+//! them. What follows `$` is run by the tests.
+
+/// `perfset` without a command.
+pub const LIVE: &str = "\
+Examples:
+  $ perfset 1 2
+  Processor Information          2 processors, 2026-11-21 21:04:50.288 UTC
+  instance     % busy   % user  % kernel  % intr   % DPC    intr/s     MHz
+  _Total         14.5      8.0       6.0     0.0     0.5       358   2,445
+  0,0             8.0      4.0       4.0     0.0     1.0       193   2,445
+  0,1            21.0     12.0       8.0     0.0     0.0       187   2,445
+  0,_Total       14.5      8.0       6.0     0.0     0.5       380   2,445
+
+  Every second, twice. First line: what is shown, and when that second ended.
+  Second: shares of the second, interrupts in it, the frequency; --full-names
+  has the counters' own names. _Total is the machine, 0,1 the second processor
+  of NUMA node 0, 0,_Total that node. What this machine does not have is -,
+  with the reason below the table.
+
+  $ perfset 500ms
+  Twice a second, until Ctrl+C.";
+
+/// `perfset get`.
+pub const GET: &str = r"Examples:
+  $ perfset get '\Processor Information(_Total)\% Processor Time' \
+      '\Memory\Available Bytes' 1 3
+  time          % Processor Time  Available Bytes
+                          _Total
+  21:04:51.294              61.0   24,685,432,832
+  21:04:52.295              99.0   24,608,174,080
+  21:04:53.296              87.5   24,575,143,936
+
+  First line: the counters. Second: the instance, where there is one. Then a
+  line a sample, each with its local time: the share of the second before, and
+  the bytes at that moment.
+
+  $ perfset get cpu --top 1
+  21:04:55.317  \Processor Information(*)\% Processor Time
+               100.0  _Total
+
+  Paths with many instances are rows: the time, the path, then value and
+  instance. --top 1 leaves the greatest.
+
+  $ perfset get '/System/*'
+  All counters of a counterset that this machine has. / is as good as \.
+
+  $ perfset get cpu '/Memory/Available MBytes' 10 --format csv
+  For a program, every ten seconds, until Ctrl+C.
+
+  $ perfset get '/System/System Up Time' --raw --format json
+  The raw value, without waiting.";
+
+/// `perfset list`.
+pub const LIST: &str = "\
+Examples:
+  $ perfset list
+  counterset             instances  counters  from
+  Memory                         1        37  Linux
+  Perfset Engine                 1        12  perfset
+  Processor                      3        15  Linux
+  Processor Information          4        31  Linux
+  System                         1        18  Linux
+
+  A counterset a line: its name as in paths, how many instances it has now, how
+  many counters it defines, and who fills it. Counters that this machine lacks
+  are counted too: perfset describe NAME shows which it has.
+
+  $ perfset list 'proc*'
+  Those whose names begin so. Without a wildcard a part of the name is enough.";
+
+/// `perfset find`.
+pub const FIND: &str = r"Examples:
+  $ perfset find context switch
+  \System\Context Switches/sec
+      How often per second a processor went from one thread to another, on all
+      processors together
+
+  A counter that has both words, in its name, its help or its counterset's
+  name. The first line is its path, as perfset get takes it; the indented text
+  is the beginning of its help.";
+
+/// `perfset describe`.
+pub const DESCRIBE: &str = "\
+Examples:
+  $ perfset describe mem '% Committed Bytes In Use'
+  Memory: % Committed Bytes In Use (id 26)
+  Committed Bytes as a share of Commit Limit. More than 100 is normal, because
+  Linux promises more than it has unless vm.overcommit_memory is 2.
+
+  type  PERF_LARGE_RAW_FRACTION (0x20020500)
+  value 100 x N1 / B1
+  base  % Committed Bytes In Use Base (id 36)
+  unit  %
+  from  /proc/meminfo: Committed_AS
+
+  First line: counterset, counter, and the number that never gets another
+  meaning. Then what it says. type is how PerfLib calls it; value is the
+  formula, N the raw value, D the clock, B the base, 0 the older sample and 1
+  the newer; base is the counter that B is of; from is where Linux has it.
+
+  $ perfset describe 'processor inf'
+  Its counters, one a line. A part of a name is enough if only one has it.
+
+  $ perfset describe --all system
+  Also the counters that Linux does not have, and why.";
+
+/// `perfset instances`.
+pub const INSTANCES: &str = "\
+Examples:
+  $ perfset instances 'processor inf'
+  instance          id
+  _Total    4294967294
+  0,0                0
+  0,1                1
+  0,_Total  4294901760
+
+  An instance a line: the name that stands in the brackets of a path, and the
+  id that tells two of the same name apart.";
+
+/// `perfset dump`.
+pub const DUMP: &str = "\
+Examples:
+  $ perfset dump block.bin
+  000000  PERF_DATA_HEADER
+  000000    dwTotalSize = 2280
+  000004    dwNumCounters = 1
+  000008    PerfTimeStamp = 4091936395640
+  000010    PerfTime100NSec = 134397661571812602
+  000018    PerfFreq = 1000000000
+  000020    SystemTime = 2026-11-21 20:22:37.181 (day of week 6)
+  000030    PERF_COUNTER_HEADER #0
+
+  A field a line: its offset in hexadecimal, then name and value. What belongs
+  to a structure is indented below its name. This block has 2280 bytes and the
+  answer to one query entry, which begins at byte 48.
+
+  $ perfset dump --as registration --strict -
+  A registration from standard input, refused if it breaks any rule.";
+
+/// `perfset doctor`.
+pub const DOCTOR: &str = "\
+Examples:
+  $ perfset doctor
+  perfset 0.1.0 on Linux 6.18.44, 2 processors, user 1000
+  ok    5 countersets, 4 of them with counters that this machine lacks
+  ok    a collection of everything takes 1.54 ms; 0 late, 101 values missing
+
+  First line: what runs where, and for which user. Then a line a check: ok, or
+  warn with what would help. Counters that a machine lacks are no fault; perfset
+  describe --all NAME says which and why.";
+
+/// `perfset completions`.
+pub const COMPLETIONS: &str = "\
+Examples:
+  $ perfset completions bash >~/.local/share/bash-completion/completions/perfset
+  Nothing is printed: the next bash knows perfset's commands and options.
+
+  $ perfset completions zsh >~/.zfunc/_perfset
+  For zsh, with ~/.zfunc in fpath before compinit.
+
+  $ perfset completions fish >~/.config/fish/completions/perfset.fish
+  For fish.";

@@ -1,0 +1,98 @@
+//! `perfset man` and `perfset completions`: manual pages and shell completions, from the one definition of the options.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
+
+use crate::args::{Args, CompletionsArgs, ManArgs};
+use crate::exit::{self, Exit, Failure};
+
+/// Prints a shell's script.
+pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "perfset", &mut script);
+    let mut out = io::stdout().lock();
+    out.write_all(&script)?;
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+/// Writes a page a command, and prints their names.
+pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
+    let mut root = Args::command().disable_help_subcommand(true);
+    root.build();
+    let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
+    let mut out = io::stdout().lock();
+    for command in std::iter::once(&root).chain(commands) {
+        let (name, page) = page(command)?;
+        write(&args.folder, &name, &page)?;
+        writeln!(out, "{name}")?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn write(folder: &Path, name: &str, page: &[u8]) -> Result<(), Failure> {
+    let path = folder.join(name);
+    std::fs::write(&path, page)
+        .with_context(|| format!("cannot write {}", path.display()))
+        .map_err(|error| Failure::new(Exit::SourceFailed, error))
+}
+
+/// File name and text of a command's page.
+fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
+    let man = Man::new(command.clone())
+        .date(" ") // none: the same definitions give the same bytes
+        .source(concat!("perfset ", env!("CARGO_PKG_VERSION")))
+        .manual("Performance counters");
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut after = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+    if !after.contains(exit::HELP) {
+        after.push('\n');
+        after.push_str(exit::HELP);
+    }
+    let mut roff = Roff::new();
+    verbatim(&mut roff, &after);
+    if !command.has_subcommands() {
+        roff.control("SH", ["SEE ALSO"]);
+        roff.text([roman("perfset(1)")]);
+    }
+    roff.to_writer(&mut page)?;
+    Ok((man.get_filename(), page))
+}
+
+/// What stands below the options in `--help`: each head a section, each line below it as it is.
+fn verbatim(roff: &mut Roff, text: &str) {
+    let mut is_filled = true;
+    for line in text.lines() {
+        match line.strip_suffix(':').filter(|head| !head.starts_with(' ')) {
+            Some(head) => {
+                if !is_filled {
+                    roff.control("fi", []);
+                }
+                roff.control("SH", [head.to_uppercase().as_str()]);
+                roff.control("nf", []);
+                is_filled = false;
+            }
+            // In a manual page the whole section is indented already.
+            None => {
+                roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
+            }
+        }
+    }
+    if !is_filled {
+        roff.control("fi", []);
+    }
+}

@@ -1,0 +1,420 @@
+//! How `get` prints: tables for people, CSV and JSON for programs.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
+use perfset::counter_type::Display;
+use perfset::path::{CounterPath, PathValue, Run};
+use perfset::{Counter, CounterId, InstanceType, NoValue, RawValue};
+use serde::Serialize;
+use terminal_size::{Width, terminal_size};
+
+use crate::args::{GetArgs, OutputFormat, Test};
+use crate::text::{escaped, grouped};
+
+/// Prints one sample after the other.
+pub struct Output {
+    format: OutputFormat,
+    raw: bool,
+    /// Whether to show what this machine does not have.
+    all: bool,
+    test: Option<Test>,
+    top: Option<usize>,
+    /// The statistics, if they are asked for.
+    summary: Option<Summary>,
+    paths: Vec<String>,
+    /// Of each path, whether it may mean several counters.
+    several: Vec<bool>,
+    /// Whether a terminal shows the output: then strangers' text is escaped in every format.
+    on_terminal: bool,
+    zone: TimeZone,
+    width: usize,
+    /// The series that the table's columns are, once its head is printed.
+    columns: Option<Vec<String>>,
+    head_printed: bool,
+}
+
+/// The statistics of a run, and the names of the counters in it.
+#[derive(Default)]
+struct Summary {
+    run: Run,
+    names: HashMap<(usize, CounterId), String>,
+}
+
+impl Output {
+    pub fn new(args: &GetArgs, paths: &[CounterPath]) -> Self {
+        let terminal = io::stdout().is_terminal().then(terminal_size).flatten();
+        Self {
+            format: args.format,
+            raw: args.raw,
+            all: args.all,
+            test: args.test,
+            summary: args.summary.then(Summary::default),
+            top: args.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+            paths: paths.iter().map(ToString::to_string).collect(),
+            several: paths.iter().map(|path| path.counter.contains(['*', '?', '{', '!'])).collect(),
+            on_terminal: io::stdout().is_terminal(),
+            zone: TimeZone::system(),
+            width: terminal.map_or(80, |(Width(width), _)| width.into()),
+            columns: None,
+            head_printed: false,
+        }
+    }
+
+    /// Prints a sample; true if a value is missing.
+    pub fn sample(&mut self, clocks: &ClockReading, mut values: Vec<PathValue<'_>>) -> io::Result<bool> {
+        if !self.all {
+            values.retain(|v| !self.is_hidden(v));
+        }
+        let missing = values.iter().any(|v| self.number(v).is_none());
+        if let Some(Summary { run, names }) = &mut self.summary {
+            run.add(&values);
+            for v in &values {
+                names.entry((v.path, v.value.counter.id)).or_insert_with(|| counter_name(v));
+            }
+        }
+        if let Some(test) = self.test {
+            values.retain(|v| self.number(v).is_some_and(|number| test.holds(number)));
+        }
+        if let Some(most) = self.top {
+            values = self.greatest(values, most);
+        }
+        let mut text = String::new();
+        match self.format {
+            OutputFormat::Table => self.table(clocks, &values, &mut text),
+            OutputFormat::Csv => self.csv(clocks, &values, &mut text),
+            OutputFormat::Json => self.json(clocks, &values, &mut text)?,
+            OutputFormat::PdhCsv => self.pdh_csv(clocks, &values, &mut text),
+        }
+        if self.on_terminal && self.format != OutputFormat::Table {
+            // A program gets the names as they are; a terminal never gets what would steer it.
+            text = text
+                .split_inclusive('\n')
+                .map(|line| escaped(line.trim_end_matches(['\r', '\n'])) + "\n")
+                .collect();
+        }
+        let mut out = io::stdout().lock();
+        out.write_all(text.as_bytes())?;
+        out.flush()?;
+        Ok(missing)
+    }
+
+    /// What this machine does not have, where nobody asked for it by name.
+    fn is_hidden(&self, v: &PathValue<'_>) -> bool {
+        let by_pattern = self.several.get(v.path).copied().unwrap_or(false);
+        by_pattern && matches!(v.value.value, Err(NoValue::Unavailable(_)))
+    }
+
+    /// What is shown of a value.
+    fn number(&self, v: &PathValue<'_>) -> Option<f64> {
+        match (self.raw, &v.value.value) {
+            (true, _) => v.value.raw.map(real),
+            (false, value) => value.as_ref().ok().map(|value| value.nocap()),
+        }
+    }
+
+    /// Of each path the greatest values, the greatest first.
+    fn greatest<'a>(&self, mut values: Vec<PathValue<'a>>, most: usize) -> Vec<PathValue<'a>> {
+        let number = |v: &PathValue<'_>| self.number(v).unwrap_or(f64::NEG_INFINITY);
+        values.sort_by(|a, b| a.path.cmp(&b.path).then(number(b).total_cmp(&number(a))));
+        let mut taken = (usize::MAX, 0_usize);
+        values.retain(|v| {
+            taken = if taken.0 == v.path { (v.path, taken.1.saturating_add(1)) } else { (v.path, 1) };
+            taken.1 <= most
+        });
+        values
+    }
+
+    fn cell(&self, v: &PathValue<'_>) -> String {
+        let counter = v.value.counter;
+        self.number(v).map_or_else(|| "-".to_owned(), |number| grouped(number, self.decimals(counter)))
+    }
+
+    /// Counts are whole numbers; everything that was divided has a digit more.
+    fn decimals(&self, counter: &Counter) -> usize {
+        let decoded = counter.counter_type.decode();
+        let divided = counter.counter_type.needs_two_samples() || counter.base.is_some();
+        usize::from(!self.raw && (divided || decoded.display == Display::Percent))
+    }
+
+    fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
+        let time = self.local_time(clocks);
+        let series: Vec<_> = values.iter().map(series_name).collect();
+        let heads: Vec<_> = values.iter().map(column_head).collect();
+        let cells: Vec<_> = values.iter().map(|v| self.cell(v)).collect();
+        // Room for values to grow: a rate that is 0 now may be millions in the next second.
+        let width = |(a, b): &(String, String)| a.chars().count().max(b.chars().count()).max(14);
+        let widths: Vec<_> = heads.iter().map(width).collect();
+        let total = widths.iter().fold(time.len(), |sum, width| sum.saturating_add(*width).saturating_add(2));
+        if self.top.is_some() || total > self.width {
+            self.rows(&time, values, &cells, text);
+            return;
+        }
+        if self.columns.as_ref() != Some(&series) {
+            self.columns = Some(series);
+            let time_width = time.len();
+            let mut lines = [format!("{:time_width$}", "time"), " ".repeat(time_width)];
+            for ((first, second), width) in heads.iter().zip(&widths) {
+                let [a, b] = &mut lines;
+                let _ = write!(a, "  {first:>width$}"); // a String takes everything
+                let _ = write!(b, "  {second:>width$}");
+            }
+            for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+        text.push_str(&time);
+        for (cell, width) in cells.iter().zip(&widths) {
+            let _ = write!(text, "  {cell:>width$}");
+        }
+        text.push('\n');
+        self.reasons(values, text);
+    }
+
+    /// Why values are missing, each reason once.
+    fn reasons(&self, values: &[PathValue<'_>], text: &mut String) {
+        let mut told: Vec<(String, String)> = Vec::new();
+        for v in values.iter().filter(|v| self.number(v).is_none()) {
+            let Err(reason) = &v.value.value else { continue };
+            let reason = (counter_name(v), escaped(&reason.to_string()));
+            if !told.contains(&reason) {
+                told.push(reason);
+            }
+        }
+        for (counter, reason) in told {
+            let _ = writeln!(text, "  {counter}: {reason}"); // a String takes everything
+        }
+    }
+
+    /// A line a value, below the path that it is of.
+    fn rows(&self, time: &str, values: &[PathValue<'_>], cells: &[String], text: &mut String) {
+        let mut last = None;
+        for (v, cell) in values.iter().zip(cells) {
+            if last != Some(v.path) {
+                let path = self.paths.get(v.path).map(String::as_str).unwrap_or_default();
+                let _ = writeln!(text, "{time}  {}", escaped(path));
+                last = Some(v.path);
+            }
+            let (counter, instance) = (counter_name(v), instance_name(v));
+            let several = self.several.get(v.path).copied().unwrap_or(false);
+            let name = match (several, instance.is_empty()) {
+                (true, false) => format!("{instance}  {counter}"),
+                (false, false) => instance,
+                (_, true) => counter,
+            };
+            let reason = v.value.value.as_ref().err().filter(|_| cell == "-");
+            let reason =
+                reason.map(|reason| format!("     {}", escaped(&reason.to_string()))).unwrap_or_default();
+            let _ = writeln!(text, "{cell:>18}  {name}{reason}");
+        }
+    }
+
+    fn csv(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
+        if !self.head_printed {
+            self.head_printed = true;
+            text.push_str(
+                "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit\n",
+            );
+        }
+        for v in values {
+            let record = Record::new(clocks, v);
+            let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+            let count = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
+            let cells = [
+                csv_text(&record.time),
+                csv_text(&record.path),
+                csv_text(&record.counterset),
+                csv_text(&record.instance),
+                count(record.instance_id.map(u64::from)),
+                csv_text(&record.counter),
+                number(record.value),
+                csv_text(record.status),
+                count(record.raw),
+                count(record.base),
+                csv_text(&record.counter_type),
+                csv_text(&record.unit),
+            ];
+            let _ = writeln!(text, "{}", cells.join(","));
+        }
+    }
+
+    fn json(&self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) -> io::Result<()> {
+        for v in values {
+            text.push_str(&serde_json::to_string(&Record::new(clocks, v))?);
+            text.push('\n');
+        }
+        Ok(())
+    }
+
+    /// Columns are the paths of the first sample; what comes later has none, as in every log of this kind.
+    fn pdh_csv(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
+        let columns = match self.columns.take() {
+            Some(columns) => columns,
+            None => {
+                let host = perfset::own_name();
+                let quoted = |v: &PathValue<'_>| format!("\"{}\"", pdh_path(&host, v).replace('"', "_"));
+                let heads: Vec<_> = values.iter().map(quoted).collect();
+                let _ = write!(text, "\"(PDH-CSV 4.0) (UTC)(0)\",{}\r\n", heads.join(","));
+                values.iter().map(series_name).collect()
+            }
+        };
+        let _ = write!(text, "\"{}\"", timestamp(clocks).strftime("%m/%d/%Y %H:%M:%S.%3f"));
+        for column in &columns {
+            let value = values.iter().find(|v| series_name(v) == *column).and_then(|v| self.number(v));
+            let _ = match value {
+                Some(number) => write!(text, ",\"{number}\""),
+                None => write!(text, ",\" \""),
+            };
+        }
+        text.push_str("\r\n");
+        self.columns = Some(columns);
+    }
+
+    /// After the last sample: the summary, if it is asked for.
+    pub fn finish(&self) -> io::Result<()> {
+        let Some(Summary { run, names }) = &self.summary else { return Ok(()) };
+        let mut out = io::stdout().lock();
+        let number = |value| grouped(value, 1);
+        writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
+        for (series, s) in run.series() {
+            let name = names.get(&(series.path, series.counter)).map(String::as_str).unwrap_or_default();
+            let instance = escaped(&series.instance.to_string());
+            let (min, mean, max) = (number(s.min), number(s.mean()), number(s.max));
+            writeln!(out, "{min:>16}  {mean:>16}  {max:>16}  {:>7}  {instance}  {name}", s.count)?;
+        }
+        out.flush()
+    }
+
+    fn local_time(&self, clocks: &ClockReading) -> String {
+        timestamp(clocks).to_zoned(self.zone.clone()).strftime("%H:%M:%S.%3f").to_string()
+    }
+}
+
+/// One value for programs: the fields are what `docs/output.md` promises.
+#[derive(Serialize)]
+struct Record {
+    time: String,
+    path: String,
+    counterset: String,
+    instance: String,
+    instance_id: Option<u32>,
+    counter: String,
+    value: Option<f64>,
+    status: &'static str,
+    raw: Option<u64>,
+    base: Option<u64>,
+    #[serde(rename = "type")]
+    counter_type: String,
+    unit: String,
+}
+
+impl Record {
+    fn new(clocks: &ClockReading, v: &PathValue<'_>) -> Self {
+        let value = &v.value;
+        let has_instances = value.counterset.instance_type != InstanceType::Single;
+        let (counter, instance) = (plain_counter_name(value.counter), value.instance.to_string());
+        let brackets =
+            if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
+        Self {
+            time: timestamp(clocks).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
+            path: format!("\\{}{brackets}\\{counter}", value.counterset.name),
+            counterset: value.counterset.name.to_string(),
+            instance,
+            instance_id: value.instance_id.filter(|_| has_instances).map(|id| id.0),
+            counter,
+            value: value.value.as_ref().ok().map(|value| value.nocap()),
+            status: value.value.as_ref().map_or_else(NoValue::keyword, |_| "ok"),
+            raw: value.raw.map(RawValue::get),
+            base: value.base.map(RawValue::get),
+            counter_type: value.counter.counter_type.to_string(),
+            unit: value.counter.unit.to_string(),
+        }
+    }
+}
+
+/// A path as PDH writes it, with the characters that its grammar needs replaced in the instance.
+fn pdh_path(host: &str, v: &PathValue<'_>) -> String {
+    let replaced = |c| match c {
+        '(' => '[',
+        ')' => ']',
+        '#' | '\\' | '/' => '_',
+        c => c,
+    };
+    let instance: String = v.value.instance.to_string().chars().map(replaced).collect();
+    let brackets = if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
+    format!("\\\\{host}\\{}{brackets}\\{}", v.value.counterset.name, plain_counter_name(v.value.counter))
+}
+
+/// When a sample was taken, as people are shown it.
+fn timestamp(clocks: &ClockReading) -> Timestamp {
+    let ms = clocks.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000);
+    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+/// What tells one column from another.
+fn series_name(v: &PathValue<'_>) -> String {
+    format!("{} {} {} {}", v.path, v.value.instance, v.occurrence, v.value.counter.id.0)
+}
+
+/// Counter and instance, one above the other.
+fn column_head(v: &PathValue<'_>) -> (String, String) {
+    (counter_name(v), instance_name(v))
+}
+
+fn counter_name(v: &PathValue<'_>) -> String {
+    escaped(&plain_counter_name(v.value.counter))
+}
+
+fn plain_counter_name(counter: &Counter) -> String {
+    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), str::to_owned)
+}
+
+fn instance_name(v: &PathValue<'_>) -> String {
+    escaped(&numbered(&v.value.instance.to_string(), v))
+}
+
+/// A name, and for the second and later of that name its number.
+fn numbered(name: &str, v: &PathValue<'_>) -> String {
+    if v.occurrence == 0 { name.to_owned() } else { format!("{name}#{}", v.occurrence) }
+}
+
+fn real(raw: RawValue) -> f64 {
+    #[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
+    let number = raw.get() as f64;
+    number
+}
+
+/// A text as a cell: quoted where it must be, and so that no spreadsheet takes a stranger's text for a formula.
+fn csv_text(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let guarded = if formula { format!("'{text}") } else { text.to_owned() };
+    if guarded.contains([',', '"', '\n', '\r']) || formula {
+        return format!("\"{}\"", guarded.replace('"', "\"\""));
+    }
+    guarded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::csv_text;
+
+    #[test]
+    fn cells_are_safe_in_spreadsheets() {
+        for (text, want) in [
+            ("plain", "plain"),
+            ("0,1", "\"0,1\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("=1+1", "\"'=1+1\""),
+            ("@x", "\"'@x\""),
+            ("-", "\"'-\""),
+            ("% Processor Time", "% Processor Time"),
+        ] {
+            assert_eq!(csv_text(text), want);
+        }
+    }
+}

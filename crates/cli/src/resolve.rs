@@ -1,0 +1,57 @@
+//! The counterset that a person means.
+
+use std::sync::Arc;
+
+use perfset::path::nearest;
+use perfset::{Counterset, Guid, Machine};
+
+use crate::exit::{Exit, Failure};
+use crate::text::escaped;
+
+/// All countersets, by name.
+pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
+    let guids = machine.countersets();
+    let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    sets
+}
+
+/// By GUID, by name, or by a part that only one name has.
+pub fn counterset(machine: &Machine, text: &str) -> Result<Arc<Counterset>, Failure> {
+    let sets = countersets(machine);
+    let folded = |name: &str| name.to_lowercase();
+    let guid = text.parse::<Guid>().ok();
+    let exact = sets.iter().find(|set| folded(&set.name) == folded(text) || Some(set.guid) == guid);
+    let mut parts = sets.iter().filter(|set| folded(&set.name).contains(&folded(text)));
+    match (exact, parts.next(), parts.next()) {
+        (Some(set), ..) | (None, Some(set), None) => Ok(Arc::clone(set)),
+        (None, Some(_), Some(_)) => {
+            let names = sets.iter().filter(|set| folded(&set.name).contains(&folded(text)));
+            let names: Vec<_> = names.map(|set| escaped(&set.name)).collect();
+            let error =
+                anyhow::anyhow!("\"{}\" is part of several names: {}", escaped(text), names.join(", "));
+            Err(Failure::new(Exit::NothingMatched, error))
+        }
+        (None, None, _) => {
+            let near = nearest(text, sets.iter().map(|set| &*set.name), 3);
+            Err(no_counterset(text, &near, sets.len()))
+        }
+    }
+}
+
+/// What is said when a name is unknown.
+pub fn no_counterset(name: &str, nearest: &[impl AsRef<str>], all: usize) -> Failure {
+    let near = near_line(nearest);
+    let name = escaped(name);
+    let error = anyhow::anyhow!("no counterset is named \"{name}\"{near}\n  perfset list shows all {all}");
+    Failure::new(Exit::NothingMatched, error)
+}
+
+/// The line that names what is near; nothing if nothing is.
+pub fn near_line(nearest: &[impl AsRef<str>]) -> String {
+    if nearest.is_empty() {
+        return String::new();
+    }
+    let names: Vec<_> = nearest.iter().map(|name| escaped(name.as_ref())).collect();
+    format!("\n  nearest: {}", names.join(", "))
+}

@@ -1,0 +1,291 @@
+//! What `docs/output.md` promises to programs, and that the commands in documents and helps work.
+
+#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Map, Value};
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+fn contract() -> String {
+    fs::read_to_string(repository("docs/output.md")).unwrap()
+}
+
+/// Exit code, standard output, standard error of the command on a fixture's kernel files.
+fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
+    let tree = repository("testdata/linux").join(fixture);
+    let output = Command::new(env!("CARGO_BIN_EXE_perfset"))
+        .args(args)
+        .env("PERFSET_PROC", tree.join("proc"))
+        .env("PERFSET_SYS", tree.join("sys"))
+        .env("TZ", "UTC")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// What a run of `get` printed; it must have gone well.
+fn get(fixture: &str, args: &[&str]) -> String {
+    let (code, out, err) = run(fixture, &[&["get"], args].concat());
+    assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
+    out
+}
+
+/// A value that is there, one that this machine lacks, one with a base, one of no instance, one that stands still.
+const SEVERAL: [&str; 6] = [
+    "/Memory/Available Bytes",
+    "/Memory/Write Copies/sec",
+    "/Memory/% Committed Bytes In Use",
+    "/Processor Information(9,9)/% User Time",
+    "/Processor Information(?,_Total)/{% Processor Time,% User Time}",
+    "/System/Context Switches/sec",
+];
+
+/// Every digit of a time becomes `#`.
+fn without_times(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for template in ["0000-00-00T00:00:00.000Z", "00:00:00.000"].map(str::as_bytes) {
+        let fits = |(want, is): (&u8, &u8)| if *want == b'0' { is.is_ascii_digit() } else { want == is };
+        for at in 0..bytes.len().saturating_sub(template.len()) {
+            let place = &mut bytes[at..at + template.len()];
+            if template.iter().zip(place.iter()).all(fits) {
+                place.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'#');
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Compares with the file of that name; `UPDATE_SNAPSHOTS=1` writes it.
+fn snapshot(name: &str, text: &str) {
+    let file = repository("crates/cli/tests/snapshots").join(name);
+    let text = without_times(text);
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        fs::write(&file, &text).unwrap();
+    }
+    let want = fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(text, want, "{} differs; UPDATE_SNAPSHOTS=1 writes it anew", file.display());
+}
+
+#[test]
+fn tables_csv_and_json() {
+    for (format, ending) in [("table", "txt"), ("csv", "csv"), ("json", "jsonl")] {
+        let args = |more: &[&'static str]| [&SEVERAL[..], &["--format", format], more].concat();
+        let two_samples = get("two-nodes", &args(&["--warmup", "10ms"]));
+        snapshot(&format!("several.{ending}"), &two_samples);
+        snapshot(&format!("several-raw.{ending}"), &get("two-nodes", &args(&["--raw"])));
+    }
+    let columns = ["/Memory/Available Bytes", "/System/Processes", "10ms", "2"];
+    snapshot("columns.txt", &get("two-nodes", &columns));
+    let by_pattern = ["/Processor Information(_Total)/% C?*", "--all", "--warmup", "10ms"];
+    snapshot("reasons.txt", &get("old-kernel", &by_pattern));
+}
+
+/// The first cells of the table that follows this heading, without backquotes.
+fn first_cells(heading: &str) -> Vec<String> {
+    let document = contract();
+    let section = document.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
+    let table = section.lines().skip_while(|line| !line.starts_with('|')).skip(2);
+    let rows = table.take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.split('|').nth(1).unwrap().trim().trim_matches('`').to_owned()).collect()
+}
+
+#[test]
+fn json_and_csv_have_the_documented_fields() {
+    let fields = first_cells("## JSON");
+    let csv = get("two-nodes", &[&SEVERAL[..], &["--warmup", "10ms", "--format", "csv"]].concat());
+    assert_eq!(csv.lines().next().unwrap(), fields.join(","));
+    assert!(csv.ends_with('\n') && !csv.contains('\r'));
+    let json = get("two-nodes", &[&SEVERAL[..], &["--warmup", "10ms", "--format", "json"]].concat());
+    assert_eq!(json.lines().count(), csv.lines().count() - 1);
+    let reasons = first_cells("### Reasons");
+    let mut seen = BTreeSet::new();
+    for line in json.lines() {
+        let object: Map<String, Value> = serde_json::from_str(line).unwrap();
+        let keys: BTreeSet<_> = object.keys().cloned().collect();
+        assert_eq!(keys, fields.iter().cloned().collect(), "{line}");
+        for (name, value) in &object {
+            let right = match name.as_str() {
+                "instance_id" | "raw" | "base" => value.is_u64() || value.is_null(),
+                "value" => value.is_f64() || value.is_null(),
+                _ => value.is_string(),
+            };
+            assert!(right, "{name}: {line}");
+        }
+        let status = object["status"].as_str().unwrap();
+        assert_eq!(object["value"].is_null(), status != "ok", "{line}");
+        assert!(status == "ok" || reasons.iter().any(|reason| reason == status), "{line}");
+        seen.insert(status.to_owned());
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), ["no_instance", "ok", "unavailable"]);
+}
+
+/// The reasons are read from the source that has them, as a program cannot enumerate them.
+#[test]
+fn every_reason_is_documented() {
+    let source = fs::read_to_string(repository("crates/core/src/value.rs")).unwrap();
+    let body = source.split_once("fn keyword").unwrap().1.split_once("\n    }").unwrap().0;
+    let keywords: Vec<_> = body.lines().filter_map(|line| line.split('"').nth(1)).collect();
+    assert!(keywords.len() > 10, "{keywords:?}");
+    assert_eq!(first_cells("### Reasons"), keywords);
+}
+
+#[test]
+fn exit_codes_are_documented() {
+    let (_, help, _) = run("small-vm", &["--help"]);
+    let codes = help.split_once("Exit codes:\n").unwrap().1;
+    let document = contract();
+    for line in codes.lines().filter(|line| !line.is_empty()) {
+        let (code, meaning) = line.trim().split_once("  ").unwrap();
+        assert!(document.contains(&format!("| {code} | {meaning} |")), "{line}");
+    }
+    assert_eq!(first_cells("## Streams, signals, exit codes").len(), codes.lines().count());
+}
+
+/// A folder of this test's own.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder); // the first run has none
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn every_command_has_a_manual_page_with_examples_and_exit_codes() {
+    let folder = scratch("man");
+    let (code, out, err) = run("small-vm", &["man", folder.to_str().unwrap()]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with("perfset.1\nperfset-get.1\n") && out.contains("perfset-dump.1\n"), "{out}");
+    for name in out.lines() {
+        let page = fs::read_to_string(folder.join(name)).unwrap();
+        let title = name.trim_end_matches(".1");
+        for part in [&format!(".TH {title} 1 "), ".SH DESCRIPTION", ".SH EXAMPLES", ".SH \"EXIT CODES\""] {
+            assert_eq!(page.matches(part).count(), 1, "{name}: {part}");
+        }
+    }
+    let (code, out, err) = run("small-vm", &["man", "/no/such/folder"]);
+    assert_eq!((code, out.as_str()), (4, ""));
+    assert!(err.starts_with("error: cannot write /no/such/folder/perfset.1: "), "{err}");
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, out, err) = run("small-vm", &["completions", shell]);
+        assert_eq!((code, err.as_str()), (0, ""), "{shell}");
+        assert!(out.contains("describe") && out.contains("full-names"), "{shell}: {out}");
+    }
+    assert_eq!(run("small-vm", &["completions", "tcsh"]).0, 2);
+}
+
+/// The helps of all commands.
+fn helps() -> Vec<(String, String)> {
+    let (_, root, _) = run("small-vm", &["--help"]);
+    let commands = root.split_once("Commands:\n").unwrap().1.split_once("\n\n").unwrap().0;
+    let names = commands.lines().filter_map(|line| line.split_whitespace().next());
+    let names: Vec<_> = names.filter(|name| *name != "help").collect();
+    assert!(names.contains(&"get") && !names.contains(&"man"), "{names:?}");
+    let help = |name: &str| (format!("perfset {name} --help"), run("small-vm", &[name, "--help"]).1);
+    names.into_iter().map(help).chain([("perfset --help".to_owned(), root.clone())]).collect()
+}
+
+#[test]
+fn examples_are_narrow() {
+    for (name, help) in helps() {
+        let (_, examples) = help.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{name}: no examples"));
+        for line in examples.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line}");
+        }
+    }
+}
+
+/// A command in a text, as a shell would split it, and whether an error is shown below it.
+struct Shown {
+    words: Vec<String>,
+    fails: bool,
+}
+
+/// The commands after `$` in a text, up to a pipe or a redirection.
+fn commands(text: &str) -> Vec<Shown> {
+    let text = text.replace("\\\n", " ");
+    let mut found = Vec::new();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let Some(command) = line.trim_start().strip_prefix("$ perfset") else { continue };
+        let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+        for c in command.chars() {
+            match c {
+                '\'' => {
+                    quoted = !quoted;
+                    word.get_or_insert_default();
+                }
+                ' ' if !quoted => words.extend(word.take()),
+                '|' | '>' if !quoted => break,
+                c => word.get_or_insert_default().push(c),
+            }
+        }
+        words.extend(word);
+        let fails = lines.peek().is_some_and(|next| next.trim_start().starts_with("error: "));
+        found.push(Shown { words, fails });
+    }
+    found
+}
+
+/// The same without what takes time, or what this machine lacks.
+fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
+    let is_number = |word: &str| word.trim_end_matches("ms").trim_end_matches('s').parse::<f64>().is_ok();
+    match words.first().map(String::as_str) {
+        Some("get") => {
+            let options = ["--top", "--warmup"];
+            let mut before = String::new();
+            words.retain(|word| {
+                let is_value = options.contains(&std::mem::replace(&mut before, word.clone()).as_str());
+                is_value || !is_number(word)
+            });
+            words.retain(|word| word != "--raw");
+            words.push("--raw".into());
+        }
+        Some("dump") if words.last().unwrap() == "-" => return None,
+        Some("dump") => {
+            *words.last_mut()? = repository("testdata/v2/small-vm.bin").to_str().unwrap().to_owned();
+        }
+        Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
+        Some(word) if !is_number(word) && !word.starts_with('-') => {}
+        _ => {
+            words.retain(|word| word.starts_with('-'));
+            words.extend(["10ms".into(), "1".into()]);
+        }
+    }
+    Some(words)
+}
+
+#[test]
+fn commands_in_helps_and_documents_work() {
+    let folder = scratch("man-of-documents");
+    let mut texts = helps();
+    let guides = fs::read_dir(repository("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
+    for path in guides.chain([repository("docs/output.md")]) {
+        texts.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+    }
+    let mut count = 0;
+    for (name, text) in &texts {
+        for Shown { words, fails } in commands(text) {
+            let shown = words.join(" ");
+            let Some(words) = quick(words, &folder) else { continue };
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            let (code, _, err) = run("small-vm", &words);
+            assert_eq!(code != 0, fails, "{name}: perfset {shown}: {err}");
+            count += 1;
+        }
+    }
+    assert!(count > 20, "{count}");
+}
