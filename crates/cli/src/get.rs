@@ -13,9 +13,13 @@ use crate::resolve::{countersets, near_line, no_counterset};
 use crate::text::escaped;
 
 /// What people want first, by a short name.
-const ALIASES: [(&str, &[&str]); 2] = [
+const ALIASES: [(&str, &[&str]); 5] = [
     ("cpu", &[r"\Processor Information(*)\% Processor Time"]),
     ("mem", &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes", r"\Memory\Pages/sec"]),
+    // The countersets of these are still to come; until then their names are unknown, and that is said.
+    ("disk", &[r"\PhysicalDisk(*)\% Disk Time"]),
+    ("net", &[r"\Network Interface(*)\Bytes Total/sec"]),
+    ("proc", &[r"\Process V2(*)\% Processor Time"]),
 ];
 
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {

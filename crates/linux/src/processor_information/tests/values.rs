@@ -161,7 +161,7 @@ fn expected(counter: u32, cpus: &[Known], machine: bool) -> Option<u64> {
     let sum = |of: &dyn Fn(&Known) -> u64| cpus.iter().map(|cpu| u128::from(of(cpu))).sum::<u128>();
     let mean = |of: &dyn Fn(&Known) -> u64| sum(of) / count;
     let time = |of: &dyn Fn(&Known) -> u64| sum(of) * 10_000_000 / (u128::from(CLOCK_TICKS) * count);
-    let cycles = |of: &dyn Fn(&Known) -> u128| cpus.iter().map(of).sum::<u128>() / count / 32;
+    let cycles = |of: &dyn Fn(&Known) -> u128| cpus.iter().map(of).sum::<u128>() / count / 1024;
     let privileged = |cpu: &Known| cpu.stat[2] + cpu.stat[5] + cpu.stat[6];
     let reference_cycles = |cpu: &Known, ns: u64| {
         let cycles_a_us = u128::from(cpu.reference_perf * cpu.nominal_freq);
@@ -246,7 +246,7 @@ fn privileged_utility_is_cumulative() {
     assert_eq!(cycles(90_000, 500, 10, 2_000_000), before, "a busy program takes nothing from it");
     let second = cycles(90_000, 500 + CLOCK_TICKS / 2, 10 + CLOCK_TICKS / 2, 9_000_000) - before;
     let reference_hz: u64 = 2_411_000_000 * 1_433 / 1_439;
-    assert!((100 * reference_hz / 32).abs_diff(second) <= 4, "{second}");
+    assert!((100 * reference_hz / 1024).abs_diff(second) <= 4, "{second}");
 }
 
 #[test]
