@@ -1,8 +1,10 @@
 //! `perfset describe`, `perfset instances`, `perfset find`: what there is, and what it means.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
+
+use terminal_size::{Width, terminal_size};
 
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
 use crate::exit::{Exit, Failure};
@@ -40,6 +42,9 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     for line in wrapped(&escaped(&set.help), WIDTH) {
         writeln!(out, "{line}")?;
     }
+    // In a pipe a counter is a line; on a terminal nothing is wrapped in the middle of a word.
+    let terminal =
+        io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
     let shown: Vec<_> = set.counters.iter().filter(|c| with_unavailable || !is_never_there(c)).collect();
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
@@ -54,12 +59,17 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
             counter.source.to_string()
         };
         let (id, name, unit) = (counter.id.0, name(counter), unit(counter));
-        writeln!(
-            out,
-            " {id:>3}  {name:names$}  {unit:units$}  {:26}  {}",
-            counter.counter_type,
-            escaped(&from)
-        )?;
+        let line = format!(" {id:>3}  {name:names$}  {unit:units$}  {:26}", counter.counter_type);
+        let from = escaped(&from);
+        let len = line.chars().count().saturating_add(from.chars().count()).saturating_add(2);
+        if terminal.is_some_and(|width| len > width) {
+            writeln!(out, "{}", line.trim_end())?;
+            for part in wrapped(&from, terminal.unwrap_or(WIDTH).saturating_sub(6)) {
+                writeln!(out, "      {part}")?;
+            }
+        } else {
+            writeln!(out, "{line}  {from}")?;
+        }
     }
     let hidden = set.counters.len().saturating_sub(shown.len());
     if hidden > 0 {
