@@ -1,8 +1,8 @@
 //! A warm collection of Processor Information through the engine, beside bare readings of the same files, and beside
 //! what a program would do with the procfs crate.
 
-mod floor;
-mod kernel_file;
+pub mod floor;
+pub mod kernel_file;
 mod peer;
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ use floor::Floor;
 use kernel_file::KernelFile;
 
 /// Counters that need `/proc/interrupts`, which costs more than all other files together.
-const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
+pub const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
 
 /// Three selections of counters.
 pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
@@ -74,37 +74,63 @@ fn report(what: &str, counters: &[CounterId], has_goals: bool, rounds: usize) ->
 
 /// A query with an entry for each counter, collected until its provider has opened what it keeps open.
 fn warm_query(counters: &[CounterId]) -> Result<Query> {
+    let entries = counters.iter().map(|counter| Entry::one(cpu::GUID, *counter).instance("*"));
+    let mut query = machine().query();
+    warm(&mut query, entries)?;
+    Ok(query)
+}
+
+/// This machine, with the providers of Linux.
+pub fn machine() -> Machine {
     let machine = Machine::new(Box::new(SystemClock));
     for provider in providers(Roots::default()) {
         machine.register(provider);
     }
-    let mut query = machine.query();
-    for counter in counters {
-        let status = query.add(&Entry::one(cpu::GUID, *counter).instance("*"));
-        ensure!(status.is_success(), "counter {} was refused: {status}", counter.0);
+    machine
+}
+
+/// Adds the entries, and collects until all files are open.
+pub fn warm(query: &mut Query, entries: impl IntoIterator<Item = Entry>) -> Result<()> {
+    for entry in entries {
+        let status = query.add(&entry);
+        ensure!(status.is_success(), "{entry:?} was refused: {status}");
     }
     for _ in 0..3 {
         query.collect(&mut Snapshot::default())?;
     }
-    Ok(query)
+    Ok(())
 }
 
 /// All values of a block.
 #[derive(Debug, Default)]
-struct Values {
-    count: usize,
-    sum: u64,
+pub struct Values {
+    /// How many there are.
+    pub count: usize,
+    /// What they add up to.
+    pub sum: u64,
 }
 
-fn values(block: &[u8]) -> Result<Values, WireError> {
+impl Values {
+    fn add(&mut self, value: Value<'_>) {
+        if let Some(number) = value.number() {
+            self.count += 1;
+            self.sum = self.sum.wrapping_add(number.get());
+        }
+    }
+}
+
+/// Walks over a block whose entries ask for one counter each.
+pub fn values(block: &[u8]) -> Result<Values, WireError> {
     let mut all = Values::default();
     for result in Block::parse(block)?.results() {
-        let Body::MultipleInstances(table) = result?.body else { continue };
-        for row in table.rows() {
-            for number in row?.values().iter().filter_map(Value::number) {
-                all.count += 1;
-                all.sum = all.sum.wrapping_add(number.get());
+        match result?.body {
+            Body::SingleCounter(value) => all.add(value),
+            Body::MultipleInstances(table) => {
+                for row in table.rows() {
+                    row?.values().iter().for_each(|value| all.add(value));
+                }
             }
+            _ => {}
         }
     }
     Ok(all)

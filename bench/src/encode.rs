@@ -112,6 +112,7 @@ impl Counting {
             counters: (0..COUNTERS as u32).map(counter).collect(),
             translations: Vec::new().into(),
             v1_index: None,
+            view_of: None,
         };
         Self {
             catalogue: Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] }),

@@ -4,8 +4,11 @@ mod blocks;
 mod collect;
 mod decode;
 mod encode;
+mod exporter;
 mod measure;
+mod path;
 mod record;
+mod system;
 
 use std::process::ExitCode;
 
@@ -14,7 +17,7 @@ use anyhow::{Result, bail};
 use crate::measure::Report;
 use crate::record::Record;
 
-const USAGE: &str = "usage: bench decode|encode|collect|all [--rounds N] [--record]
+const USAGE: &str = "usage: bench decode|encode|collect|path|system|all [--rounds N] [--record]
   --rounds N   how often each variant is measured (default 31)
   --record     append the tables to the file of this day and processor in record/";
 
@@ -41,7 +44,12 @@ fn run() -> Result<()> {
             "decode" => benches = &[decode::reports],
             "encode" => benches = &[encode::reports],
             "collect" => benches = &[collect::reports],
-            "all" => benches = &[decode::reports, encode::reports, collect::reports],
+            "path" => benches = &[path::reports],
+            "system" => benches = &[system::reports],
+            "all" => {
+                benches =
+                    &[decode::reports, encode::reports, collect::reports, path::reports, system::reports];
+            }
             "--record" => record = Some(Record::open()?),
             "--rounds" => match arguments.next().and_then(|number| number.parse().ok()) {
                 Some(number @ 1..) => rounds = number,

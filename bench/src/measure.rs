@@ -1,8 +1,8 @@
 //! Several ways to do the same work, timed side by side.
 //!
-//! The cost of a run is the CPU time of this thread, so that a busy neighbour costs little. All variants run in every
-//! round, each round beginning with another one; a ratio is the median of the ratios inside the rounds, because times
-//! drift from second to second and ratios much less.
+//! The cost of a run is the CPU time of this thread, or of the process that does the work for it, so that a busy
+//! neighbour costs little. All variants run in every round, each round beginning with another one; a ratio is the
+//! median of the ratios inside the rounds, because times drift from second to second and ratios much less.
 
 use std::fmt::{self, Display};
 use std::hint::black_box;
@@ -20,9 +20,18 @@ pub struct Comparison<'a> {
 struct Variant<'a> {
     name: &'static str,
     run: Box<dyn FnMut() -> u64 + 'a>,
+    clock: Clock<'a>,
     /// Its heading, if the others are divided by it.
     reference: Option<&'static str>,
     goals: Vec<Goal>,
+}
+
+/// What a run is timed by.
+struct Clock<'a> {
+    /// CPU time so far, in ns.
+    now: Box<dyn Fn() -> f64 + 'a>,
+    /// A sample takes at least so long.
+    least_ns: f64,
 }
 
 /// The most that a ratio should be.
@@ -40,7 +49,19 @@ impl<'a> Comparison<'a> {
     /// Adds a variant. What it returns keeps the compiler from leaving it out.
     #[must_use]
     pub fn variant(mut self, name: &'static str, run: impl FnMut() -> u64 + 'a) -> Self {
-        self.variants.push(Variant { name, run: Box::new(run), reference: None, goals: Vec::new() });
+        let clock = Clock { now: Box::new(thread_cpu_ns), least_ns: 2e6 };
+        self.variants.push(Variant { name, run: Box::new(run), clock, reference: None, goals: Vec::new() });
+        self
+    }
+
+    /// Times the variant that was added last by the CPU time of another process, in ns.
+    ///
+    /// Its samples are longer: what a process does now and then, for all runs together, must be in each.
+    #[must_use]
+    pub fn timed_by(mut self, now: impl Fn() -> f64 + 'a) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.clock = Clock { now: Box::new(now), least_ns: 2e7 };
+        }
         self
     }
 
@@ -104,12 +125,12 @@ impl<'a> Comparison<'a> {
 impl Variant<'_> {
     /// Enough runs for the clock to be exact; the first is for warming up.
     fn runs_in_a_sample(&mut self) -> usize {
-        const SAMPLE_NS: f64 = 2e6;
+        const MOST: usize = 1 << 24; // should the clock stand still
         self.sample(1);
         let mut runs = 1;
         loop {
             let ns = self.sample(runs);
-            if ns * runs as f64 >= SAMPLE_NS {
+            if ns * runs as f64 >= self.clock.least_ns || runs >= MOST {
                 return runs;
             }
             runs *= 2;
@@ -118,11 +139,11 @@ impl Variant<'_> {
 
     /// ns of one run, as the mean of so many.
     fn sample(&mut self, runs: usize) -> f64 {
-        let started = thread_cpu_ns();
+        let started = (self.clock.now)();
         for _ in 0..runs {
             black_box((self.run)());
         }
-        (thread_cpu_ns() - started) / runs as f64
+        ((self.clock.now)() - started) / runs as f64
     }
 }
 
@@ -185,7 +206,8 @@ impl Display for Report {
 
 impl Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>5.2}", self.ratio)?;
+        let decimals = if self.ratio < 0.1 { 3 } else { 2 };
+        write!(f, "{:>5.decimals$}", self.ratio)?;
         match self.at_most {
             Some(at_most) if self.ratio <= at_most => write!(f, " (goal {at_most}: met)"),
             Some(at_most) => write!(f, " (goal {at_most}: MISSED)"),

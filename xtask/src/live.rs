@@ -2,17 +2,23 @@
 //!
 //! Serial and bounded. A peer that is missing is a failure, not a reason to skip.
 
-use std::collections::BTreeMap;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{JoinHandle, sleep, spawn};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use anyhow::{Context, Result, ensure};
 
 use crate::repository::{root, run as run_program, target};
+
+mod jq;
+mod known_load;
+mod mpstat;
+mod proc;
+mod procps;
+mod record;
+mod vmstat;
 
 /// Compare the command with its peers, under load; check it on a terminal and when it is interrupted.
 #[derive(clap::Args)]
@@ -20,14 +26,26 @@ pub struct Args {
     /// Four times the rounds.
     #[arg(long)]
     full: bool,
+    /// Touch so much memory and end: the check of page faults starts itself with this.
+    #[arg(long, hide = true)]
+    touch_mib: Option<usize>,
 }
 
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(mib) = args.touch_mib {
+        known_load::touch(mib);
+        return Ok(());
+    }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 4] = [
-        ("agrees with mpstat, one core loaded", &|| mpstat(rounds)),
+    let checks: [(&str, &dyn Fn() -> Result<String>); 9] = [
+        ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
+        ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
+        ("processes, threads and the queue follow a known load", &known_load::check),
+        ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
+        ("JSON is what jq reads", &jq::check),
+        ("answers at once", &at_once),
         ("draws in place on a terminal", &terminal),
         ("ends quietly on Ctrl+C", &interrupt),
         ("ends quietly when its reader goes away", &closed_pipe),
@@ -81,138 +99,37 @@ impl Drop for Load {
     }
 }
 
-/// What both tools say of one processor: % busy, % user, % kernel, % intr, % DPC, interrupts a second.
-type Figures = [f64; 6];
-const NAMES: [&str; 6] = ["% busy", "% user", "% kernel", "% intr", "% DPC", "intr/s"];
-
-/// Both over the same five seconds, several times: the median of the differences is at most two points.
-fn mpstat(rounds: usize) -> Result<String> {
-    const SECONDS: &str = "5";
-    let load = Load::start();
-    let mut differences: BTreeMap<(String, usize), Vec<f64>> = BTreeMap::new();
-    let mut busiest: f64 = 0.0;
-    for _ in 0..rounds {
-        let ours = perfset().args([SECONDS, "1"]).spawn().context("cannot start perfset")?;
-        let theirs = Command::new("mpstat")
-            .args(["-u", "-I", "SUM", "-P", "ALL", "-o", "JSON", SECONDS, "1"])
-            .env("LC_ALL", "C")
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start mpstat (Debian package sysstat)")?;
-        let ours = parse_table(&finished(ours.wait_with_output()?)?)?;
-        let theirs = parse_mpstat(&finished(theirs.wait_with_output()?)?)?;
-        for (name, theirs) in &theirs {
-            let ours = ours.get(name).with_context(|| format!("perfset does not show {name}"))?;
-            for (column, (a, b)) in ours.iter().zip(theirs).enumerate() {
-                // Interrupts are counts: a twentieth of them, or 50, counts as two points.
-                let scale = if column == 5 { (b / 20.0).max(50.0) / 2.0 } else { 1.0 };
-                differences.entry((name.clone(), column)).or_default().push((a - b).abs() / scale);
-            }
-        }
-        busiest = busiest.max(ours.get("_Total").map_or(0.0, |total| total[0]));
-    }
-    drop(load);
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    let one_core = 100.0 / cpus as f64;
-    ensure!(busiest > one_core - 3.0, "the load is not seen: _Total is {busiest} % busy");
-    let mut worst = (0.0, String::new());
-    for ((name, column), mut values) in differences {
-        values.sort_by(f64::total_cmp);
-        let median = values[values.len() / 2];
-        ensure!(median <= 2.0, "{name} {} differs by {median:.2} points (median of {rounds})", NAMES[column]);
-        if median > worst.0 {
-            worst = (median, format!("{name} {}", NAMES[column]));
-        }
-    }
-    Ok(format!(": worst median {:.2} points ({}), {rounds} rounds", worst.0, worst.1))
-}
-
 fn finished(output: Output) -> Result<String> {
     ensure!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stderr));
     Ok(String::from_utf8(output.stdout)?)
 }
 
-/// The rows of a table that perfset printed.
-fn parse_table(text: &str) -> Result<BTreeMap<String, Figures>> {
-    let mut rows = BTreeMap::new();
-    for line in text.lines().skip(2).take_while(|line| !line.is_empty()) {
-        let mut cells = line.split_whitespace();
-        let name = cells.next().context("an empty line")?;
-        let mut figures = Figures::default();
-        for figure in &mut figures {
-            let cell = cells.next().with_context(|| format!("too few columns: {line}"))?;
-            *figure = cell.replace(',', "").parse().with_context(|| format!("no number: {line}"))?;
-        }
-        rows.insert(name.to_owned(), figures);
+fn median(mut numbers: Vec<f64>) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// From start to end of three raw counters.
+fn at_once() -> Result<String> {
+    const TIMES: usize = 20;
+    const GOAL_MS: f64 = 10.0;
+    const LIMIT_MS: f64 = 50.0;
+    let paths = [
+        r"\Processor Information(_Total)\% Processor Time",
+        r"\Memory\Available Bytes",
+        r"\System\Context Switches/sec",
+    ];
+    let mut times = Vec::new();
+    for _ in 0..TIMES {
+        let started = Instant::now();
+        let output = perfset().args(["get", "--raw"]).args(paths).output().context("cannot start perfset")?;
+        times.push(started.elapsed().as_secs_f64() * 1e3);
+        finished(output)?;
     }
-    Ok(rows)
-}
-
-#[derive(Deserialize)]
-struct MpstatFile {
-    sysstat: Sysstat,
-}
-
-#[derive(Deserialize)]
-struct Sysstat {
-    hosts: Vec<Host>,
-}
-
-#[derive(Deserialize)]
-struct Host {
-    statistics: Vec<Statistics>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case")]
-struct Statistics {
-    cpu_load: Vec<CpuLoad>,
-    sum_interrupts: Vec<SumInterrupts>,
-}
-
-#[derive(Deserialize)]
-struct CpuLoad {
-    cpu: String,
-    usr: f64,
-    nice: f64,
-    sys: f64,
-    iowait: f64,
-    irq: f64,
-    soft: f64,
-    guest: f64,
-    gnice: f64,
-    idle: f64,
-}
-
-#[derive(Deserialize)]
-struct SumInterrupts {
-    cpu: String,
-    intr: f64,
-}
-
-/// What mpstat printed, under the names and with the meanings that perfset has.
-fn parse_mpstat(json: &str) -> Result<BTreeMap<String, Figures>> {
-    let file: MpstatFile = serde_json::from_str(json).context("mpstat did not print what was expected")?;
-    let host = file.sysstat.hosts.into_iter().next().context("mpstat shows no host")?;
-    let Some(Statistics { cpu_load, sum_interrupts }) = host.statistics.into_iter().next() else {
-        bail!("mpstat shows no statistics");
-    };
-    let mut rows = BTreeMap::new();
-    for load in cpu_load {
-        let sum =
-            sum_interrupts.iter().find(|sum| sum.cpu == load.cpu).context("mpstat shows no interrupts")?;
-        let name = if load.cpu == "all" { "_Total".to_owned() } else { format!("0,{}", load.cpu) };
-        let figures = [
-            100.0 - load.idle - load.iowait,
-            load.usr + load.nice + load.guest + load.gnice,
-            load.sys + load.irq + load.soft,
-            load.irq,
-            load.soft,
-            sum.intr,
-        ];
-        rows.insert(name, figures);
-    }
-    Ok(rows)
+    let median = median(times);
+    ensure!(median <= LIMIT_MS, "three raw counters take {median:.1} ms (median of {TIMES})");
+    let goal = if median <= GOAL_MS { "met" } else { "missed" };
+    Ok(format!(": {median:.1} ms, median of {TIMES}, goal {GOAL_MS} ms {goal}"))
 }
 
 /// In place, in colour unless that is not wanted, and plain where the terminal cannot do it.

@@ -36,6 +36,11 @@ impl Floor {
 
     /// Reads and parses each file once; the sum of everything that was parsed.
     pub fn collect(&mut self) -> io::Result<u64> {
+        self.collect_with(parse)
+    }
+
+    /// The same with another parser.
+    pub fn collect_with(&mut self, parse: impl Fn(Kind, &[u8]) -> u64) -> io::Result<u64> {
         let mut sum = 0_u64;
         for file in &self.files {
             let text = file.read(&mut self.buffer)?;
@@ -65,17 +70,24 @@ impl OpenFile {
     }
 }
 
-fn parse(kind: Kind, text: &[u8]) -> u64 {
+/// Everything that collections of Processor Information take from a file, and every number of others.
+pub fn parse(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => cpu_lines(text),
         Kind::Columns => columns(text),
         Kind::CpuInfo => mhz_lines(text),
+        Kind::Named => named(text),
         Kind::Online | Kind::Numbers => numbers(text),
     }
 }
 
 /// The `cpuN` lines of `/proc/stat`, which come after the first line and before all others.
 fn cpu_lines(text: &[u8]) -> u64 {
+    cpu_lines_and_rest(text).0
+}
+
+/// The same, and the text behind them.
+pub fn cpu_lines_and_rest(text: &[u8]) -> (u64, &[u8]) {
     let mut rest = after_line(text);
     let mut sum = 0_u64;
     while let [b'c', b'p', b'u', line @ ..] = rest {
@@ -86,6 +98,18 @@ fn cpu_lines(text: &[u8]) -> u64 {
             rest = after_blanks(behind);
         }
         rest = rest.get(1..).unwrap_or_default();
+    }
+    (sum, rest)
+}
+
+/// The number of each line, which is behind blanks.
+fn named(text: &[u8]) -> u64 {
+    let mut rest = text;
+    let mut sum = 0_u64;
+    while let Some(blank) = rest.iter().position(|byte| *byte == b' ') {
+        let (number, behind) = number(after_blanks(&rest[blank..]));
+        sum = sum.wrapping_add(number);
+        rest = after_line(behind);
     }
     sum
 }
@@ -138,7 +162,8 @@ fn numbers(text: &[u8]) -> u64 {
     sum
 }
 
-fn number(text: &[u8]) -> (u64, &[u8]) {
+/// The number that a text begins with, and the text behind it.
+pub fn number(text: &[u8]) -> (u64, &[u8]) {
     number_from(0, text)
 }
 
@@ -150,14 +175,16 @@ fn number_from(mut value: u64, mut text: &[u8]) -> (u64, &[u8]) {
     (value, text)
 }
 
-fn after_blanks(mut text: &[u8]) -> &[u8] {
+/// The text behind the blanks that it begins with.
+pub fn after_blanks(mut text: &[u8]) -> &[u8] {
     while let [b' ', behind @ ..] = text {
         text = behind;
     }
     text
 }
 
-fn after_line(mut text: &[u8]) -> &[u8] {
+/// The text behind its first line.
+pub fn after_line(mut text: &[u8]) -> &[u8] {
     let _ = text.skip_until(b'\n'); // reading a slice never fails
     text
 }
@@ -172,6 +199,7 @@ mod tests {
             (Kind::Stat, "cpu  97 97 97 97\ncpu0 2 3 5 7\ncpu1 11 13 17 19\nintr 97 97\n", 78),
             (Kind::Columns, "  CPU0  CPU2\nHI:  2  3\n 7:  5  7  IO-APIC 97-edge\nERR: 11\n", 28),
             (Kind::CpuInfo, "processor\t: 0\ncpu MHz\t\t: 2.097\n\nprocessor\t: 1\ncpu MHz\t\t: 3.097\n", 5),
+            (Kind::Named, "a:   2 kB\nb(7):  3 kB\nc 5\n", 10),
             (Kind::Online, "2-3,5\n", 10),
             (Kind::Numbers, "ref:7 del:11\n", 18),
         ];

@@ -23,6 +23,8 @@ pub enum Kind {
     Columns,
     /// `/proc/cpuinfo`.
     CpuInfo,
+    /// `/proc/meminfo`, `/proc/vmstat`: lines of a name and a number.
+    Named,
     /// The list of CPUs that are online.
     Online,
     /// An attribute.
@@ -50,6 +52,7 @@ impl KernelFile {
             Some("stat") => Kind::Stat,
             Some("softirqs" | "interrupts") => Kind::Columns,
             Some("cpuinfo") => Kind::CpuInfo,
+            Some("meminfo" | "vmstat") => Kind::Named,
             Some("online") => Kind::Online,
             _ => Kind::Numbers,
         }
@@ -57,7 +60,14 @@ impl KernelFile {
 
     /// Whether the kernel prints it record by record, so that only an empty piece is its end.
     pub fn is_in_records(&self) -> bool {
-        self.path.ends_with("interrupts") || self.path.ends_with("cpuinfo")
+        const NAMES: [&str; 4] = ["interrupts", "cpuinfo", "vmstat", "modules"];
+        NAMES.iter().any(|name| self.path.ends_with(name))
+    }
+
+    /// Each path once: two providers may have opened the same file.
+    pub fn once(files: &BTreeSet<Self>) -> BTreeSet<Self> {
+        let mut paths = BTreeSet::new();
+        files.iter().filter(|file| paths.insert(&file.path)).cloned().collect()
     }
 
     /// Their paths, for people; files of the CPUs after the first are counted only.

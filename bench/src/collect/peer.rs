@@ -18,7 +18,7 @@ pub fn collect(files: &BTreeSet<KernelFile>) -> Result<u64> {
             Kind::Stat => times()?,
             Kind::CpuInfo => frequencies()?,
             Kind::Columns => columns(&read_to_string(&file.path)?)?,
-            Kind::Numbers => numbers(&read_to_string(&file.path)?)?,
+            Kind::Numbers | Kind::Named => numbers(&read_to_string(&file.path)?)?,
             Kind::Online => 0,
         };
         Ok(sum.wrapping_add(sum_of_file))

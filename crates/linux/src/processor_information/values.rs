@@ -24,8 +24,9 @@ const SECOND_100NS: u128 = 10_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 const MICROSECOND_100NS: u128 = 10;
 
-/// Cycles are counted in units of 2^10, so that samples may be 2^41 cycles apart before a step of the 32-bit base passes
-/// for a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are mended: the bases are marked `wraps`.
+/// Cycles are counted in units of 2^10, so that samples may be 2^41 cycles apart before a step of the 32-bit base
+/// passes for a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are mended: the bases are marked
+/// `wraps`.
 const CYCLE_SHIFT: u32 = 10;
 
 impl Machine {

@@ -1,0 +1,143 @@
+//! A node_exporter of our own: started on a free loopback port, scraped over one connection, ended by its id.
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// A running exporter. It is killed when this is dropped.
+#[derive(Debug)]
+pub struct Exporter {
+    child: Child,
+    address: SocketAddr,
+}
+
+const PROGRAM: &str = "prometheus-node-exporter";
+/// Nothing but these three collectors.
+const ARGUMENTS: [&str; 4] =
+    ["--collector.disable-defaults", "--collector.cpu", "--collector.meminfo", "--collector.vmstat"];
+/// No numbers about the exporter itself.
+pub const LEAN: &[&str] = &["--web.disable-exporter-metrics"];
+
+impl Exporter {
+    /// Starts one with three collectors and these arguments.
+    pub fn start(arguments: &[&str]) -> Result<Self> {
+        // Free a moment ago; if another program takes it meanwhile, the exporter does not start, and says so.
+        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
+        let child = Command::new(PROGRAM)
+            .args(ARGUMENTS)
+            .args(arguments)
+            .arg(format!("--web.listen-address={address}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let child = match child {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("there is no {PROGRAM}; it is a Debian package: apt-get install {PROGRAM}")
+            }
+            child => child.context(PROGRAM)?,
+        };
+        Ok(Self { child, address })
+    }
+
+    /// Connects, as soon as it listens.
+    pub fn connect(&mut self) -> Result<Connection> {
+        const TRIES: u32 = 100;
+        for _ in 0..TRIES {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{PROGRAM} does not run: {status}");
+            }
+            if let Ok(stream) = TcpStream::connect(self.address) {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(Duration::from_secs(10)))?;
+                return Ok(Connection { stream, address: self.address, answer: Vec::new() });
+            }
+            sleep(Duration::from_millis(50));
+        }
+        bail!("{PROGRAM} does not listen on {}", self.address)
+    }
+
+    /// CPU time of all its threads, in ns.
+    ///
+    /// From the scheduler, as the clock of a process is. A thread that ended would be lost; a Go program keeps them.
+    pub fn cpu_ns(&self) -> Result<f64> {
+        let mut ns = 0.0;
+        let tasks = format!("/proc/{}/task", self.child.id());
+        for task in fs::read_dir(&tasks).context(tasks)? {
+            let schedstat = task?.path().join("schedstat");
+            let text = fs::read_to_string(&schedstat)
+                .with_context(|| format!("{}: the kernel keeps no such times", schedstat.display()))?;
+            let time: f64 = text.split(' ').next().unwrap_or_default().parse()?;
+            ns += time;
+        }
+        Ok(ns)
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it has ended already
+        let _ = self.child.wait();
+    }
+}
+
+/// A connection that is kept alive.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    address: SocketAddr,
+    answer: Vec<u8>,
+}
+
+impl Connection {
+    /// Asks for everything once; what was answered, heads of chunks and all.
+    pub fn scrape(&mut self) -> Result<&[u8]> {
+        write!(self.stream, "GET /metrics HTTP/1.1\r\nHost: {}\r\n\r\n", self.address)?;
+        self.answer.clear();
+        let mut piece = [0; 16 << 10];
+        while !is_whole(&self.answer)? {
+            let len = self.stream.read(&mut piece)?;
+            ensure!(len > 0, "the exporter closed the connection");
+            self.answer.extend_from_slice(&piece[..len]);
+        }
+        Ok(&self.answer)
+    }
+}
+
+/// Whether an answer is there to its end. Metrics are text: the last chunk's head cannot be inside.
+fn is_whole(answer: &[u8]) -> Result<bool> {
+    const END: &[u8] = b"\r\n\r\n";
+    let Some(end) = answer.windows(END.len()).position(|part| part == END) else { return Ok(false) };
+    let (head, body) = answer.split_at(end + END.len());
+    let head = std::str::from_utf8(head)?.to_ascii_lowercase();
+    ensure!(head.starts_with("http/1.1 200 "), "the exporter answers {:?}", head.lines().next());
+    if head.contains("\r\ntransfer-encoding: chunked\r\n") {
+        return Ok(body.ends_with(b"\r\n0\r\n\r\n"));
+    }
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.context("the exporter does not say how long its answer is")?.parse()?;
+    Ok(body.len() >= length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_answers() {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nx\n\r\n0\r\n\r\n";
+        let counted = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n2 3 5";
+        for whole in [chunked, counted] {
+            for len in 0..whole.len() {
+                assert!(!is_whole(&whole.as_bytes()[..len]).unwrap(), "{len} of {whole:?}");
+            }
+            assert!(is_whole(whole.as_bytes()).unwrap(), "{whole:?}");
+        }
+        assert!(is_whole(b"HTTP/1.1 404 Not Found\r\n\r\n").is_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! A warm collection of Processor Information, Memory and System, beside a node_exporter that is scraped for the same.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::hint::black_box;
+
+use anyhow::{Error, Result};
+use perfset_core::catalogue::{memory, processor_information as cpu, system};
+use perfset_engine::{Entry, Query, Snapshot};
+
+use crate::collect::floor::{self, Floor, after_blanks, after_line, cpu_lines_and_rest, number};
+use crate::collect::kernel_file::{KernelFile, Kind};
+use crate::collect::{OF_INTERRUPTS, machine, values, warm};
+use crate::exporter::{self, Connection, Exporter};
+use crate::measure::{Comparison, Report};
+
+/// All counters but those that need `/proc/interrupts` or a listing of `/proc`.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    let before = KernelFile::open_ones()?;
+    let (mut query, mut snapshot) = (warm_query()?, Snapshot::default());
+    query.collect(&mut snapshot)?;
+    let kept: BTreeSet<_> = KernelFile::open_ones()?.difference(&before).cloned().collect();
+    let values = values(snapshot.block())?;
+    let mut separate = (warm_query()?, Snapshot::default());
+    let files = KernelFile::once(&kept);
+    let (mut floor, mut reading) = (Floor::open(&files)?, Floor::open(&files)?);
+
+    let (usual, lean) = (Peer::start(&[])?, Peer::start(exporter::LEAN)?);
+    let title = format!(
+        "system: Processor Information, Memory, System: {} values; the exporter has {}, and {} about itself:\n{}",
+        values.count,
+        lean.values,
+        usual.values - lean.values,
+        KernelFile::list(&kept),
+    );
+    let comparison = Comparison::new(title, values.count)
+        .variant("node_exporter's process, a scrape over a kept connection (peer)", || usual.scrape())
+        .timed_by(|| usual.exporter.cpu_ns().unwrap_or(f64::NAN))
+        .reference("peer")
+        .variant("the same without numbers about itself (lean)", || lean.scrape())
+        .timed_by(|| lean.exporter.cpu_ns().unwrap_or(f64::NAN))
+        .reference("lean")
+        .variant("pread of each file and a position parser (floor)", || {
+            floor.collect_with(everything).unwrap_or(0)
+        })
+        .reference("floor")
+        .variant("Query::collect, every value of the block", || {
+            let collected = query.collect(black_box(&mut snapshot));
+            collected.ok().and_then(|()| self::values(snapshot.block()).ok()).map_or(0, |values| values.sum)
+        })
+        .goal("peer", 0.066) // a fifteenth
+        .variant("Query::collect alone", || {
+            let (query, snapshot) = &mut separate;
+            u64::from(query.collect(black_box(snapshot)).is_ok())
+        })
+        .variant("pread of each file alone", || reading.read().unwrap_or(0));
+    let report = comparison.run(rounds);
+    usual.check()?;
+    lean.check()?;
+    out(report)
+}
+
+/// An exporter, and the connection over which it is scraped.
+#[derive(Debug)]
+struct Peer {
+    exporter: Exporter,
+    connection: RefCell<Connection>,
+    values: usize,
+    /// The first failure; there is no further scrape.
+    failed: OnceCell<Error>,
+}
+
+impl Peer {
+    fn start(arguments: &[&str]) -> Result<Self> {
+        let mut exporter = Exporter::start(arguments)?;
+        let mut connection = exporter.connect()?;
+        let answer = connection.scrape()?;
+        let is_value =
+            |line: &&[u8]| line.first().is_some_and(u8::is_ascii_lowercase) && line.contains(&b' ');
+        let body = answer.windows(4).position(|part| part == b"\r\n\r\n").unwrap_or(0);
+        let values = answer[body..].split(|byte| *byte == b'\n').filter(is_value).count();
+        exporter.cpu_ns()?;
+        Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
+    }
+
+    fn scrape(&self) -> u64 {
+        if self.failed.get().is_some() {
+            return 0;
+        }
+        match self.connection.borrow_mut().scrape() {
+            Ok(answer) => answer.len() as u64,
+            Err(error) => {
+                let _ = self.failed.set(error); // it was not set
+                0
+            }
+        }
+    }
+
+    fn check(self) -> Result<()> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+fn warm_query() -> Result<Query> {
+    let mut query = machine().query();
+    let of_cpus = cpu::COUNTERSET.counters.iter().map(|counter| counter.id);
+    let of_cpus = of_cpus.filter(|id| !OF_INTERRUPTS.contains(id));
+    let of_system = system::COUNTERSET.counters.iter().map(|counter| counter.id);
+    let of_system = of_system.filter(|id| *id != system::PROCESSES);
+    let of_memory = memory::COUNTERSET.counters.iter().map(|counter| counter.id);
+    let entries = of_cpus.map(|id| Entry::one(cpu::GUID, id).instance("*"));
+    let entries = entries.chain(of_memory.map(|id| Entry::one(memory::GUID, id)));
+    warm(&mut query, entries.chain(of_system.map(|id| Entry::one(system::GUID, id))))?;
+    Ok(query)
+}
+
+/// What the floor takes from a file.
+fn everything(kind: Kind, text: &[u8]) -> u64 {
+    match kind {
+        Kind::Stat => {
+            let (sum, rest) = cpu_lines_and_rest(text);
+            sum.wrapping_add(behind_interrupts(rest))
+        }
+        kind => floor::parse(kind, text),
+    }
+}
+
+/// The lines behind `intr`, up to `procs_running`: `ctxt`, `btime`, `processes`.
+fn behind_interrupts(text: &[u8]) -> u64 {
+    let mut rest = after_line(text);
+    let mut sum = 0_u64;
+    for name in ["ctxt", "btime", "processes", "procs_running"] {
+        let (number, behind) = number(after_blanks(rest.get(name.len()..).unwrap_or_default()));
+        sum = sum.wrapping_add(number);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_stat() {
+        let stat =
+            b"cpu  97 97\ncpu0 2 3\nintr 97 97\nctxt 5\nbtime 7\nprocesses 11\nprocs_running 13\nprocs_blocked 97\n";
+        assert_eq!(everything(Kind::Stat, stat), 41);
+    }
+}

@@ -1,0 +1,174 @@
+//! Loads of a known size: processes, threads that sleep, threads that spin, pages, context switches, blocks.
+
+use std::fs::{File, remove_file};
+use std::io::{Read, Write, pipe};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{sleep, spawn};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::proc::{self, of};
+use super::{Load, finished, median, record};
+use crate::repository::target;
+
+/// Prime numbers, so that no other count passes for them.
+const PROCESSES: usize = 97;
+const THREADS: usize = 61;
+const IN_QUEUE: usize = 5;
+
+/// Gauges of System rise by what is started, and fall when it is gone.
+pub fn check() -> Result<String> {
+    let samples = |path: &str| -> Result<f64> {
+        let mut values = Vec::new();
+        for _ in 0..9 {
+            values.push(record::one_sample(&[path], &["--raw"])?[0].raw()?);
+            sleep(Duration::from_millis(20));
+        }
+        Ok(median(values))
+    };
+    let (processes, threads) = (r"\System\Processes", r"\System\Threads");
+    let queue = r"\System\Processor Queue Length";
+
+    let before = proc::read()?;
+    let (few_processes, few_threads) = (samples(processes)?, samples(threads)?);
+    let sleepers = Sleepers::start(PROCESSES)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads_asleep: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let until = Arc::clone(&stop);
+            spawn(move || {
+                while !until.load(Relaxed) {
+                    sleep(Duration::from_millis(200));
+                }
+            })
+        })
+        .collect();
+    let (many_processes, many_threads) = (samples(processes)?, samples(threads)?);
+    drop(sleepers);
+    stop.store(true, Relaxed);
+    for thread in threads_asleep {
+        let _ = thread.join(); // it cannot panic
+    }
+    let after = proc::read()?;
+    // Others come and go meanwhile: as many as before and after differ, and a few.
+    let near = |what: &str, name: &str, rise: f64, want: usize| -> Result<()> {
+        let others = (of(&before, name)? - of(&after, name)?).abs() + 5.0;
+        ensure!(
+            (rise - want as f64).abs() <= others,
+            "{what} rise by {rise} when {want} are started (within {others})"
+        );
+        Ok(())
+    };
+    let (rise_of_processes, rise_of_threads) = (many_processes - few_processes, many_threads - few_threads);
+    near("Processes", "processes", rise_of_processes, PROCESSES)?;
+    near("Threads", "threads", rise_of_threads, PROCESSES + THREADS)?;
+
+    // As many as there are processors run. Whoever looks, perfset or this, is in the queue or takes a place.
+    let busy: Vec<_> = (0..proc::cpus()? as usize + IN_QUEUE).map(|_| Load::start()).collect();
+    let (mut waiting, mut differences) = (Vec::new(), Vec::new());
+    for _ in 0..9 {
+        let ours = record::one_sample(&[queue], &["--raw"])?[0].raw()?;
+        let running = of(&proc::read()?, "stat procs_running")?;
+        waiting.push(ours);
+        differences.push((ours - (running - proc::cpus()?)).abs());
+        sleep(Duration::from_millis(20));
+    }
+    drop(busy);
+    let (waiting, difference) = (median(waiting), median(differences));
+    ensure!(waiting >= IN_QUEUE as f64, "{IN_QUEUE} threads more than processors make a queue of {waiting}");
+    ensure!(difference <= 2.0, "the queue and procs_running - processors differ by {difference} (median)");
+    Ok(format!(
+        ": {PROCESSES} processes {rise_of_processes:+}, with {THREADS} threads {rise_of_threads:+}, \
+         {IN_QUEUE} in a queue of {waiting}"
+    ))
+}
+
+/// Processes that do nothing.
+struct Sleepers(Vec<Child>);
+
+impl Sleepers {
+    fn start(count: usize) -> Result<Self> {
+        let mut all = Self(Vec::new());
+        for _ in 0..count {
+            let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
+            all.0.push(child.context("cannot start sleep")?);
+        }
+        Ok(all)
+    }
+}
+
+impl Drop for Sleepers {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill(); // it has ended already
+            let _ = child.wait();
+        }
+    }
+}
+
+/// What [`events`] makes happen at least.
+pub const TOUCHED_MIB: usize = 211;
+/// A byte to another thread and back.
+pub const ROUND_TRIPS: usize = 10_007;
+/// Written to a file, synchronised, and read past the cache.
+pub const FILE_MIB: usize = 53;
+
+/// Page faults, context switches, blocks written and read.
+pub fn events() -> Result<()> {
+    let touch = Command::new(std::env::current_exe()?)
+        .args(["live", "--touch-mib", &TOUCHED_MIB.to_string()])
+        .output()
+        .context("cannot start the load")?;
+    finished(touch)?;
+    switch()?;
+    write_and_read()
+}
+
+/// Touches each page of so many MiB once. Pieces are smaller than a huge page, which would be one fault for all of it.
+pub fn touch(mib: usize) {
+    const SMALLEST_PAGE: usize = 4096;
+    let mut pieces: Vec<Vec<u8>> = Vec::new();
+    for _ in 0..mib {
+        let mut piece = vec![0_u8; 1 << 20];
+        piece.iter_mut().step_by(SMALLEST_PAGE).for_each(|byte| *byte = 7);
+        pieces.push(piece);
+    }
+    std::hint::black_box(&pieces);
+}
+
+/// Each byte wakes a thread that sleeps: two switches or more a round trip.
+fn switch() -> Result<()> {
+    let (mut from_us, mut to_other) = pipe()?;
+    let (mut from_other, mut to_us) = pipe()?;
+    let other = spawn(move || {
+        let mut byte = [0];
+        while from_us.read_exact(&mut byte).is_ok() && to_us.write_all(&byte).is_ok() {}
+    });
+    let mut byte = [0];
+    for _ in 0..ROUND_TRIPS {
+        to_other.write_all(&byte)?;
+        from_other.read_exact(&mut byte)?;
+    }
+    drop(to_other);
+    let _ = other.join(); // it cannot panic
+    Ok(())
+}
+
+fn write_and_read() -> Result<()> {
+    let path = target().join("live-scratch");
+    let mut file = File::create(&path).with_context(|| path.display().to_string())?;
+    let mib = vec![7_u8; 1 << 20];
+    for _ in 0..FILE_MIB {
+        file.write_all(&mib)?;
+    }
+    file.sync_all()?;
+    let mut input = std::ffi::OsString::from("if=");
+    input.push(&path);
+    let read = Command::new("dd").arg(input).args(["of=/dev/null", "bs=1M", "iflag=direct"]).output();
+    let read = finished(read.context("cannot start dd")?).context("dd cannot read past the cache");
+    remove_file(&path)?;
+    read.map(drop)
+}
