@@ -154,7 +154,7 @@ impl Plan {
             }
         }
         EntryInfo::relate(&mut infos);
-        Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_layout() }
+        Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_number() }
     }
 
     /// The registry that it was made for.
@@ -178,11 +178,12 @@ impl Plan {
     pub fn collect(&mut self, shared: &mut Shared, snapshot: &mut Snapshot) -> Result<(), SourceError> {
         let clocks = shared.clock.read();
         let started = Instant::now();
+        let collection = next_number();
         for group in &mut self.groups {
-            group.collect(shared);
+            group.collect(shared, collection);
         }
         if self.shape() {
-            self.layout = next_layout();
+            self.layout = next_number();
         }
         let laid_out = self.write(&clocks, snapshot)?;
         let mut account = self.annotate(snapshot);
@@ -380,9 +381,9 @@ impl Group {
         }
     }
 
-    fn collect(&mut self, shared: &mut Shared) {
+    fn collect(&mut self, shared: &mut Shared, collection: u64) {
         let Self { set, slot, counters, filters, rows, outcome, .. } = self;
-        let want = Want { counterset: set, counters, instances: filters };
+        let want = Want { counterset: set, counters, instances: filters, collection };
         rows.start();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
         rows.end();
@@ -452,8 +453,8 @@ impl Target {
     }
 }
 
-/// A number that no layout of this process had.
-fn next_layout() -> u64 {
+/// A number that no layout and no collection of this process had.
+fn next_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Relaxed)

@@ -80,6 +80,9 @@ pub struct Want<'a> {
     pub counters: &'a [CounterId],
     /// Instances that pass any of these are asked for.
     pub instances: &'a [InstanceFilter],
+    /// Which collection it is for: the same number for all countersets of one collection, another for every other. A
+    /// source that several of them need is read once.
+    pub collection: u64,
 }
 
 impl Want<'_> {

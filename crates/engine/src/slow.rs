@@ -52,6 +52,7 @@ struct Asked {
     set: Arc<Counterset>,
     counters: Vec<CounterId>,
     filters: Vec<InstanceFilter>,
+    collection: u64,
 }
 
 #[derive(Debug)]
@@ -184,10 +185,12 @@ impl Request {
                 Ok(Reply::Names(set, rows))
             }
             Self::Collect(asked) => {
-                let Asked { set, counters, filters } = &asked;
+                let Asked { set, counters, filters, collection } = &asked;
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
-                provider.collect(&Want { counterset: set, counters, instances: filters }, &mut rows)?;
+                let collection = *collection;
+                let want = Want { counterset: set, counters, instances: filters, collection };
+                provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
                 Ok(Reply::Values(Kept { asked, rows, uncounted, at: Instant::now() }))
@@ -202,6 +205,7 @@ impl Asked {
             set: Arc::new(want.counterset.clone()),
             counters: want.counters.to_vec(),
             filters: want.instances.to_vec(),
+            collection: want.collection,
         }
     }
 

@@ -134,6 +134,12 @@ impl KeptFile {
         Ok(self.buffer.get(..self.len))
     }
 
+    /// What the last successful reading gave, without reading again; `None` if the file was not there.
+    #[must_use]
+    pub fn text(&self) -> Option<&[u8]> {
+        self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
+    }
+
     fn open(&self) -> io::Result<File> {
         // A pipe must not block.
         let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::NoValue;
 
@@ -14,7 +15,7 @@ use crate::text::TextError;
 /// One collection.
 #[derive(Debug)]
 pub(crate) struct Pass {
-    /// Its number, from 1.
+    /// Its number: no other collection has it.
     pub(crate) number: u64,
     /// When it began, on the monotonic clock.
     pub(crate) elapsed_ns: u64,
@@ -93,10 +94,44 @@ impl Attribute {
     }
 }
 
+/// A file that several countersets take something from: read once a collection, by who comes first.
+#[derive(Clone, Debug)]
+pub(crate) struct SharedFile {
+    path: PathBuf,
+    latest: Arc<Mutex<(KeptFile, u64)>>,
+}
+
+impl SharedFile {
+    pub(crate) fn new(path: PathBuf, printed: Printed) -> Self {
+        let file = KeptFile::new(&path, printed);
+        Self { path, latest: Arc::new(Mutex::new((file, 0))) }
+    }
+
+    /// As [`Pass::read`], but only the first of a collection reads.
+    fn read<T>(
+        &self,
+        pass: &mut Pass,
+        absent: &'static str,
+        parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
+    ) -> Result<T, NoValue> {
+        // Who panicked while it was locked left a file that can be read all the same.
+        let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, read_in) = &mut *latest;
+        if *read_in != pass.number {
+            *read_in = 0;
+            let len = file.read(pass.elapsed_ns)?.map_or(0, <[u8]>::len);
+            pass.bytes_read = pass.bytes_read.saturating_add(len);
+            *read_in = pass.number;
+        }
+        let Some(text) = file.text() else { return Err(NoValue::Unavailable(absent.into())) };
+        parse(text).map_err(|text| ReadError::Text { path: self.path.clone(), text }.into())
+    }
+}
+
 /// A file that feeds several counters.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
-    file: KeptFile,
+    file: SharedFile,
     absent: &'static str,
     parse: Parse<T>,
     parsed: T,
@@ -109,13 +144,18 @@ type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 impl<T: Default> Table<T> {
     /// `absent`: the reason for having no value if it is not there.
     pub(crate) fn new(path: PathBuf, printed: Printed, absent: &'static str, parse: Parse<T>) -> Self {
+        Self::of(SharedFile::new(path, printed), absent, parse)
+    }
+
+    /// The same of a file that others read too.
+    pub(crate) fn of(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), Latest::default());
-        Self { file: KeptFile::new(path, printed), absent, parse, parsed, latest }
+        Self { file, absent, parse, parsed, latest }
     }
 
     pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<&T, NoValue> {
         let Self { file, absent, parse, parsed, latest } = self;
-        latest.get(pass, |pass| pass.read(file, absent, |text| parse(parsed, text)))?;
+        latest.get(pass, |pass| file.read(pass, absent, |text| parse(parsed, text)))?;
         Ok(parsed)
     }
 
@@ -133,11 +173,11 @@ impl<T: Default> Table<T> {
 
     /// That the file has no line or column of that name: a CPU went offline a moment ago, or the file was cut.
     pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
-        NoValue::Failed(format!("{}: nothing about {name}", self.file.path().display()).into())
+        NoValue::Failed(format!("{}: nothing about {name}", self.file.path.display()).into())
     }
 
     /// What is wrong with a part of the file.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
-        ReadError::Text { path: self.file.path().to_owned(), text }.into()
+        ReadError::Text { path: self.file.path.clone(), text }.into()
     }
 }

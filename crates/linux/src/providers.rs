@@ -3,7 +3,9 @@
 use perfset_engine::Provider;
 
 use crate::clock::{elapsed_ns, start_100ns};
+use crate::kept_file::Printed;
 use crate::memory::Memory;
+use crate::pass::SharedFile;
 use crate::processor_information::ProcessorInformation;
 use crate::roots::Roots;
 use crate::single::Single;
@@ -14,9 +16,10 @@ use crate::system::System;
 pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
     vec![
-        Box::new(Single::new(System::new(&roots, start_100ns))),
+        Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
-        Box::new(ProcessorInformation::new(roots, clock_ticks, elapsed_ns)),
+        Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

@@ -22,7 +22,6 @@ pub(crate) trait Values: Debug + Send {
 #[derive(Debug)]
 pub(crate) struct Single<V> {
     catalogue: Arc<Catalogue>,
-    passes: u64,
     values: V,
 }
 
@@ -30,7 +29,7 @@ impl<V: Values> Single<V> {
     pub(crate) fn new(values: V) -> Self {
         let countersets = vec![Arc::new(V::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
-        Self { catalogue, passes: 0, values }
+        Self { catalogue, values }
     }
 }
 
@@ -50,8 +49,7 @@ impl<V: Values> Provider for Single<V> {
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         known::<V>(want.counterset.guid)?;
-        self.passes = self.passes.saturating_add(1);
-        let mut pass = Pass { number: self.passes, elapsed_ns: elapsed_ns(), bytes_read: 0 };
+        let mut pass = Pass { number: want.collection, elapsed_ns: elapsed_ns(), bytes_read: 0 };
         if want.wants(NAME, ID) {
             let mut cells = rows.push(NAME, ID, None);
             for (column, counter) in want.counters.iter().enumerate() {

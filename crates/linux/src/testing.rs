@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use perfset_core::{Birth, Counter, CounterId, InstanceIdFilter, Mark, NoValue};
 use perfset_engine::{InstanceFilter, Note, Pattern, Provider, Rows, SourceError, Want};
@@ -158,7 +158,9 @@ pub(crate) fn try_collect(
     let instances: Vec<_> = patterns.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().copied());
     rows.start();
-    provider.collect(&Want { counterset, counters: &ids, instances: &instances }, &mut rows)?;
+    static COLLECTIONS: AtomicU64 = AtomicU64::new(1);
+    let collection = COLLECTIONS.fetch_add(1, Ordering::Relaxed);
+    provider.collect(&Want { counterset, counters: &ids, instances: &instances, collection }, &mut rows)?;
     rows.end();
 
     let mut collected = Collected { rows: Vec::new(), cells: BTreeMap::new(), bytes_read: rows.bytes_read() };

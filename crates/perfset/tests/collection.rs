@@ -73,6 +73,33 @@ fn processor_is_a_view_of_processor_information() {
     assert_eq!(processor::COUNTERSET.view_of, Some(cpu::GUID));
 }
 
+/// Three countersets need `/proc/stat`: one collection reads it once, and the next reads it again.
+#[test]
+fn a_file_is_read_once_a_collection() {
+    use perfset::catalogue::{perfset_engine as own, processor, system};
+    let machine = machine("small-vm");
+    let source_bytes = |entries: &[Entry]| {
+        let mut query = machine.query();
+        for entry in entries {
+            assert!(query.add(entry).is_success());
+        }
+        assert!(query.add(&Entry::one(own::GUID, own::SOURCE_BYTES_READ_PER_SEC)).is_success());
+        let mut sums = Vec::new();
+        let mut snapshot = Snapshot::default();
+        for _ in 0..3 {
+            query.collect(&mut snapshot).unwrap();
+            sums.push(snapshot.values(None).last().unwrap().raw.unwrap().get());
+        }
+        sums[2] - sums[1]
+    };
+    let busy = Entry::one(cpu::GUID, cpu::PERCENT_PROCESSOR_TIME).instance("_Total");
+    let alone = source_bytes(std::slice::from_ref(&busy));
+    let of_view = Entry::one(processor::GUID, processor::PERCENT_USER_TIME).instance("_Total");
+    let of_system = Entry::one(system::GUID, system::CONTEXT_SWITCHES_PER_SEC);
+    let online = 4; // the list of CPUs, "0-1" and a line end, is looked at for each counterset
+    assert_eq!(source_bytes(&[busy, of_view, of_system]), alone + online);
+}
+
 #[test]
 fn what_a_kernel_lacks_says_so() {
     let mut query = machine("old-kernel").query();

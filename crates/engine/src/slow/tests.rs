@@ -102,7 +102,10 @@ fn collect_bytes(
     let filters: Vec<_> = instances.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().filter_map(|id| cpu::COUNTERSET.counter(*id)));
     rows.start();
-    slow.collect(&Want { counterset: &cpu::COUNTERSET, counters, instances: &filters }, &mut rows)?;
+    slow.collect(
+        &Want { counterset: &cpu::COUNTERSET, counters, instances: &filters, collection: 1 },
+        &mut rows,
+    )?;
     rows.end();
     let word = |row, column| {
         let note = rows.notes(row).find(|(at, _)| *at == column).map(|(_, note)| note.clone());

@@ -11,7 +11,7 @@ use crate::cpuinfo::CpuInfo;
 use crate::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
 use crate::interrupts::Interrupts;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Latest, Pass, Table};
+use crate::pass::{Latest, Pass, SharedFile, Table};
 use crate::proc_stat::{CpuTicks, ProcStat};
 use crate::roots::Roots;
 use crate::softirqs::Softirqs;
@@ -81,7 +81,7 @@ impl Machine {
     /// often 1,024 in all.
     const CPUS_THAT_KEEP: usize = 16;
 
-    pub(super) fn new(roots: Roots, clock_ticks: u64) -> Self {
+    pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
         let proc = |name| roots.proc.join(name);
         Self {
             online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
@@ -90,7 +90,7 @@ impl Machine {
             ids: Vec::new(),
             listed: Vec::new(),
             cpus: Vec::new(),
-            stat: Table::new(proc("stat"), Printed::AtOnce, "there is no /proc/stat", ProcStat::parse),
+            stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
             interrupts: Table::new(
                 proc("interrupts"),
                 Printed::InRecords,

@@ -7,7 +7,8 @@ use perfset_core::catalogue::{processor, processor_information};
 use perfset_core::{Birth, CounterId, Guid, InstanceId, Mark};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
-use crate::pass::Pass;
+use crate::kept_file::Printed;
+use crate::pass::{Pass, SharedFile};
 use crate::roots::Roots;
 
 mod cpu_files;
@@ -32,7 +33,7 @@ use values::{Covered, needs_times};
 pub struct ProcessorInformation {
     catalogue: Arc<Catalogue>,
     elapsed_ns: fn() -> u64,
-    passes: u64,
+    enumerations: u64,
     machine: Machine,
     rows: Vec<RowKey>,
     view: View,
@@ -60,6 +61,12 @@ impl ProcessorInformation {
     /// clock.
     #[must_use]
     pub fn new(roots: Roots, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
+        let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+        Self::sharing(roots, stat, clock_ticks, elapsed_ns)
+    }
+
+    /// As [`new`](Self::new), with a `/proc/stat` that others read too.
+    pub(crate) fn sharing(roots: Roots, stat: SharedFile, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         Self {
             catalogue: Arc::new(Catalogue {
                 origin: "Linux".into(),
@@ -69,17 +76,16 @@ impl ProcessorInformation {
                 ],
             }),
             elapsed_ns,
-            passes: 0,
-            machine: Machine::new(roots, clock_ticks),
+            enumerations: 0,
+            machine: Machine::new(roots, stat, clock_ticks),
             rows: Vec::new(),
             view: View { rows: Vec::new(), counters: view_counters() },
         }
     }
 
     /// Begins a collection, of `times` or not.
-    fn start(&mut self, times: bool) -> Result<Pass, SourceError> {
-        self.passes = self.passes.saturating_add(1);
-        let mut pass = Pass { number: self.passes, elapsed_ns: (self.elapsed_ns)(), bytes_read: 0 };
+    fn start(&mut self, times: bool, collection: u64) -> Result<Pass, SourceError> {
+        let mut pass = Pass { number: collection, elapsed_ns: (self.elapsed_ns)(), bytes_read: 0 };
         if self.machine.refresh(times, &mut pass)? {
             self.rows = row_keys(&self.machine.cpus);
             self.view.rows = view_row_keys(&self.machine.cpus);
@@ -103,7 +109,9 @@ impl Provider for ProcessorInformation {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let pass = self.start(false)?;
+        // Collections are numbered from below, enumerations from above: neither reads for the other.
+        self.enumerations = self.enumerations.saturating_add(1);
+        let pass = self.start(false, u64::MAX.saturating_sub(self.enumerations))?;
         for row in self.rows_of(*counterset)? {
             rows.push(&row.name, row.id, row.birth);
         }
@@ -117,7 +125,7 @@ impl Provider for ProcessorInformation {
         let row_keys = if is_view { &self.view.rows } else { &self.rows };
         let times = want.counters.iter().any(|counter| needs_times(base_of(&self.view, *counter)))
             && row_keys.iter().any(|row| want.wants(&row.name, row.id));
-        let mut pass = self.start(times)?;
+        let mut pass = self.start(times, want.collection)?;
 
         let Self { rows: own_rows, view, machine, .. } = self;
         let row_keys = if is_view { &view.rows } else { own_rows };

@@ -6,7 +6,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 use crate::folder::Folder;
 use crate::kept_file::Printed;
 use crate::loadavg::LoadAvg;
-use crate::pass::{Pass, Table};
+use crate::pass::{Pass, SharedFile, Table};
 use crate::proc_stat::Totals;
 use crate::processes::pid;
 use crate::roots::Roots;
@@ -25,13 +25,14 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads below `roots`. `start_100ns` is when the machine started, in terms of PerfTime100NSec.
-    pub(crate) fn new(roots: &Roots, start_100ns: fn() -> u64) -> Self {
+    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in terms
+    /// of PerfTime100NSec.
+    pub(crate) fn new(roots: &Roots, stat: SharedFile, start_100ns: fn() -> u64) -> Self {
         let proc = |name| roots.proc.join(name);
         let at_once = Printed::AtOnce;
         Self {
             start_100ns,
-            stat: Table::new(proc("stat"), at_once, "there is no /proc/stat", Totals::parse),
+            stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
             loadavg: Table::new(proc("loadavg"), at_once, "there is no /proc/loadavg", LoadAvg::parse),
             proc: Folder::new(&roots.proc),
         }

@@ -6,6 +6,8 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::system as id;
 
 use super::System;
+use crate::kept_file::Printed;
+use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::single::Single;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture};
@@ -15,7 +17,8 @@ use id::*;
 const START_100NS: u64 = 133_456_789_012_345_678;
 
 fn provider(roots: &Roots) -> Single<System> {
-    Single::new(System::new(roots, || START_100NS))
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    Single::new(System::new(roots, stat, || START_100NS))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
