@@ -136,6 +136,8 @@ pub(crate) struct Table<T> {
     parse: Parse<T>,
     parsed: T,
     latest: Latest<()>,
+    /// When it was read, on the monotonic clock.
+    read_at_ns: u64,
 }
 
 /// Replaces what was taken from a file by what its text says now.
@@ -150,13 +152,28 @@ impl<T: Default> Table<T> {
     /// The same of a file that others read too.
     pub(crate) fn of(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), Latest::default());
-        Self { file, absent, parse, parsed, latest }
+        Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
     }
 
     pub(crate) fn get(&mut self, pass: &mut Pass) -> Result<&T, NoValue> {
-        let Self { file, absent, parse, parsed, latest } = self;
-        latest.get(pass, |pass| file.read(pass, absent, |text| parse(parsed, text)))?;
+        let Self { file, absent, parse, parsed, latest, read_at_ns } = self;
+        latest.get(pass, |pass| {
+            *read_at_ns = pass.elapsed_ns;
+            file.read(pass, absent, |text| parse(parsed, text))
+        })?;
         Ok(parsed)
+    }
+
+    /// As [`get`](Self::get), for what hardly ever changes and costs much: read again after 10 s, in between what was
+    /// read then. Whether it was read before.
+    pub(crate) fn in_turn(&mut self, pass: &mut Pass) -> Result<(&T, bool), NoValue> {
+        const TURN_NS: u64 = 10_000_000_000;
+        let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < TURN_NS;
+        let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
+        if reused {
+            return Ok((&self.parsed, true));
+        }
+        self.get(pass).map(|parsed| (parsed, false))
     }
 
     /// The number of one of its lines.

@@ -115,6 +115,7 @@ pub(crate) struct Collected {
 pub(crate) enum Got {
     Value(u64),
     Held(u64),
+    Reused(u64),
     None(NoValue),
 }
 
@@ -175,6 +176,7 @@ pub(crate) fn try_collect(
                     match note {
                         None => Got::Value(cell.value.get()),
                         Some(Note::Marked(Mark::Held)) => Got::Held(cell.value.get()),
+                        Some(Note::Marked(Mark::Reused)) => Got::Reused(cell.value.get()),
                         other => panic!("{name} {:?}: {other:?}", counter.name),
                     }
                 }

@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use perfset_core::NoValue;
+use perfset_core::{Mark, NoValue};
 use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
@@ -66,13 +66,13 @@ pub(super) struct Times {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub(super) raw: u64,
-    /// Whether the kernel stepped back, and this is its highest value so far.
-    pub(super) held: bool,
+    /// What is special about it.
+    pub(super) mark: Option<Mark>,
 }
 
 impl From<u64> for Value {
     fn from(raw: u64) -> Self {
-        Self { raw, held: false }
+        Self { raw, mark: None }
     }
 }
 
@@ -235,7 +235,8 @@ impl Cpu {
             if !held {
                 *most_rest = now;
             }
-            Ok(Times { ticks, resting: Value { raw: *most_rest, held } })
+            let mark = held.then_some(Mark::Held);
+            Ok(Times { ticks, resting: Value { raw: *most_rest, mark } })
         })
     }
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use perfset_core::catalogue::{processor, processor_information};
-use perfset_core::{Birth, CounterId, Guid, InstanceId, Mark};
+use perfset_core::{Birth, CounterId, Guid, InstanceId};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
 use crate::kept_file::Printed;
@@ -133,8 +133,8 @@ impl Provider for ProcessorInformation {
             let mut cells = rows.push(&row.name, row.id, row.birth);
             for (column, counter) in want.counters.iter().enumerate() {
                 match machine.value(base_of(view, *counter), &row.covered, &mut pass) {
-                    Ok(Value { raw, held: false }) => cells.set(column, raw),
-                    Ok(Value { raw, held: true }) => cells.set_marked(column, raw, Mark::Held),
+                    Ok(Value { raw, mark: None }) => cells.set(column, raw),
+                    Ok(Value { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
                     Err(reason) => cells.none(column, reason),
                 }
             }

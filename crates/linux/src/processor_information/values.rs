@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use perfset_core::catalogue::processor_information as id;
-use perfset_core::{CounterId, NoValue};
+use perfset_core::{CounterId, Mark, NoValue};
 
 use super::machine::{Cpu, Machine, NO_FREQUENCY, Times, Value};
 use crate::cpuidle::IdleClass;
@@ -46,6 +46,7 @@ impl Machine {
         let Self { cpus, stat, interrupts, softirqs, cpuinfo, clock_ticks, .. } = self;
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let count = cpus.len();
+        let mut mark = None;
         let raw = match counter {
             id::INTERRUPTS_PER_SEC if row.machine => match stat.get(pass)?.interrupts.clone() {
                 Some(Ok(interrupts)) => u128::from(interrupts),
@@ -73,7 +74,9 @@ impl Machine {
             id::PROCESSOR_FREQUENCY => {
                 let khz = gauge(cpus, |cpu| match cpu.frequency.nominal(pass) {
                     Err(NoValue::Unavailable(_)) => {
-                        cpuinfo.get(pass)?.khz_of(cpu.place.cpu).ok_or(unavailable(NO_FREQUENCY))
+                        let (cpuinfo, reused) = cpuinfo.in_turn(pass)?;
+                        mark = mark.or(reused.then_some(Mark::Reused));
+                        cpuinfo.khz_of(cpu.place.cpu).ok_or(unavailable(NO_FREQUENCY))
                     }
                     known => known,
                 })?;
@@ -114,7 +117,7 @@ impl Machine {
             }
             _ => return Err(NoValue::NotGiven),
         };
-        Ok(Value { raw: saturated(raw), held: false })
+        Ok(Value { raw: saturated(raw), mark })
     }
 
     /// The mean over the CPUs of a part of their times, in 100 ns.
@@ -127,16 +130,16 @@ impl Machine {
         let Self { cpus, stat, clock_ticks, .. } = self;
         let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
         let count = cpus.len();
-        let mut held = false;
+        let mut mark = None;
         let ticks = sum(cpus, |cpu| {
             let part = part(cpu.times(stat, *clock_ticks, pass)?);
             let part = part.ok_or(unavailable("this kernel does not count it apart"))?;
-            held |= part.held;
+            mark = mark.or(part.mark);
             Ok(part.raw)
         })?;
         // Divided once, at the end, so that nothing is lost on the way.
         let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
-        Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), held })
+        Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
     }
 }
 
@@ -154,8 +157,8 @@ fn part_of_time(counter: CounterId) -> Option<fn(&Times) -> Option<Value>> {
         id::PERCENT_DPC_TIME => |times| times.ticks.softirq.map(Value::from),
         id::PERCENT_INTERRUPT_TIME => |times| times.ticks.irq.map(Value::from),
         id::PERCENT_PRIORITY_TIME => |times| {
-            let Value { raw, held } = times.resting;
-            Some(Value { raw: raw.saturating_add(times.ticks.nice), held })
+            let Value { raw, mark } = times.resting;
+            Some(Value { raw: raw.saturating_add(times.ticks.nice), mark })
         },
         _ => return None,
     })

@@ -179,6 +179,23 @@ fn files_that_appear_are_found() {
 }
 
 #[test]
+fn frequencies_of_cpuinfo_are_read_in_turn() {
+    static SECONDS: AtomicU64 = AtomicU64::new(7);
+    let tree = Tree::copy_of("small-vm");
+    let now = || SECONDS.load(Ordering::Relaxed) * 1_000_000_000;
+    let mut provider = ProcessorInformation::new(tree.roots(), CLOCK_TICKS, now);
+    let mut mhz = |seconds| {
+        SECONDS.store(seconds, Ordering::Relaxed);
+        let collected = collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"]);
+        (collected.get("0,1", PROCESSOR_FREQUENCY).clone(), collected.get("_Total", PROCESSOR_FREQUENCY).clone())
+    };
+    assert_eq!(mhz(7), (Got::Value(2_445), Got::Value(2_445)));
+    tree.write("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 100.0\nprocessor\t: 1\ncpu MHz\t\t: 300.0\n");
+    assert_eq!(mhz(16), (Got::Reused(2_445), Got::Reused(2_445)));
+    assert_eq!(mhz(17), (Got::Value(300), Got::Value(200)));
+}
+
+#[test]
 fn idle_time_that_steps_back_is_held() {
     let tree = Tree::copy_of("old-kernel");
     let mut provider = provider(tree.roots());
