@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use perfset::path::nearest;
 use perfset::v2::Format;
 
 use crate::examples;
+use crate::text::escaped;
 
 /// Performance counters of this machine, with the names that Windows gives them.
 ///
@@ -155,7 +157,7 @@ pub struct InstancesArgs {
 #[derive(Debug, clap::Args)]
 pub struct LiveArgs {
     /// Seconds between two collections; 500ms works too
-    #[arg(default_value = "1", value_parser = interval)]
+    #[arg(default_value = "1", value_parser = live_interval)]
     pub interval: Duration,
     /// How many tables to show [default: until Ctrl+C]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
@@ -236,6 +238,21 @@ impl From<FormatName> for Format {
     }
 }
 
+/// An interval; what is none is a mistyped command, or belongs behind `get`.
+fn live_interval(text: &str) -> Result<Duration, String> {
+    if text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return interval(text);
+    }
+    if text.starts_with(['\\', '/']) || matches!(text, "cpu" | "mem" | "disk" | "net" | "proc") {
+        return Err(format!("try: perfset get '{}'", escaped(text)));
+    }
+    let command = Args::command();
+    let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    let near = nearest(text, names.iter().map(String::as_str), 2).join(", ");
+    let hint = if near.is_empty() { names.join(", ") } else { near };
+    Err(format!("no command has that name; nearest: {hint}"))
+}
+
 /// Seconds, with or without a unit: `1`, `0.5`, `2s`, `250ms`.
 pub fn interval(text: &str) -> Result<Duration, String> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -254,7 +271,6 @@ pub fn interval(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_definition_is_sound() {

@@ -2,13 +2,14 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use perfset::path::nearest;
 use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
 use crate::exit::{Exit, Failure};
-use crate::resolve::{counterset, countersets};
+use crate::resolve::{counterset, countersets, near_line};
 use crate::text::{escaped, wrapped};
 
 /// The width that tables and texts are made for.
@@ -25,7 +26,11 @@ pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
             named || text.strip_prefix('#').and_then(|id| id.parse().ok()) == Some(c.id.0)
         };
         let Some(counter) = set.counters.iter().find(wanted) else {
-            let error = anyhow::anyhow!("\"{}\" has no counter \"{}\"", escaped(&set.name), escaped(text));
+            let names = set.counters.iter().filter_map(|counter| counter.name.as_deref());
+            let near = near_line(&nearest(text, names, 3));
+            let (name, text) = (escaped(&set.name), escaped(text));
+            let all = format!("\n  perfset describe '{name}' shows all");
+            let error = anyhow::anyhow!("\"{name}\" has no counter \"{text}\"{near}{all}");
             return Err(Failure::new(Exit::NothingMatched, error));
         };
         one(&mut out, &set, counter)?;
@@ -54,7 +59,7 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:26}  from", "id", "counter", "unit", "type")?;
     for counter in &shown {
         let from = if is_never_there(counter) {
-            format!("unavailable: {}", counter.availability)
+            format!("unavailable: {}", counter.availability.trim_start_matches("Never on Linux: "))
         } else {
             counter.source.to_string()
         };
@@ -75,7 +80,8 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     if hidden > 0 {
         writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
     }
-    if let Some(first) = shown.iter().find(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
+    let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !is_never_there(c);
+    if let Some(first) = shown.iter().find(gives) {
         let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
         writeln!(out, "\nTry: perfset get '\\{}{instance}\\{}' 1", escaped(&set.name), counter_name(first))?;
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery};
 use perfset::{Machine, Next};
 
-use crate::args::{GetArgs, interval};
+use crate::args::{GetArgs, OutputFormat, interval};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::pace::Pace;
@@ -24,6 +24,13 @@ const ALIASES: [(&str, &[&str]); 5] = [
 
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let Operands { paths, interval, count } = operands(&args.operands)?;
+    let usage = |text: &str| Err(Failure::new(Exit::Usage, anyhow::anyhow!(text.to_owned())));
+    if args.summary && (args.raw || args.format != OutputFormat::Table) {
+        return usage("--summary goes with tables of formatted values only");
+    }
+    if args.format == OutputFormat::PdhCsv && (args.test.is_some() || args.top.is_some()) {
+        return usage("--where and --top do not go with pdh-csv, whose columns stay");
+    }
     let machine = machine_of(&paths)?;
     let mut source = machine.clone();
     let failed = |error| Failure::new(Exit::SourceFailed, error);
@@ -76,33 +83,28 @@ fn operands(texts: &[String]) -> Result<Operands, Failure> {
     let usage = |text: String| Failure::new(Exit::Usage, anyhow::anyhow!(text));
     let is_path =
         |text: &str| text.starts_with(['\\', '/']) || ALIASES.iter().any(|(alias, _)| *alias == text);
-    let first_number = texts.iter().rposition(|text| is_path(text)).map_or(0, |last| last.saturating_add(1));
-    let (paths, numbers) = texts.split_at_checked(first_number).unwrap_or((texts, &[]));
+    let behind = texts.iter().rposition(|text| is_path(text)).map_or(0, |last| last.saturating_add(1));
+    let (paths, rest) = texts.split_at_checked(behind).unwrap_or((texts, &[]));
+    // Words between the paths and the numbers: a path with blanks that was not quoted.
+    let is_number = |text: &String| text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    let words = rest.iter().rposition(|text| !is_number(text)).map_or(0, |last| last.saturating_add(1));
+    let (words, numbers) = rest.split_at_checked(words).unwrap_or((rest, &[]));
+    if !words.is_empty() {
+        return Err(not_a_path(paths, &words.join(" ")));
+    }
     let (interval_text, count_text) = match numbers {
         [] => (None, None),
         [interval] => (Some(interval), None),
         [interval, count] => (Some(interval), Some(count)),
-        [_, _, more, ..] => return Err(not_a_path(paths, more)),
+        _ => return Err(usage("an interval and a count are all that may follow the paths".to_owned())),
     };
-    let interval = match interval_text.map(|text| (text, interval(text))) {
-        None => None,
-        Some((_, Ok(interval))) => Some(interval),
-        Some((text, Err(why))) if text.starts_with(|c: char| c.is_ascii_digit()) => {
-            return Err(usage(format!("\"{}\" is not an interval: {why}", escaped(text))));
-        }
-        Some((text, Err(_))) => return Err(not_a_path(paths, text)),
-    };
-    let count = match count_text.map(|text| (text, text.parse::<u64>())) {
-        None => None,
-        Some((_, Ok(count @ 1..))) => Some(count),
-        Some((text, _)) if text.starts_with(|c: char| c.is_ascii_digit()) => {
-            return Err(usage(format!(
-                "\"{}\" is not a count: a number from 1 on is expected",
-                escaped(text)
-            )));
-        }
-        Some((text, _)) => return Err(not_a_path(paths, text)),
-    };
+    let interval = interval_text.map(|text| {
+        interval(text).map_err(|why| usage(format!("\"{}\" is not an interval: {why}", escaped(text))))
+    });
+    let count = count_text.map(|text| match text.parse::<u64>() {
+        Ok(count @ 1..) => Ok(count),
+        _ => Err(usage(format!("\"{}\" is not a count: a number from 1 on is expected", escaped(text)))),
+    });
     let mut parsed = Vec::new();
     for text in paths {
         let parse = |path: &str| {
@@ -119,10 +121,9 @@ fn operands(texts: &[String]) -> Result<Operands, Failure> {
         }
     }
     if parsed.is_empty() {
-        let first = texts.first().map(String::as_str).unwrap_or_default();
-        return Err(usage(format!("\"{}\" is not a counter path: it begins with \\ or /", escaped(first))));
+        return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
     }
-    Ok(Operands { paths: parsed, interval, count })
+    Ok(Operands { paths: parsed, interval: interval.transpose()?, count: count.transpose()? })
 }
 
 /// A word that is neither: most likely a path with blanks was not quoted.
@@ -132,10 +133,14 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
         Some(path) => {
             let path = escaped(path);
             format!(
-                "\"{path}\" is a counter path, \"{word}\" is not\n  a path with blanks needs quotes: '{path} {word}'"
+                "\"{path}\" is a counter path, \"{word}\" is not\n  a path with blanks needs quotes: '{path} {word}'; \
+                 forward slashes work too"
             )
         }
-        None => format!("\"{word}\" is not a counter path: it begins with \\ or /"),
+        None => {
+            let short = ALIASES.map(|(alias, _)| alias).join(", ");
+            format!("\"{word}\" is not a counter path: one begins with \\ or /, or is one of {short}")
+        }
     };
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
 }
@@ -207,22 +212,31 @@ mod tests {
 
     #[test]
     fn mistakes_get_the_next_step() {
-        let quotes = "\"\\Memory\\Available\" is a counter path, \"Bytes\" is not\n  \
-                      a path with blanks needs quotes: '\\Memory\\Available Bytes'";
+        let quotes = |word: &str, path: &str| {
+            format!(
+                "\"\\Memory\\Available\" is a counter path, \"{word}\" is not\n  \
+                 a path with blanks needs quotes: '{path}'; forward slashes work too"
+            )
+        };
+        let bytes = quotes("Bytes", r"\Memory\Available Bytes");
+        let none = "is not a counter path: one begins with \\ or /, or is one of cpu, mem, disk, net, proc";
         for (texts, want) in [
-            (&[r"\Memory\Available", "Bytes"][..], quotes),
-            (&[r"\Memory\Available", "Bytes", "1"], quotes),
-            (&["Bytes"], "\"Bytes\" is not a counter path: it begins with \\ or /"),
-            (&["1", "2"], "\"1\" is not a counter path: it begins with \\ or /"),
+            (&[r"\Memory\Available", "Bytes"][..], bytes.as_str()),
+            (&[r"\Memory\Available", "Bytes", "1"], &bytes),
+            (
+                &[r"\Memory\Available", "Bytes", "of", "all", "1", "2"],
+                &quotes("Bytes of all", r"\Memory\Available Bytes of all"),
+            ),
+            (&["Bytes"], &format!("\"Bytes\" {none}")),
+            (&["1", "2"], &format!("\"1\" {none}")),
+            (&["/A/B", "1", "2", "3"], "an interval and a count are all that may follow the paths"),
             (&["/A/B", "0"], "\"0\" is not an interval: it must be between 10ms and 86400 seconds"),
             (&["/A/B", "1", "0"], "\"0\" is not a count: a number from 1 on is expected"),
+            (&["/A/B", "1", "2s"], "\"2s\" is not a count: a number from 1 on is expected"),
             (&[r"\A"], "\"\\A\" names a counterset and no counter"),
-            (
-                &["/A/B", "x\u{1b}"],
-                "\"/A/B\" is a counter path, \"x\\u{1b}\" is not\n  a path with blanks needs quotes: '/A/B x\\u{1b}'",
-            ),
         ] {
             assert_eq!(parsed(texts).unwrap_err(), want, "{texts:?}");
         }
+        assert!(parsed(&["/A/B", "x\u{1b}"]).unwrap_err().contains("\"x\\u{1b}\" is not"));
     }
 }

@@ -14,7 +14,8 @@ use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
-use crate::text::{escaped, grouped};
+use crate::describe::is_never_there;
+use crate::text::{escaped, grouped, grouped_digits};
 
 /// Prints one sample after the other.
 pub struct Output {
@@ -103,10 +104,9 @@ impl Output {
         Ok(missing)
     }
 
-    /// What this machine does not have, where nobody asked for it by name.
+    /// What no machine of this system has, where nobody asked for it by name.
     fn is_hidden(&self, v: &PathValue<'_>) -> bool {
-        let by_pattern = self.several.get(v.path).copied().unwrap_or(false);
-        by_pattern && matches!(v.value.value, Err(NoValue::Unavailable(_)))
+        self.several.get(v.path).copied().unwrap_or(false) && is_never_there(v.value.counter)
     }
 
     /// What is shown of a value.
@@ -130,8 +130,19 @@ impl Output {
     }
 
     fn cell(&self, v: &PathValue<'_>) -> String {
-        let counter = v.value.counter;
-        self.number(v).map_or_else(|| "-".to_owned(), |number| grouped(number, self.decimals(counter)))
+        let missing = || "-".to_owned();
+        if self.raw {
+            return v.value.raw.map_or_else(missing, |raw| grouped_digits(&raw.get().to_string()));
+        }
+        self.number(v).map_or_else(missing, |number| grouped(number, self.decimals(v.value.counter)))
+    }
+
+    /// The number with all its digits.
+    fn digits(&self, v: &PathValue<'_>) -> Option<String> {
+        if self.raw {
+            return v.value.raw.map(|raw| raw.get().to_string());
+        }
+        self.number(v).map(|number| number.to_string())
     }
 
     /// Counts are whole numbers; everything that was divided has a digit more.
@@ -256,19 +267,19 @@ impl Output {
             Some(columns) => columns,
             None => {
                 let host = perfset::own_name();
-                let quoted = |v: &PathValue<'_>| format!("\"{}\"", pdh_path(&host, v).replace('"', "_"));
-                let heads: Vec<_> = values.iter().map(quoted).collect();
-                let _ = write!(text, "\"(PDH-CSV 4.0) (UTC)(0)\",{}\r\n", heads.join(","));
+                text.push_str("\"(PDH-CSV 4.0) (UTC)(0)\"");
+                for v in values {
+                    let _ = write!(text, ",\"{}\"", pdh_path(&host, v).replace('"', "_"));
+                }
+                text.push_str("\r\n");
                 values.iter().map(series_name).collect()
             }
         };
+        let now: HashMap<_, _> = values.iter().map(|v| (series_name(v), v)).collect();
         let _ = write!(text, "\"{}\"", timestamp(clocks).strftime("%m/%d/%Y %H:%M:%S.%3f"));
         for column in &columns {
-            let value = values.iter().find(|v| series_name(v) == *column).and_then(|v| self.number(v));
-            let _ = match value {
-                Some(number) => write!(text, ",\"{number}\""),
-                None => write!(text, ",\" \""),
-            };
+            let value = now.get(column).and_then(|v| self.digits(v));
+            let _ = write!(text, ",\"{}\"", value.as_deref().unwrap_or(" "));
         }
         text.push_str("\r\n");
         self.columns = Some(columns);

@@ -15,8 +15,12 @@ pub fn escaped(text: &str) -> String {
 
 /// A number with separators between thousands.
 pub fn grouped(number: f64, decimals: usize) -> String {
-    let plain = format!("{number:.decimals$}");
-    let (sign, rest) = plain.strip_prefix('-').map_or(("", plain.as_str()), |rest| ("-", rest));
+    grouped_digits(&format!("{number:.decimals$}"))
+}
+
+/// A decimal number with separators between thousands.
+pub fn grouped_digits(plain: &str) -> String {
+    let (sign, rest) = plain.strip_prefix('-').map_or(("", plain), |rest| ("-", rest));
     let (whole, fraction) = rest.split_once('.').map_or((rest, ""), |(whole, fraction)| (whole, fraction));
     let mut out = String::from(sign);
     for (i, digit) in whole.chars().enumerate() {

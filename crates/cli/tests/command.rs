@@ -210,3 +210,39 @@ fn doctor_says_what_works() {
         "{out}"
     );
 }
+
+#[test]
+fn what_matches_nothing_says_so() {
+    for path in
+        [r"\Processor({77,78})\% User Time", r"\Processor(0#3)\% User Time", r"\Processor(77)\% User Time"]
+    {
+        let (code, out, _) = run("two-nodes", &["get", path, "--strict", "--warmup", "10ms"]);
+        assert!(code == 1 && out.contains("no active instance matches"), "{path}: {out}");
+    }
+    let (code, out, _) = run("no-such-fixture", &["get", "/Memory/*", "--strict", "--warmup", "10ms"]);
+    assert!(code == 1 && out.contains("there is no /proc/meminfo"), "{out}");
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    for args in [
+        &["get", "mem", "--summary", "--format", "json"][..],
+        &["get", "mem", "--summary", "--raw"],
+        &["get", "mem", "--format", "pdh-csv", "--top", "1"],
+        &["lits"],
+        &["cpu"],
+    ] {
+        let (code, out, err) = run("two-nodes", args);
+        assert_eq!((code, out.as_str()), (2, ""), "{args:?}: {err}");
+    }
+    assert!(run("two-nodes", &["lits"]).2.contains("nearest: list"));
+    assert!(run("two-nodes", &["cpu"]).2.contains("try: perfset get 'cpu'"));
+}
+
+#[test]
+fn raw_values_have_all_their_digits() {
+    let (_, out, _) = run("two-nodes", &["get", "--raw", "/System/System Up Time", "--format", "json"]);
+    let raw = out.split("\"raw\":").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    let (_, out, _) = run("two-nodes", &["get", "--raw", "/System/System Up Time", "--format", "pdh-csv"]);
+    assert!(raw.len() >= 18 && out.contains(&format!("\"{raw}\"")), "{raw}: {out}");
+}

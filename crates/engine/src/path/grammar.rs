@@ -109,30 +109,61 @@ enum Missing {
 
 type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// With backslashes: the counterset ends at the first backslash or bracket; the instance at the last `)\`, because
-/// names of instances may have brackets.
+/// With backslashes. Names of instances may have brackets: where they do not go in pairs, the last `)\` ends one.
 fn split(rest: &str) -> Result<Parts<'_>, Missing> {
-    let end = rest.find(['\\', '(']).ok_or(Missing::Counter)?;
-    let (counterset, behind) = rest.split_at_checked(end).ok_or(Missing::Counter)?;
-    if let Some(counter) = behind.strip_prefix('\\') {
-        return Ok((counterset, None, counter));
-    }
-    let no_end = if behind.contains('\\') { Missing::Bracket } else { Missing::Counter };
-    let (instance, counter) = behind.rsplit_once(")\\").ok_or(no_end)?;
-    Ok((counterset, instance.strip_prefix('('), counter))
+    split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))
 }
 
-/// With slashes: the counterset ends at the first slash or bracket, the instance at the first `)/`, and the counter is
-/// the whole rest, slashes included.
+/// With slashes: the counter is the whole rest, slashes included.
 fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
-    let end = rest.find(['/', '(']).ok_or(Missing::Counter)?;
-    let (counterset, behind) = rest.split_at_checked(end).ok_or(Missing::Counter)?;
-    if let Some(counter) = behind.strip_prefix('/') {
-        return Ok((counterset, None, counter));
+    split_at(rest, '/', |behind| behind.split_once(")/"))
+}
+
+/// The instance stands in the first brackets that end right before a separator; brackets that do not are part of the
+/// counterset's name.
+fn split_at<'a>(
+    rest: &'a str,
+    separator: char,
+    unpaired: impl Fn(&'a str) -> Option<(&'a str, &'a str)>,
+) -> Result<Parts<'a>, Missing> {
+    let first_separator = rest.find(separator).ok_or(Missing::Counter)?;
+    let name = rest.get(..first_separator).unwrap_or_default();
+    for (open, _) in name.match_indices('(') {
+        let (Some(counterset), Some(behind)) = (rest.get(..open), rest.get(open.saturating_add(1)..)) else {
+            continue;
+        };
+        let Some((instance, after)) = closing(behind).and_then(|close| behind.split_at_checked(close)) else {
+            break;
+        };
+        if let Some(counter) = after.strip_prefix(')').and_then(|after| after.strip_prefix(separator)) {
+            return Ok((counterset, Some(instance), counter));
+        }
     }
-    let no_end = if behind.ends_with(')') { Missing::Counter } else { Missing::Bracket };
-    let (instance, counter) = behind.split_once(")/").ok_or(no_end)?;
-    Ok((counterset, instance.strip_prefix('('), counter))
+    if let Some((counterset, behind)) = name.find('(').and_then(|open| rest.split_at_checked(open)) {
+        if let Some((instance, counter)) = unpaired(behind) {
+            return Ok((counterset, instance.strip_prefix('('), counter));
+        }
+        if name.matches('(').count() != name.matches(')').count() {
+            return Err(Missing::Bracket);
+        }
+    }
+    rest.split_once(separator)
+        .map(|(counterset, counter)| (counterset, None, counter))
+        .ok_or(Missing::Counter)
+}
+
+/// Where the bracket closes that is open before `text`.
+fn closing(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        match c {
+            '(' => depth = depth.saturating_add(1),
+            ')' if depth == 0 => return Some(at),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// As PDH writes it, with backslashes.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::{Attributes, Counter, CounterFilter, CounterId, Counterset, Guid, InstanceType, Status};
+use perfset_core::{
+    Attributes, Counter, CounterFilter, CounterId, Counterset, Guid, InstanceType, Name, NoValue, Status,
+};
 
 use super::grammar::CounterPath;
 use super::names::nearest;
@@ -55,6 +57,8 @@ struct Bound {
     entries: Vec<usize>,
     /// What the engine's own pattern does not say.
     selector: Option<Selector>,
+    /// The instances as they were written, as a block would hold them.
+    instance: Vec<u8>,
 }
 
 /// One value of one path.
@@ -147,7 +151,9 @@ impl PathQuery {
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
         let all_counters = path.counter == "*";
-        let mut bound = Bound { all_counters, counters: Vec::new(), entries: Vec::new(), selector };
+        let written = path.instance.as_deref().unwrap_or_default();
+        let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let mut bound = Bound { all_counters, counters: Vec::new(), entries: Vec::new(), selector, instance };
         let entry = |counter| {
             let entry = Entry { counter, ..Entry::all(set.guid) };
             pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern))
@@ -226,10 +232,14 @@ impl PathQuery {
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
             for values in bound.entries.iter().filter_map(|at| by_entry.get(*at)) {
+                let before = all.len();
                 for (value, occurrence) in values {
                     if bound.means(value, *occurrence) {
                         all.push(PathValue { path, value: value.clone(), occurrence: *occurrence });
                     }
+                }
+                if all.len() == before {
+                    all.extend(bound.nothing(values).map(|value| PathValue { path, value, occurrence: 0 }));
                 }
             }
         }
@@ -238,6 +248,26 @@ impl PathQuery {
 }
 
 impl Bound {
+    /// That none of an entry's instances is meant: once a counter, as if the entry itself had found none.
+    fn nothing<'a>(&'a self, values: &[(Value<'a>, usize)]) -> impl Iterator<Item = Value<'a>> {
+        let wanted = |id: &CounterId| self.counters.contains(id);
+        let mut first: Vec<Value<'a>> = Vec::new();
+        for (value, _) in values.iter().filter(|(value, _)| wanted(&value.counter.id)) {
+            if !first.iter().any(|other| other.counter.id == value.counter.id) {
+                first.push(Value {
+                    instance: Name::until_nul(&self.instance),
+                    instance_id: None,
+                    raw: None,
+                    base: None,
+                    value: Err(NoValue::NoInstance),
+                    mark: None,
+                    ..value.clone()
+                });
+            }
+        }
+        first.into_iter()
+    }
+
     fn means(&self, value: &Value<'_>, occurrence: usize) -> bool {
         if self.all_counters && !self.counters.contains(&value.counter.id) {
             return false; // a helper
@@ -263,9 +293,12 @@ fn countersets(source: &mut dyn Source) -> Result<Vec<Arc<Counterset>>, SourceEr
 /// By GUID, by English name, by a name in another language.
 fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc<Counterset>, BindError> {
     if let Ok(guid) = name.parse::<Guid>() {
-        return match source.registration(&guid, RegRequest::Counterset)? {
-            RegInfo::Counterset(set) => Ok(set),
-            _ => Err(SourceError::UnknownCounterset(guid).into()),
+        return match source.registration(&guid, RegRequest::Counterset) {
+            Ok(RegInfo::Counterset(set)) => Ok(set),
+            Ok(_) | Err(SourceError::UnknownCounterset(_)) => {
+                Err(BindError::NoCounterset { name: name.to_owned(), nearest: Vec::new() })
+            }
+            Err(error) => Err(error.into()),
         };
     }
     let all = countersets(source)?;

@@ -29,6 +29,11 @@ fn every_legal_shape() {
         (r"\Net(a (b) c)\X", "", "Net", Some("a (b) c"), "X"),
         (r"\Net(a)\X (y)", "", "Net", Some("a"), "X (y)"),
         (r"\System\X (y)", "", "System", None, "X (y)"),
+        (r"\Diagnostics (Per-CPU)(*)\X", "", "Diagnostics (Per-CPU)", Some("*"), "X"),
+        (r"\A (b) c\X", "", "A (b) c", None, "X"),
+        ("/A (b) c/X", "", "A (b) c", None, "X"),
+        ("/A (b)(c/d)/X", "", "A (b)", Some("c/d"), "X"),
+        (r"\Net(a (b)\X", "", "Net", Some("a (b"), "X"),
         (r"\Net()\X", "", "Net", Some(""), "X"),
         (r"\A(*)\*", "", "A", Some("*"), "*"),
         ("/System/Context Switches/sec", "", "System", None, "Context Switches/sec"),
@@ -93,7 +98,7 @@ proptest! {
     fn what_is_written_reads_back(
         machine in proptest::option::of("[a-z.]{1,9}"),
         counterset in "[a-zA-Z .%#/-]{1,9}",
-        instance in proptest::option::of("[a-z0-9 ()#/*?,_]{0,9}"),
+        instance in proptest::option::of("[a-z0-9 #/*?,_]{0,9}(\\([a-z]{0,3}\\))?"),
         counter in "[a-zA-Z .%#/()-]{1,9}",
     ) {
         let path = CounterPath { machine, counterset, instance, counter };
@@ -189,6 +194,8 @@ fn instances_are_selected() {
         (r"\Test Set({?,!b})\Size", &["a#0 2=1", "a#1 2=3"]),
         (r"\Test Set(none)\Size", &["none#0 2=no_instance"]),
         (r"\Test Set({none,b})\Size", &["b#0 2=2"]),
+        (r"\Test Set({none,never})\Size", &["{none,never}#0 2=no_instance"]),
+        (r"\Test Set(a#7)\{Size,Bytes/sec}", &["a#7#0 2=no_instance", "a#7#0 3=no_instance"]),
         ("/Test Set(b)/Bytes/sec", &["b#0 3=2"]),
         (r"\{00000000-0000-0000-0000-000000000005}(b)\#2", &["b#0 2=2"]),
         (r"\Testmenge(b)\größe", &["b#0 2=2"]),
@@ -273,7 +280,7 @@ fn what_means_nothing_says_what_is_near() {
         (r"\Perfset Engine(a)\Collections/sec", "\"Perfset Engine\" has no instances"),
         (
             r"\{00000000-0000-0000-0000-000000000006}(a)\X",
-            "no counterset has the GUID 00000000-0000-0000-0000-000000000006",
+            "no counterset is named \"{00000000-0000-0000-0000-000000000006}\"",
         ),
     ] {
         assert_eq!(values(path).unwrap_err(), want);

@@ -187,7 +187,10 @@ fn frequencies_of_cpuinfo_are_read_in_turn() {
     let mut mhz = |seconds| {
         SECONDS.store(seconds, Ordering::Relaxed);
         let collected = collect(&mut provider, &[PROCESSOR_FREQUENCY], &["*"]);
-        (collected.get("0,1", PROCESSOR_FREQUENCY).clone(), collected.get("_Total", PROCESSOR_FREQUENCY).clone())
+        (
+            collected.get("0,1", PROCESSOR_FREQUENCY).clone(),
+            collected.get("_Total", PROCESSOR_FREQUENCY).clone(),
+        )
     };
     assert_eq!(mhz(7), (Got::Value(2_445), Got::Value(2_445)));
     tree.write("proc/cpuinfo", "processor\t: 0\ncpu MHz\t\t: 100.0\nprocessor\t: 1\ncpu MHz\t\t: 300.0\n");
