@@ -25,8 +25,8 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in terms
-    /// of PerfTime100NSec.
+    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in
+    /// terms of PerfTime100NSec.
     pub(crate) fn new(roots: &Roots, stat: SharedFile, start_100ns: fn() -> u64) -> Self {
         let proc = |name| roots.proc.join(name);
         let at_once = Printed::AtOnce;
