@@ -239,10 +239,22 @@ fn options_that_do_not_go_together() {
     assert!(run("two-nodes", &["cpu"]).2.contains("try: perfset get 'cpu'"));
 }
 
+/// More than a double can hold: 2^53 + 1.
 #[test]
 fn raw_values_have_all_their_digits() {
-    let (_, out, _) = run("two-nodes", &["get", "--raw", "/System/System Up Time", "--format", "json"]);
-    let raw = out.split("\"raw\":").nth(1).unwrap().split(',').next().unwrap().to_owned();
-    let (_, out, _) = run("two-nodes", &["get", "--raw", "/System/System Up Time", "--format", "pdh-csv"]);
-    assert!(raw.len() >= 18 && out.contains(&format!("\"{raw}\"")), "{raw}: {out}");
+    let proc = std::env::temp_dir().join(format!("perfset-digits-{}", std::process::id()));
+    std::fs::create_dir_all(&proc).unwrap();
+    std::fs::write(proc.join("stat"), "cpu  1 1 1 1\ncpu0 1 1 1 1\nctxt 9007199254740993\n").unwrap();
+    for (format, want) in [
+        ("table", "9,007,199,254,740,993"),
+        ("json", "\"raw\":9007199254740993"),
+        ("csv", ",9007199254740993,"),
+        ("pdh-csv", "\"9007199254740993\""),
+    ] {
+        let mut command =
+            perfset("two-nodes", &["get", "--raw", "/System/Context Switches/sec", "--format", format]);
+        let out = text(&command.env("PERFSET_PROC", &proc).output().unwrap().stdout);
+        assert!(out.contains(want), "{format}: {out}");
+    }
+    std::fs::remove_dir_all(&proc).unwrap();
 }
