@@ -75,7 +75,6 @@ pub fn parse(kind: Kind, text: &[u8]) -> u64 {
     match kind {
         Kind::Stat => cpu_lines(text),
         Kind::Columns => columns(text),
-        Kind::CpuInfo => mhz_lines(text),
         Kind::Named => named(text),
         Kind::Online | Kind::Numbers => numbers(text),
     }
@@ -134,19 +133,6 @@ fn columns(text: &[u8]) -> u64 {
     }
 }
 
-/// The frequencies in `/proc/cpuinfo`, in MHz without their fractions.
-fn mhz_lines(text: &[u8]) -> u64 {
-    let mut rest = text;
-    let mut sum = 0_u64;
-    while !rest.is_empty() {
-        if let [b'c', b'p', b'u', b' ', b'M', b'H', b'z', b'\t', b'\t', b':', b' ', mhz @ ..] = rest {
-            sum = sum.wrapping_add(number(mhz).0);
-        }
-        rest = after_line(rest);
-    }
-    sum
-}
-
 /// All numbers of an attribute.
 fn numbers(text: &[u8]) -> u64 {
     let mut rest = text;
@@ -198,7 +184,6 @@ mod tests {
         let cases = [
             (Kind::Stat, "cpu  97 97 97 97\ncpu0 2 3 5 7\ncpu1 11 13 17 19\nintr 97 97\n", 78),
             (Kind::Columns, "  CPU0  CPU2\nHI:  2  3\n 7:  5  7  IO-APIC 97-edge\nERR: 11\n", 28),
-            (Kind::CpuInfo, "processor\t: 0\ncpu MHz\t\t: 2.097\n\nprocessor\t: 1\ncpu MHz\t\t: 3.097\n", 5),
             (Kind::Named, "a:   2 kB\nb(7):  3 kB\nc 5\n", 10),
             (Kind::Online, "2-3,5\n", 10),
             (Kind::Numbers, "ref:7 del:11\n", 18),

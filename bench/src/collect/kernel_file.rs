@@ -21,8 +21,6 @@ pub enum Kind {
     Stat,
     /// `/proc/softirqs`, `/proc/interrupts`: a column for each CPU.
     Columns,
-    /// `/proc/cpuinfo`.
-    CpuInfo,
     /// `/proc/meminfo`, `/proc/vmstat`: lines of a name and a number.
     Named,
     /// The list of CPUs that are online.
@@ -32,13 +30,15 @@ pub enum Kind {
 }
 
 impl KernelFile {
-    /// Those that this process has open now.
+    /// Those that this process has open now, and reads in every collection: `/proc/cpuinfo` is not among them, as it is
+    /// read every 10 s only, and so no floor and no peer has to read it either.
     pub fn open_ones() -> io::Result<BTreeSet<Self>> {
         let mut files = BTreeSet::new();
         for descriptor in fs::read_dir("/proc/self/fd")? {
             let descriptor = descriptor?;
             let Ok(path) = fs::read_link(descriptor.path()) else { continue };
-            if path.is_file() && (path.starts_with("/proc") || path.starts_with("/sys")) {
+            let in_turn = path.ends_with("cpuinfo");
+            if path.is_file() && !in_turn && (path.starts_with("/proc") || path.starts_with("/sys")) {
                 let descriptor = descriptor.file_name().to_string_lossy().into_owned();
                 files.insert(Self { path, descriptor });
             }
@@ -51,7 +51,6 @@ impl KernelFile {
         match self.path.file_name().and_then(|name| name.to_str()) {
             Some("stat") => Kind::Stat,
             Some("softirqs" | "interrupts") => Kind::Columns,
-            Some("cpuinfo") => Kind::CpuInfo,
             Some("meminfo" | "vmstat") => Kind::Named,
             Some("online") => Kind::Online,
             _ => Kind::Numbers,
@@ -60,7 +59,7 @@ impl KernelFile {
 
     /// Whether the kernel prints it record by record, so that only an empty piece is its end.
     pub fn is_in_records(&self) -> bool {
-        const NAMES: [&str; 4] = ["interrupts", "cpuinfo", "vmstat", "modules"];
+        const NAMES: [&str; 3] = ["interrupts", "vmstat", "modules"];
         NAMES.iter().any(|name| self.path.ends_with(name))
     }
 

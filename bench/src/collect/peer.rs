@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::read_to_string;
 
 use anyhow::{Context, Result};
-use procfs::{CpuInfo, Current, CurrentSI, KernelStats};
+use procfs::{CurrentSI, KernelStats};
 
 use super::kernel_file::{KernelFile, Kind};
 
@@ -16,7 +16,6 @@ pub fn collect(files: &BTreeSet<KernelFile>) -> Result<u64> {
     files.iter().try_fold(0, |sum: u64, file| {
         let sum_of_file = match file.kind() {
             Kind::Stat => times()?,
-            Kind::CpuInfo => frequencies()?,
             Kind::Columns => columns(&read_to_string(&file.path)?)?,
             Kind::Numbers | Kind::Named => numbers(&read_to_string(&file.path)?)?,
             Kind::Online => 0,
@@ -32,15 +31,6 @@ fn times() -> Result<u64> {
         cpu.user + cpu.nice + cpu.system + cpu.idle + newer.into_iter().flatten().sum::<u64>()
     };
     Ok(stat.cpu_time.iter().map(of_cpu).sum())
-}
-
-fn frequencies() -> Result<u64> {
-    let cpuinfo = CpuInfo::current()?;
-    let of_cpu = |cpu| {
-        let mhz: f64 = cpuinfo.get_field(cpu, "cpu MHz").map_or(Ok(0.0), str::parse)?;
-        Ok(mhz as u64)
-    };
-    (0..cpuinfo.num_cores()).map(of_cpu).sum()
 }
 
 fn columns(text: &str) -> Result<u64> {
