@@ -82,8 +82,7 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     }
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !is_never_there(c);
     if let Some(first) = shown.iter().find(gives) {
-        let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
-        writeln!(out, "\nTry: perfset get '\\{}{instance}\\{}' 1", escaped(&set.name), counter_name(first))?;
+        writeln!(out, "\nTry: perfset get '{}' 1", path_of(set, first))?;
     }
     Ok(())
 }
@@ -145,8 +144,7 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
                 continue;
             }
             found = found.saturating_add(1);
-            let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
-            writeln!(out, "\\{}{instance}\\{name}", escaped(&set.name))?;
+            writeln!(out, "{}", path_of(&set, counter))?;
             let help = counter.help.split(". ").next().unwrap_or_default().trim_end_matches('.');
             for line in wrapped(&escaped(help), WIDTH.saturating_sub(4)) {
                 writeln!(out, "    {line}")?;
@@ -164,6 +162,12 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
 /// A counter that has no source has never a value on this system.
 pub fn is_never_there(counter: &Counter) -> bool {
     counter.source.is_empty() && !counter.availability.is_empty()
+}
+
+/// The path of a counter in all instances.
+fn path_of(set: &Counterset, counter: &Counter) -> String {
+    let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
+    format!("\\{}{instance}\\{}", escaped(&set.name), counter_name(counter))
 }
 
 fn counter_name(counter: &Counter) -> String {

@@ -40,6 +40,21 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
+    /// The next item of a list that fills the bytes to their end; after an error there is no other.
+    pub(crate) fn next_item<T>(
+        &mut self,
+        parse: impl FnOnce(&mut Self) -> Result<T, WireError>,
+    ) -> Option<Result<T, WireError>> {
+        if self.is_empty() {
+            return None;
+        }
+        let item = parse(self);
+        if item.is_err() {
+            *self = Self::new(&[]);
+        }
+        Some(item)
+    }
+
     /// The next bytes as a `T`.
     ///
     /// # Errors

@@ -102,6 +102,27 @@ fn failed(reason: &NoValue) -> bool {
     matches!(reason, NoValue::Failed(_))
 }
 
+/// A file below `/proc`, what is replaced in it, by what, the counters that this costs, and their reason; one that
+/// begins with `:` is a place in the file.
+pub(crate) type ChangedLine<'a> = (&'a str, &'a str, &'a str, &'a [CounterId], &'a str);
+
+/// Whether such a change of the fixture `two-nodes` costs exactly these counters of a provider, for that reason.
+pub(crate) fn check_line<P: Provider>(
+    (file, from, to, want, why): ChangedLine<'_>,
+    provider: fn(&Roots) -> P,
+    lost: fn(&Collected) -> Vec<CounterId>,
+) {
+    let tree = Tree::proc_of("two-nodes");
+    let file = format!("proc/{file}");
+    tree.write(&file, &tree.text(&file).replace(from, to));
+    let collected = collect_all(&mut provider(&tree.roots()));
+    assert_eq!(lost(&collected), want, "{from:?} {to:?}");
+    let path = if why.starts_with(':') { tree.path(&file).display().to_string() } else { String::new() };
+    for counter in want {
+        assert_eq!(collected.missing("")[&counter.0], format!("{path}{why}"), "{from:?} {to:?}");
+    }
+}
+
 /// What a collection delivered.
 #[derive(Debug)]
 pub(crate) struct Collected {

@@ -37,14 +37,7 @@ impl<'a> Iterator for Identifiers<'a> {
     type Item = Result<Identifier<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let identifier = Identifier::parse(&mut self.rest);
-        if identifier.is_err() {
-            self.rest = Cursor::new(&[]);
-        }
-        Some(identifier)
+        self.rest.next_item(Identifier::parse)
     }
 }
 

@@ -33,14 +33,7 @@ impl<'a> Iterator for Identities<'a> {
     type Item = Result<CounterIdentity<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let identity = CounterIdentity::parse(&mut self.rest);
-        if identity.is_err() {
-            self.rest = Cursor::new(&[]);
-        }
-        Some(identity)
+        self.rest.next_item(CounterIdentity::parse)
     }
 }
 

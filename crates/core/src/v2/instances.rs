@@ -28,14 +28,7 @@ impl<'a> Iterator for Instances<'a> {
     type Item = Result<Instance<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let instance = Instance::parse(&mut self.rest);
-        if instance.is_err() {
-            self.rest = Cursor::new(&[]);
-        }
-        Some(instance)
+        self.rest.next_item(Instance::parse)
     }
 }
 

@@ -79,14 +79,7 @@ impl<'a> Iterator for CounterInfos<'a> {
     type Item = Result<CounterInfo<'a>, WireError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.rest.is_empty() {
-            return None;
-        }
-        let info = CounterInfo::read(&mut self.rest);
-        if info.is_err() {
-            self.rest = Cursor::new(&[]);
-        }
-        Some(info)
+        self.rest.next_item(CounterInfo::read)
     }
 }
 

@@ -9,7 +9,7 @@ use perfset_engine::{Provider, Rows, SourceError};
 use super::Memory;
 use crate::roots::Roots;
 use crate::single::Single;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture};
+use crate::testing::{ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture};
 
 use id::*;
 
@@ -177,8 +177,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
 
 #[test]
 fn a_line_costs_only_the_counters_that_it_feeds() {
-    // (file, what is replaced, by what, the counters that are lost, and why)
-    let cases: [(&str, &str, &str, &[CounterId], &str); 9] = [
+    let cases: [ChangedLine<'_>; 9] = [
         (
             "meminfo",
             "Percpu: ",
@@ -217,16 +216,8 @@ fn a_line_costs_only_the_counters_that_it_feeds() {
         ("modules", "xfs 49957", "xfs -49957", &OF_MODULES, ":2: expected a number, found \"-49957\""),
         ("modules", "zram", "\nzram", &OF_MODULES, ":5: expected a word, found the end of the line"),
     ];
-    for (file, from, to, want, why) in cases {
-        let tree = Tree::proc_of("two-nodes");
-        let file = format!("proc/{file}");
-        tree.write(&file, &tree.text(&file).replace(from, to));
-        let collected = collect_all(&mut provider(&tree.roots()));
-        assert_eq!(lost(&collected), want, "{from:?}");
-        let path = if why.starts_with(':') { tree.path(&file).display().to_string() } else { String::new() };
-        for counter in want {
-            assert_eq!(collected.missing("")[&counter.0], format!("{path}{why}"), "{from:?}");
-        }
+    for case in cases {
+        check_line(case, provider, lost);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::single::Single;
-use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture};
+use crate::testing::{ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture};
 
 use id::*;
 
@@ -113,8 +113,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
 
 #[test]
 fn reasons_name_file_line_and_what() {
-    // (file, what is replaced, by what, the counters that are lost, and why)
-    let cases: [(&str, &str, &str, &[CounterId], &str); 5] = [
+    let cases: [ChangedLine<'_>; 5] = [
         ("stat", "ctxt ", "ctxt x", &[CONTEXT_SWITCHES_PER_SEC], ":10: expected a number, found \"x379\""),
         ("stat", "procs_running ", "procs_running -", &[PROCESSOR_QUEUE_LENGTH], {
             ":13: expected a number, found \"-389\""
@@ -131,16 +130,8 @@ fn reasons_name_file_line_and_what() {
         ),
         ("loadavg", "/3041", "", &[THREADS], ":1: expected \"/\", found \" 3049\\n\""),
     ];
-    for (file, from, to, want, why) in cases {
-        let tree = Tree::proc_of("two-nodes");
-        let file = format!("proc/{file}");
-        tree.write(&file, &tree.text(&file).replace(from, to));
-        let collected = collect_all(&mut provider(&tree.roots()));
-        assert_eq!(lost(&collected), want, "{to:?}");
-        let path = if why.starts_with(':') { tree.path(&file).display().to_string() } else { String::new() };
-        for counter in want {
-            assert_eq!(collected.missing("")[&counter.0], format!("{path}{why}"), "{to:?}");
-        }
+    for case in cases {
+        check_line(case, provider, lost);
     }
 }
 
