@@ -12,6 +12,7 @@ mod fuzz;
 mod live;
 mod static_binary;
 mod tidy;
+mod vectors;
 mod windows;
 
 /// The project's own chores.
@@ -28,6 +29,7 @@ enum Chore {
     Tidy(tidy::Args),
     Fuzz(fuzz::Args),
     Live(live::Args),
+    Vectors(vectors::Args),
     Windows(windows::Args),
     Static(static_binary::Args),
 }
@@ -38,6 +40,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Tidy(args) => tidy::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Live(args) => live::run(&args),
+        Chore::Vectors(args) => vectors::run(&args),
         Chore::Windows(args) => windows::run(&args),
         Chore::Static(args) => static_binary::run(&args),
     }

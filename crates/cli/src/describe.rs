@@ -96,7 +96,7 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
     if let Some(formula) = perfset::formula::of(counter.counter_type) {
         writeln!(out, "value {}", formula.text)?;
     }
-    if let Some(base) = counter.base.and_then(|base| set.counter(base)) {
+    if let Some(base) = counter.divisor().and_then(|base| set.counter(base)) {
         writeln!(out, "base  {} (id {})", counter_name(base), base.id.0)?;
     }
     writeln!(out, "unit  {}", unit_of(counter))?;

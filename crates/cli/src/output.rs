@@ -148,7 +148,7 @@ impl Output {
     /// Counts are whole numbers; everything that was divided has a digit more.
     fn decimals(&self, counter: &Counter) -> usize {
         let decoded = counter.counter_type.decode();
-        let divided = counter.counter_type.needs_two_samples() || counter.base.is_some();
+        let divided = counter.counter_type.needs_two_samples() || counter.divisor().is_some();
         usize::from(!self.raw && (divided || decoded.display == Display::Percent))
     }
 

@@ -157,7 +157,42 @@ impl CounterType {
     /// Whether a value needs two samples: the delta bit, or one of the two averages, which lack that bit.
     #[must_use]
     pub fn needs_two_samples(self) -> bool {
-        self.decode().delta || matches!(self, Self::PERF_AVERAGE_TIMER | Self::PERF_AVERAGE_BULK)
+        let averages = [Self::PERF_AVERAGE_TIMER, Self::PERF_AVERAGE_BULK];
+        self.decode().delta || averages.iter().any(|average| average.meaning() == self.meaning())
+    }
+
+    /// Whether it can only be had together with a base: a value that is divided by one, or by a number of items.
+    #[must_use]
+    pub fn needs_base(self) -> bool {
+        let decoded = self.decode();
+        match decoded.kind {
+            Kind::Counter(CounterKind::Fraction | CounterKind::Precision) => true,
+            Kind::Counter(CounterKind::Rate) => decoded.multi,
+            _ => false,
+        }
+    }
+
+    /// The bits that decide how a value is computed: two types with the same have the same formula.
+    ///
+    /// Left out are the width, which the block says; the reserved low bits, which only tell bases apart; the clock, which
+    /// is an operand, except in multi timers, where two clocks have two formulas; and the suffix, where it is one and no
+    /// percentage. In a fraction it tells averages from shares.
+    #[must_use]
+    pub fn meaning(self) -> u32 {
+        const WIDTH_AND_RESERVED: u32 = 0x0000_03FF;
+        const CLOCK: u32 = 0x0030_0000;
+        const DISPLAY: u32 = 0x7000_0000;
+        let decoded = self.decode();
+        let mut ignored = WIDTH_AND_RESERVED;
+        if !decoded.multi {
+            ignored |= CLOCK;
+        }
+        let is_fraction = decoded.kind == Kind::Counter(CounterKind::Fraction);
+        let is_suffix = !matches!(decoded.display, Display::Percent | Display::Unknown);
+        if is_suffix && !is_fraction {
+            ignored |= DISPLAY;
+        }
+        self.0 & !ignored
     }
 
     /// Bytes of a value of this type in a V2 block that we write; 0 for what carries no number.

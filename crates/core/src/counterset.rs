@@ -133,6 +133,14 @@ pub struct Counter {
     pub v1_index: Option<u32>,
 }
 
+impl Counter {
+    /// The counter that this one is divided by: its base, or its number of items.
+    #[must_use]
+    pub fn divisor(&self) -> Option<CounterId> {
+        self.base.or(self.multi)
+    }
+}
+
 /// Names and help of a counterset in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {

@@ -1,7 +1,8 @@
 //! Formulas: raw values in, numbers for people out. Pure: the caller passes both samples.
 //!
 //! [`format()`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in the fixed order, and computes. A
-//! new counter type is a new row there.
+//! new counter type is a new row there. A type that no row names is computed by the row whose types have the same bits,
+//! width and clock apart; if there is none, it has no formula.
 //!
 //! Source: MS Learn, "Calculating Counter Values" and "Retrieving Counter Data"; the comments of `winperf.h`. Where
 //! those are silent or disagree, the order of checks and the edge rules are this project's and stand in the vectors
@@ -43,12 +44,16 @@ enum Denominator {
     Base,
     /// The base, with PerfTime's frequency: the value is in ticks of PerfTime.
     BaseOfTicks,
+    /// The clock that the type names; the base is a number of items.
+    ClockAndItems,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Compute {
     Newest(fn(Reading) -> Result<f64, NoValue>),
     Difference(fn(Reading, Reading) -> Result<f64, NoValue>),
+    /// With the number of items in the newer sample.
+    OfItems(fn(Reading, Reading, u64) -> Result<f64, NoValue>),
 }
 
 /// Every type that has a formula.
@@ -59,10 +64,40 @@ pub const FORMULAS: &[Formula] = &[
             CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
             CounterType::PERF_COUNTER_RAWCOUNT_HEX,
             CounterType::PERF_COUNTER_LARGE_RAWCOUNT_HEX,
+            CounterType(0x0000_0400), // PERF_COUNTER_VALUE without a difference, of which no named type is made
         ],
         text: "N1",
         denominator: Denominator::None,
         compute: Compute::Newest(raw_count),
+    },
+    Formula {
+        types: &[CounterType::PERF_DOUBLE_RAW],
+        text: "N1, a double",
+        denominator: Denominator::None,
+        compute: Compute::Newest(raw_double),
+    },
+    Formula {
+        types: &[CounterType(0x0002_0000)], // PERF_NUMBER_DEC_1000, of which no named type is made
+        text: "N1 / 1000",
+        denominator: Denominator::None,
+        compute: Compute::Newest(raw_thousandths),
+    },
+    Formula {
+        types: &[CounterType::PERF_COUNTER_DELTA, CounterType::PERF_COUNTER_LARGE_DELTA],
+        text: "dN",
+        denominator: Denominator::None,
+        compute: Compute::Difference(delta),
+    },
+    Formula {
+        types: &[
+            CounterType::PERF_COUNTER_QUEUELEN_TYPE,
+            CounterType::PERF_COUNTER_LARGE_QUEUELEN_TYPE,
+            CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE,
+            CounterType::PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE,
+        ],
+        text: "dN / dD",
+        denominator: Denominator::Clock,
+        compute: Compute::Difference(queue_length),
     },
     Formula {
         types: &[
@@ -91,6 +126,24 @@ pub const FORMULAS: &[Formula] = &[
         compute: Compute::Difference(timer_share_inverse),
     },
     Formula {
+        types: &[CounterType::PERF_COUNTER_MULTI_TIMER],
+        text: "100 x (dN / (dD / F)) / B1",
+        denominator: Denominator::ClockAndItems,
+        compute: Compute::OfItems(multi_timer),
+    },
+    Formula {
+        types: &[CounterType::PERF_100NSEC_MULTI_TIMER],
+        text: "100 x (dN / dD) / B1",
+        denominator: Denominator::ClockAndItems,
+        compute: Compute::OfItems(multi_timer_100ns),
+    },
+    Formula {
+        types: &[CounterType::PERF_COUNTER_MULTI_TIMER_INV, CounterType::PERF_100NSEC_MULTI_TIMER_INV],
+        text: "100 x (B1 - dN / dD)",
+        denominator: Denominator::ClockAndItems,
+        compute: Compute::OfItems(multi_timer_inverse),
+    },
+    Formula {
         types: &[
             CounterType::PERF_PRECISION_SYSTEM_TIMER,
             CounterType::PERF_PRECISION_100NS_TIMER,
@@ -99,6 +152,12 @@ pub const FORMULAS: &[Formula] = &[
         text: "100 x dN / dB",
         denominator: Denominator::Base,
         compute: Compute::Difference(timer_share),
+    },
+    Formula {
+        types: &[CounterType::PERF_SAMPLE_FRACTION],
+        text: "100 x dN / dB",
+        denominator: Denominator::Base,
+        compute: Compute::Difference(sample_fraction),
     },
     Formula {
         types: &[CounterType::PERF_AVERAGE_BULK],
@@ -126,24 +185,40 @@ pub const FORMULAS: &[Formula] = &[
     },
 ];
 
-/// The formula of a counter type.
+/// The formula of a counter type: by its name, else by its bits.
 #[must_use]
 pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
-    FORMULAS.iter().find(|formula| formula.types.contains(&counter_type))
+    let named = FORMULAS.iter().find(|formula| formula.types.contains(&counter_type));
+    named.or_else(|| {
+        if counter_type.value_len() == 0 {
+            return None; // a label, or a length that only the block knows: not a number
+        }
+        let alike = |known: &CounterType| known.meaning() == counter_type.meaning();
+        FORMULAS.iter().find(|formula| formula.types.iter().any(alike))
+    })
 }
 
 /// The value of `new`, with the help of `old` where the type takes a difference.
 ///
 /// # Errors
 /// The first of these, in this order: not displayable, needs two samples (or they do not belong together), missing
-/// base, negative value, negative denominator, negative time base.
+/// base, negative value, negative denominator, negative time base. A value or a clock that fell has the reason for it
+/// where the samples tell: [`NoValue::Restarted`], [`NoValue::TimeWentBack`], [`NoValue::Wrapped`].
 pub fn format<'a>(old: Option<&Sample<'a>>, new: &Sample<'a>) -> Result<FormattedValue, NoValue> {
     let formula = of(new.counter_type).ok_or(NoValue::NotDisplayable)?;
+    let denominator = formula.denominator;
+    let computed = |pair: &Pair<'a>, compute: &dyn Fn(Reading, Reading) -> Result<f64, NoValue>| {
+        let value = compute(denominator.reading(&pair.old)?, denominator.reading(&pair.new)?);
+        value.map_err(|reason| pair.reason(reason))
+    };
+    let both = || pair(old.ok_or(NoValue::NeedsTwoSamples)?, new);
     let raw = match formula.compute {
-        Compute::Newest(compute) => compute(formula.denominator.reading(new)?)?,
-        Compute::Difference(compute) => {
-            let Pair { old, new } = pair(old.ok_or(NoValue::NeedsTwoSamples)?, new)?;
-            compute(formula.denominator.reading(&old)?, formula.denominator.reading(&new)?)?
+        Compute::Newest(compute) => compute(denominator.reading(new)?)?,
+        Compute::Difference(compute) => computed(&both()?, &compute)?,
+        Compute::OfItems(compute) => {
+            let pair = both()?;
+            let items = pair.new.base.ok_or(NoValue::MissingBase)?.get();
+            computed(&pair, &|old, new| compute(old, new, items))?
         }
     };
     Ok(FormattedValue { raw, counter_type: new.counter_type })
@@ -154,7 +229,7 @@ impl Denominator {
         let base = || sample.base.map(RawValue::get).map(i128::from).ok_or(NoValue::MissingBase);
         let (time, freq) = match self {
             Self::None => (0, 0),
-            Self::Clock => {
+            Self::Clock | Self::ClockAndItems => {
                 let clock = sample.counter_type.decode().clock;
                 let (time, freq) = sample.clocks.read(clock).ok_or(NoValue::NotDisplayable)?;
                 (i128::from(time), freq)
@@ -172,6 +247,41 @@ impl Denominator {
 /// None.
 pub fn raw_count(new: Reading) -> Result<f64, NoValue> {
     Ok(real(new.raw.into()))
+}
+
+/// The last value, which is an IEEE double: `N1`.
+///
+/// # Errors
+/// [`NoValue::NotDisplayable`] if it is not a number.
+pub fn raw_double(new: Reading) -> Result<f64, NoValue> {
+    let value = f64::from_bits(new.raw);
+    if value.is_finite() { Ok(value) } else { Err(NoValue::NotDisplayable) }
+}
+
+/// The last value, counted in thousandths: `N1 / 1000`. UNVERIFIED: no document shows a counter of that kind.
+///
+/// # Errors
+/// None.
+pub fn raw_thousandths(new: Reading) -> Result<f64, NoValue> {
+    Ok(real(new.raw.into()) / 1000.0)
+}
+
+/// How much it rose: `N1 - N0`.
+///
+/// # Errors
+/// [`NoValue::NegativeValue`] if the value fell.
+pub fn delta(old: Reading, new: Reading) -> Result<f64, NoValue> {
+    risen(old, new)
+}
+
+/// Mean length of a queue: `(N1 - N0) / (D1 - D0)`.
+///
+/// Units: N length times time, in the unit of D. Source: `winperf.h`, PERF_COUNTER_QUEUELEN_TYPE.
+///
+/// # Errors
+/// [`NoValue::NegativeValue`] if the value fell, [`NoValue::NegativeDenominator`] if no time passed.
+pub fn queue_length(old: Reading, new: Reading) -> Result<f64, NoValue> {
+    Ok(risen(old, new)? / passed(old, new)?)
 }
 
 /// Events per second: `(N1 - N0) / ((D1 - D0) / F)`.
@@ -205,6 +315,52 @@ pub fn timer_share(old: Reading, new: Reading) -> Result<f64, NoValue> {
 /// As [`timer_share`].
 pub fn timer_share_inverse(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(100.0 * (1.0 - risen(old, new)? / passed(old, new)?))
+}
+
+/// Activity of several items, in percent: `100 x ((N1 - N0) / ((D1 - D0) / F)) / B1`; 0 without items. Not limited to
+/// 100.
+///
+/// Units: N and D ticks, F ticks a second, B items. As the documents have it: with N in ticks the share comes out F
+/// times too large, and no counter in any Windows is known to use it.
+///
+/// # Errors
+/// As [`counter_rate`].
+pub fn multi_timer(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
+    let per_second = counter_rate(old, new)?;
+    Ok(if items == 0 { 0.0 } else { 100.0 * per_second / real(items.into()) })
+}
+
+/// Activity of several items, in percent: `100 x ((N1 - N0) / (D1 - D0)) / B1`; 0 without items. Not limited to 100.
+///
+/// Units: N and D 100 ns, B items.
+///
+/// # Errors
+/// As [`timer_share`].
+pub fn multi_timer_100ns(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
+    let share = timer_share(old, new)?;
+    Ok(if items == 0 { 0.0 } else { share / real(items.into()) })
+}
+
+/// Activity of several items by their idle time, in percent: `100 x (B1 - (N1 - N0) / (D1 - D0))`; 0 without items. May
+/// be a little below 0, and not limited to 100.
+///
+/// Units: N idle time of all items and D time, in the same unit, B items.
+///
+/// # Errors
+/// As [`timer_share`].
+pub fn multi_timer_inverse(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
+    let idle = risen(old, new)? / passed(old, new)?;
+    Ok(if items == 0 { 0.0 } else { 100.0 * (real(items.into()) - idle) })
+}
+
+/// Share of samples that hit, in percent: `100 x (N1 - N0) / (B1 - B0)`; 0 if nothing was sampled.
+///
+/// Units: N hits, B samples.
+///
+/// # Errors
+/// [`NoValue::NegativeValue`] if the hits fell, [`NoValue::NegativeDenominator`] if the samples fell.
+pub fn sample_fraction(old: Reading, new: Reading) -> Result<f64, NoValue> {
+    Ok(100.0 * average(old, new)?)
 }
 
 /// Amount per operation: `(N1 - N0) / (B1 - B0)`; 0 if there was no operation.
@@ -290,11 +446,6 @@ fn real(n: i128) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::counterset::CounterId;
-    use crate::guid::Guid;
-    use crate::instance::{Identity, InstanceId};
-    use crate::sample::Clocks;
-    use crate::utf16::Name;
 
     #[test]
     fn rates() {
@@ -310,67 +461,54 @@ mod tests {
         }
     }
 
-    /// Every vector whose type has a row in [`FORMULAS`]; how many that are is checked too.
+    #[test]
+    fn types_without_a_name_are_computed_by_their_bits() {
+        for (bits, want) in [
+            (0x20C2_0500, Some("100 x dN / dB")),       // a sample fraction of 8 bytes
+            (0x2161_0500, Some("100 x (1 - dN / dD)")), // idle object time
+            (0x1061_0500, Some("dN / (dD / F)")),       // events per second of object time
+            (0x3041_0500, Some("dN / (dD / F)")),       // a rate with another suffix
+            (0x3002_0500, Some("(dN / F) / dB")),       // an average timer whose bits say 8 bytes
+            (0x4002_0400, Some("dN / dB")),             // an average of 4 bytes
+            (0x0002_0000, Some("N1 / 1000")),           // PERF_NUMBER_DEC_1000
+            (0x0000_0500, Some("N1")),                  // PERF_COUNTER_VALUE
+            (0x1001_0100, Some("N1")),                  // a number with a suffix
+            (0x2261_0500, None),                        // multi timers have a formula for each clock
+            (0x0002_0400, None),                        // a fraction that says not of what
+            (0x2051_2500, None),                        // a bit that nothing defines
+            (0x0046_0500, None),                        // a histogram
+            (0x4003_0503, None),                        // a base
+            (0x0000_0C00, None),                        // PERF_TYPE_ZERO
+            (0x8041_0500, None),
+        ] {
+            assert_eq!(of(CounterType(bits)).map(|formula| formula.text), want, "{bits:#010x}");
+        }
+    }
+
+    #[test]
+    fn bits_say_what_the_formula_takes() {
+        for (counter_type, name) in CounterType::ALL {
+            let Some(formula) = of(*counter_type) else { continue };
+            let two = !matches!(formula.compute, Compute::Newest(_));
+            assert_eq!(counter_type.needs_two_samples(), two, "{name}");
+            let base = !matches!(formula.denominator, Denominator::None | Denominator::Clock);
+            assert_eq!(counter_type.needs_base(), base, "{name}");
+        }
+    }
+
+    #[test]
+    fn doubles_that_are_no_numbers_have_no_value() {
+        let reading = |value: f64| Reading { raw: value.to_bits(), time: 0, freq: 0 };
+        assert_eq!(raw_double(reading(-1.5)), Ok(-1.5));
+        assert_eq!(raw_double(reading(f64::NAN)), Err(NoValue::NotDisplayable));
+        assert_eq!(raw_double(reading(f64::INFINITY)), Err(NoValue::NotDisplayable));
+    }
+
     #[test]
     fn vectors() {
         let csv = include_str!("../../../testdata/formulas/counter-type-vectors.csv");
-        let mut lines = csv.lines();
-        let heads: Vec<_> = lines.next().unwrap().split(',').collect();
-        let mut checked = 0;
-        for line in lines {
-            let cells: Vec<_> = line.split(',').collect();
-            let cell = |name: &str| cells[heads.iter().position(|h| *h == name).unwrap()];
-            let number = |name: &str| cell(name).parse::<i64>().unwrap();
-            let id = cell("id");
-            let counter_type = CounterType::from_name(cell("type_name")).unwrap();
-            if of(counter_type).is_none() && !counter_type.is_base() {
-                continue;
-            }
-            checked += 1;
-            let four_byte_base = !["PRECISION", "LARGE"].iter().any(|part| cell("type_name").contains(part));
-            let sample = |n: &str| Sample {
-                identity: Identity {
-                    counterset: Guid::NIL,
-                    instance: Name::default(),
-                    instance_id: InstanceId(0),
-                    birth: None,
-                },
-                counter: CounterId(0),
-                counter_type,
-                raw: stored(cell(&format!("n{n}")), cell("n_size") == "4").unwrap(),
-                base: stored(cell(&format!("b{n}")), four_byte_base),
-                wraps: cell("wrap32") == "1",
-                base_wraps: cell("wrap32") == "1",
-                clocks: Clocks {
-                    perf_time: number(&format!("perf_time{n}")),
-                    perf_freq: number("perf_freq"),
-                    time_100ns: number(&format!("time100ns{n}")),
-                    object_time: number(&format!("obj_time{n}")),
-                    object_freq: number("obj_freq"),
-                },
-            };
-            let old = (cell("samples") == "2").then(|| sample("0"));
-            let new = sample("1");
-            match format(old.as_ref(), &new) {
-                Ok(value) => {
-                    assert_eq!(cell("status"), "ok", "{id}: got {value:?}");
-                    close(value.raw, cell("value_raw"), id);
-                    close(value.nocap(), cell("value_nocap"), id);
-                    close(value.capped(), cell("value_default"), id);
-                }
-                Err(reason) => assert_eq!(reason.keyword(), cell("status"), "{id}"),
-            }
-        }
-        assert_eq!(checked, 162, "vectors of the types that have a formula");
-    }
-
-    fn stored(cell: &str, four: bool) -> Option<RawValue> {
-        let value: u64 = (!cell.is_empty()).then(|| cell.parse().unwrap())?;
-        Some(if four { RawValue::U32(u32::try_from(value).unwrap()) } else { RawValue::U64(value) })
-    }
-
-    fn close(got: f64, want: &str, id: &str) {
-        let want: f64 = want.parse().unwrap();
-        assert!((got - want).abs() <= want.abs() * 1e-12, "{id}: got {got}, want {want}");
+        let report = crate::vectors::check(csv).unwrap();
+        assert_eq!(report.mismatches, Vec::<String>::new());
+        assert_eq!(report.checked, 243);
     }
 }

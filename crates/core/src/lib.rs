@@ -29,6 +29,7 @@ pub mod clock;
 pub mod value;
 pub mod sample;
 pub mod formula;
+pub mod vectors;
 pub mod wire;
 pub mod v2;
 pub mod catalogue;

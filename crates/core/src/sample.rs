@@ -80,6 +80,39 @@ pub struct Pair<'a> {
     pub new: Sample<'a>,
 }
 
+impl Pair<'_> {
+    /// Why a formula of this pair has no value: what the samples tell of a value or a clock that fell, else `reason`.
+    pub(crate) fn reason(&self, reason: NoValue) -> NoValue {
+        if !matches!(reason, NoValue::NegativeValue { .. } | NoValue::NegativeDenominator) {
+            return reason;
+        }
+        let (old, new) = (&self.old, &self.new);
+        let (before, now) = (&old.clocks, &new.clocks);
+        if now.perf_time < before.perf_time && began_anew(before, now) {
+            return NoValue::Restarted;
+        }
+        let clock = new.counter_type.decode().clock;
+        let ticks = |clocks: &Clocks| clocks.read(clock).map(|(ticks, _)| ticks);
+        if now.perf_time < before.perf_time || ticks(now) < ticks(before) {
+            return NoValue::TimeWentBack;
+        }
+        match (old.raw, new.raw) {
+            (RawValue::U32(from), RawValue::U32(to)) if to < from && !new.wraps && may_wrap(from, to) => {
+                NoValue::Wrapped { from, to }
+            }
+            _ => reason,
+        }
+    }
+}
+
+/// Whether PerfTime, which fell, counts from a moment between the two readings: it has counted no longer than the 100 ns
+/// clock says that passed.
+fn began_anew(before: &Clocks, now: &Clocks) -> bool {
+    let passed = i128::from(now.time_100ns).saturating_sub(before.time_100ns.into());
+    let counted = i128::from(now.perf_time).saturating_mul(10_000_000);
+    passed > 0 && now.perf_freq > 0 && counted <= passed.saturating_mul(now.perf_freq.into())
+}
+
 /// Puts two samples together if they are of the same counter of the same thing.
 ///
 /// # Errors
@@ -113,11 +146,15 @@ pub fn pair<'a>(old: &Sample<'a>, new: &Sample<'a>) -> Result<Pair<'a>, NoValue>
 /// A step of 2^31 or more is a reset, not a wrap, and stays as it is.
 fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
     let (RawValue::U32(from), RawValue::U32(to)) = (old, new) else { return new };
-    let step = to.wrapping_sub(from);
-    if to >= from || step >= 1 << 31 {
+    if to >= from || !may_wrap(from, to) {
         return new;
     }
-    RawValue::U64(u64::from(from).saturating_add(u64::from(step)))
+    RawValue::U64(u64::from(from).saturating_add(u64::from(to.wrapping_sub(from))))
+}
+
+/// Whether a step down may be a wrap: counted on, it is less than half of what 4 bytes hold.
+fn may_wrap(from: u32, to: u32) -> bool {
+    to.wrapping_sub(from) < 1 << 31
 }
 
 #[cfg(test)]
@@ -172,6 +209,64 @@ mod tests {
             assert_eq!(pair(&old, &new), Err(want), "{name}");
         }
         assert!(pair(&old, &old).is_ok());
+    }
+
+    #[test]
+    fn what_fell_says_why() {
+        use crate::formula::format;
+        const SECOND: i64 = 10_000_000;
+        type Change = fn(&mut Sample<'static>);
+        let fell = NoValue::NegativeValue { from: 1 << 30, to: 5 };
+        let cases: [(&str, Change, NoValue); 8] = [
+            ("reset", |s| s.raw = RawValue::U32(5), fell),
+            (
+                "reset or wrapped",
+                |s| {
+                    s.raw = RawValue::U32(5);
+                    s.wraps = false;
+                },
+                NoValue::NegativeValue { from: 1 << 30, to: 5 }, // 2^32 - 2^30 are more than half of all
+            ),
+            ("same sample", |s| s.clocks.perf_time = 1_000, NoValue::NegativeDenominator),
+            ("clock set back", |s| s.clocks.perf_time = 999, NoValue::TimeWentBack),
+            (
+                "restarted",
+                |s| {
+                    s.clocks.perf_time = 20; // of 100 a second
+                    s.raw = RawValue::U32(2);
+                },
+                NoValue::Restarted,
+            ),
+            ("restarted, and counted on", |s| s.clocks.perf_time = 20, NoValue::Restarted),
+            ("no restart: it counts for longer", |s| s.clocks.perf_time = 101, NoValue::TimeWentBack),
+            (
+                "samples in the wrong order",
+                |s| {
+                    s.clocks.perf_time = 20;
+                    s.clocks.time_100ns = 0;
+                },
+                NoValue::TimeWentBack,
+            ),
+        ];
+        let mut old = sample(RawValue::U32(1 << 30));
+        old.clocks = Clocks { perf_time: 1_000, perf_freq: 100, time_100ns: SECOND, ..old.clocks };
+        for (name, change, want) in cases {
+            let mut new = old;
+            new.raw = RawValue::U32((1 << 30) + 1);
+            new.clocks.perf_time += 100;
+            new.clocks.time_100ns += SECOND;
+            change(&mut new);
+            assert_eq!(format(Some(&old), &new), Err(want), "{name}");
+        }
+        let high = Sample { raw: RawValue::U32(u32::MAX), wraps: false, ..old };
+        let mut low = Sample { raw: RawValue::U32(5), ..high };
+        low.clocks.perf_time += 100;
+        assert_eq!(format(Some(&high), &low), Err(NoValue::Wrapped { from: u32::MAX, to: 5 }));
+        // The wall clock may be set as it likes where it is not what the counter divides by.
+        let mut fine = Sample { raw: RawValue::U32((1 << 30) + 3), ..old };
+        fine.clocks.perf_time += 100;
+        fine.clocks.time_100ns -= SECOND;
+        assert_eq!(format(Some(&old), &fine).unwrap().raw, 3.0);
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub enum NoValue {
     /// The counter that this one is divided by was not asked or not delivered.
     #[error("its base is missing")]
     MissingBase,
-    /// The raw value fell: the provider restarted or the counter was reset.
+    /// The raw value fell, and nothing says why: the count was reset.
     #[error("the raw value fell from {from} to {to}")]
     NegativeValue {
         /// In the older sample.
@@ -77,7 +77,21 @@ pub enum NoValue {
         /// In the newer sample.
         to: u64,
     },
-    /// No time passed, or it ran backwards.
+    /// The raw value of 4 bytes fell so that it may have passed its end, and nothing says that this counter does.
+    #[error("the raw value fell from {from} to {to}: it passed the end of its 4 bytes or was reset")]
+    Wrapped {
+        /// In the older sample.
+        from: u32,
+        /// In the newer sample.
+        to: u32,
+    },
+    /// The machine that counts was started anew between the samples: its clock began again.
+    #[error("the machine restarted between the samples")]
+    Restarted,
+    /// A clock is earlier in the newer sample: it was set back, or the samples are in the wrong order.
+    #[error("the clock went back between the samples")]
+    TimeWentBack,
+    /// No time passed, or the base fell.
     #[error("no time passed between the samples")]
     NegativeDenominator,
     /// The clock's frequency is 0 or negative.
@@ -129,6 +143,9 @@ impl NoValue {
             Self::NotDisplayable => "not_displayable",
             Self::MissingBase => "missing_base",
             Self::NegativeValue { .. } => "negative_value",
+            Self::Wrapped { .. } => "wrapped",
+            Self::Restarted => "restarted",
+            Self::TimeWentBack => "time_went_back",
             Self::NegativeDenominator => "negative_denominator",
             Self::NegativeTimebase => "negative_timebase",
             Self::TypeChanged { .. } => "type_changed",

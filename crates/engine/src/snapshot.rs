@@ -310,8 +310,8 @@ fn related(infos: &[EntryInfo], entry: usize) -> Vec<Related> {
     let find = |id| in_entry(entry, id).or_else(|| (0..infos.len()).find_map(|at| in_entry(at, id)));
     let set = own.counterset.as_deref();
     let of_counter = |counter: &Counter| Related {
-        base: counter.base.and_then(find),
-        base_wraps: counter.base.and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps),
+        base: counter.divisor().and_then(find),
+        base_wraps: counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps),
         object_clock: (counter.perf_time.is_some() || counter.perf_freq.is_some())
             .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
     };

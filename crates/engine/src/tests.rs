@@ -971,3 +971,26 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn multi_timers_take_their_items_from_another_counter() {
+    let mut counted = set(SINGLE, InstanceType::Single);
+    counted.counters.to_mut().truncate(2);
+    counted.counters.to_mut()[0] = Counter {
+        multi: Some(CounterId(3)),
+        ..counter(7, "Activity", CounterType::PERF_100NSEC_MULTI_TIMER, None)
+    };
+    counted.counters.to_mut()[1] = counter(3, "Items", CounterType::PERF_COUNTER_RAWCOUNT, None);
+    let (machine, provider) = machine_with(vec![counted]);
+    let mut query = machine.query();
+    assert!(query.add(&Entry::all(SINGLE)).is_success());
+    provider.with(|s| s.rows = vec![("", 0, vec![Ok(0), Ok(4)])]);
+    let old = collected(&mut query);
+    // One second later, on a clock of 100 ns.
+    provider.with(|s| s.rows = vec![("", 0, vec![Ok(30_000_000), Ok(6)])]);
+    let new = collected(&mut query);
+    let values: Vec<_> = new.values(Some(&old)).map(|v| v.value.unwrap().raw).collect();
+    assert_eq!(values, [50.0, 6.0]);
+    let bases: Vec<_> = new.values(None).map(|v| v.base).collect();
+    assert_eq!(bases, [Some(RawValue::U32(6)), None]);
+}

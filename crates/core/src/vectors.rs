@@ -1,0 +1,213 @@
+//! Formula vectors: samples with the values that they must give, as a table that any implementation can run.
+//!
+//! **Shape**: CSV with a head. `id`, `type_name`, `type_hex`; `n0`, `n1` raw values and `b0`, `b1` bases (empty = none)
+//! of the older and the newer sample; `perf_time0/1`, `perf_freq`, `time100ns0/1`, `obj_time0/1`, `obj_freq`; `n_size`
+//! bytes of the raw value; `samples` (1 = there is no older one); `wrap32` (1 = values of 4 bytes may wrap); `status`;
+//! and, where that is `ok`, `value_raw`, `value_nocap`, `value_default`. Other columns are not looked at. No cell has a
+//! comma.
+
+use crate::counter_type::CounterType;
+use crate::counterset::CounterId;
+use crate::formula::format;
+use crate::guid::Guid;
+use crate::instance::{Identity, InstanceId};
+use crate::sample::{Clocks, Sample};
+use crate::utf16::Name;
+use crate::value::{NoValue, RawValue};
+
+/// What the check of a table found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// How many vectors there are.
+    pub checked: usize,
+    /// What differs, a line each.
+    pub mismatches: Vec<String>,
+}
+
+/// The table cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {why}")]
+pub struct BadTable {
+    /// Counted from 1.
+    pub line: usize,
+    /// The column's head.
+    pub column: &'static str,
+    /// What is wrong.
+    pub why: String,
+}
+
+/// Runs every vector of a table through [`format()`].
+///
+/// # Errors
+/// If a column is missing or a cell cannot be read.
+pub fn check(csv: &str) -> Result<Report, BadTable> {
+    let mut lines = csv.lines().enumerate();
+    let heads: Vec<_> = lines.next().map(|(_, heads)| heads.split(',').collect()).unwrap_or_default();
+    let mut report = Report::default();
+    for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
+        let row = Row { heads: &heads, cells: line.split(',').collect(), line: index.saturating_add(1) };
+        report.checked = report.checked.saturating_add(1);
+        if let Some(difference) = row.difference()? {
+            report.mismatches.push(format!("{}: {difference}", row.cell("id")?));
+        }
+    }
+    Ok(report)
+}
+
+/// The status of a vector whose value is missing for this reason: the check that failed.
+fn status(reason: &NoValue) -> &'static str {
+    match reason {
+        NoValue::Wrapped { .. } => "negative_value",
+        NoValue::Restarted | NoValue::TimeWentBack => "negative_denominator",
+        other => other.keyword(),
+    }
+}
+
+struct Row<'a> {
+    heads: &'a [&'a str],
+    cells: Vec<&'a str>,
+    line: usize,
+}
+
+impl<'a> Row<'a> {
+    /// What is not as the vector says.
+    fn difference(&self) -> Result<Option<String>, BadTable> {
+        let old = match self.cell("samples")? {
+            "1" => None,
+            _ => Some(self.sample(["n0", "b0", "perf_time0", "time100ns0", "obj_time0"])?),
+        };
+        let new = self.sample(["n1", "b1", "perf_time1", "time100ns1", "obj_time1"])?;
+        let wanted = self.cell("status")?;
+        let value = match format(old.as_ref(), &new) {
+            Ok(value) if wanted == "ok" => value,
+            Ok(value) => return Ok(Some(format!("is {}, must be {wanted}", value.raw))),
+            Err(reason) if status(&reason) == wanted => return Ok(None),
+            Err(reason) => return Ok(Some(format!("is {}, must be {wanted}", status(&reason)))),
+        };
+        for (column, got) in
+            [("value_raw", value.raw), ("value_nocap", value.nocap()), ("value_default", value.capped())]
+        {
+            let wanted: f64 = self.number(column)?;
+            if (got - wanted).abs() > wanted.abs() * 1e-12 {
+                return Ok(Some(format!("{column} is {got}, must be {wanted}")));
+            }
+        }
+        Ok(None)
+    }
+
+    fn sample(
+        &self,
+        [n, b, perf_time, time_100ns, object_time]: [&'static str; 5],
+    ) -> Result<Sample<'a>, BadTable> {
+        let name = self.cell("type_name")?;
+        let digits = self.cell("type_hex")?.trim_start_matches("0x");
+        let counter_type = match u32::from_str_radix(digits, 16) {
+            Ok(bits) => CounterType(bits),
+            Err(_) => return Err(self.bad("type_hex", "is no hexadecimal number")),
+        };
+        if CounterType::from_name(name).is_some_and(|known| known != counter_type) {
+            return Err(self.bad("type_hex", "is not that of type_name"));
+        }
+        // Bases have 4 bytes, except time stamps and the base of the large fraction.
+        let long_base = ["PRECISION", "LARGE"].iter().any(|part| name.contains(part));
+        let raw = match self.cell("n_size")? {
+            "4" => RawValue::U32(self.number(n)?),
+            _ => RawValue::U64(self.number(n)?),
+        };
+        let base = match self.cell(b)? {
+            "" => None,
+            _ if long_base => Some(RawValue::U64(self.number(b)?)),
+            _ => Some(RawValue::U32(self.number(b)?)),
+        };
+        let wraps = self.cell("wrap32")? == "1";
+        Ok(Sample {
+            identity: Identity {
+                counterset: Guid::NIL,
+                instance: Name::default(),
+                instance_id: InstanceId(0),
+                birth: None,
+            },
+            counter: CounterId(0),
+            counter_type,
+            raw,
+            base,
+            wraps,
+            base_wraps: wraps,
+            clocks: Clocks {
+                perf_time: self.number(perf_time)?,
+                perf_freq: self.number("perf_freq")?,
+                time_100ns: self.number(time_100ns)?,
+                object_time: self.number(object_time)?,
+                object_freq: self.number("obj_freq")?,
+            },
+        })
+    }
+
+    fn cell(&self, column: &'static str) -> Result<&'a str, BadTable> {
+        let at = self.heads.iter().position(|head| *head == column);
+        let cell = at.and_then(|at| self.cells.get(at));
+        cell.copied().ok_or_else(|| self.bad(column, "is missing"))
+    }
+
+    fn number<T: std::str::FromStr>(&self, column: &'static str) -> Result<T, BadTable> {
+        let cell = self.cell(column)?;
+        cell.parse().map_err(|_| self.bad(column, &format!("\"{cell}\" is not such a number")))
+    }
+
+    fn bad(&self, column: &'static str, why: &str) -> BadTable {
+        BadTable { line: self.line, column, why: why.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "id,type_name,type_hex,n0,n1,b0,b1,perf_time0,perf_time1,perf_freq,time100ns0,time100ns1,\
+                        obj_time0,obj_time1,obj_freq,n_size,samples,wrap32,status,value_raw,value_nocap,value_default";
+
+    #[test]
+    fn mismatches_are_found() {
+        for (row, want) in [
+            ("a,PERF_COUNTER_RAWCOUNT,0x00010000,,7,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,7", None),
+            (
+                "b,PERF_COUNTER_RAWCOUNT,0x00010000,,7,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,8",
+                Some("b: value_default is 7, must be 8"),
+            ),
+            (
+                "c,PERF_COUNTER_RAWCOUNT,0x00010000,,7,,,0,0,0,0,0,0,0,0,4,1,0,missing_base,,,",
+                Some("c: is 7, must be missing_base"),
+            ),
+            (
+                "d,PERF_COUNTER_TEXT,0x00000B00,,7,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,7",
+                Some("d: is not_displayable, must be ok"),
+            ),
+        ] {
+            let report = check(&format!("{HEAD}\n{row}\n")).unwrap();
+            assert_eq!(report.mismatches.first().map(String::as_str), want);
+            assert_eq!(report.checked, 1);
+        }
+    }
+
+    #[test]
+    fn bad_tables_say_where() {
+        for (table, want) in [
+            ("id\nx".to_owned(), "line 2, column samples: is missing"),
+            (
+                format!("{HEAD}\na,X,zz,0,7,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,7"),
+                "line 2, column type_hex: is no hexadecimal number",
+            ),
+            (
+                format!("{HEAD}\na,PERF_COUNTER_TEXT,0x1,0,7,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,7"),
+                "line 2, column type_hex: is not that of type_name",
+            ),
+            (
+                format!("{HEAD}\na,X,0x10000,0,4294967296,,,0,0,0,0,0,0,0,0,4,1,0,ok,7,7,7"),
+                "line 2, column n1: \"4294967296\" is not such a number",
+            ),
+        ] {
+            assert_eq!(check(&table).unwrap_err().to_string(), want);
+        }
+        assert_eq!(check(""), Ok(Report::default()));
+    }
+}
