@@ -174,9 +174,9 @@ impl CounterType {
 
     /// The bits that decide how a value is computed: two types with the same have the same formula.
     ///
-    /// Left out are the width, which the block says; the reserved low bits, which only tell bases apart; the clock, which
-    /// is an operand, except in multi timers, where two clocks have two formulas; and the suffix, where it is one and no
-    /// percentage. In a fraction it tells averages from shares.
+    /// Left out are the width, which the block says; the reserved low bits, which only tell bases apart; the clock,
+    /// which is an operand, except in multi timers, where two clocks have two formulas; and the suffix, where it is one
+    /// and no percentage. In a fraction it tells averages from shares.
     #[must_use]
     pub fn meaning(self) -> u32 {
         const WIDTH_AND_RESERVED: u32 = 0x0000_03FF;

@@ -105,8 +105,8 @@ impl Pair<'_> {
     }
 }
 
-/// Whether PerfTime, which fell, counts from a moment between the two readings: it has counted no longer than the 100 ns
-/// clock says that passed.
+/// Whether PerfTime, which fell, counts from a moment between the two readings: it has counted no longer than the
+/// 100 ns clock says that passed.
 fn began_anew(before: &Clocks, now: &Clocks) -> bool {
     let passed = i128::from(now.time_100ns).saturating_sub(before.time_100ns.into());
     let counted = i128::from(now.perf_time).saturating_mul(10_000_000);
