@@ -3,7 +3,8 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
-use perfset_core::v2::{Block, Body, Event, Format, Mode, read, walk};
+use perfset_core::v2::{Block, Body, Format, read, walk};
+use perfset_core::walk::{Event, Mode};
 use perfset_core::wire::WireError;
 
 /// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
@@ -38,7 +39,11 @@ fn walk_all(format: Format, bytes: &[u8]) -> Result<(), WireError> {
                 assert!(at <= bytes.len());
                 let _ = write!(Nowhere, "{value}");
             }
-            Event::Broken(rule) => inside(&rule, bytes),
+            Event::CounterValue { at, value, .. } => {
+                assert!(at <= bytes.len());
+                let _ = write!(Nowhere, "{value}");
+            }
+            Event::Broken(rule) | Event::Unusual(rule) => inside(&rule, bytes),
         }
         ControlFlow::Continue(())
     });

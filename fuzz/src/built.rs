@@ -2,7 +2,8 @@
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{Block, BlockBuilder, Body, Format, Mode, Patch, PatchResult, Value, Values, read};
+use perfset_core::v2::{Block, BlockBuilder, Body, Format, Patch, PatchResult, Value, Values, read};
+use perfset_core::walk::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
 use crate::blocks;

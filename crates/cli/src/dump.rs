@@ -5,7 +5,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
-use perfset::v2::{Event, Format, dump, walk};
+use perfset::v2::{Format, walk};
+use perfset::walk::{Event, dump};
 
 use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
@@ -22,7 +23,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
             .map_err(invalid)?;
     }
     let mut text = String::new();
-    let end = dump(format, &bytes, &mut text);
+    let end = dump(|visit| walk(format, &bytes, visit), &mut text);
     let mut out = io::stdout().lock();
     out.write_all(text.as_bytes())?;
     out.flush()?;

@@ -12,7 +12,7 @@
 //! assert_eq!(counter_rate(old, new), Ok(5.0)); // ten events in two seconds
 //! ```
 //!
-//! [`v2`] turns PerfLib V2 blocks into checked views and back.
+//! [`v2`] turns PerfLib V2 blocks into checked views and back, [`v1`] does so for the performance data format.
 
 #![cfg_attr(
     test,
@@ -31,7 +31,9 @@ pub mod sample;
 pub mod formula;
 pub mod vectors;
 pub mod wire;
+pub mod walk;
 pub mod v2;
+pub mod v1;
 pub mod catalogue;
 
 pub use counter_type::CounterType;

@@ -1,5 +1,7 @@
 //! One way to read bytes that nobody vouches for.
 
+use std::fmt;
+
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
 /// The rest of some bytes, and where it starts. Every read is checked; a sub-cursor cannot pass its own end.
@@ -101,7 +103,7 @@ impl<'a> Cursor<'a> {
         size: u32,
         header_len: u32,
     ) -> Result<Self, WireError> {
-        let error = |why| WireError { what, at: field_at, why };
+        let error = |why| WireError::new(what, field_at, why);
         let Some(len) = size.checked_sub(header_len) else {
             return Err(error(Why::SizeTooSmall { size, least: header_len }));
         };
@@ -112,7 +114,7 @@ impl<'a> Cursor<'a> {
     /// An error at the next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
-        WireError { what, at: self.at, why }
+        WireError::new(what, self.at, why)
     }
 
     fn advance(&mut self, rest: &'a [u8]) {
@@ -122,8 +124,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// A block could not be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {at}: {why}")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WireError {
     /// The structure or field, by its Microsoft name.
@@ -132,6 +133,36 @@ pub struct WireError {
     pub at: usize,
     /// What is wrong with it.
     pub why: Why,
+    /// The number of the rule that says so; empty where the format's rules have no numbers.
+    pub rule: &'static str,
+}
+
+impl WireError {
+    /// An error at that offset.
+    #[must_use]
+    pub fn new(what: &'static str, at: usize, why: Why) -> Self {
+        Self { what, at, why, rule: "" }
+    }
+
+    /// The same, by that rule.
+    #[must_use]
+    pub fn by(self, rule: &'static str) -> Self {
+        Self { rule, ..self }
+    }
+}
+
+impl std::error::Error for WireError {}
+
+impl fmt::Display for WireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, at, why, rule } = self;
+        write!(f, "{what} at byte {at}: ")?;
+        match why {
+            Why::Rule(text) => write!(f, "breaks {rule}: {text}"),
+            why if rule.is_empty() => write!(f, "{why}"),
+            why => write!(f, "{why}, {rule}"),
+        }
+    }
 }
 
 /// What is wrong with a structure or field.
@@ -187,15 +218,40 @@ pub enum Why {
         /// What the field says.
         value: u32,
     },
-    /// A rule for writers was broken; readers that are not strict forgive it.
-    #[error("breaks {rule}: {text}")]
-    Rule {
-        /// The rule's number.
-        rule: &'static str,
-        /// What the rule asks for.
-        text: &'static str,
+    /// A field outside its limits.
+    #[error("is {value}, must be from {least} to {most}")]
+    OutOfRange {
+        /// What the field says.
+        value: i64,
+        /// What it must be at least.
+        least: i64,
+        /// What it may be at most.
+        most: i64,
     },
+    /// A text that should be a decimal number.
+    #[error("is not a decimal number")]
+    NotANumber,
+    /// Nothing that is wrong, but what few would expect.
+    #[error("{0}")]
+    Unusual(&'static str),
+    /// Something other than what this rule asks for.
+    #[error("{0}")]
+    Rule(&'static str),
 }
+
+/// A structure as the bytes have it, with its size.
+macro_rules! layout {
+    ($(#[$doc:meta])* $name:ident, $len:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+        #[repr(C)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $ty,)*
+        }
+        const _: () = assert!(size_of::<$name>() == $len);
+    };
+}
+pub(crate) use layout;
 
 /// A length or count from the wire as a `usize`: more than memory can hold is `usize::MAX`, which fits nowhere.
 #[must_use]

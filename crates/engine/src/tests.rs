@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use perfset_core::catalogue::perfset_engine as own;
-use perfset_core::v2::{Block, Body, Kind, Mode, read};
+use perfset_core::v2::{Block, Body, Kind, read};
+use perfset_core::walk::Mode;
 use perfset_core::*;
 use proptest::prelude::*;
 

@@ -43,7 +43,7 @@ pub use perfset_core::{
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
-pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, wire};
+pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v1, v2, walk, wire};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Entry, EntryAnnex, EntryInfo, InstanceFilter, Machine, Next, Note, Pattern,
     Provider, PumpError, Query, QueryHandle, RegInfo, RegRequest, RegistrationProblem, Row, Rows, SampleSet,

@@ -6,7 +6,8 @@
 use std::path::Path;
 
 use perfset::catalogue::processor_information as cpu;
-use perfset::v2::{Block, Body, Mode, read};
+use perfset::v2::{Block, Body, read};
+use perfset::walk::Mode;
 use perfset::{Entry, InstanceId, Machine, NoValue, Snapshot};
 use perfset_linux::{Roots, SystemClock, providers};
 

@@ -6,7 +6,7 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U32;
 
 use super::raw::{self, Cell};
-use crate::clock::{ClockReading, SystemTime};
+use crate::clock::ClockReading;
 use crate::counterset::CounterId;
 use crate::instance::InstanceId;
 use crate::status::Status;
@@ -42,21 +42,11 @@ impl<'a> Block<'a> {
     /// When it was collected.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
-        let time = &self.header.system_time;
         ClockReading {
             perf_time: self.header.perf_time.get(),
             time_100ns: self.header.time_100ns.get(),
             perf_freq: self.header.perf_freq.get(),
-            system_time: SystemTime {
-                year: time.year.get(),
-                month: time.month.get(),
-                day_of_week: time.day_of_week.get(),
-                day: time.day.get(),
-                hour: time.hour.get(),
-                minute: time.minute.get(),
-                second: time.second.get(),
-                millisecond: time.millisecond.get(),
-            },
+            system_time: (&self.header.system_time).into(),
         }
     }
 
@@ -207,7 +197,7 @@ impl<'a> QueryResult<'a> {
             }
             None => {
                 let why = Why::Undefined { value: kind };
-                return Err(WireError { what: "PERF_COUNTER_HEADER.dwType", at: at.saturating_add(4), why });
+                return Err(WireError::new("PERF_COUNTER_HEADER.dwType", at.saturating_add(4), why));
             }
         };
         Ok(Self { status: Status(header.status.get()), body, header, at, trailing: data })
@@ -245,7 +235,7 @@ impl<'a> Ids<'a> {
         let room = body.rest().len().wrapping_div(4);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError { what: "PERF_MULTI_COUNTERS.dwCounters", at: at.saturating_add(4), why });
+            return Err(WireError::new("PERF_MULTI_COUNTERS.dwCounters", at.saturating_add(4), why));
         }
         let bytes = body.take("PERF_MULTI_COUNTERS ids", length(count).saturating_mul(4))?.rest();
         let ids = <[U32]>::ref_from_bytes(bytes).unwrap_or_default();
@@ -289,11 +279,7 @@ impl<'a> InstanceTable<'a> {
         let room = rows.rest().len().wrapping_div(8);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError {
-                what: "PERF_MULTI_INSTANCES.dwInstances",
-                at: at.saturating_add(4),
-                why,
-            });
+            return Err(WireError::new("PERF_MULTI_INSTANCES.dwInstances", at.saturating_add(4), why));
         }
         Ok(Self { columns, header, at, rows })
     }
@@ -356,11 +342,7 @@ impl<'a> Instance<'a> {
         let header: &raw::InstanceHeader = rest.read("PERF_INSTANCE_HEADER")?;
         let name_area = rest.body("PERF_INSTANCE_HEADER.Size", at, header.size.get(), 8)?.rest();
         if !has_nul(name_area) {
-            return Err(WireError {
-                what: "PERF_INSTANCE_HEADER name",
-                at: at.saturating_add(8),
-                why: Why::NoNul,
-            });
+            return Err(WireError::new("PERF_INSTANCE_HEADER name", at.saturating_add(8), Why::NoNul));
         }
         Ok(Self { header, at, name_area, values: Values(Cells::Uniform(&[])) })
     }
@@ -417,7 +399,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    fn from_bytes(bytes: &'a [u8]) -> Self {
+    #[inline]
+    pub(crate) fn from_bytes(bytes: &'a [u8]) -> Self {
         if let Ok(long) = <[u8; 8]>::try_from(bytes) {
             return Self::U64(u64::from_le_bytes(long));
         }
@@ -557,7 +540,7 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireE
     let data_size = header.data_size.get();
     let Some(value) = body.get(..length(data_size)) else {
         let why = Why::SizeTooLarge { size: data_size, left: body.len() };
-        return Err(WireError { what: "PERF_COUNTER_DATA.dwDataSize", at, why });
+        return Err(WireError::new("PERF_COUNTER_DATA.dwDataSize", at, why));
     };
     Ok(Value::from_bytes(value))
 }

@@ -1,6 +1,6 @@
 //! A block of counter data, written.
 
-use zerocopy::little_endian::{I64, U16, U32};
+use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::raw::{self, Cell};
@@ -261,23 +261,13 @@ fn skip_ids(data: &mut [u8]) -> Option<(&mut [u8], usize)> {
 }
 
 fn data_header(clocks: &ClockReading) -> raw::DataHeader {
-    let time = &clocks.system_time;
     raw::DataHeader {
         total_size: U32::ZERO,
         counter_count: U32::ZERO,
         perf_time: I64::new(clocks.perf_time),
         time_100ns: I64::new(clocks.time_100ns),
         perf_freq: I64::new(clocks.perf_freq),
-        system_time: raw::SystemTime {
-            year: U16::new(time.year),
-            month: U16::new(time.month),
-            day_of_week: U16::new(time.day_of_week),
-            day: U16::new(time.day),
-            hour: U16::new(time.hour),
-            minute: U16::new(time.minute),
-            second: U16::new(time.second),
-            millisecond: U16::new(time.millisecond),
-        },
+        system_time: (&clocks.system_time).into(),
     }
 }
 

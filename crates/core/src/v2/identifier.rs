@@ -62,8 +62,8 @@ impl<'a> Identifier<'a> {
         let what = "PERF_COUNTER_IDENTIFIER.Size";
         let name_area = rest.body(what, size_at, size, 40)?.rest();
         if size & 7 != 0 {
-            let why = Why::Rule { rule: "R-21", text: "a size is a multiple of 8" };
-            return Err(WireError { what, at: size_at, why });
+            let why = Why::Rule("a size is a multiple of 8");
+            return Err(WireError::new(what, size_at, why).by("R-21"));
         }
         Ok(Self { header, at, name_area })
     }
@@ -108,7 +108,7 @@ impl<'a> Identifier<'a> {
         }
         if !has_nul(self.name_area) {
             let at = self.at.saturating_add(40);
-            return Err(WireError { what: "PERF_COUNTER_IDENTIFIER name", at, why: Why::NoNul });
+            return Err(WireError::new("PERF_COUNTER_IDENTIFIER name", at, Why::NoNul));
         }
         Ok(Some(Name::until_nul(self.name_area)))
     }

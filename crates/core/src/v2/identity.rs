@@ -58,7 +58,7 @@ impl<'a> CounterIdentity<'a> {
         rest.body("PERF_COUNTER_IDENTITY.BufferSize", at.saturating_add(16), size, 40)?;
         let block = whole.get(..length(size)).unwrap_or_default();
         let text = |what, field: usize, offset: u32| {
-            let error = |why| WireError { what, at: at.saturating_add(field), why };
+            let error = |why| WireError::new(what, at.saturating_add(field), why);
             match block.get(length(offset)..) {
                 Some(area) if offset >= 40 && has_nul(area) => Ok(Name::until_nul(area)),
                 Some(_) if offset >= 40 => Err(error(Why::NoNul)),

@@ -2,8 +2,8 @@
 //!
 //! [`Block::parse`] reads what a query returned, ours, Windows' or a stranger's; [`BlockBuilder`] writes it. The other
 //! lists of the interface have a view and a writer each: [`identifier`], [`identity`], [`registration`], [`strings`],
-//! [`instances`]. [`walk`] visits every field of any of them and knows the rules that writers keep;
-//! [`read`] is strict with it, or lists what it forgives; [`dump`] prints it.
+//! [`instances`]. [`walk()`] visits every field of any of them and knows the rules that writers keep;
+//! [`read`] is strict with it, or lists what it forgives; [`walk::dump`](crate::walk::dump) prints it.
 //!
 //! ```
 //! use perfset_core::v2::{Block, BlockBuilder, Body, raw::Cell};
@@ -25,7 +25,6 @@
 
 mod block;
 mod build;
-mod dump;
 pub mod identifier;
 pub mod identity;
 pub mod instances;
@@ -41,8 +40,7 @@ pub use block::{
     ValuesIter,
 };
 pub use build::{BlockBuilder, Patch, PatchResult, TableBuilder, TablePatch, TooLarge};
-pub use dump::dump;
-pub use walk::{Event, FieldValue, Format, Mode, read, walk};
+pub use walk::{Format, read, walk};
 
 /// The next multiple of 8.
 pub(crate) fn align8(len: usize) -> usize {

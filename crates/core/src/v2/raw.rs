@@ -8,17 +8,7 @@
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-macro_rules! layout {
-    ($(#[$doc:meta])* $name:ident, $len:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[repr(C)]
-        pub struct $name {
-            $($(#[$field_doc])* pub $field: $ty,)*
-        }
-        const _: () = assert!(size_of::<$name>() == $len);
-    };
-}
+use crate::wire::layout;
 
 layout! {
     /// Begins every block of counter data. Source: MS Learn, `PERF_DATA_HEADER`.

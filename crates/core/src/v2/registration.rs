@@ -33,12 +33,12 @@ impl<'a> RegistrationInfo<'a> {
         let room = all.rest().len().wrapping_div(48);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError { what: "PERF_COUNTERSET_REG_INFO.NumCounters", at: 24, why });
+            return Err(WireError::new("PERF_COUNTERSET_REG_INFO.NumCounters", 24, why));
         }
         let value = header.instance_type.get();
         if InstanceType::from_wire(value).is_none() {
             let why = Why::Undefined { value };
-            return Err(WireError { what: "PERF_COUNTERSET_REG_INFO.InstanceType", at: 28, why });
+            return Err(WireError::new("PERF_COUNTERSET_REG_INFO.InstanceType", 28, why));
         }
         let counters = all.take("PERF_COUNTER_REG_INFO", length(count).saturating_mul(48))?;
         Ok(Self { header, counters })
@@ -108,11 +108,7 @@ impl<'a> CounterInfo<'a> {
         let value = raw.aggregate.get();
         if Aggregate::from_wire(value).is_none() {
             let why = Why::Undefined { value };
-            return Err(WireError {
-                what: "PERF_COUNTER_REG_INFO.AggregateFunc",
-                at: at.saturating_add(40),
-                why,
-            });
+            return Err(WireError::new("PERF_COUNTER_REG_INFO.AggregateFunc", at.saturating_add(40), why));
         }
         Ok(Self { raw, at })
     }

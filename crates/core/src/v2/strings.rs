@@ -36,7 +36,7 @@ impl<'a> StringBlock<'a> {
         let room = body.rest().len().wrapping_div(8);
         if length(count) > room {
             let why = Why::CountTooLarge { count, room };
-            return Err(WireError { what: "PERF_STRING_BUFFER_HEADER.dwCounters", at: 4, why });
+            return Err(WireError::new("PERF_STRING_BUFFER_HEADER.dwCounters", 4, why));
         }
         let entries = body.take("PERF_STRING_COUNTER_HEADER", length(count).saturating_mul(8))?.rest();
         Ok(Self {
@@ -72,7 +72,7 @@ impl<'a> Iterator for StringsIter<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         let (i, entry) = self.entries.next()?;
         let at = i.saturating_mul(8).saturating_add(12);
-        let error = |why| Err(WireError { what: "PERF_STRING_COUNTER_HEADER.dwOffset", at, why });
+        let error = |why| Err(WireError::new("PERF_STRING_COUNTER_HEADER.dwOffset", at, why));
         let offset = entry.offset.get();
         let string = match self.whole.get(length(offset)..) {
             _ if offset == NONE => Ok(None),
@@ -84,9 +84,8 @@ impl<'a> Iterator for StringsIter<'a> {
                 self.budget = self.budget.saturating_sub(len);
                 match area.get(len..len.saturating_add(2)) {
                     Some([0, 0]) => Ok(Some(name)),
-                    Some(_) => {
-                        error(Why::Rule { rule: "the reader's limit", text: "strings do not overlap much" })
-                    }
+                    Some(_) => error(Why::Rule("strings do not overlap much"))
+                        .map_err(|error: WireError| error.by("the reader's limit")),
                     None => error(Why::NoNul),
                 }
             }

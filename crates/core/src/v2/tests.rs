@@ -14,7 +14,13 @@ use crate::counterset::*;
 use crate::guid::Guid;
 use crate::instance::{InstanceId, InstanceIdFilter};
 use crate::status::Status;
+use crate::walk::{Event, Mode};
 use crate::wire::{Why, WireError};
+
+/// A block or list as text.
+fn dump(format: Format, bytes: &[u8], out: &mut String) -> Result<(), WireError> {
+    crate::walk::dump(|visit| walk(format, bytes, visit), out)
+}
 
 /// The examples of `testdata/v2/examples.txt` by name.
 fn examples() -> BTreeMap<&'static str, Vec<u8>> {

@@ -1,8 +1,5 @@
 //! Every field of every V2 structure, in the order of the bytes, and the rules that writers keep.
 
-use std::fmt;
-use std::ops::ControlFlow;
-
 use super::block::{Block, Body, Ids, Instance, InstanceTable, Kind, QueryResult, Value, walked_value};
 use super::identifier::{Identifier, Identifiers};
 use super::identity::{CounterIdentity, Identities};
@@ -10,13 +7,10 @@ use super::instances::Instances;
 use super::registration::{CounterInfo, RegistrationInfo};
 use super::strings::StringBlock;
 use super::{PERF_MAX_INSTANCE_NAME, align8, raw};
-use crate::clock::SystemTime;
-use crate::counter_type::CounterType;
-use crate::counterset::{Attributes, CounterFilter};
-use crate::guid::Guid;
-use crate::status::Status;
+use crate::counterset::CounterFilter;
 use crate::utf16::Name;
-use crate::wire::{Cursor, Why, WireError, length};
+use crate::walk::{FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
+use crate::wire::{Cursor, WireError, length};
 
 /// The lists and blocks of PerfLib V2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,132 +35,13 @@ impl Format {
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
 }
 
-/// How to take broken rules.
-///
-/// What cannot be read safely is an error in both; a rule that only writers have to keep (padding, reserved fields,
-/// exact sizes) is an error in one and forgiven in the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// The first broken rule is an error.
-    Strict,
-    /// Broken rules are listed.
-    Tolerant,
-}
-
 /// Reads a whole block of counter data, and lists the rules that were forgiven: at most 1,000 of them.
 ///
 /// # Errors
 /// The first thing that cannot be read; in strict mode also the first broken rule.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
-    const MOST: usize = 1_000;
-    let mut forgiven = Vec::new();
-    let mut refused = None;
-    walk(Format::Data, bytes, &mut |event| {
-        if let Event::Broken(rule) = event {
-            if mode == Mode::Strict {
-                refused = Some(rule);
-                return ControlFlow::Break(());
-            }
-            if forgiven.len() < MOST {
-                forgiven.push(rule);
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    match refused {
-        Some(rule) => Err(rule),
-        None => Ok((Block::parse(bytes)?, forgiven)),
-    }
-}
-
-/// What a walk meets.
-#[derive(Clone, Copy, Debug)]
-pub enum Event<'a> {
-    /// A structure begins.
-    Structure {
-        /// Its offset.
-        at: usize,
-        /// How deep it lies in others.
-        depth: usize,
-        /// Its Microsoft name.
-        name: &'static str,
-        /// Its position among its like.
-        index: Option<usize>,
-    },
-    /// A field of the structure that began last.
-    Field {
-        /// Its offset.
-        at: usize,
-        /// As its structure's.
-        depth: usize,
-        /// Its Microsoft name.
-        name: &'static str,
-        /// What it holds.
-        value: FieldValue<'a>,
-    },
-    /// A rule for writers that is broken here.
-    Broken(WireError),
-}
-
-/// What a field holds.
-#[derive(Clone, Copy, Debug)]
-pub enum FieldValue<'a> {
-    /// A number.
-    U32(u32),
-    /// A signed number.
-    I32(i32),
-    /// A long number.
-    I64(i64),
-    /// An id, or what stands for all of them.
-    IdOrAll(u32),
-    /// A Win32 code.
-    Status(Status),
-    /// A GUID.
-    Guid(Guid),
-    /// A date and time.
-    Time(SystemTime),
-    /// The kind of a result.
-    Kind(Kind),
-    /// The type of a counter.
-    CounterType(CounterType),
-    /// The attributes of a counter.
-    Attributes(Attributes),
-    /// A text.
-    Text(Name<'a>),
-    /// A value.
-    Value(Value<'a>),
-    /// Bytes without a meaning.
-    Bytes(&'a [u8]),
-}
-
-impl fmt::Display for FieldValue<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::U32(n) => write!(f, "{n}"),
-            Self::I32(n) => write!(f, "{n}"),
-            Self::I64(n) => write!(f, "{n}"),
-            Self::IdOrAll(0xFFFF_FFFF) => f.write_str("any"),
-            Self::IdOrAll(n) => write!(f, "{n}"),
-            Self::Status(status) => write!(f, "{status}"),
-            Self::Guid(guid) => write!(f, "{guid:?}"),
-            Self::Time(time) => write!(f, "{time} (day of week {})", time.day_of_week),
-            Self::Kind(kind) => write!(f, "{} ({})", kind.name(), kind.to_wire()),
-            Self::CounterType(t) => write!(f, "{t} ({:#010x})", t.0),
-            Self::Attributes(Attributes(bits)) => write!(f, "{bits:#x}"),
-            Self::Text(name) => write!(f, "{:?}", name.to_string()),
-            Self::Value(Value::U32(n)) => write!(f, "{n}"),
-            Self::Value(Value::U64(n)) => write!(f, "{n}"),
-            Self::Value(Value::Empty) => f.write_str("no value"),
-            Self::Value(Value::Other(bytes)) | Self::Bytes(bytes) => {
-                const SHOWN: usize = 16;
-                for byte in bytes.iter().take(SHOWN) {
-                    write!(f, "{byte:02x} ")?;
-                }
-                let more = if bytes.len() > SHOWN { "... " } else { "" };
-                write!(f, "{more}({} bytes)", bytes.len())
-            }
-        }
-    }
+    let forgiven = forgiven(mode, |visit| walk(Format::Data, bytes, visit))?;
+    Ok((Block::parse(bytes)?, forgiven))
 }
 
 /// Visits every field of `bytes`, in their order, until `visit` breaks off.
@@ -176,12 +51,8 @@ impl fmt::Display for FieldValue<'_> {
 ///
 /// # Errors
 /// The first thing that cannot be read; what came before it has been visited.
-pub fn walk(
-    format: Format,
-    bytes: &[u8],
-    visit: &mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-) -> Result<(), WireError> {
-    let mut walk = Walk { bytes, visit };
+pub fn walk(format: Format, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
+    let mut walk = Walk::new(bytes, visit);
     let end = match format {
         Format::Data => walk.data(),
         Format::Identifiers => walk.identifiers(),
@@ -190,82 +61,10 @@ pub fn walk(
         Format::Registration => walk.registration(),
         Format::Strings => walk.strings(),
     };
-    match end {
-        Ok(()) | Err(Stop::BrokenOff) => Ok(()),
-        Err(Stop::Unreadable(error)) => Err(error),
-    }
-}
-
-enum Stop {
-    BrokenOff,
-    Unreadable(WireError),
-}
-
-impl From<WireError> for Stop {
-    fn from(error: WireError) -> Self {
-        Self::Unreadable(error)
-    }
-}
-
-struct Walk<'b, 'v> {
-    bytes: &'b [u8],
-    visit: &'v mut dyn FnMut(Event<'_>) -> ControlFlow<()>,
-}
-
-/// A structure that is being visited.
-#[derive(Clone, Copy)]
-struct Here {
-    at: usize,
-    depth: usize,
+    Stop::into_result(end)
 }
 
 impl Walk<'_, '_> {
-    fn event(&mut self, event: Event<'_>) -> Result<(), Stop> {
-        match (self.visit)(event) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(Stop::BrokenOff),
-        }
-    }
-
-    fn begin(
-        &mut self,
-        name: &'static str,
-        at: usize,
-        depth: usize,
-        index: Option<usize>,
-    ) -> Result<Here, Stop> {
-        self.event(Event::Structure { at, depth, name, index })?;
-        Ok(Here { at, depth })
-    }
-
-    fn field(
-        &mut self,
-        here: Here,
-        offset: usize,
-        name: &'static str,
-        value: FieldValue<'_>,
-    ) -> Result<(), Stop> {
-        self.event(Event::Field { at: here.at.saturating_add(offset), depth: here.depth, name, value })
-    }
-
-    fn number(&mut self, here: Here, offset: usize, name: &'static str, value: u32) -> Result<(), Stop> {
-        self.field(here, offset, name, FieldValue::U32(value))
-    }
-
-    fn rule(
-        &mut self,
-        kept: bool,
-        at: usize,
-        what: &'static str,
-        rule: &'static str,
-        text: &'static str,
-    ) -> Result<(), Stop> {
-        if kept {
-            return Ok(());
-        }
-        self.event(Event::Broken(WireError { what, at, why: Why::Rule { rule, text } }))
-    }
-
     fn zero(&mut self, bytes: &[u8], at: usize, what: &'static str) -> Result<(), Stop> {
         self.rule(
             bytes.iter().all(|byte| *byte == 0),

@@ -1,0 +1,298 @@
+//! A block and its objects, read.
+
+use std::iter::FusedIterator;
+
+use super::definition::{Definitions, Layout};
+use super::instance::{Instances, Values};
+use super::{PERF_METADATA_MULTIPLE_INSTANCES, PERF_METADATA_NO_INSTANCES, PERF_NO_INSTANCES, raw};
+use crate::clock::ClockReading;
+use crate::counterset::DetailLevel;
+use crate::utf16::Name;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// The signature: "PERF".
+pub(super) const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
+
+/// A block of performance data: what one query returned.
+///
+/// **Shape**: header with clocks and the machine's name, then objects; each has definitions of counters, then values,
+/// of itself or of its instances.
+///
+/// Binding the view checks the header; each step of an iterator checks what it yields, so that the getters cannot
+/// fail. A view borrows and allocates nothing. It accepts whatever can be read safely; [`read`](super::read) knows the
+/// rest of the rules.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_DATA_BLOCK")]
+pub struct DataBlock<'a> {
+    pub(super) header: &'a raw::DataBlockHeader,
+    /// From the header to the end of the objects.
+    pub(super) bytes: &'a [u8],
+    pub(super) is_repaired: bool,
+}
+
+impl<'a> DataBlock<'a> {
+    /// Whether bytes begin as a block of this format does.
+    #[must_use]
+    pub fn is_one(bytes: &[u8]) -> bool {
+        bytes.starts_with(&SIGNATURE)
+    }
+
+    /// Checks the header and binds the view to `TotalByteLength` bytes; what follows them is ignored.
+    ///
+    /// Some writers leave the header out of that length; where the bytes say so, it is added.
+    ///
+    /// # Errors
+    /// Rules R1 to R6 and R8.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
+        let header: &raw::DataBlockHeader =
+            Cursor::new(bytes).read("PERF_DATA_BLOCK").map_err(|error| error.by("R1"))?;
+        let error = |what, at, why, rule| Err(WireError::new(what, at, why).by(rule));
+        if header.signature != SIGNATURE {
+            let why = Why::Rule("the signature is PERF in UTF-16");
+            return error("PERF_DATA_BLOCK.Signature", 0, why, "R2");
+        }
+        if header.little_endian.get() != 1 {
+            let why = Why::Rule("the block is little-endian");
+            return error("PERF_DATA_BLOCK.LittleEndian", 8, why, "R3");
+        }
+        if header.version.get() != 1 {
+            return error("PERF_DATA_BLOCK.Version", 12, Why::Rule("the version is 1"), "R4");
+        }
+        let (total, header_len) = (length(header.total_len.get()), length(header.header_len.get()));
+        if total < 88 || total > bytes.len() {
+            let why = out_of_range(total, 88, bytes.len());
+            return error("PERF_DATA_BLOCK.TotalByteLength", 20, why, "R5");
+        }
+        if header_len < 88 || header_len > total {
+            let why = out_of_range(header_len, 88, total);
+            return error("PERF_DATA_BLOCK.HeaderLength", 24, why, "R6");
+        }
+        let (name_len, name_at) = (length(header.system_name_len.get()), length(header.system_name_at.get()));
+        if name_len > 0 {
+            if name_at < 88 || name_at > header_len {
+                let why = out_of_range(name_at, 88, header_len);
+                return error("PERF_DATA_BLOCK.SystemNameOffset", 84, why, "R8");
+            }
+            let most = header_len.saturating_sub(name_at);
+            if name_len > most || name_len & 1 != 0 {
+                let why = match name_len > most {
+                    true => out_of_range(name_len, 0, most),
+                    false => Why::Rule("UTF-16 has an even length"),
+                };
+                return error("PERF_DATA_BLOCK.SystemNameLength", 80, why, "R8");
+            }
+        }
+        let is_short = header_len.checked_add(total) == Some(bytes.len())
+            && end_of_objects(header, bytes) == Some(bytes.len());
+        let end = if is_short { bytes.len() } else { total };
+        Ok(Self { header, bytes: bytes.get(..end).unwrap_or_default(), is_repaired: is_short })
+    }
+
+    /// When it was collected. The civil time is UTC, or local time in a block that a Windows log recorded.
+    #[must_use]
+    pub fn clocks(&self) -> ClockReading {
+        ClockReading {
+            perf_time: self.header.perf_time.get(),
+            time_100ns: self.header.time_100ns.get(),
+            perf_freq: self.header.perf_freq.get(),
+            system_time: (&self.header.system_time).into(),
+        }
+    }
+
+    /// The machine's name.
+    #[must_use]
+    pub fn system_name(&self) -> Name<'a> {
+        let at = length(self.header.system_name_at.get());
+        let end = at.saturating_add(length(self.header.system_name_len.get()));
+        Name::until_nul(self.bytes.get(at..end).unwrap_or_default())
+    }
+
+    /// The number of objects that the header promises.
+    #[must_use]
+    pub fn object_count(&self) -> u32 {
+        self.header.object_count.get()
+    }
+
+    /// The objects. An error that hides where the next object begins ends the iterator; after others the next object
+    /// follows.
+    #[must_use]
+    pub fn objects(&self) -> Objects<'a> {
+        let rest = Cursor::starting_at(self.bytes, length(self.header.header_len.get()));
+        Objects { rest, left: self.object_count() }
+    }
+
+    /// The first object with that title index. Objects may come in any order, also unasked ones.
+    #[must_use]
+    pub fn object(&self, name_index: u32) -> Option<Object<'a>> {
+        self.objects().flatten().find(|object| object.name_index() == name_index)
+    }
+}
+
+/// Where the objects end, if each has room for itself.
+fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> {
+    let mut rest = Cursor::starting_at(bytes, length(header.header_len.get()));
+    for _ in 0..header.object_count.get() {
+        next_object(&mut rest).ok()?;
+    }
+    Some(rest.at())
+}
+
+/// A field outside its limits.
+pub(super) fn out_of_range(value: usize, least: usize, most: usize) -> Why {
+    let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
+    Why::OutOfRange { value: number(value), least: number(least), most: number(most) }
+}
+
+/// The objects of a [`DataBlock`].
+#[derive(Clone, Debug)]
+pub struct Objects<'a> {
+    pub(super) rest: Cursor<'a>,
+    left: u32,
+}
+
+impl<'a> Iterator for Objects<'a> {
+    type Item = Result<Object<'a>, WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        match next_object(&mut self.rest) {
+            Ok(object) => Some(Object::parse(object)),
+            Err(error) => {
+                self.left = 0;
+                Some(Err(error))
+            }
+        }
+    }
+}
+
+impl FusedIterator for Objects<'_> {}
+
+/// The bytes of the next object, by R10 and the part of R11 that says where the object after it begins.
+fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
+    let mut object = *rest;
+    let left = object.rest().len();
+    let header: &raw::ObjectType = object.read("PERF_OBJECT_TYPE").map_err(|error| error.by("R10"))?;
+    let total = length(header.total_len.get());
+    if total < 64 || total > left {
+        let why = out_of_range(total, 64, left);
+        return Err(WireError::new("PERF_OBJECT_TYPE.TotalByteLength", rest.at(), why).by("R11"));
+    }
+    rest.take("PERF_OBJECT_TYPE", total)
+}
+
+/// A kind of thing that is counted, with its values.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_OBJECT_TYPE")]
+pub struct Object<'a> {
+    pub(super) header: &'a raw::ObjectType,
+    pub(super) at: usize,
+    definitions: Definitions<'a>,
+    contents: Contents<'a>,
+}
+
+/// What an object has values of.
+#[derive(Clone, Copy, Debug)]
+pub enum Contents<'a> {
+    /// Of itself: it never has instances.
+    #[doc(alias = "PERF_NO_INSTANCES")]
+    Single(Values<'a>),
+    /// Of its instances, of which there may be none now.
+    Multiple(Instances<'a>),
+    /// Of nothing: the answer has definitions only. Says whether the object has instances.
+    #[doc(alias("PERF_METADATA_MULTIPLE_INSTANCES", "PERF_METADATA_NO_INSTANCES"))]
+    Metadata {
+        /// Whether it has instances when values are asked.
+        is_multiple: bool,
+    },
+}
+
+impl<'a> Object<'a> {
+    /// The rest of R11, R13 to R16, and R20 and R21 of an object without instances.
+    fn parse(object: Cursor<'a>) -> Result<Self, WireError> {
+        let at = object.at();
+        let mut data = object;
+        let header: &raw::ObjectType = object.clone().read("PERF_OBJECT_TYPE")?;
+        let (definition_len, header_len) =
+            (length(header.definition_len.get()), length(header.header_len.get()));
+        for (what, offset, value, most) in [
+            ("PERF_OBJECT_TYPE.DefinitionLength", 4, definition_len, object.rest().len()),
+            ("PERF_OBJECT_TYPE.HeaderLength", 8, header_len, definition_len),
+        ] {
+            if value < 64 || value > most {
+                let why = out_of_range(value, 64, most);
+                return Err(WireError::new(what, at.saturating_add(offset), why).by("R11"));
+            }
+        }
+        data.take("PERF_OBJECT_TYPE", header_len)?;
+        let definitions = data.take("PERF_OBJECT_TYPE", definition_len.saturating_sub(header_len))?;
+        let definitions = Definitions::parse(definitions, header.counter_count.get(), at)?;
+        let layout = Layout::of(definitions);
+        let instance_count = header.instance_count.get();
+        let contents = match (instance_count, u32::try_from(instance_count)) {
+            (_, Ok(count)) => {
+                let room = data.rest().len().wrapping_div(28);
+                if length(count) > room {
+                    let why = Why::CountTooLarge { count, room };
+                    let at = at.saturating_add(40);
+                    return Err(WireError::new("PERF_OBJECT_TYPE.NumInstances", at, why).by("R16"));
+                }
+                Contents::Multiple(Instances::new(data, count, layout, header.code_page.get()))
+            }
+            (PERF_NO_INSTANCES, _) => Contents::Single(Values::parse(&mut data, layout)?),
+            (PERF_METADATA_MULTIPLE_INSTANCES, _) => Contents::Metadata { is_multiple: true },
+            (PERF_METADATA_NO_INSTANCES, _) => Contents::Metadata { is_multiple: false },
+            _ => {
+                let why = Why::OutOfRange {
+                    value: instance_count.into(),
+                    least: PERF_METADATA_NO_INSTANCES.into(),
+                    most: i32::MAX.into(),
+                };
+                let at = at.saturating_add(40);
+                return Err(WireError::new("PERF_OBJECT_TYPE.NumInstances", at, why).by("R13"));
+            }
+        };
+        Ok(Self { header, at, definitions, contents })
+    }
+
+    /// Its index in the name table.
+    #[must_use]
+    pub fn name_index(&self) -> u32 {
+        self.header.name_index.get()
+    }
+
+    /// Its index in the help table.
+    #[must_use]
+    pub fn help_index(&self) -> u32 {
+        self.header.help_index.get()
+    }
+
+    /// Who it is for.
+    #[must_use]
+    pub fn detail(&self) -> DetailLevel {
+        DetailLevel(self.header.detail.get())
+    }
+
+    /// The position of the counter that people want first.
+    #[must_use]
+    pub fn default_counter(&self) -> Option<u32> {
+        u32::try_from(self.header.default_counter.get()).ok()
+    }
+
+    /// The object's own clock and its ticks a second; 0 where no counter needs them.
+    #[must_use]
+    pub fn clock(&self) -> (i64, i64) {
+        (self.header.perf_time.get(), self.header.perf_freq.get())
+    }
+
+    /// Its counters, by position.
+    #[must_use]
+    pub fn definitions(&self) -> Definitions<'a> {
+        self.definitions
+    }
+
+    /// What it has values of.
+    #[must_use]
+    pub fn contents(&self) -> Contents<'a> {
+        self.contents
+    }
+}

@@ -1,0 +1,356 @@
+//! A block of performance data, written.
+
+use zerocopy::little_endian::{I32, I64, U32};
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::block::SIGNATURE;
+use super::instance::Parent;
+use super::{
+    PERF_METADATA_MULTIPLE_INSTANCES, PERF_METADATA_NO_INSTANCES, PERF_NO_INSTANCES, PERF_NO_UNIQUE_ID, raw,
+};
+use crate::clock::ClockReading;
+use crate::counter_type::CounterType;
+use crate::counterset::DetailLevel;
+use crate::v2::align8;
+use crate::wire::length;
+
+/// A block would be larger than its readers can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the block would be larger than 2 GiB")]
+pub struct TooLarge;
+
+/// Writes a block that [`DataBlock::parse`](super::DataBlock::parse) reads; computes every length and offset itself.
+///
+/// What it writes keeps every rule: padding is zero, values are aligned, a base lies 8 bytes behind its numerator,
+/// objects without instances come first, because some readers take the next object for their values.
+#[derive(Debug)]
+pub struct BlockBuilder {
+    /// The header, then the objects that have values or instances.
+    out: Vec<u8>,
+    header_len: usize,
+    /// The objects that have neither.
+    empty: Vec<u8>,
+    object_count: u32,
+}
+
+/// What an object's header says.
+#[derive(Clone, Copy, Debug)]
+pub struct NewObject {
+    /// Its index in the name table.
+    pub name_index: u32,
+    /// Its index in the help table.
+    pub help_index: u32,
+    /// Who it is for.
+    pub detail: DetailLevel,
+    /// The position of the counter that people want first.
+    pub default_counter: Option<u32>,
+    /// Its own clock and that clock's ticks a second: needed if a counter's type has the object timer.
+    pub clock: Option<(i64, i64)>,
+}
+
+impl NewObject {
+    /// An object for everyone, with a help text at the next index.
+    #[must_use]
+    pub fn new(name_index: u32) -> Self {
+        Self {
+            name_index,
+            help_index: name_index.saturating_add(1),
+            detail: DetailLevel::NOVICE,
+            default_counter: None,
+            clock: None,
+        }
+    }
+}
+
+/// What the definition of a counter says. A base directly follows its numerator.
+#[derive(Clone, Copy, Debug)]
+pub struct NewCounter {
+    /// Its index in the name table; of a base that of its numerator.
+    pub name_index: u32,
+    /// Its index in the help table; of a base that of its numerator.
+    pub help_index: u32,
+    /// Power of ten for charts; limited to -7..=7.
+    pub default_scale: i32,
+    /// Who it is for.
+    pub detail: DetailLevel,
+    /// How its raw value becomes a number, and how wide it is.
+    pub counter_type: CounterType,
+}
+
+impl NewCounter {
+    /// A counter for everyone, with a help text at the next index.
+    #[must_use]
+    pub fn new(name_index: u32, counter_type: CounterType) -> Self {
+        Self {
+            name_index,
+            help_index: name_index.saturating_add(1),
+            default_scale: 0,
+            detail: DetailLevel::NOVICE,
+            counter_type,
+        }
+    }
+}
+
+/// What the definition of an instance says.
+#[derive(Clone, Copy, Debug)]
+pub struct NewInstance<'a> {
+    /// Its name in UTF-16, without a NUL.
+    pub name: &'a [u16],
+    /// Its parent, which must be in the same block.
+    pub parent: Option<Parent>,
+    /// The number that says which instance it is; `None` if its name does.
+    pub unique_id: Option<i32>,
+}
+
+impl<'a> NewInstance<'a> {
+    /// An instance that its name identifies.
+    #[must_use]
+    pub fn named(name: &'a [u16]) -> Self {
+        Self { name, parent: None, unique_id: None }
+    }
+}
+
+impl BlockBuilder {
+    /// Begins a block collected at that time on the machine of that name.
+    #[must_use]
+    pub fn new(clocks: &ClockReading, system_name: &str) -> Self {
+        let mut name: Vec<u8> = system_name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        name.extend([0, 0]);
+        let header = raw::DataBlockHeader {
+            signature: SIGNATURE,
+            little_endian: U32::new(1),
+            version: U32::new(1),
+            revision: U32::new(1),
+            total_len: U32::ZERO,
+            header_len: U32::ZERO,
+            object_count: U32::ZERO,
+            default_object: I32::new(-1),
+            system_time: (&clocks.system_time).into(),
+            padding: U32::ZERO,
+            perf_time: I64::new(clocks.perf_time),
+            perf_freq: I64::new(clocks.perf_freq),
+            time_100ns: I64::new(clocks.time_100ns),
+            system_name_len: size(name.len()),
+            system_name_at: U32::new(88),
+        };
+        let mut out = header.as_bytes().to_vec();
+        out.append(&mut name);
+        pad(&mut out);
+        Self { header_len: out.len(), out, empty: Vec::new(), object_count: 0 }
+    }
+
+    /// Says which object people want first.
+    pub fn default_object(&mut self, name_index: u32) {
+        if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
+            header.default_object = I32::new(i32::try_from(name_index).unwrap_or(-1));
+        }
+    }
+
+    /// An object that never has instances: a value for each counter, in their order. Counters of 4 bytes keep the low
+    /// 32 bits of theirs.
+    pub fn single(
+        &mut self,
+        object: &NewObject,
+        counters: &[NewCounter],
+        values: impl IntoIterator<Item = u64>,
+    ) {
+        let (start, layout) = self.begin(object, counters, PERF_NO_INSTANCES);
+        layout.write(&mut self.out, values);
+        self.end(start);
+    }
+
+    /// An object with instances, which are written one by one; there may be none.
+    pub fn multiple(&mut self, object: &NewObject, counters: &[NewCounter]) -> InstancesBuilder<'_> {
+        let (start, layout) = self.begin(object, counters, 0);
+        InstancesBuilder { builder: self, start, layout, instance_count: 0 }
+    }
+
+    /// Definitions only, for a query that asks for no more.
+    pub fn metadata(&mut self, object: &NewObject, counters: &[NewCounter], is_multiple: bool) {
+        let meaning = match is_multiple {
+            true => PERF_METADATA_MULTIPLE_INSTANCES,
+            false => PERF_METADATA_NO_INSTANCES,
+        };
+        let (start, _) = self.begin(object, counters, meaning);
+        self.end(start);
+    }
+
+    /// The bytes.
+    ///
+    /// # Errors
+    /// If there are 2 GiB or more.
+    pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
+        let total = self.out.len().saturating_add(self.empty.len());
+        if i32::try_from(total).is_err() {
+            return Err(TooLarge);
+        }
+        self.out.splice(self.header_len..self.header_len, self.empty);
+        if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
+            header.total_len = size(total);
+            header.header_len = size(self.header_len);
+            header.object_count = U32::new(self.object_count);
+        }
+        Ok(self.out)
+    }
+
+    fn begin(&mut self, object: &NewObject, counters: &[NewCounter], instances: i32) -> (usize, Layout) {
+        let start = self.out.len();
+        let layout = Layout::of(counters);
+        let definitions = counters.len().saturating_mul(40);
+        let (perf_time, perf_freq) = object.clock.unwrap_or_default();
+        let header = raw::ObjectType {
+            total_len: U32::ZERO,
+            definition_len: size(definitions.saturating_add(64)),
+            header_len: U32::new(64),
+            name_index: U32::new(object.name_index),
+            name_title: U32::ZERO,
+            help_index: U32::new(object.help_index),
+            help_title: U32::ZERO,
+            detail: U32::new(object.detail.0),
+            counter_count: size(counters.len()),
+            default_counter: I32::new(object.default_counter.and_then(|at| at.try_into().ok()).unwrap_or(-1)),
+            instance_count: I32::new(instances),
+            code_page: U32::ZERO,
+            perf_time: I64::new(perf_time),
+            perf_freq: I64::new(perf_freq),
+        };
+        self.out.extend_from_slice(header.as_bytes());
+        for (counter, place) in counters.iter().zip(&layout.places) {
+            let definition = raw::CounterDefinition {
+                byte_len: U32::new(40),
+                name_index: U32::new(counter.name_index),
+                name_title: U32::ZERO,
+                help_index: U32::new(counter.help_index),
+                help_title: U32::ZERO,
+                default_scale: I32::new(counter.default_scale.clamp(-7, 7)),
+                detail: U32::new(counter.detail.0),
+                counter_type: U32::new(counter.counter_type.0),
+                counter_size: size(place.len),
+                counter_at: size(place.at),
+            };
+            self.out.extend_from_slice(definition.as_bytes());
+        }
+        self.object_count = self.object_count.saturating_add(1);
+        (start, layout)
+    }
+
+    fn end(&mut self, start: usize) {
+        let total = size(self.out.len().saturating_sub(start));
+        if let Some((header, _)) =
+            self.out.get_mut(start..).and_then(|bytes| raw::ObjectType::mut_from_prefix(bytes).ok())
+        {
+            header.total_len = total;
+        }
+    }
+}
+
+/// Writes the instances of an object.
+#[derive(Debug)]
+pub struct InstancesBuilder<'a> {
+    builder: &'a mut BlockBuilder,
+    start: usize,
+    layout: Layout,
+    instance_count: i32,
+}
+
+impl InstancesBuilder<'_> {
+    /// One instance with a value for each counter, in their order. Values that are missing are written as 0, for which
+    /// the format has no other word; values too many are left out.
+    pub fn instance(&mut self, instance: &NewInstance<'_>, values: impl IntoIterator<Item = u64>) {
+        let out = &mut self.builder.out;
+        let name_len = instance.name.len().saturating_add(1).saturating_mul(2);
+        let parent = instance.parent.unwrap_or(Parent { object: 0, position: 0 });
+        let header = raw::InstanceDefinition {
+            byte_len: size(align8(name_len.saturating_add(24))),
+            parent_object: U32::new(parent.object),
+            parent_instance: U32::new(parent.position),
+            unique_id: I32::new(instance.unique_id.unwrap_or(PERF_NO_UNIQUE_ID)),
+            name_at: U32::new(24),
+            name_len: size(name_len),
+        };
+        out.extend_from_slice(header.as_bytes());
+        out.extend(instance.name.iter().flat_map(|unit| unit.to_le_bytes()));
+        out.extend([0, 0]);
+        pad(out);
+        self.layout.write(out, values);
+        self.instance_count = self.instance_count.saturating_add(1);
+    }
+
+    /// Ends the object.
+    pub fn finish(self) {
+        let Self { builder, start, instance_count, .. } = self;
+        builder.end(start);
+        if instance_count == 0 {
+            builder.empty.extend(builder.out.drain(start..));
+            return;
+        }
+        if let Some((header, _)) =
+            builder.out.get_mut(start..).and_then(|bytes| raw::ObjectType::mut_from_prefix(bytes).ok())
+        {
+            header.instance_count = I32::new(instance_count);
+        }
+    }
+}
+
+/// Where the values of each counter block go.
+#[derive(Debug)]
+struct Layout {
+    places: Vec<Place>,
+    block_len: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: usize,
+    len: usize,
+}
+
+impl Layout {
+    /// Values in the order of their definitions, aligned to their width; a base 8 bytes behind its numerator, and zeros
+    /// behind a base of 4 bytes.
+    fn of(counters: &[NewCounter]) -> Self {
+        let mut places: Vec<Place> = Vec::new();
+        let mut end: usize = 4;
+        for (position, counter) in counters.iter().enumerate() {
+            let len = length(counter.counter_type.value_len());
+            let before = position.checked_sub(1).and_then(|before| counters.get(before));
+            let follows = before.is_some_and(|before| before.counter_type.needs_base());
+            let is_base = follows && counter.counter_type.is_base();
+            let next = position.checked_add(1).and_then(|next| counters.get(next));
+            let has_base =
+                counter.counter_type.needs_base() && next.is_some_and(|next| next.counter_type.is_base());
+            let at = match places.last().filter(|_| is_base) {
+                Some(numerator) => numerator.at.saturating_add(8),
+                None if len == 8 || has_base => align8(end),
+                None => end,
+            };
+            places.push(Place { at, len });
+            end = at.saturating_add(if is_base { 8 } else { len });
+        }
+        Self { places, block_len: align8(end) }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, values: impl IntoIterator<Item = u64>) {
+        let start = out.len();
+        out.extend_from_slice(&size(self.block_len).to_bytes());
+        out.resize(start.saturating_add(self.block_len), 0);
+        for (place, value) in self.places.iter().zip(values) {
+            let at = start.saturating_add(place.at);
+            let bytes = value.to_le_bytes();
+            if let (Some(cell), Some(bytes)) =
+                (out.get_mut(at..at.saturating_add(place.len)), bytes.get(..place.len))
+            {
+                cell.copy_from_slice(bytes);
+            }
+        }
+    }
+}
+
+fn pad(out: &mut Vec<u8>) {
+    out.resize(align8(out.len()), 0);
+}
+
+/// A length for a field. One that does not fit is caught by [`BlockBuilder::finish`]: the whole is larger still.
+fn size(len: usize) -> U32 {
+    U32::new(u32::try_from(len).unwrap_or(u32::MAX))
+}

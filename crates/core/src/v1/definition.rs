@@ -1,0 +1,218 @@
+//! Definitions of counters, and how their values lie.
+
+use zerocopy::FromBytes;
+
+use super::raw;
+use crate::counter_type::{CounterType, Kind, Size};
+use crate::counterset::DetailLevel;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// The counters of an object, by position.
+///
+/// Several may have one title index: a base has that of its numerator. Only the position tells them apart.
+#[derive(Clone, Copy, Debug)]
+pub struct Definitions<'a>(List<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum List<'a> {
+    /// All have 40 bytes: as every known writer makes them.
+    Uniform { all: &'a [raw::CounterDefinition], at: usize },
+    /// Longer ones are among them: walked by their lengths.
+    Walked { bytes: Cursor<'a>, count: u32 },
+}
+
+impl<'a> Definitions<'a> {
+    /// R14 and R15.
+    pub(super) fn parse(bytes: Cursor<'a>, count: u32, object_at: usize) -> Result<Self, WireError> {
+        let room = bytes.rest().len().wrapping_div(40);
+        if length(count) > room {
+            let why = Why::CountTooLarge { count, room };
+            let at = object_at.saturating_add(32);
+            return Err(WireError::new("PERF_OBJECT_TYPE.NumCounters", at, why).by("R14"));
+        }
+        if let Ok((all, _)) =
+            <[raw::CounterDefinition]>::ref_from_prefix_with_elems(bytes.rest(), length(count))
+        {
+            if all.iter().all(|definition| definition.byte_len.get() == 40) {
+                return Ok(Self(List::Uniform { all, at: bytes.at() }));
+            }
+        }
+        let mut rest = bytes;
+        for _ in 0..count {
+            Definition::parse(&mut rest)?;
+        }
+        Ok(Self(List::Walked { bytes, count }))
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self.0 {
+            List::Uniform { all, .. } => all.len(),
+            List::Walked { count, .. } => length(count),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The counters, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Definition<'a>> + use<'a> {
+        DefinitionsIter { list: self.0, next: 0, len: self.len() }
+    }
+
+    /// The counter at a position.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<Definition<'a>> {
+        match self.0 {
+            List::Uniform { all, at } => Some(Definition {
+                raw: all.get(position)?,
+                at: at.saturating_add(position.saturating_mul(40)),
+            }),
+            List::Walked { .. } => self.iter().nth(position),
+        }
+    }
+
+    /// The counter that follows one as its base, if it needs one.
+    ///
+    /// A base is found by the order of definitions, never by where its value lies. What follows and is no base is never
+    /// taken for one (R25).
+    #[must_use]
+    pub fn base_of(&self, position: usize) -> Option<Definition<'a>> {
+        let definition = self.get(position)?;
+        let next = self.get(position.checked_add(1)?)?;
+        (definition.counter_type().needs_base() && next.counter_type().is_base()).then_some(next)
+    }
+}
+
+struct DefinitionsIter<'a> {
+    list: List<'a>,
+    next: usize,
+    len: usize,
+}
+
+impl<'a> Iterator for DefinitionsIter<'a> {
+    type Item = Definition<'a>;
+
+    fn next(&mut self) -> Option<Definition<'a>> {
+        let position = self.next;
+        if position >= self.len {
+            return None;
+        }
+        self.next = position.saturating_add(1);
+        match &mut self.list {
+            List::Uniform { .. } => Definitions(self.list).get(position),
+            List::Walked { bytes, .. } => Definition::parse(bytes).ok(), // checked before: always there
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = self.len.saturating_sub(self.next);
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for DefinitionsIter<'_> {}
+
+/// One counter of an object.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_COUNTER_DEFINITION")]
+pub struct Definition<'a> {
+    pub(super) raw: &'a raw::CounterDefinition,
+    pub(super) at: usize,
+}
+
+impl<'a> Definition<'a> {
+    /// R14's last part and R15.
+    fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
+        let at = rest.at();
+        let left = rest.rest().len();
+        let raw: &raw::CounterDefinition =
+            rest.read("PERF_COUNTER_DEFINITION").map_err(|error| error.by("R14"))?;
+        let len = length(raw.byte_len.get());
+        let more = len.checked_sub(40).filter(|more| *more <= rest.rest().len());
+        let Some(more) = more else {
+            let why = super::block::out_of_range(len, 40, left);
+            return Err(WireError::new("PERF_COUNTER_DEFINITION.ByteLength", at, why).by("R15"));
+        };
+        rest.take("PERF_COUNTER_DEFINITION", more)?;
+        Ok(Self { raw, at })
+    }
+
+    /// Its index in the name table.
+    #[must_use]
+    pub fn name_index(&self) -> u32 {
+        self.raw.name_index.get()
+    }
+
+    /// Its index in the help table.
+    #[must_use]
+    pub fn help_index(&self) -> u32 {
+        self.raw.help_index.get()
+    }
+
+    /// Power of ten for charts.
+    #[must_use]
+    pub fn default_scale(&self) -> i32 {
+        self.raw.default_scale.get()
+    }
+
+    /// Who it is for.
+    #[must_use]
+    pub fn detail(&self) -> DetailLevel {
+        DetailLevel(self.raw.detail.get())
+    }
+
+    /// How its raw value becomes a number.
+    #[must_use]
+    pub fn counter_type(&self) -> CounterType {
+        CounterType(self.raw.counter_type.get())
+    }
+
+    /// Bytes of its value, whatever the size bits of its type say. 0 = it has none.
+    #[must_use]
+    pub fn value_len(&self) -> usize {
+        match self.counter_type().decode().size {
+            Size::Zero => 0,
+            _ => length(self.raw.counter_size.get()),
+        }
+    }
+
+    /// Where its value begins in a PERF_COUNTER_BLOCK.
+    #[must_use]
+    pub fn value_at(&self) -> usize {
+        length(self.raw.counter_at.get())
+    }
+
+    /// Whether its value is a text.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self.counter_type().decode().kind, Kind::Text(_))
+    }
+}
+
+/// How the values of an object lie in each of its counter blocks: found out once for all instances.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout<'a> {
+    pub definitions: Definitions<'a>,
+    /// Where the first value is, if all are numbers of 8 bytes, one behind the other in the order of the definitions.
+    pub dense_from: Option<usize>,
+}
+
+impl<'a> Layout<'a> {
+    pub fn of(definitions: Definitions<'a>) -> Self {
+        let first = definitions.get(0).map(|definition| definition.value_at()).filter(|at| *at >= 4);
+        let dense_from = first.filter(|first| {
+            let mut at = *first;
+            definitions.iter().all(|definition| {
+                let is_next = definition.value_at() == at && definition.value_len() == 8;
+                at = at.saturating_add(8);
+                is_next && !definition.is_text()
+            })
+        });
+        Self { definitions, dense_from }
+    }
+}

@@ -1,0 +1,345 @@
+//! Instances, their names and their values, read.
+
+use std::fmt;
+use std::iter::FusedIterator;
+
+use zerocopy::FromBytes;
+use zerocopy::little_endian::U64;
+
+use super::block::out_of_range;
+use super::definition::{Definition, Definitions, Layout};
+use super::{PERF_NO_UNIQUE_ID, raw};
+use crate::utf16::{Name, Utf16};
+use crate::v2::Value;
+use crate::wire::{Cursor, Why, WireError, length};
+
+/// The instances of an object. After an error the iterator ends: nothing says where the next one begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Instances<'a> {
+    pub(super) rest: Cursor<'a>,
+    left: u32,
+    layout: Layout<'a>,
+    code_page: u32,
+}
+
+impl<'a> Instances<'a> {
+    pub(super) fn new(rest: Cursor<'a>, count: u32, layout: Layout<'a>, code_page: u32) -> Self {
+        Self { rest, left: count, layout, code_page }
+    }
+}
+
+impl<'a> Iterator for Instances<'a> {
+    type Item = Result<Instance<'a>, WireError>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        self.left = self.left.checked_sub(1)?;
+        let instance = Instance::parse(&mut self.rest, self.layout, self.code_page);
+        if instance.is_err() {
+            self.left = 0;
+        }
+        Some(instance)
+    }
+}
+
+impl FusedIterator for Instances<'_> {}
+
+/// One instance with its values.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_INSTANCE_DEFINITION")]
+pub struct Instance<'a> {
+    pub(super) header: &'a raw::InstanceDefinition,
+    pub(super) at: usize,
+    name: InstanceName<'a>,
+    values: Values<'a>,
+}
+
+/// Which instance another one belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Parent {
+    /// The title index of the parent's object, which need not be in the block.
+    pub object: u32,
+    /// Its position among that object's instances.
+    pub position: u32,
+}
+
+impl<'a> Instance<'a> {
+    /// R17 to R21.
+    #[inline]
+    fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
+        let at = rest.at();
+        let bytes = rest.rest();
+        let header: &raw::InstanceDefinition =
+            rest.read("PERF_INSTANCE_DEFINITION").map_err(|error| error.by("R17"))?;
+        let len = length(header.byte_len.get());
+        if len < 24 || len > bytes.len() {
+            let why = out_of_range(len, 24, bytes.len());
+            return Err(WireError::new("PERF_INSTANCE_DEFINITION.ByteLength", at, why).by("R18"));
+        }
+        rest.take("PERF_INSTANCE_DEFINITION", len.saturating_sub(24))?;
+        let name = InstanceName { bytes: name_of(header, at, bytes, len, code_page)?, code_page };
+        let values = Values::parse(rest, layout)?;
+        Ok(Self { header, at, name, values })
+    }
+
+    /// Its name, without its parent's.
+    #[must_use]
+    pub fn name(&self) -> InstanceName<'a> {
+        self.name
+    }
+
+    /// Its parent.
+    #[must_use]
+    pub fn parent(&self) -> Option<Parent> {
+        let parent =
+            Parent { object: self.header.parent_object.get(), position: self.header.parent_instance.get() };
+        (parent.object != 0).then_some(parent)
+    }
+
+    /// The number that says which instance it is; `None` if its name does.
+    #[must_use]
+    pub fn unique_id(&self) -> Option<i32> {
+        let id = self.header.unique_id.get();
+        (id != PERF_NO_UNIQUE_ID).then_some(id)
+    }
+
+    /// Its values, in the order of the object's definitions.
+    #[must_use]
+    pub fn values(&self) -> Values<'a> {
+        self.values
+    }
+}
+
+/// R19: where the name is.
+#[inline]
+fn name_of<'a>(
+    header: &raw::InstanceDefinition,
+    at: usize,
+    bytes: &'a [u8],
+    len: usize,
+    code_page: u32,
+) -> Result<&'a [u8], WireError> {
+    let (name_at, name_len) = (length(header.name_at.get()), length(header.name_len.get()));
+    if name_len == 0 {
+        return Ok(&[]);
+    }
+    let error = |what, offset, why| Err(WireError::new(what, at.saturating_add(offset), why).by("R19"));
+    if name_at < 24 || name_at > len {
+        return error("PERF_INSTANCE_DEFINITION.NameOffset", 16, out_of_range(name_at, 24, len));
+    }
+    let most = len.saturating_sub(name_at);
+    if name_len > most {
+        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, out_of_range(name_len, 0, most));
+    }
+    if code_page == 0 && name_len & 1 != 0 {
+        let why = Why::Rule("UTF-16 has an even length");
+        return error("PERF_INSTANCE_DEFINITION.NameLength", 20, why);
+    }
+    Ok(bytes.get(name_at..name_at.saturating_add(name_len)).unwrap_or_default())
+}
+
+/// An instance's name as the block has it: in UTF-16, or in a code page.
+///
+/// It ends at its first NUL, or with the bytes. A name that is not valid in its code page, or in one that nobody knows,
+/// is read as UTF-16, as Microsoft's own sample does. UNVERIFIED: no block with a code page is known.
+#[derive(Clone, Copy, Debug)]
+pub struct InstanceName<'a> {
+    bytes: &'a [u8],
+    code_page: u32,
+}
+
+impl InstanceName<'_> {
+    /// The name in UTF-16.
+    #[must_use]
+    pub fn to_utf16(self) -> Utf16 {
+        match self.in_code_page() {
+            Some(text) => Utf16::from(&*text),
+            None => Name::until_nul(self.bytes).into(),
+        }
+    }
+
+    fn in_code_page(&self) -> Option<std::borrow::Cow<'_, str>> {
+        if self.code_page == 0 {
+            return None;
+        }
+        let page = codepage::to_encoding(u16::try_from(self.code_page).ok()?)?;
+        let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.bytes.len());
+        page.decode_without_bom_handling_and_without_replacement(self.bytes.get(..end)?)
+    }
+}
+
+impl fmt::Display for InstanceName<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.in_code_page() {
+            Some(text) => f.pad(&text),
+            None => Name::until_nul(self.bytes).fmt(f),
+        }
+    }
+}
+
+/// Counters may share their bytes, or have none; but many counters on few bytes, in many instances, would be work and
+/// memory without a measure. No known block has more counters than bytes.
+const MOST_COUNTERS_OF_ANY_BLOCK: usize = 32;
+
+/// The values of one instance, or of an object that has none: by position of their definitions.
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PERF_COUNTER_BLOCK")]
+pub struct Values<'a> {
+    pub(super) at: usize,
+    /// The whole counter block, its length field included.
+    bytes: &'a [u8],
+    definitions: Definitions<'a>,
+    /// All of them, where they lie one behind the other.
+    dense: Option<&'a [U64]>,
+}
+
+impl<'a> Values<'a> {
+    /// R20 and R21. Which values are inside (R23) is found out when they are asked.
+    #[inline]
+    pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
+        let at = rest.at();
+        let all = rest.rest();
+        let header: &raw::CounterBlock = rest.read("PERF_COUNTER_BLOCK").map_err(|error| error.by("R20"))?;
+        let len = length(header.byte_len.get());
+        let Some(bytes) = all.get(..len).filter(|bytes| bytes.len() >= 4) else {
+            let why = out_of_range(len, 4, all.len());
+            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("R21"));
+        };
+        if layout.definitions.len() > len.max(MOST_COUNTERS_OF_ANY_BLOCK) {
+            let why = Why::Rule("the counters are not more than the bytes of their block");
+            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("R23"));
+        }
+        rest.take("PERF_COUNTER_BLOCK", len.saturating_sub(4))?;
+        let definitions = layout.definitions;
+        let dense = layout.dense_from.and_then(|from| {
+            let (values, _) =
+                <[U64]>::ref_from_prefix_with_elems(bytes.get(from..)?, definitions.len()).ok()?;
+            Some(values)
+        });
+        Ok(Self { at, bytes, definitions, dense })
+    }
+
+    /// How many there are: as many as definitions.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.definitions.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.definitions.is_empty()
+    }
+
+    /// The value at a position; [`Value::Empty`] where the counter block has none, [`Value::Other`] for a text and
+    /// whatever else is not a number of 4 or 8 bytes.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<Value<'a>> {
+        if let Some(values) = self.dense {
+            return values.get(position).map(|value| Value::U64(value.get()));
+        }
+        self.definitions.get(position).map(|definition| self.value(&definition))
+    }
+
+    /// The number of items of a multi timer without a definition of it: the 4 bytes behind its value.
+    ///
+    /// Source: MS Learn, "Retrieving Counter Data", which reads it there.
+    #[must_use]
+    pub fn items_behind(&self, position: usize) -> Option<u32> {
+        let definition = self.definitions.get(position)?;
+        let at = definition.value_at().checked_add(definition.value_len())?;
+        let bytes = self.bytes.get(at..at.checked_add(4)?)?;
+        bytes.try_into().ok().map(u32::from_le_bytes)
+    }
+
+    /// The values, in order.
+    #[must_use]
+    pub fn iter(&self) -> ValuesIter<'a> {
+        match self.dense {
+            Some(values) => ValuesIter(Iter::Dense(values.iter())),
+            None => ValuesIter(Iter::Walked { values: *self, next: 0 }),
+        }
+    }
+
+    /// Whether a definition's value lies inside the counter block (R23).
+    pub(super) fn holds(&self, definition: &Definition<'_>) -> bool {
+        definition.value_at() >= 4
+            && definition.value_at().saturating_add(definition.value_len()) <= self.bytes.len()
+    }
+
+    /// Bytes of the counter block.
+    pub(super) fn block_len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[inline]
+    pub(super) fn value(&self, definition: &Definition<'_>) -> Value<'a> {
+        let (at, len) = (definition.value_at(), definition.value_len());
+        if len == 0 || at < 4 {
+            return Value::Empty;
+        }
+        match self.bytes.get(at..at.saturating_add(len)) {
+            None => Value::Empty,
+            Some(bytes) if definition.is_text() => Value::Other(bytes),
+            Some(bytes) => Value::from_bytes(bytes),
+        }
+    }
+}
+
+impl<'a> IntoIterator for Values<'a> {
+    type Item = Value<'a>;
+    type IntoIter = ValuesIter<'a>;
+
+    fn into_iter(self) -> ValuesIter<'a> {
+        self.iter()
+    }
+}
+
+/// The values of [`Values`], in order.
+#[derive(Clone, Debug)]
+pub struct ValuesIter<'a>(Iter<'a>);
+
+#[derive(Clone, Debug)]
+enum Iter<'a> {
+    Dense(std::slice::Iter<'a, U64>),
+    Walked { values: Values<'a>, next: usize },
+}
+
+impl<'a> Iterator for ValuesIter<'a> {
+    type Item = Value<'a>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Value<'a>> {
+        match &mut self.0 {
+            Iter::Dense(values) => values.next().map(|value| Value::U64(value.get())),
+            Iter::Walked { values, next } => {
+                let value = values.get(*next)?;
+                *next = next.saturating_add(1);
+                Some(value)
+            }
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = match &self.0 {
+            Iter::Dense(values) => values.len(),
+            Iter::Walked { values, next } => values.len().saturating_sub(*next),
+        };
+        (left, Some(left))
+    }
+
+    /// Decides once, not for each value, how to walk.
+    #[inline]
+    fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
+        match self.0 {
+            Iter::Dense(values) => values.fold(init, |all, value| f(all, Value::U64(value.get()))),
+            Iter::Walked { values, next } => {
+                let definitions = values.definitions.iter().skip(next);
+                definitions.fold(init, |all, definition| f(all, values.value(&definition)))
+            }
+        }
+    }
+}
+
+impl ExactSizeIterator for ValuesIter<'_> {}
+impl FusedIterator for ValuesIter<'_> {}

@@ -1,0 +1,52 @@
+//! The V1 performance data format: the bytes of HKEY_PERFORMANCE_DATA, of remote registry reads and of recorded logs.
+//!
+//! [`DataBlock::parse`] reads a block, ours, Windows' or a stranger's; [`BlockBuilder`] writes one; [`NameTable`] and
+//! [`name_table`] do so for the tables that give title indexes their texts. [`walk()`] visits every field of a block
+//! and knows every rule; [`read`] is strict with them, or lists what it forgives;
+//! [`walk::dump`](crate::walk::dump) prints it.
+//!
+//! ```
+//! use perfset_core::v1::{BlockBuilder, Contents, DataBlock, NewCounter, NewInstance, NewObject};
+//! use perfset_core::{CounterType, DetailLevel, RawValue, clock::ClockReading};
+//!
+//! let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
+//! let processor = NewObject::new(238);
+//! let interrupts = NewCounter::new(148, CounterType::PERF_COUNTER_COUNTER);
+//! let mut instances = builder.multiple(&processor, &[interrupts]);
+//! instances.instance(&NewInstance::named(&"_Total".encode_utf16().collect::<Vec<_>>()), [5000]);
+//! instances.finish();
+//! let bytes = builder.finish().unwrap();
+//!
+//! let block = DataBlock::parse(&bytes).unwrap();
+//! let object = block.objects().next().unwrap().unwrap();
+//! let Contents::Multiple(mut instances) = object.contents() else { panic!() };
+//! let total = instances.next().unwrap().unwrap();
+//! assert_eq!(total.name().to_string(), "_Total");
+//! assert_eq!(total.values().get(0).unwrap().number(), Some(RawValue::U32(5000)));
+//! ```
+
+mod block;
+mod build;
+mod definition;
+mod instance;
+mod names;
+pub mod raw;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use block::{Contents, DataBlock, Object, Objects};
+pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObject, TooLarge};
+pub use definition::{Definition, Definitions};
+pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
+pub use names::{NameTable, Names, NamesIter, name_table};
+pub use walk::{read, walk};
+
+/// PERF_NO_UNIQUE_ID: the name says which instance it is.
+pub const PERF_NO_UNIQUE_ID: i32 = -1;
+/// PERF_NO_INSTANCES: the object never has instances, but values.
+pub const PERF_NO_INSTANCES: i32 = -1;
+/// PERF_METADATA_MULTIPLE_INSTANCES: definitions only, of an object with instances.
+pub const PERF_METADATA_MULTIPLE_INSTANCES: i32 = -2;
+/// PERF_METADATA_NO_INSTANCES: definitions only, of an object that never has instances.
+pub const PERF_METADATA_NO_INSTANCES: i32 = -3;

@@ -1,0 +1,143 @@
+//! Name tables: the texts of title indexes.
+
+use std::collections::BTreeMap;
+
+use crate::utf16::Name;
+use crate::wire::{Why, WireError};
+
+/// A table of names or helps: what a query for `Counter 009` or `Help 009` returned.
+///
+/// **Shape**: pairs of a decimal index and its text, each a UTF-16 string with its NUL; another NUL ends the table. The
+/// first pair of a table of names is 1 and the highest index of the system. Source: MS Learn, "Retrieving Counter Names
+/// and Help Text".
+#[derive(Clone, Copy, Debug)]
+pub struct NameTable<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> NameTable<'a> {
+    /// Binds the view. Any bytes are a table: what is no pair of it is an error of [`iter`](Self::iter).
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The pairs, in their order. A pair whose index is no number is an error, and the next one follows it.
+    #[must_use]
+    pub fn iter(&self) -> NamesIter<'a> {
+        let last = self.bytes.iter().rposition(|byte| *byte != 0);
+        NamesIter { rest: self.bytes, at: 0, end: last.map_or(0, |last| last.saturating_add(1)) }
+    }
+}
+
+/// The pairs of a [`NameTable`].
+#[derive(Clone, Debug)]
+pub struct NamesIter<'a> {
+    rest: &'a [u8],
+    at: usize,
+    /// From here on there are only the NUL that ends the table, and what may pad it.
+    end: usize,
+}
+
+impl<'a> NamesIter<'a> {
+    /// The next string and where it stands. The last one may lack its NUL.
+    fn string(&mut self) -> Option<(usize, Name<'a>)> {
+        if self.rest.len() < 2 {
+            return None;
+        }
+        let at = self.at;
+        let text = Name::until_nul(self.rest);
+        let taken = text.as_bytes().len().saturating_add(2);
+        self.rest = self.rest.get(taken..).unwrap_or_default();
+        self.at = at.saturating_add(taken);
+        Some((at, text))
+    }
+}
+
+impl<'a> Iterator for NamesIter<'a> {
+    type Item = Result<(u32, Name<'a>), WireError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.at >= self.end {
+            return None;
+        }
+        let (at, index) = self.string()?;
+        let (_, text) = self.string()?; // an index without a text is none
+        Some(match number(index) {
+            Some(0) => Err(WireError::new("name table index", at, Why::Undefined { value: 0 })),
+            Some(index) => Ok((index, text)),
+            None => Err(WireError::new("name table index", at, Why::NotANumber)),
+        })
+    }
+}
+
+/// A decimal number of digits only.
+fn number(text: Name<'_>) -> Option<u32> {
+    let mut number: u32 = 0;
+    for unit in text.units() {
+        let digit = char::from_u32(unit.into())?.to_digit(10)?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    (!text.is_empty()).then_some(number)
+}
+
+/// The texts of a name table, by index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names(BTreeMap<u32, String>);
+
+impl Names {
+    /// Reads a table; where it gives an index twice, the last text counts. Also returns the pairs that were skipped, at
+    /// most 1,000 of them.
+    #[must_use]
+    pub fn read(table: NameTable<'_>) -> (Self, Vec<WireError>) {
+        const MOST: usize = 1_000;
+        let mut names = Self::default();
+        let mut skipped = Vec::new();
+        for pair in table.iter() {
+            match pair {
+                Ok((index, text)) => names.insert(index, text.to_string()),
+                Err(error) if skipped.len() < MOST => skipped.push(error),
+                Err(_) => {}
+            }
+        }
+        (names, skipped)
+    }
+
+    /// Gives an index its text.
+    pub fn insert(&mut self, index: u32, text: String) {
+        self.0.insert(index, text);
+    }
+
+    /// The text of an index.
+    #[must_use]
+    pub fn get(&self, index: u32) -> Option<&str> {
+        self.0.get(&index).map(String::as_str)
+    }
+
+    /// All indexes of a text, ascending: there may be several.
+    pub fn indexes(&self, text: &str) -> impl Iterator<Item = u32> {
+        self.0.iter().filter(move |(_, known)| *known == text).map(|(index, _)| *index)
+    }
+
+    /// All indexes and texts, ascending.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &str)> {
+        self.0.iter().map(|(index, text)| (*index, text.as_str()))
+    }
+}
+
+/// Writes a table that [`NameTable`] reads: pairs as they come, and the NUL that ends it.
+#[must_use]
+pub fn name_table<'a>(pairs: impl IntoIterator<Item = (u32, &'a str)>) -> Vec<u8> {
+    let mut table = Vec::new();
+    let mut string = |text: &str| {
+        // A NUL inside would begin another string.
+        let units = text.encode_utf16().take_while(|unit| *unit != 0);
+        table.extend(units.chain([0]).flat_map(u16::to_le_bytes));
+    };
+    for (index, text) in pairs {
+        string(&index.to_string());
+        string(text);
+    }
+    string("");
+    table
+}
