@@ -52,14 +52,14 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Every generated file: its path in the repository and its text.
 fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
-    let sets = set::load(&root.join("catalog"))?;
+    let (namespace, sets) = set::load(&root.join("catalog"))?;
     let mut files = BTreeMap::new();
     for set in &sets {
         let name = format!("{}.rs", set.module());
         files.insert(Path::new(TABLES).join(name), rustfmt(root, &rust::counterset(set))?);
         files.insert(Path::new(PAGES).join(format!("{}.md", set.stem)), pages::counterset(set));
     }
-    files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(&sets))?);
+    files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(namespace, &sets))?);
     files.insert(Path::new(PAGES).join("README.md"), pages::index(&sets));
     files.insert(PathBuf::from(HEADER), header::symbols(&sets));
     Ok(files)

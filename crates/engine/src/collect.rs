@@ -312,10 +312,12 @@ impl Plan {
             annex.failure = self.failure(planned);
             annex.rows.clear();
             annex.notes.clear();
+            annex.clock = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
+            annex.clock = rows.clock();
             annex.rows.extend(planned.selected().iter().map(|row| RowNote {
                 id: rows.id(*row),
                 birth: rows.birth(*row),

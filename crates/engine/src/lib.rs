@@ -40,6 +40,7 @@ pub mod source;
 pub mod sink;
 pub mod perflib;
 pub mod path;
+pub mod v1;
 pub mod testing;
 #[cfg(test)]
 mod tests;

@@ -75,8 +75,15 @@ impl Machine {
     /// A machine with that clock and the engine's own counterset.
     #[must_use]
     pub fn new(clock: Box<dyn Clock>) -> Self {
+        let machine = Self::bare(clock);
+        let own = OwnCounters::new(Arc::clone(&machine.lock().ledger));
+        machine.register(Box::new(own));
+        machine
+    }
+
+    /// A machine with that clock and nothing else: for what was recorded elsewhere, where our own cost says nothing.
+    pub(crate) fn bare(clock: Box<dyn Clock>) -> Self {
         let ledger = Arc::new(Ledger::default());
-        let own = OwnCounters::new(Arc::clone(&ledger));
         let shared = Shared {
             clock,
             ledger,
@@ -86,9 +93,7 @@ impl Machine {
             revision: 0,
             language: Language::ENGLISH,
         };
-        let machine = Self { shared: Arc::new(Mutex::new(shared)) };
-        machine.register(Box::new(own));
-        machine
+        Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
     /// Adds a provider. Its countersets are there from the next call on; GUIDs that are taken stay with their owner.

@@ -2,7 +2,7 @@
 
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
-use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, Utf16};
+use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
 
 /// The values of one counterset at one time, ready to be copied into a block, with what a block has no place for.
 ///
@@ -21,6 +21,8 @@ pub struct Rows {
     bytes_read: u64,
     late: bool,
     owner: Owner,
+    /// The counterset's own clock and its ticks a second, if its source has one.
+    clock: Option<(i64, i64)>,
     /// Cells that were given a value.
     delivered: u64,
 }
@@ -73,6 +75,7 @@ impl Rows {
         self.bytes_read = 0;
         self.late = false;
         self.owner = Owner::System;
+        self.clock = None;
         self.delivered = 0;
     }
 
@@ -136,6 +139,17 @@ impl Rows {
     /// Says whose the rows are that are pushed from now on: at first the system's.
     pub fn set_owner(&mut self, owner: Owner) {
         self.owner = owner;
+    }
+
+    /// Gives the counterset a clock of its own, with its ticks a second, for counters of object time.
+    pub fn set_clock(&mut self, ticks: i64, ticks_a_second: i64) {
+        self.clock = Some((ticks, ticks_a_second));
+    }
+
+    /// The counterset's own clock and its ticks a second.
+    #[must_use]
+    pub fn clock(&self) -> Option<(i64, i64)> {
+        self.clock
     }
 
     /// Adds to the bytes that were read from the source for this collection.
@@ -259,6 +273,17 @@ impl Row<'_> {
         if let (Some(cell), Some(kind)) = (self.cells.get_mut(column), self.columns.get(column)) {
             *self.delivered = self.delivered.saturating_add(u64::from(*cell == Cell::EMPTY));
             *cell = if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) };
+        }
+    }
+
+    /// The value of a column in the width that its source has, whatever the counter's type says.
+    pub fn set_raw(&mut self, column: usize, value: RawValue) {
+        if let Some(cell) = self.cells.get_mut(column) {
+            *self.delivered = self.delivered.saturating_add(u64::from(*cell == Cell::EMPTY));
+            *cell = match value {
+                RawValue::U32(value) => Cell::from_u32(value),
+                RawValue::U64(value) => Cell::from_u64(value),
+            };
         }
     }
 

@@ -50,6 +50,8 @@ pub struct EntryAnnex {
     pub(crate) failure: Option<NoValue>,
     /// What is known of each row.
     pub(crate) rows: Vec<RowNote>,
+    /// The counterset's own clock and its ticks a second, if its source has one.
+    pub(crate) clock: Option<(i64, i64)>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -77,6 +79,12 @@ impl EntryAnnex {
     #[must_use]
     pub fn instance_id(&self, row: usize) -> Option<InstanceId> {
         self.rows.get(row).and_then(|row| row.id)
+    }
+
+    /// The counterset's own clock and its ticks a second, where it has one.
+    #[must_use]
+    pub fn clock(&self) -> Option<(i64, i64)> {
+        self.clock
     }
 
     /// What is special about a value.
@@ -284,6 +292,10 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                     table.rows().flatten().map(ResultRow::from).collect()
                 }
                 Body::Error => Vec::new(),
+            };
+            let clocks = match annex.and_then(|annex| annex.clock) {
+                Some((object_time, object_freq)) => Clocks { object_time, object_freq, ..clocks },
+                None => clocks,
             };
             EntryRows { annex, status, rows, clocks }
         })

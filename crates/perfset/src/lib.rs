@@ -28,14 +28,22 @@
 //! annex with what a block has no place for: why a value is missing, when an instance was born. Two snapshots give
 //! [formatted values](Snapshot::values). Nothing is 0 because it is unknown: [`NoValue`] says why.
 //!
-//! [`catalogue`] has the built-in countersets with their GUIDs and counter ids as constants. [`v2`] reads and writes
-//! blocks by themselves, also those of strangers. [`perflib`] has the consumer functions with Windows' codes and buffer
-//! protocol. [`Provider`], [`Source`] and [`Sink`] are the seams for values, machines and outputs of your own.
+//! [`catalogue`] has the built-in countersets with their GUIDs and counter ids as constants. [`v2`] and [`v1`] read and
+//! write blocks by themselves, also those of strangers; [`v1`] also makes a machine of blocks that were recorded.
+//! [`perflib`] has the consumer functions with Windows' codes and buffer protocol. [`Provider`], [`Source`] and
+//! [`Sink`] are the seams for values, machines and outputs of your own.
 //!
 //! The example `cpu_perf_counters` reads all counters of all processors into a struct, as the class in Microsoft's
 //! documents does.
 
 mod machine;
+
+/// The V1 performance data format: its blocks and name tables, both ways; a machine as V1, and V1 blocks as a
+/// [`Source`].
+pub mod v1 {
+    pub use perfset_core::v1::*;
+    pub use perfset_engine::v1::*;
+}
 
 pub use machine::{local, machine, own_name};
 pub use perfset_core::{
@@ -43,7 +51,7 @@ pub use perfset_core::{
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
-pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v1, v2, walk, wire};
+pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, walk, wire};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Entry, EntryAnnex, EntryInfo, InstanceFilter, Machine, Next, Note, Pattern,
     Provider, PumpError, Query, QueryHandle, RegInfo, RegRequest, RegistrationProblem, Row, Rows, SampleSet,

@@ -1,5 +1,7 @@
 //! Rust tables of the built-in countersets, before formatting.
 
+use uuid::Uuid;
+
 use super::notice;
 use super::set::{Aggregate, Attribute, Counter, Detail, Entry, Instances, Set, Translation};
 
@@ -60,7 +62,7 @@ static COUNTERS: [Counter; {count}] = [{counters}];
 }
 
 /// The module above them.
-pub fn index(sets: &[Set]) -> String {
+pub fn index(namespace: Uuid, sets: &[Set]) -> String {
     let modules: String = sets.iter().map(|set| format!("pub mod {};\n", set.module())).collect();
     let all: String = sets.iter().map(|set| format!("&{}::COUNTERSET,", set.module())).collect();
     format!(
@@ -86,6 +88,9 @@ use crate::guid::Guid;
 #[cfg(test)]
 mod tests;
 
+/// The namespace of the GUIDs that are made of names (UUID version 5).
+pub const NAMESPACE: Guid = Guid::from_u128({namespace:#034x});
+
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[{all}];
 
@@ -96,6 +101,7 @@ pub fn by_guid(guid: Guid) -> Option<&'static Counterset> {{
 }}
 ",
         notice = notice(""),
+        namespace = namespace.as_u128(),
     )
 }
 

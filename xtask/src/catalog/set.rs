@@ -316,8 +316,8 @@ struct Namespace {
     namespace: String,
 }
 
-/// Reads every file of the catalogue, in the order of their names.
-pub fn load(folder: &Path) -> Result<Vec<Set>> {
+/// Reads every file of the catalogue, in the order of their names, and the namespace.
+pub fn load(folder: &Path) -> Result<(Uuid, Vec<Set>)> {
     let read = |file: &str| {
         let path = folder.join(file);
         std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))
@@ -340,7 +340,7 @@ pub fn load(folder: &Path) -> Result<Vec<Set>> {
     let parsed = stems.iter().zip(&texts).map(|(stem, text)| parse(namespace, stem, text, &bases));
     let sets = parsed.collect::<Result<Vec<_>>>()?;
     check::together(&sets)?;
-    Ok(sets)
+    Ok((namespace, sets))
 }
 
 /// The file of that counterset.

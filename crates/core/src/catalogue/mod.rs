@@ -25,6 +25,9 @@ pub mod system;
 #[cfg(test)]
 mod tests;
 
+/// The namespace of the GUIDs that are made of names (UUID version 5).
+pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
+
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &memory::COUNTERSET,

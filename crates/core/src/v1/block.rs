@@ -126,6 +126,12 @@ impl<'a> DataBlock<'a> {
     pub fn object(&self, name_index: u32) -> Option<Object<'a>> {
         self.objects().flatten().find(|object| object.name_index() == name_index)
     }
+
+    /// The object that begins at an offset: faster than [`object`](Self::object) for who has kept where each one is.
+    #[must_use]
+    pub fn object_at(&self, at: usize) -> Option<Object<'a>> {
+        next_object(&mut Cursor::starting_at(self.bytes, at)).and_then(Object::parse).ok()
+    }
 }
 
 /// Where the objects end, if each has room for itself.
@@ -252,6 +258,12 @@ impl<'a> Object<'a> {
             }
         };
         Ok(Self { header, at, definitions, contents })
+    }
+
+    /// Where it begins in the block.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
     }
 
     /// Its index in the name table.

@@ -1,0 +1,262 @@
+//! A machine's answer to a value name.
+
+use perfset_core::clock::ClockReading;
+use perfset_core::counter_type::Clock;
+use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
+use perfset_core::v2::{Block, Body, Value as BlockValue};
+use perfset_core::{Attributes, Counter, CounterType, Counterset, InstanceType, Language, NoValue};
+
+use super::titles::Titles;
+use super::value_name::ValueName;
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::machine::Machine;
+use crate::registration::{RegInfo, RegRequest};
+use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+
+/// What a value name was answered with.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// A PERF_DATA_BLOCK, or a table of names or helps.
+    pub bytes: Vec<u8>,
+    /// Objects that are not in the block.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// An object that was asked and is not in the block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why it has no values.
+    pub reason: NoValue,
+}
+
+/// Answers a value name as the performance data key of Windows does.
+///
+/// An object has the counters that have a value in this collection; where only some instances have one, the others
+/// have 0, for which the format has no other word. What this system never has is not defined, and never 0. Nothing is
+/// costly so far.
+///
+/// # Errors
+/// [`SourceError::LanguageNotFound`]; [`SourceError::TooLarge`] for a block of 2 GiB.
+pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<Answer, SourceError> {
+    let guids = machine.countersets();
+    let sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    let titles = Titles::new(sets.iter().map(|set| &**set));
+    let of = |set: &Counterset| titles.of_counterset(set.guid);
+    let mut wanted: Vec<&Counterset> = match name {
+        ValueName::Names(language) => {
+            let sets = in_language(machine, &sets, *language)?;
+            return Ok(Answer { bytes: Titles::new(&sets).name_table(), left_out: Vec::new() });
+        }
+        ValueName::Helps(language) => {
+            let sets = in_language(machine, &sets, *language)?;
+            return Ok(Answer { bytes: Titles::new(&sets).help_table(), left_out: Vec::new() });
+        }
+        ValueName::Global | ValueName::MetadataGlobal => sets.iter().map(|set| &**set).collect(),
+        ValueName::Costly | ValueName::MetadataCostly => Vec::new(),
+        ValueName::Objects(indexes) => {
+            let asked = |set: &&Counterset| of(set).is_some_and(|index| indexes.contains(&index));
+            sets.iter().map(|set| &**set).filter(asked).collect()
+        }
+    };
+    wanted.sort_by_key(|set| of(set));
+    let mut snapshot = Snapshot::default();
+    let mut live = machine.query();
+    for set in &wanted {
+        let entry = Entry::all(set.guid);
+        let entry = if set.instance_type == InstanceType::Single { entry } else { entry.instance("*") };
+        let _ = live.add(&entry); // its result says why it cannot be had
+    }
+    live.collect(&mut snapshot)?;
+    let mut builder = BlockBuilder::new(snapshot.clocks(), system_name);
+    if let Some(index) = default_object(name, &wanted, &titles) {
+        builder.default_object(index);
+    }
+    let metadata = matches!(name, ValueName::MetadataGlobal | ValueName::MetadataCostly);
+    let mut left_out = Vec::new();
+    let results = Block::parse(snapshot.block()).map(|block| block.results());
+    let bodies = results.into_iter().flatten().flatten().map(|result| result.body);
+    for ((info, annex), body) in snapshot.entries().iter().zip(snapshot.annex()).zip(bodies) {
+        let Some(set) = info.counterset.as_deref() else { continue };
+        let object = ObjectWriter { set, titles: &titles, info, annex, clocks: snapshot.clocks() };
+        if let Err(reason) = object.write(&mut builder, body, metadata) {
+            left_out.push(LeftOut { name: set.name.to_string(), reason });
+        }
+    }
+    let bytes = builder.finish().map_err(|_| SourceError::TooLarge)?;
+    Ok(Answer { bytes, left_out })
+}
+
+/// The object that people want first: the one that was asked alone, else Processor.
+fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
+    const PROCESSOR: u32 = 238;
+    let mut indexes = wanted.iter().filter_map(|set| titles.of_counterset(set.guid));
+    match (name, wanted) {
+        (ValueName::Objects(_), [only]) => titles.of_counterset(only.guid),
+        _ => indexes.find(|index| *index == PROCESSOR),
+    }
+}
+
+/// The countersets with their texts in a language; what is not translated stays English, as long as anything is.
+fn in_language(
+    machine: &Machine,
+    sets: &[std::sync::Arc<Counterset>],
+    language: Language,
+) -> Result<Vec<Counterset>, SourceError> {
+    let mut translated = Vec::new();
+    let mut is_known = language.primary() == Language::ENGLISH.0;
+    for set in sets {
+        let mut set = Counterset::clone(set);
+        if let Ok(RegInfo::Text(name)) = machine.registration(&set.guid, RegRequest::CountersetName(language))
+        {
+            is_known = true;
+            set.name = name;
+        }
+        if let Ok(RegInfo::Text(help)) = machine.registration(&set.guid, RegRequest::CountersetHelp(language))
+        {
+            set.help = help;
+        }
+        let texts = |request| match machine.registration(&set.guid, request) {
+            Ok(RegInfo::Texts(texts)) => texts,
+            _ => Vec::new(),
+        };
+        let (names, helps) =
+            (texts(RegRequest::CounterNames(language)), texts(RegRequest::CounterHelps(language)));
+        for (counter, (_, name)) in set.counters.to_mut().iter_mut().zip(names) {
+            counter.name = name.or_else(|| counter.name.take());
+        }
+        for (counter, (_, help)) in set.counters.to_mut().iter_mut().zip(helps) {
+            counter.help = help.unwrap_or_default();
+        }
+        translated.push(set);
+    }
+    if is_known { Ok(translated) } else { Err(SourceError::LanguageNotFound(language)) }
+}
+
+/// Writes the result of one entry as an object.
+struct ObjectWriter<'a> {
+    set: &'a Counterset,
+    titles: &'a Titles,
+    info: &'a EntryInfo,
+    annex: &'a EntryAnnex,
+    clocks: &'a ClockReading,
+}
+
+/// A row of a result: name and cells, by the counters of the entry.
+struct Row<'a> {
+    name: Vec<u16>,
+    cells: Vec<BlockValue<'a>>,
+}
+
+impl ObjectWriter<'_> {
+    fn write(&self, builder: &mut BlockBuilder, body: Body<'_>, metadata: bool) -> Result<(), NoValue> {
+        let is_multiple = self.set.instance_type != InstanceType::Single;
+        let rows = self.rows(body, is_multiple)?;
+        let counters: Vec<(&Counter, Option<&Counter>)> = self.written(&rows);
+        let mut definitions = Vec::new();
+        let mut columns = Vec::new();
+        for (counter, divisor) in &counters {
+            let Some(name_index) = self.titles.of_counter(self.set.guid, counter) else { continue };
+            let items = counter.multi.map(|_| CounterType::PERF_COUNTER_MULTI_BASE);
+            let divisor = divisor.map(|divisor| (divisor, items.unwrap_or(divisor.counter_type)));
+            for (part, counter_type) in std::iter::once((*counter, counter.counter_type)).chain(divisor) {
+                definitions.push(NewCounter {
+                    default_scale: counter.default_scale,
+                    detail: counter.detail,
+                    ..NewCounter::new(name_index, counter_type)
+                });
+                columns.push(self.column(part));
+            }
+        }
+        let name_index = self.titles.of_counterset(self.set.guid).ok_or(NoValue::NotGiven)?;
+        let uses_clock =
+            |definition: &NewCounter| definition.counter_type.decode().clock == Clock::ObjectTime;
+        let object = NewObject {
+            detail: self.set.detail(),
+            clock: definitions.iter().any(uses_clock).then(|| self.clock(&rows)),
+            ..NewObject::new(name_index)
+        };
+        let values = |row: &Row<'_>| {
+            let number = |column: &Option<usize>| {
+                column.and_then(|at| row.cells.get(at)?.number()).map_or(0, |number| number.get())
+            };
+            columns.iter().map(number).collect::<Vec<_>>()
+        };
+        match (metadata, is_multiple, rows.first()) {
+            (true, ..) => builder.metadata(&object, &definitions, is_multiple),
+            (false, false, Some(row)) => builder.single(&object, &definitions, values(row)),
+            (false, false, None) => return Err(NoValue::NoInstance),
+            (false, true, _) => {
+                let mut instances = builder.multiple(&object, &definitions);
+                for row in &rows {
+                    instances.instance(&NewInstance::named(&row.name), values(row));
+                }
+                instances.finish();
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows; none of a counterset whose instances are all gone.
+    fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<Row<'b>>, NoValue> {
+        let single = |cells| vec![Row { name: Vec::new(), cells }];
+        Ok(match body {
+            Body::SingleCounter(value) => single(vec![value]),
+            Body::MultipleCounters(_, values) => single(values.iter().collect()),
+            Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                let row = |row: perfset_core::v2::Instance<'b>| Row {
+                    name: row.name().units().collect(),
+                    cells: row.values().iter().collect(),
+                };
+                table.rows().flatten().map(row).collect()
+            }
+            Body::Error => match self.annex.failure() {
+                Some(NoValue::NoInstance) if is_multiple => Vec::new(),
+                reason => return Err(reason.cloned().unwrap_or(NoValue::NotGiven)),
+            },
+        })
+    }
+
+    /// The counters that people are shown and that have a value in some row, each with what it is divided by.
+    fn written(&self, rows: &[Row<'_>]) -> Vec<(&Counter, Option<&Counter>)> {
+        let has_value = |counter: &Counter| {
+            let column = self.column(counter);
+            rows.iter().any(|row| column.and_then(|at| row.cells.get(at)?.number()).is_some())
+        };
+        let mut written = Vec::new();
+        for counter in self.set.counters.iter() {
+            let is_shown = !counter.attributes.contains(Attributes::NO_DISPLAYABLE);
+            let divisor = counter.divisor().and_then(|id| self.set.counter(id));
+            // Without instances nothing has a value, and all that this system can have is defined.
+            let is_there = match rows.is_empty() {
+                true => !counter.source.is_empty() || counter.availability.is_empty(),
+                false => has_value(counter) && divisor.is_none_or(has_value),
+            };
+            if is_shown && is_there && counter.counter_type.value_len() > 0 {
+                written.push((counter, divisor));
+            }
+        }
+        written
+    }
+
+    fn column(&self, counter: &Counter) -> Option<usize> {
+        self.info.counters().position(|other| other.id == counter.id)
+    }
+
+    /// The object's clock: its own, else that in its counters, else 100 ns time.
+    fn clock(&self, rows: &[Row<'_>]) -> (i64, i64) {
+        let in_counters = || {
+            let (time, freq) = self.set.counters.iter().find_map(|c| Some((c.perf_time?, c.perf_freq?)))?;
+            let ticks = |id| {
+                let column = self.column(self.set.counter(id)?)?;
+                i64::try_from(rows.first()?.cells.get(column)?.number()?.get()).ok()
+            };
+            Some((ticks(time)?, ticks(freq)?))
+        };
+        let of_set = self.annex.clock().or_else(in_counters);
+        of_set.unwrap_or((self.clocks.time_100ns, 10_000_000))
+    }
+}

@@ -1,0 +1,480 @@
+//! V1 blocks as a source.
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use perfset_core::clock::ClockReading;
+use perfset_core::v1::{Contents, DataBlock, Instance as V1Instance, Names, Object, Parent, Values, read};
+use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
+use perfset_core::walk::Mode;
+use perfset_core::wire::WireError;
+use perfset_core::{
+    Birth, CounterId, Guid, Instance, InstanceId, NoValue, ProviderIdentity, RawValue, Status, Utf16,
+};
+
+use super::born::{Born, Column, Place};
+use super::titles::built_in_names;
+use crate::clock::Clock;
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::machine::Machine;
+use crate::provider::{Catalogue, Provider, Want};
+use crate::query::Query;
+use crate::registration::{RegInfo, RegRequest};
+use crate::rows::Rows;
+use crate::snapshot::{EntryInfo, Snapshot};
+use crate::source::{Next, QueryHandle, Source};
+
+/// Blocks of one machine, the older first, as a source with a past: each step of a query is the next block.
+///
+/// An object is a counterset. One that the catalogue knows by its name has the catalogue's GUID, and its counters the
+/// catalogue's ids; any other has the GUID that its name gives (UUID version 5), and its counters' ids are their
+/// positions. An instance's name is `parent/child`; its id is its UniqueID, else which of that name it is; where an
+/// object has elapsed times and an id counter, the start time is its birth.
+///
+/// ```
+/// use perfset_core::walk::Mode;
+/// use perfset_engine::{path::PathQuery, v1::Blocks};
+/// # use perfset_core::{v1::*, CounterType, clock::ClockReading};
+/// # let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
+/// # builder.single(&NewObject::new(4), &[NewCounter::new(24, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)], [7]);
+/// # let bytes = builder.finish()?;
+///
+/// let (mut blocks, problems) = Blocks::new(vec![bytes], None, Mode::Strict)?;
+/// assert!(problems.is_empty());
+/// let mut query = PathQuery::open(&mut blocks)?;
+/// query.add(&mut blocks, &r"\Memory\Available Bytes".parse()?)?;
+/// query.collect()?;
+/// assert_eq!(query.values()[0].value.value.clone()?.raw, 7.0);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Blocks {
+    recorded: Arc<Recorded>,
+    /// Answers what does not depend on the block.
+    machine: Machine,
+}
+
+#[derive(Debug)]
+struct Recorded {
+    blocks: Vec<Recording>,
+    sets: Vec<Born>,
+    by_guid: HashMap<Guid, usize>,
+    catalogue: Arc<Catalogue>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    bytes: Vec<u8>,
+    clocks: ClockReading,
+    /// Where each object is, by title index.
+    objects: HashMap<u32, usize>,
+}
+
+/// Something that is not taken over from a block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// A rule that lenient reading forgave; what could not be read for it is not there.
+    #[error("block {block}: {error}")]
+    Broken {
+        /// Which block, from 0.
+        block: usize,
+        /// What is wrong.
+        error: WireError,
+    },
+    /// A second object with that title index or that name.
+    #[error("block {block}: object {name_index} is there already")]
+    Repeated {
+        /// Which block, from 0.
+        block: usize,
+        /// The object's title index.
+        name_index: u32,
+    },
+    /// More of something than any machine has.
+    #[error("block {block}: object {name_index} is left out: more than {most} {what}")]
+    TooMany {
+        /// Which block, from 0.
+        block: usize,
+        /// The object's title index.
+        name_index: u32,
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
+}
+
+/// Objects in a block, and counters in an object: far more than any machine has, and few enough that what costs their
+/// square costs nothing.
+const MOST: usize = 4_096;
+
+impl Blocks {
+    /// Takes blocks of one machine, the older first, and the table of their names; without one the names are those that
+    /// Windows has everywhere and the catalogue knows, and `#` and the index for others.
+    ///
+    /// # Errors
+    /// If a block cannot be read; in strict mode also if it breaks a rule.
+    pub fn new(
+        blocks: Vec<Vec<u8>>,
+        names: Option<&Names>,
+        mode: Mode,
+    ) -> Result<(Self, Vec<Problem>), WireError> {
+        let built_in = names.is_none().then(built_in_names);
+        let names = names.or(built_in.as_ref());
+        let mut taken = Taken::default();
+        for bytes in blocks {
+            taken.add(bytes, names, mode)?;
+        }
+        let Taken { blocks, sets, by_guid, problems, machine, .. } = taken;
+        let countersets = sets.iter().map(|born| Arc::clone(&born.set)).collect();
+        let catalogue = Arc::new(Catalogue { origin: machine.into(), countersets });
+        let recorded = Arc::new(Recorded { blocks, sets, by_guid, catalogue });
+        let newest = recorded.blocks.len().saturating_sub(1);
+        let (machine, _) = Player::machine(&recorded, newest);
+        Ok((Self { recorded, machine }, problems))
+    }
+
+    /// Its countersets and what they are called by people.
+    #[must_use]
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+}
+
+/// What has been taken from blocks so far.
+#[derive(Default)]
+struct Taken {
+    blocks: Vec<Recording>,
+    sets: Vec<Born>,
+    by_guid: HashMap<Guid, usize>,
+    by_index: HashMap<u32, usize>,
+    problems: Vec<Problem>,
+    /// Whose blocks they are.
+    machine: String,
+}
+
+impl Taken {
+    fn add(&mut self, bytes: Vec<u8>, names: Option<&Names>, mode: Mode) -> Result<(), WireError> {
+        let number = self.blocks.len();
+        let (block, forgiven) = read(&bytes, mode)?;
+        self.problems.extend(forgiven.into_iter().map(|error| Problem::Broken { block: number, error }));
+        if self.machine.is_empty() {
+            self.machine = block.system_name().to_string();
+        }
+        let provider = ProviderIdentity { guid: Guid::NIL, name: self.machine.clone().into() };
+        let mut objects = HashMap::new();
+        for object in block.objects().flatten() {
+            let name_index = object.name_index();
+            let too_many = |what| Problem::TooMany { block: number, name_index, what, most: MOST };
+            if objects.contains_key(&name_index) {
+                self.problems.push(Problem::Repeated { block: number, name_index });
+                continue;
+            }
+            if objects.len() >= MOST || self.sets.len() >= MOST && !self.by_index.contains_key(&name_index) {
+                self.problems.push(too_many("objects"));
+                break;
+            }
+            if object.definitions().len() > MOST {
+                self.problems.push(too_many("counters"));
+                continue;
+            }
+            if !self.by_index.contains_key(&name_index) {
+                let unnamed = Names::default();
+                let born = Born::new(&object, names.unwrap_or(&unnamed), &provider);
+                if self.by_guid.contains_key(&born.set.guid) {
+                    self.problems.push(Problem::Repeated { block: number, name_index });
+                    continue;
+                }
+                self.by_guid.insert(born.set.guid, self.sets.len());
+                self.by_index.insert(name_index, self.sets.len());
+                self.sets.push(born);
+            }
+            objects.insert(name_index, object.at());
+        }
+        let clocks = block.clocks();
+        self.blocks.push(Recording { bytes, clocks, objects });
+        Ok(())
+    }
+}
+
+impl Source for Blocks {
+    fn countersets(&mut self) -> Result<Vec<Guid>, SourceError> {
+        Ok(self.machine.countersets())
+    }
+
+    fn registration(&mut self, counterset: &Guid, request: RegRequest) -> Result<RegInfo, SourceError> {
+        self.machine.registration(counterset, request)
+    }
+
+    /// Those of the newest block.
+    fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
+        self.machine.instances(counterset)
+    }
+
+    fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
+        let (machine, current) = Player::machine(&self.recorded, 0);
+        let query = machine.query();
+        Ok(Box::new(Replay { recorded: Arc::clone(&self.recorded), current, next: 0, query }))
+    }
+}
+
+/// A query over blocks.
+#[derive(Debug)]
+struct Replay {
+    recorded: Arc<Recorded>,
+    /// The block that its machine plays.
+    current: Arc<AtomicUsize>,
+    next: usize,
+    query: Query,
+}
+
+impl QueryHandle for Replay {
+    fn add(&mut self, entry: &Entry) -> Status {
+        self.query.add(entry)
+    }
+
+    fn delete(&mut self, entry: &Entry) -> Status {
+        self.query.delete(entry)
+    }
+
+    fn info(&mut self) -> Arc<[EntryInfo]> {
+        self.query.infos()
+    }
+
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
+        if self.next >= self.recorded.blocks.len() {
+            return Ok(Next::End);
+        }
+        self.current.store(self.next, Relaxed);
+        self.query.collect(snapshot)?;
+        self.next = self.next.saturating_add(1);
+        Ok(Next::Sample)
+    }
+}
+
+/// Plays one block: the clock and the provider of a machine that stands still.
+#[derive(Clone, Debug)]
+struct Player {
+    recorded: Arc<Recorded>,
+    current: Arc<AtomicUsize>,
+}
+
+impl Player {
+    /// A machine that plays that block, and what says which one it plays.
+    fn machine(recorded: &Arc<Recorded>, block: usize) -> (Machine, Arc<AtomicUsize>) {
+        let current = Arc::new(AtomicUsize::new(block));
+        let player = Self { recorded: Arc::clone(recorded), current: Arc::clone(&current) };
+        let machine = Machine::bare(Box::new(player.clone()));
+        machine.register(Box::new(player));
+        (machine, current)
+    }
+
+    fn recording(&self) -> Result<&Recording, SourceError> {
+        let current = self.current.load(Relaxed);
+        self.recorded.blocks.get(current).ok_or(SourceError::Failed("there is no block".into()))
+    }
+
+    fn born(&self, counterset: &Guid) -> Result<&Born, SourceError> {
+        let at = self.recorded.by_guid.get(counterset);
+        let born = at.and_then(|at| self.recorded.sets.get(*at));
+        born.ok_or(SourceError::UnknownCounterset(*counterset))
+    }
+
+    /// The object of a counterset in the current block.
+    fn object(&self, born: &Born) -> Result<Playing<'_>, SourceError> {
+        let recording = self.recording()?;
+        let failed = |why: &str| SourceError::Failed(why.into());
+        let block = DataBlock::parse(&recording.bytes).map_err(|error| failed(&error.to_string()))?;
+        let at = recording.objects.get(&born.name_index);
+        let object = at.and_then(|at| block.object_at(*at));
+        let object = object.ok_or_else(|| failed("this block does not have the object"))?;
+        Ok(Playing { recording, block, object })
+    }
+}
+
+/// An object of the current block.
+struct Playing<'a> {
+    recording: &'a Recording,
+    block: DataBlock<'a>,
+    object: Object<'a>,
+}
+
+impl Playing<'_> {
+    /// Visits its rows: names, ids, values.
+    fn rows(&self, visit: &mut dyn FnMut(&Utf16, InstanceId, Values<'_>)) -> Result<(), SourceError> {
+        match self.object.contents() {
+            Contents::Single(values) => visit(&Utf16::default(), InstanceId(0), values),
+            Contents::Metadata { .. } => {
+                return Err(SourceError::Failed("this block has the definitions only".into()));
+            }
+            Contents::Multiple(instances) => {
+                let mut parents =
+                    Parents { block: self.block, recording: self.recording, names: HashMap::new() };
+                let mut seen: HashMap<Utf16, u32> = HashMap::new();
+                for instance in instances.flatten() {
+                    let name = parents.full_name(&instance);
+                    let occurrence = seen.entry(name.clone()).or_default();
+                    // A UniqueID is a number of 4 bytes, whatever its sign.
+                    let unique_id = instance.unique_id().map(|id| u32::from_le_bytes(id.to_le_bytes()));
+                    visit(&name, InstanceId(unique_id.unwrap_or(*occurrence)), instance.values());
+                    *occurrence = occurrence.saturating_add(1);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Clock for Player {
+    fn read(&mut self) -> ClockReading {
+        self.recording().map(|recording| recording.clocks).unwrap_or_default()
+    }
+}
+
+impl Provider for Player {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.recorded.catalogue))
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.object(self.born(counterset)?)?.rows(&mut |name, id, _| {
+            rows.push_units(name.units().iter().copied(), id, None);
+        })
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let born = self.born(&want.counterset.guid)?;
+        let playing = self.object(born)?;
+        let (ticks, ticks_a_second) = playing.object.clock();
+        rows.set_clock(ticks, ticks_a_second);
+        let definitions = Definitions::of(&playing.object);
+        let found: Vec<Found> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
+        let birth =
+            born.birth.map(|(start, id)| (definitions.place(born, start), definitions.place(born, id)));
+        playing.rows(&mut |name, id, values| {
+            let birth = birth.and_then(|(start, id)| birth_of(start?, id?, values));
+            let mut row = rows.push_units(name.units().iter().copied(), id, birth);
+            for (column, found) in found.iter().enumerate() {
+                match found.value(values) {
+                    Ok(value) => row.set_raw(column, value),
+                    Err(reason) => row.none(column, reason),
+                }
+            }
+        })
+    }
+}
+
+/// Title indexes and types of an object's definitions, as columns by position.
+struct Definitions(Vec<Column>);
+
+impl Definitions {
+    fn of(object: &Object<'_>) -> Self {
+        let column = |(position, definition): (usize, perfset_core::v1::Definition<'_>)| Column {
+            position,
+            name_index: definition.name_index(),
+            counter_type: definition.counter_type(),
+            place: Place::Value,
+        };
+        Self(object.definitions().iter().enumerate().map(column).collect())
+    }
+
+    /// Where a counter is in this block: at the position of its registration, or wherever its title index is now.
+    fn find(&self, born: &Born, id: CounterId) -> Found {
+        let column = born.set.counters.iter().position(|counter| counter.id == id);
+        let Some(column) = column.and_then(|at| born.columns.get(at)) else { return Found::Nowhere };
+        let alike = |other: &&Column| {
+            other.name_index == column.name_index
+                && other.counter_type.is_base() == column.counter_type.is_base()
+        };
+        let same = self.0.get(column.position).filter(alike).or_else(|| self.0.iter().find(alike));
+        match same {
+            None => Found::Nowhere,
+            Some(now) if now.counter_type != column.counter_type => Found::Changed(*column, *now),
+            Some(now) => Found::At(now.position, column.place),
+        }
+    }
+
+    fn place(&self, born: &Born, column: usize) -> Option<usize> {
+        match self.find(born, born.set.counters.get(column)?.id) {
+            Found::At(position, Place::Value) => Some(position),
+            _ => None,
+        }
+    }
+}
+
+/// Where a counter is in a block.
+enum Found {
+    At(usize, Place),
+    /// Its type is another than it was registered with.
+    Changed(Column, Column),
+    Nowhere,
+}
+
+impl Found {
+    fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
+        match self {
+            Self::At(position, Place::Value) => match values.get(*position) {
+                Some(Value::U32(value)) => Ok(RawValue::U32(value)),
+                Some(Value::U64(value)) => Ok(RawValue::U64(value)),
+                Some(Value::Other(_)) => Err(NoValue::NotDisplayable),
+                Some(Value::Empty) | None => Err(NoValue::NotGiven),
+            },
+            Self::At(position, Place::ItemsBehind) => {
+                values.items_behind(*position).map(RawValue::U32).ok_or(NoValue::NotGiven)
+            }
+            Self::Changed(from, to) => {
+                Err(NoValue::TypeChanged { from: from.counter_type, to: to.counter_type })
+            }
+            Self::Nowhere => Err(NoValue::NotGiven),
+        }
+    }
+}
+
+/// When an instance began. A number of 0 stands for totals, and for things that begin or end.
+fn birth_of(start: usize, id: usize, values: Values<'_>) -> Birth {
+    let number = |position| Some(values.get(position)?.number()?.get());
+    let id = number(id)?;
+    NonZeroU64::new(number(start)?).filter(|_| id != 0)
+}
+
+/// Names of instances that others belong to, read once an object.
+struct Parents<'a> {
+    block: DataBlock<'a>,
+    recording: &'a Recording,
+    names: HashMap<u32, Vec<Utf16>>,
+}
+
+impl Parents<'_> {
+    /// `parent/child`, or the child alone if its parent is not in the block; cut to the length that a name may have.
+    fn full_name(&mut self, instance: &V1Instance<'_>) -> Utf16 {
+        let own = instance.name().to_utf16();
+        let parent = instance.parent().and_then(|parent| self.name(parent));
+        let most = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
+        let slash = u16::from(b'/');
+        let units: Vec<u16> = match parent {
+            Some(parent) => {
+                parent.units().iter().chain([&slash]).chain(own.units()).copied().take(most).collect()
+            }
+            None if own.len() > most => own.units().iter().copied().take(most).collect(),
+            None => return own,
+        };
+        Utf16::from(units.as_slice())
+    }
+
+    fn name(&mut self, parent: Parent) -> Option<&Utf16> {
+        let names = self.names.entry(parent.object).or_insert_with(|| {
+            let at = self.recording.objects.get(&parent.object);
+            let object = at.and_then(|at| self.block.object_at(*at));
+            match object.map(|object| object.contents()) {
+                Some(Contents::Multiple(instances)) => {
+                    instances.flatten().map(|instance| instance.name().to_utf16()).collect()
+                }
+                _ => Vec::new(),
+            }
+        });
+        names.get(usize::try_from(parent.position).ok()?)
+    }
+}

@@ -1,0 +1,238 @@
+//! What is registered for a V1 object: a counterset made of its definitions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use perfset_core::counter_type::{CounterKind, Display, Kind, NumberKind};
+use perfset_core::v1::{Contents, Definition, Names, Object};
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity,
+    Text, catalogue,
+};
+use uuid::Uuid;
+
+/// The counterset of an object, and where its values are.
+#[derive(Debug)]
+pub(super) struct Born {
+    pub set: Arc<Counterset>,
+    /// The object's title index.
+    pub name_index: u32,
+    /// By position in the counterset.
+    pub columns: Vec<Column>,
+    /// Columns that tell when an instance began: its start time, and the number without which that means nothing.
+    pub birth: Option<(usize, usize)>,
+}
+
+/// Where a counter's value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    /// The definition's position when the counterset was registered.
+    pub position: usize,
+    /// The definition's title index.
+    pub name_index: u32,
+    pub counter_type: CounterType,
+    pub place: Place,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Where the definition says.
+    Value,
+    /// Behind the value of a multi timer that no definition of its items follows.
+    ItemsBehind,
+}
+
+/// Ids of counters that the catalogue does not know begin here in a counterset that it does know; they are counted by
+/// position. In other countersets the position is the id.
+const UNKNOWN_IDS: u32 = 0x1_0000;
+/// Ids of numbers of items without a definition begin here.
+const ITEMS_IDS: u32 = 0x2_0000;
+/// Title indexes of ID Process and ID Thread, for blocks without a name table.
+const ID_INDEXES: [u32; 2] = [784, 804];
+
+impl Born {
+    pub fn new(object: &Object<'_>, names: &Names, provider: &ProviderIdentity) -> Self {
+        let name_index = object.name_index();
+        let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), str::to_owned);
+        let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
+        let guid = known.map_or_else(|| born_guid(&name), |set| set.guid);
+        let instance_type = match object.contents() {
+            Contents::Multiple(_) | Contents::Metadata { is_multiple: true } => InstanceType::Multiple,
+            Contents::Single(_) | Contents::Metadata { is_multiple: false } => InstanceType::Single,
+        };
+        let mut maker =
+            Maker { names, known, taken: BTreeSet::new(), counters: Vec::new(), columns: Vec::new() };
+        maker.add_all(object);
+        let Maker { counters, columns, .. } = maker;
+        let birth = birth(&counters, &columns);
+        let set = Counterset {
+            guid,
+            name: name.into(),
+            help: known.map(|set| set.help.clone()).unwrap_or_default(),
+            provider: provider.clone(),
+            instance_type,
+            counters: counters.into(),
+            translations: Vec::new().into(),
+            v1_index: Some(name_index),
+            view_of: None,
+        };
+        Self { set: Arc::new(set), name_index, columns, birth }
+    }
+}
+
+/// The GUID of an object that the catalogue does not know.
+fn born_guid(name: &str) -> Guid {
+    let namespace = Uuid::from_u128(catalogue::NAMESPACE.to_u128());
+    Guid::from_u128(Uuid::new_v5(&namespace, format!("v1:{name}").as_bytes()).as_u128())
+}
+
+struct Maker<'a> {
+    names: &'a Names,
+    known: Option<&'static Counterset>,
+    taken: BTreeSet<CounterId>,
+    counters: Vec<Counter>,
+    columns: Vec<Column>,
+}
+
+impl Maker<'_> {
+    fn add_all(&mut self, object: &Object<'_>) {
+        let definitions = object.definitions();
+        let all: Vec<_> = definitions.iter().collect();
+        let mut behind = Vec::new();
+        for (position, definition) in all.iter().enumerate() {
+            let before = position.checked_sub(1).and_then(|before| all.get(before));
+            let numerator =
+                before.filter(|before| before.counter_type().needs_base() && is_base(definition)).is_some();
+            self.add(definition, position, numerator);
+            let next = position.checked_add(1).and_then(|next| all.get(next));
+            let is_multi = definition.counter_type().decode().multi && definition.counter_type().needs_base();
+            if is_multi && !next.is_some_and(is_base) {
+                behind.push(position);
+            }
+        }
+        for position in behind {
+            self.add_items_behind(position);
+        }
+    }
+
+    fn add(&mut self, definition: &Definition<'_>, position: usize, is_divisor: bool) {
+        let name = self.names.get(definition.name_index());
+        let counter_type = definition.counter_type();
+        let number = u32::try_from(position).unwrap_or(u32::MAX);
+        let like = match (is_divisor, self.counters.last()) {
+            (true, Some(numerator)) => self.known_divisor(numerator.id),
+            _ => name.and_then(|name| self.known_counter(name)),
+        };
+        let id = match (self.known, like) {
+            (_, Some(counter)) => counter.id,
+            (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
+            (None, None) => CounterId(number),
+        };
+        self.taken.insert(id);
+        if is_divisor {
+            if let Some(numerator) = self.counters.last_mut() {
+                match numerator.counter_type.decode().multi {
+                    true => numerator.multi = Some(id),
+                    false => numerator.base = Some(id),
+                }
+            }
+        }
+        let attributes =
+            if is_hidden(counter_type) { Attributes::NO_DISPLAYABLE } else { Attributes::default() };
+        // A base has its numerator's index, and would take its name.
+        let own_name = name.filter(|_| !is_base(definition));
+        self.counters.push(Counter {
+            id,
+            name: match own_name {
+                Some(name) => Some(name.to_owned().into()),
+                None if is_base(definition) => None,
+                None => Some(format!("#{}", definition.name_index()).into()),
+            },
+            help: like.map(|counter| counter.help.clone()).unwrap_or_default(),
+            counter_type,
+            attributes,
+            detail: definition.detail(),
+            default_scale: definition.default_scale(),
+            base: None,
+            perf_time: None,
+            perf_freq: None,
+            multi: None,
+            aggregate: Aggregate::Undefined,
+            unit: unit(counter_type, like),
+            wraps: like.is_some_and(|counter| counter.wraps),
+            source: "V1 block".into(),
+            availability: Text::default(),
+            v1_index: Some(definition.name_index()),
+        });
+        let name_index = definition.name_index();
+        self.columns.push(Column { position, name_index, counter_type, place: Place::Value });
+    }
+
+    fn add_items_behind(&mut self, position: usize) {
+        let number = u32::try_from(position).unwrap_or(u32::MAX);
+        let id = CounterId(number.saturating_add(ITEMS_IDS));
+        let Some(numerator) = self.counters.get_mut(position) else { return };
+        numerator.multi = Some(id);
+        let counter_type = CounterType::PERF_COUNTER_RAWCOUNT;
+        let items = Counter {
+            id,
+            name: None,
+            counter_type,
+            attributes: Attributes::NO_DISPLAYABLE,
+            multi: None,
+            wraps: false,
+            ..numerator.clone()
+        };
+        let Some(column) = self.columns.get(position).copied() else { return };
+        self.counters.push(items);
+        self.columns.push(Column { place: Place::ItemsBehind, ..column });
+    }
+
+    /// The catalogue's counter of that name, if none has been taken for it yet.
+    fn known_counter(&self, name: &str) -> Option<&'static Counter> {
+        let counter = self.known?.counters.iter().find(|counter| counter.name.as_deref() == Some(name))?;
+        (!self.taken.contains(&counter.id)).then_some(counter)
+    }
+
+    fn known_divisor(&self, numerator: CounterId) -> Option<&'static Counter> {
+        let known = self.known?;
+        let divisor = known.counter(known.counter(numerator)?.divisor()?)?;
+        (!self.taken.contains(&divisor.id)).then_some(divisor)
+    }
+}
+
+fn is_base(definition: &Definition<'_>) -> bool {
+    definition.counter_type().is_base()
+}
+
+/// Bases, and what asks not to be shown; averages do so too, and are shown.
+fn is_hidden(counter_type: CounterType) -> bool {
+    let is_average = counter_type.meaning() == CounterType::PERF_AVERAGE_BULK.meaning();
+    counter_type.is_base() || (counter_type.decode().display == Display::NoShow && !is_average)
+}
+
+/// The unit that the catalogue knows for a counter computed alike, else what the type says.
+fn unit(counter_type: CounterType, like: Option<&Counter>) -> Text {
+    let alike = like.filter(|counter| counter.counter_type.meaning() == counter_type.meaning());
+    match (alike, counter_type.decode().display) {
+        (Some(counter), _) => counter.unit.clone(),
+        (None, Display::PerSec) => "/s".into(),
+        (None, Display::Percent) => "%".into(),
+        (None, Display::Seconds) => "s".into(),
+        (None, _) => Text::default(),
+    }
+}
+
+/// Elapsed time and a number of the thing, where an object has both.
+fn birth(counters: &[Counter], columns: &[Column]) -> Option<(usize, usize)> {
+    let is_start =
+        |counter: &Counter| counter.counter_type.decode().kind == Kind::Counter(CounterKind::Elapsed);
+    let is_id = |(counter, column): (&Counter, &Column)| {
+        let is_number = counter.counter_type.decode().kind == Kind::Number(NumberKind::Decimal);
+        let is_named = counter.name.as_deref().is_some_and(|name| name.starts_with("ID "));
+        is_number && (is_named || ID_INDEXES.contains(&column.name_index))
+    };
+    let start = counters.iter().position(is_start)?;
+    let id = counters.iter().zip(columns).position(is_id)?;
+    Some((start, id))
+}

@@ -1,0 +1,18 @@
+//! The V1 performance data format: a machine as V1 blocks, and V1 blocks as a source.
+//!
+//! [`Blocks`] makes a [`Source`](crate::Source) of blocks that were recorded or sent, so that queries, paths and
+//! screens read them like a machine. [`query`] answers as HKEY_PERFORMANCE_DATA does: `Global`, title indexes, name
+//! tables.
+
+mod answer;
+mod blocks;
+mod born;
+mod value_name;
+#[cfg(test)]
+mod tests;
+mod titles;
+
+pub use answer::{Answer, LeftOut, query};
+pub use blocks::{Blocks, Problem};
+pub use titles::Titles;
+pub use value_name::{BadValueName, ValueName};

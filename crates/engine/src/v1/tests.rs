@@ -1,0 +1,527 @@
+//! Blocks as a source, on real ones; a machine's answers, read back.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use perfset_core::clock::{ClockReading, UNIX_EPOCH_100NS};
+use perfset_core::v1::*;
+use perfset_core::walk::Mode;
+use perfset_core::*;
+
+use super::*;
+use crate::path::PathQuery;
+use crate::testing::{FixedClock, Scripted};
+use crate::*;
+
+fn file(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../testdata/v1").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The source of these blocks, without a problem.
+fn source_of(blocks: &[Vec<u8>]) -> Blocks {
+    let (source, problems) = Blocks::new(blocks.to_vec(), None, Mode::Strict).unwrap();
+    assert_eq!(problems, []);
+    source
+}
+
+/// Snapshots of everything, one a block.
+fn played(source: &mut Blocks) -> Vec<Snapshot> {
+    let mut query = source.open().unwrap();
+    for guid in source.countersets().unwrap() {
+        let set = source.machine().counterset(&guid).unwrap();
+        let entry = Entry::all(guid);
+        let single = set.instance_type == InstanceType::Single;
+        assert!(query.add(&if single { entry } else { entry.instance("*") }).is_success());
+    }
+    let mut all = Vec::new();
+    loop {
+        let mut snapshot = Snapshot::default();
+        match query.next(&mut snapshot).unwrap() {
+            Next::Sample => all.push(snapshot),
+            Next::End => return all,
+        }
+    }
+}
+
+/// Every counter of every instance of the real blocks, formatted from one to the next.
+#[test]
+fn real_windows_blocks_give_the_expected_values() {
+    let text = String::from_utf8(file("windows-vista/expected-sample0-to-1.csv")).unwrap();
+    let mut expected: HashMap<(u32, String, u32, usize), Vec<String>> = HashMap::new();
+    for line in text.lines().skip(1) {
+        // No name in these blocks has a comma.
+        let cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        let key = (
+            cells[0].parse().unwrap(),
+            cells[1].clone(),
+            cells[2].parse().unwrap(),
+            cells[3].parse().unwrap(),
+        );
+        assert!(expected.insert(key, cells).is_none());
+    }
+    assert_eq!(expected.len(), 1719);
+    let (mut equal, mut new, mut bases) = (0, 0, 0);
+    for object in [2, 4, 230, 234, 236, 238, 510, 638] {
+        let blocks = [0, 1].map(|sample| file(&format!("windows-vista/object{object}-sample{sample}.bin")));
+        let mut source = source_of(&blocks);
+        let snapshots = played(&mut source);
+        let [old, newer] = &snapshots[..] else { panic!() };
+        let mut seen: HashMap<(Utf16, CounterId), u32> = HashMap::new();
+        for value in newer.values(Some(old)) {
+            let position = value.counterset.counters.iter().position(|c| c.id == value.counter.id).unwrap();
+            let occurrence = seen.entry((value.instance.into(), value.counter.id)).or_default();
+            let key = (object, value.instance.to_string(), *occurrence, position);
+            *occurrence += 1;
+            let Some(cells) = expected.remove(&key) else { panic!("{key:?} is not expected") };
+            let status = cells[6].as_str();
+            match &value.value {
+                Ok(formatted) => {
+                    assert_eq!(status, "ok", "{key:?}: {formatted:?}");
+                    for (want, got) in
+                        cells[7..10].iter().zip([formatted.raw, formatted.nocap(), formatted.capped()])
+                    {
+                        let want: f64 = want.parse().unwrap();
+                        assert!((got - want).abs() <= want.abs() * 1e-12, "{key:?}: got {got}, want {want}");
+                    }
+                    equal += 1;
+                }
+                Err(NoValue::NotDisplayable) => {
+                    assert_eq!(status, "not_displayable", "{key:?}");
+                    bases += 1;
+                }
+                Err(NoValue::NewInstance) => {
+                    assert_eq!(status, "needs_two_samples", "{key:?}");
+                    new += 1;
+                }
+                Err(reason) => panic!("{key:?}: {reason}, must be {status}"),
+            }
+        }
+    }
+    assert_eq!(expected.len(), 0, "{expected:?}");
+    assert_eq!((equal, bases, new), (1652, 55, 12));
+}
+
+/// Values of a source's newest sample: path of each, and what it is.
+fn shown(source: &mut Blocks, paths: &[&str]) -> Vec<String> {
+    let mut query = PathQuery::open(source).unwrap();
+    for path in paths {
+        query.add(source, &path.parse().unwrap()).unwrap();
+    }
+    while query.collect().unwrap() == Next::Sample {}
+    let value = |v: path::PathValue<'_>| {
+        let shown = match &v.value.value {
+            Ok(value) => value.raw.to_string(),
+            Err(reason) => reason.keyword().to_owned(),
+        };
+        let instance_id = v.value.instance_id.map_or(0, |id| id.0);
+        format!(
+            "{}/{instance_id} {} {shown}",
+            v.value.instance,
+            v.value.counter.name.as_deref().unwrap_or("-")
+        )
+    };
+    query.values().into_iter().map(value).collect()
+}
+
+#[test]
+fn equal_names_parents_and_empty_objects() {
+    let mut source = source_of(&[file("process-thread.bin")]);
+    let names: Vec<_> = source
+        .countersets()
+        .unwrap()
+        .iter()
+        .map(|guid| source.machine().counterset(guid).unwrap().name.to_string())
+        .collect();
+    assert!(names.contains(&"Memory".to_owned()) && names.contains(&"#230".to_owned()), "{names:?}");
+    assert_eq!(
+        shown(
+            &mut source,
+            &[r"\#230(*)\#784", r"\#230(sh#1)\#784", r"\#232(*)\*", r"\Memory\Available Bytes"]
+        ),
+        [
+            "idle/0 #784 0",
+            "sh/0 #784 77",
+            "sh/1 #784 78",
+            "sh/1 #784 78",
+            "sh/0/0 % Processor Time needs_two_samples",
+            "sh/0/0 #804 1000",
+            "sh/0/1 % Processor Time needs_two_samples",
+            "sh/0/1 #804 1001",
+            "/0 Available Bytes 8589934592",
+        ]
+    );
+    let empty =
+        source.countersets().unwrap().into_iter().find(|guid| source.instances(guid).is_err()).unwrap();
+    assert_eq!(source.instances(&empty), Err(SourceError::NoInstances(empty)));
+}
+
+#[test]
+fn the_catalogue_gives_guids_and_ids_where_it_knows_the_object() {
+    let blocks = [0, 1].map(|sample| file(&format!("windows-vista/object238-sample{sample}.bin")));
+    let mut source = source_of(&blocks);
+    use catalogue::processor as known;
+    assert_eq!(source.countersets().unwrap(), [known::GUID]);
+    let set = source.machine().counterset(&known::GUID).unwrap();
+    let busy = set.counter(known::PERCENT_PROCESSOR_TIME).unwrap();
+    assert_eq!((busy.name.as_deref(), &*busy.unit), (Some("% Processor Time"), "%"));
+    // Vista's object has all that the catalogue has, and nothing else.
+    assert!(set.counters.iter().all(|counter| counter.id.0 < 0x1_0000));
+
+    let mut unknown = source_of(&[block_of_object(9_998)]);
+    let guid = unknown.countersets().unwrap()[0];
+    assert_eq!(guid.to_u128() >> 76 & 0xF, 5, "a UUID of version 5");
+    let ids: Vec<_> =
+        unknown.machine().counterset(&guid).unwrap().counters.iter().map(|counter| counter.id.0).collect();
+    assert_eq!(ids, [0, 1, 2], "positions");
+}
+
+/// A block with one object of that title: a fraction, its base, and a count.
+fn block_of_object(name_index: u32) -> Vec<u8> {
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
+    let counters = [
+        NewCounter::new(10, CounterType::PERF_RAW_FRACTION),
+        NewCounter::new(10, CounterType::PERF_RAW_BASE),
+        NewCounter::new(12, CounterType::PERF_COUNTER_RAWCOUNT),
+    ];
+    builder.single(&NewObject::new(name_index), &counters, [1, 4, 9]);
+    builder.finish().unwrap()
+}
+
+#[test]
+fn names_come_from_the_table_if_there_is_one() {
+    let table = name_table([(9_998, "Things"), (10, "% Used"), (12, "Count"), (230, "Process")]);
+    let (names, _) = Names::read(NameTable::new(&table));
+    let bytes = block_of_object(9_998);
+    let (mut source, _) = Blocks::new(vec![bytes], Some(&names), Mode::Strict).unwrap();
+    assert_eq!(
+        shown(&mut source, &[r"\Things\% Used", r"\Things\*"]),
+        ["/0 % Used 25", "/0 % Used 25", "/0 Count 9"]
+    );
+    // An object that the table does not name has its index, also where the catalogue would know it.
+    let (mut source, _) = Blocks::new(vec![file("single.bin")], Some(&names), Mode::Strict).unwrap();
+    assert!(shown(&mut source, &[r"\#2\% Used"])[0].ends_with("needs_two_samples"));
+}
+
+/// A machine that was recorded twice, with an instance that ended, one that came, and one that was replaced.
+#[test]
+fn steps_pair_by_identity() {
+    type T = CounterType;
+    let counters = [
+        NewCounter::new(784, T::PERF_COUNTER_RAWCOUNT),
+        NewCounter::new(684, T::PERF_ELAPSED_TIME),
+        NewCounter::new(9_930, T::PERF_COUNTER_LARGE_DELTA),
+    ];
+    let block = |time: i64, rows: &[(&str, [u64; 3])], last: T| {
+        let clocks = ClockReading {
+            perf_time: time,
+            perf_freq: 1,
+            time_100ns: time * 10_000_000,
+            ..ClockReading::default()
+        };
+        let mut builder = BlockBuilder::new(&clocks, "HOST");
+        let mut counters = counters;
+        counters[2].counter_type = last;
+        let object = NewObject { clock: Some((time * 10, 10)), ..NewObject::new(230) };
+        let mut instances = builder.multiple(&object, &counters);
+        for (name, values) in rows {
+            let name: Vec<u16> = name.encode_utf16().collect();
+            instances.instance(&NewInstance::named(&name), *values);
+        }
+        instances.finish();
+        builder.finish().unwrap()
+    };
+    let old = block(
+        100,
+        &[("a", [1, 50, 5]), ("b", [2, 60, 5]), ("c", [3, 70, 5]), ("_Total", [0, 0, 15])],
+        T::PERF_COUNTER_LARGE_DELTA,
+    );
+    let new = block(
+        101,
+        &[("c", [3, 70, 9]), ("a", [7, 1009, 6]), ("d", [4, 900, 1]), ("_Total", [0, 5, 12])],
+        T::PERF_COUNTER_LARGE_DELTA,
+    );
+    let mut both = source_of(&[old.clone(), new]);
+    assert_eq!(
+        shown(&mut both, &[r"\#230(*)\#9930", r"\#230(*)\#684"]),
+        [
+            "c/0 #9930 4",
+            "a/0 #9930 replaced",
+            "d/0 #9930 new_instance",
+            "_Total/0 #9930 negative_value",
+            "c/0 #684 94",
+            "a/0 #684 0.1",
+            "d/0 #684 11",
+            "_Total/0 #684 100.5",
+        ]
+    );
+    // A counter that changed its type between the blocks.
+    let changed = block(102, &[("a", [1, 50, 5])], T::PERF_COUNTER_BULK_COUNT);
+    assert_eq!(
+        shown(&mut source_of(&[old.clone(), changed]), &[r"\#230(*)\#9930"]),
+        ["a/0 #9930 type_changed"]
+    );
+    // An object that is not in every block.
+    let other = file("single.bin");
+    assert_eq!(
+        shown(&mut source_of(&[old, other]), &[r"\#230(*)\#9930", r"\System\System Up Time"])[0],
+        "*/0 #9930 failed"
+    );
+}
+
+#[test]
+fn what_is_wrong_with_blocks_is_told() {
+    let mut bytes = file("process-thread.bin");
+    bytes[0x14c..0x150].copy_from_slice(&4_u32.to_le_bytes()); // a second object 4
+    let (source, problems) = Blocks::new(vec![bytes], None, Mode::Strict).unwrap();
+    assert_eq!(problems, [Problem::Repeated { block: 0, name_index: 4 }]);
+    assert_eq!(source.machine().countersets().len(), 3);
+
+    let mut bytes = file("process-thread.bin");
+    bytes[0x268..0x26c].fill(0); // an instance of length 0
+    assert!(Blocks::new(vec![bytes.clone()], None, Mode::Strict).is_err());
+    let (mut source, problems) = Blocks::new(vec![bytes], None, Mode::Tolerant).unwrap();
+    assert_eq!(
+        problems[0].to_string(),
+        "block 0: PERF_INSTANCE_DEFINITION.ByteLength at byte 616: is 0, must be from 24 to 128, R18"
+    );
+    assert_eq!(shown(&mut source, &[r"\#230(*)\#784"]), ["idle/0 #784 0"]);
+
+    let (mut nothing, _) = Blocks::new(Vec::new(), None, Mode::Strict).unwrap();
+    assert_eq!(nothing.countersets(), Ok(Vec::new()));
+    assert_eq!(nothing.open().unwrap().next(&mut Snapshot::default()), Ok(Next::End));
+
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
+    let counter = NewCounter::new(2, CounterType::PERF_COUNTER_RAWCOUNT);
+    builder.single(&NewObject::new(2), &vec![counter; 4_097], []);
+    for index in 0..5_000 {
+        builder.multiple(&NewObject::new(index * 2 + 4), &[]).finish();
+    }
+    let (source, problems) = Blocks::new(vec![builder.finish().unwrap()], None, Mode::Strict).unwrap();
+    assert_eq!(source.machine().countersets().len(), 4_096);
+    assert!(problems[0].to_string().contains("more than 4096 objects"), "{problems:?}");
+}
+
+#[test]
+fn value_names() {
+    for (text, want) in [
+        ("", Ok(ValueName::Global)),
+        ("gLOBAL", Ok(ValueName::Global)),
+        ("OLD_Global", Ok(ValueName::Global)),
+        (" Costly ", Ok(ValueName::Costly)),
+        ("MetadataGlobal", Ok(ValueName::MetadataGlobal)),
+        ("238", Ok(ValueName::Objects(vec![238]))),
+        ("2  4 238", Ok(ValueName::Objects(vec![2, 4, 238]))),
+        ("Counter 009", Ok(ValueName::Names(Language(9)))),
+        ("counter 9", Ok(ValueName::Names(Language(9)))),
+        ("Help", Ok(ValueName::Helps(Language::ENGLISH))),
+        ("EXPLAIN 0804", Ok(ValueName::Helps(Language(0x804)))),
+        ("Counter 9x", Err(BadValueName::Language("9x".into()))),
+        ("Counter 009 9", Err(BadValueName::Language("009 9".into()))),
+        ("Foreign host", Err(BadValueName::Foreign("Foreign host".into()))),
+        ("38x", Err(BadValueName::Unknown("38x".into()))),
+        ("Globally", Err(BadValueName::Unknown("Globally".into()))),
+        ("-1", Err(BadValueName::Unknown("-1".into()))),
+        ("4294967296", Err(BadValueName::Unknown("4294967296".into()))),
+    ] {
+        assert_eq!(text.parse(), want, "{text}");
+    }
+}
+
+fn counter(id: u32, name: &'static str, counter_type: CounterType) -> Counter {
+    Counter {
+        id: CounterId(id),
+        name: (!name.is_empty()).then_some(name.into()),
+        help: if name.is_empty() { Text::default() } else { format!("About {name}.").into() },
+        counter_type,
+        attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
+        detail: DetailLevel::ADVANCED,
+        default_scale: -1,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Text::default(),
+        wraps: false,
+        source: "script".into(),
+        availability: Text::default(),
+        v1_index: None,
+    }
+}
+
+const MULTIPLE: Guid = Guid::from_u128(5);
+const SINGLE: Guid = Guid::from_u128(6);
+
+fn machine() -> (Machine, Scripted) {
+    type T = CounterType;
+    let mean = Counter { base: Some(CounterId(9)), ..counter(3, "Mean", T::PERF_AVERAGE_BULK) };
+    let activity =
+        Counter { multi: Some(CounterId(4)), ..counter(5, "Activity", T::PERF_100NSEC_MULTI_TIMER) };
+    let counters = vec![
+        counter(2, "Size", T::PERF_COUNTER_LARGE_RAWCOUNT),
+        mean,
+        counter(4, "Items", T::PERF_COUNTER_RAWCOUNT),
+        activity,
+        counter(6, "Age", T::PERF_ELAPSED_TIME),
+        counter(7, "Lacking", T::PERF_COUNTER_BULK_COUNT),
+        counter(9, "", T::PERF_AVERAGE_BASE),
+    ];
+    let set = |guid, name: &'static str, instance_type| Counterset {
+        guid,
+        name: name.into(),
+        help: format!("About {name}.").into(),
+        provider: ProviderIdentity { guid: Guid::NIL, name: "Script".into() },
+        instance_type,
+        counters: counters.clone().into(),
+        translations: Vec::new().into(),
+        v1_index: None,
+        view_of: None,
+    };
+    let machine = Machine::bare(Box::new(FixedClock::default()));
+    let sets =
+        vec![set(MULTIPLE, "Several", InstanceType::Multiple), set(SINGLE, "One", InstanceType::Single)];
+    let provider = Scripted::new(sets);
+    machine.register(Box::new(provider.clone()));
+    (machine, provider)
+}
+
+fn asked(machine: &Machine, name: &str) -> Answer {
+    query(machine, &name.parse().unwrap(), "HOST").unwrap()
+}
+
+#[test]
+fn a_machine_reads_back_from_its_block() {
+    let (machine, provider) = machine();
+    let lacking = || Err(NoValue::Unavailable("not here".into()));
+    let start = u64::try_from(UNIX_EPOCH_100NS).unwrap();
+    let row = |n: u64| {
+        vec![Ok(n), Ok(n * 100), Ok(4), Ok(n * 10_000_000), Ok(start - 50_000_000), lacking(), Ok(n)]
+    };
+    let step = |n: u64| {
+        provider.with(|s| s.rows = vec![("a", 1, row(n)), ("a", 2, row(n * 2)), ("b", 3, row(n * 3))]);
+        asked(&machine, "Global")
+    };
+    let (old, new) = (step(7), step(9));
+    let titles = asked(&machine, "Counter 009");
+    let (names, skipped) = Names::read(NameTable::new(&titles.bytes));
+    assert!(skipped.is_empty());
+    let (mut played, problems) =
+        Blocks::new(vec![old.bytes, new.bytes.clone()], Some(&names), Mode::Strict).unwrap();
+    assert_eq!(problems, []);
+    let values = shown(&mut played, &[r"\Several(*)\*"]);
+    assert_eq!(
+        values,
+        [
+            "a/0 Size 9",
+            "a/0 Mean 100",
+            "a/0 Items 4",
+            "a/0 Activity 50",
+            "a/0 Age 6",
+            "a/1 Size 18",
+            "a/1 Mean 100",
+            "a/1 Items 4",
+            "a/1 Activity 100",
+            "a/1 Age 6",
+            "b/0 Size 27",
+            "b/0 Mean 100",
+            "b/0 Items 4",
+            "b/0 Activity 150",
+            "b/0 Age 6",
+        ],
+        "what the machine lacks is not there, and is not 0"
+    );
+    let (block, _) = perfset_core::v1::read(&new.bytes, Mode::Strict).unwrap();
+    let index =
+        Titles::new([&*machine.counterset(&MULTIPLE).unwrap(), &*machine.counterset(&SINGLE).unwrap()])
+            .of_counterset(MULTIPLE)
+            .unwrap();
+    let object = block.object(index).unwrap();
+    let types: Vec<_> = object.definitions().iter().map(|d| (d.counter_type(), d.default_scale())).collect();
+    type T = CounterType;
+    assert_eq!(types[1..3], [(T::PERF_AVERAGE_BULK, -1), (T::PERF_AVERAGE_BASE, -1)]);
+    assert_eq!(types[4..6], [(T::PERF_100NSEC_MULTI_TIMER, -1), (T::PERF_COUNTER_MULTI_BASE, -1)]);
+    assert_eq!(object.clock(), (UNIX_EPOCH_100NS + 10_000_000, 10_000_000));
+    assert_eq!(block.system_name(), "HOST");
+
+    // Helps are one behind names.
+    let (helps, _) = Names::read(NameTable::new(&asked(&machine, "Help 009").bytes));
+    let (size, set) = (names.indexes("Size").next().unwrap(), names.indexes("Several").next().unwrap());
+    assert_eq!((helps.get(size + 1), helps.get(set + 1)), (Some("About Size."), Some("About Several.")));
+    assert_eq!(asked(&machine, "Explain 009"), asked(&machine, "Help 9"));
+    assert_eq!(names.get(1).unwrap().parse::<u32>().unwrap(), names.iter().last().unwrap().0 + 1);
+}
+
+#[test]
+fn queries_choose_objects() {
+    let (machine, provider) = machine();
+    provider.with(|s| s.rows = vec![("a", 1, vec![Ok(1), Ok(2), Ok(3), Ok(4), Ok(5), Ok(6), Ok(7)])]);
+    let sets = [MULTIPLE, SINGLE].map(|guid| machine.counterset(&guid).unwrap());
+    let titles = Titles::new(sets.iter().map(|set| &**set));
+    let [several, one] = [MULTIPLE, SINGLE].map(|guid| titles.of_counterset(guid).unwrap());
+    let objects = |name: &str| {
+        let answer = asked(&machine, name);
+        assert_eq!(answer.left_out, []);
+        let (block, _) = perfset_core::v1::read(&answer.bytes, Mode::Strict).unwrap();
+        let mut indexes: Vec<_> = block.objects().map(|object| object.unwrap().name_index()).collect();
+        indexes.sort_unstable();
+        indexes
+    };
+    let mut both = vec![several, one];
+    both.sort_unstable();
+    assert_eq!(objects("Global"), both);
+    assert_eq!(objects("MetadataGlobal"), both);
+    assert_eq!(objects(&format!("{one} 12")), [one]);
+    assert_eq!(objects("1 3 5"), [0; 0]);
+    assert_eq!(objects("Costly"), [0; 0]);
+    let metadata = asked(&machine, "MetadataGlobal");
+    let (block, _) = perfset_core::v1::read(&metadata.bytes, Mode::Strict).unwrap();
+    let is_multiple =
+        |index| matches!(block.object(index).unwrap().contents(), Contents::Metadata { is_multiple: true });
+    assert!(is_multiple(several) && !is_multiple(one));
+
+    // A provider that fails is left out, and said.
+    provider.with(|s| s.failure = Some(SourceError::Failed("broken".into())));
+    let answer = asked(&machine, "Global");
+    let left: Vec<_> = answer.left_out.iter().map(ToString::to_string).collect();
+    assert_eq!(left, ["One: broken", "Several: broken"]);
+    assert_eq!(
+        query(&machine, &ValueName::Names(Language(7)), "H"),
+        Err(SourceError::LanguageNotFound(Language(7)))
+    );
+}
+
+#[test]
+fn title_indexes_are_even_fixed_and_never_taken_twice() {
+    let built_in = Titles::new(catalogue::ALL.iter().copied());
+    assert_eq!(built_in.of_counterset(catalogue::memory::GUID), Some(4));
+    let names = built_in.names();
+    assert_eq!((names.get(6), names.get(238)), (Some("% Processor Time"), Some("Processor")));
+
+    let sets: Vec<Counterset> = (0..3_000_u128)
+        .map(|guid| {
+            let (machine, _) = machine();
+            Counterset {
+                guid: Guid::from_u128(guid),
+                ..Counterset::clone(&machine.counterset(&SINGLE).unwrap())
+            }
+        })
+        .collect();
+    let titles = Titles::new(&sets);
+    let again = Titles::new(&sets);
+    let mut seen = std::collections::BTreeSet::new();
+    for set in &sets {
+        for index in set
+            .counters
+            .iter()
+            .filter_map(|c| titles.of_counter(set.guid, c))
+            .chain(titles.of_counterset(set.guid))
+        {
+            assert!(index % 2 == 0 && (1 << 17..1 << 20).contains(&index), "{index}");
+            assert!(seen.insert(index), "{index}");
+        }
+        assert_eq!(titles.of_counterset(set.guid), again.of_counterset(set.guid));
+    }
+    // Fixed for ever: another number for the same counterset would be another counterset to those who recorded it.
+    assert_eq!(Titles::new(&sets[..1]).of_counterset(Guid::NIL), Some(407_010));
+}

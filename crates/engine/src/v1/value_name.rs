@@ -1,0 +1,74 @@
+//! Value names: what HKEY_PERFORMANCE_DATA is asked.
+
+use std::str::FromStr;
+
+use perfset_core::Language;
+
+/// What a value name asks for. Words are compared whole, and without case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueName {
+    /// `Global`, or nothing: every object that is not costly.
+    Global,
+    /// `Costly`: objects that take long.
+    Costly,
+    /// `238 2`: objects by title index. Indexes that no object has are ignored.
+    Objects(Vec<u32>),
+    /// `MetadataGlobal`: definitions without values.
+    MetadataGlobal,
+    /// `MetadataCostly`.
+    MetadataCostly,
+    /// `Counter 009`: the table of names.
+    Names(Language),
+    /// `Help 009` or `Explain 009`: the table of helps.
+    Helps(Language),
+}
+
+/// A text is not a value name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BadValueName {
+    /// Another machine, through this one's key: obsolete.
+    #[error("\"{0}\" asks another machine through this one, which is not supported")]
+    Foreign(String),
+    /// A word that means nothing.
+    #[error(
+        "\"{0}\" is neither Global, Costly, a list of title indexes nor Counter, Help or Explain with a language"
+    )]
+    Unknown(String),
+    /// Something other than a language id behind `Counter`, `Help` or `Explain`.
+    #[error("\"{0}\" is not a language id: three or four hexadecimal digits, like 009")]
+    Language(String),
+}
+
+impl FromStr for ValueName {
+    type Err = BadValueName;
+
+    fn from_str(text: &str) -> Result<Self, BadValueName> {
+        let words: Vec<String> = text.split_whitespace().map(str::to_ascii_lowercase).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let unknown = || BadValueName::Unknown(text.to_owned());
+        match words.as_slice() {
+            [] | ["global" | "old_global"] => Ok(Self::Global),
+            ["costly"] => Ok(Self::Costly),
+            ["metadataglobal" | "old_metadataglobal"] => Ok(Self::MetadataGlobal),
+            ["metadatacostly" | "old_metadatacostly"] => Ok(Self::MetadataCostly),
+            ["foreign", ..] => Err(BadValueName::Foreign(text.to_owned())),
+            ["counter", language @ ..] => Ok(Self::Names(self::language(language)?)),
+            ["help" | "explain", language @ ..] => Ok(Self::Helps(self::language(language)?)),
+            indexes => {
+                let index = |word: &&str| word.parse::<u32>().map_err(|_| unknown());
+                Ok(Self::Objects(indexes.iter().map(index).collect::<Result<_, _>>()?))
+            }
+        }
+    }
+}
+
+/// A hexadecimal language id; none is English.
+fn language(words: &[&str]) -> Result<Language, BadValueName> {
+    let bad = || BadValueName::Language(words.join(" "));
+    match words {
+        [] => Ok(Language::ENGLISH),
+        [digits] if digits.len() <= 4 => u32::from_str_radix(digits, 16).map(Language).map_err(|_| bad()),
+        _ => Err(bad()),
+    }
+}
