@@ -7,6 +7,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use perfset::path::nearest;
 use perfset::v2::Format;
 
+use crate::dump::Kind;
 use crate::examples;
 use crate::text::escaped;
 
@@ -31,6 +32,7 @@ pub enum Command {
     Describe(DescribeArgs),
     Instances(InstancesArgs),
     Dump(DumpArgs),
+    V1(V1Args),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Say what works on this machine, what does not, and what would open it
@@ -108,9 +110,10 @@ impl Test {
 }
 
 /// How `get` prints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum OutputFormat {
     /// For people
+    #[default]
     Table,
     /// One line a value, with a header
     Csv,
@@ -175,20 +178,90 @@ pub struct ListArgs {
     pub filter: Option<String>,
 }
 
-/// Show a PerfLib V2 block as text, field by field with offsets
+/// Show a V1 or V2 block, field by field with offsets
 ///
-/// Broken rules that a reader may forgive stand where they are met, with "!".
+/// A block that breaks any rule is refused, and the message names structure, offset and rule.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::DUMP)]
 pub struct DumpArgs {
     /// The file; - is standard input
     pub file: PathBuf,
-    /// What the bytes are
-    #[arg(long = "as", value_enum, default_value = "data", value_name = "FORMAT")]
-    pub format: FormatName,
-    /// Refuse blocks that break a rule for writers
+    /// What the bytes are [default: a V1 block if they begin as one, else V2 data]
+    #[arg(long = "as", value_enum, value_name = "FORMAT")]
+    pub format: Option<FormatName>,
+    /// Show also what breaks rules, as far as it can be read; "!" marks where
     #[arg(long)]
-    pub strict: bool,
+    pub lenient: bool,
+    /// A JSON object a line, one for each structure
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Blocks of the V1 performance data format: what HKEY_PERFORMANCE_DATA gives on Windows
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true, after_long_help = examples::V1)]
+pub struct V1Args {
+    #[command(subcommand)]
+    pub command: V1Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum V1Command {
+    Query(V1QueryArgs),
+    Names(V1NamesArgs),
+    Values(V1ValuesArgs),
+}
+
+/// Write this machine's counters as a V1 block, or their names as a table
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::V1_QUERY)]
+pub struct V1QueryArgs {
+    /// Global, Costly, MetadataGlobal, title indexes, or Counter, Help or Explain with a language id [default: Global]
+    #[arg(value_name = "VALUE NAME")]
+    pub value_name: Vec<String>,
+    /// The file to write; - is standard output [default: -]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Also write the table of names, which a reader elsewhere needs
+    #[arg(long, value_name = "FILE")]
+    pub names: Option<PathBuf>,
+}
+
+/// List objects, counters and instances of a V1 block with their names, or the texts of a name table
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::V1_NAMES)]
+pub struct V1NamesArgs {
+    /// The block or table; - is standard input
+    pub file: PathBuf,
+    /// The block's table of names [default: the names that the catalogue knows]
+    #[arg(long, value_name = "TABLE")]
+    pub names: Option<PathBuf>,
+    /// Read also blocks that break rules, as far as they can be read
+    #[arg(long)]
+    pub lenient: bool,
+}
+
+/// Show formatted values of a V1 block, or of the newer of two
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::V1_VALUES)]
+pub struct V1ValuesArgs {
+    /// The block; of two the older; - is standard input
+    pub file: PathBuf,
+    /// The newer of two: what is counted over time needs both
+    #[arg(value_name = "FILE2")]
+    pub newer: Option<PathBuf>,
+    /// The blocks' table of names [default: the names that the catalogue knows]
+    #[arg(long, value_name = "TABLE")]
+    pub names: Option<PathBuf>,
+    /// How to print
+    #[arg(long, value_enum, default_value = "table")]
+    pub format: OutputFormat,
+    /// Raw values instead of formatted ones
+    #[arg(long)]
+    pub raw: bool,
+    /// Read also blocks that break rules, as far as they can be read
+    #[arg(long)]
+    pub lenient: bool,
 }
 
 /// Print what a shell needs to complete perfset's commands and options
@@ -211,6 +284,8 @@ pub struct ManArgs {
 /// The formats by the names of their first structures.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum FormatName {
+    /// PERF_DATA_BLOCK: V1
+    V1,
     /// PERF_DATA_HEADER: counter data
     Data,
     /// PERF_COUNTER_IDENTIFIER list: the entries of a query
@@ -225,15 +300,16 @@ pub enum FormatName {
     Strings,
 }
 
-impl From<FormatName> for Format {
+impl From<FormatName> for Kind {
     fn from(name: FormatName) -> Self {
         match name {
-            FormatName::Data => Self::Data,
-            FormatName::Identifiers => Self::Identifiers,
-            FormatName::Identities => Self::Identities,
-            FormatName::Instances => Self::Instances,
-            FormatName::Registration => Self::Registration,
-            FormatName::Strings => Self::Strings,
+            FormatName::V1 => Self::V1,
+            FormatName::Data => Self::V2(Format::Data),
+            FormatName::Identifiers => Self::V2(Format::Identifiers),
+            FormatName::Identities => Self::V2(Format::Identities),
+            FormatName::Instances => Self::V2(Format::Instances),
+            FormatName::Registration => Self::V2(Format::Registration),
+            FormatName::Strings => Self::V2(Format::Strings),
         }
     }
 }

@@ -1,64 +1,175 @@
-//! `perfset dump FILE`: a block as text.
+//! `perfset dump FILE`: a block, field by field.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::Path;
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
 
-use anyhow::Context;
-use perfset::v2::{Format, walk};
-use perfset::walk::{Event, dump};
+use anyhow::anyhow;
+use perfset::v1::DataBlock;
+use perfset::v2::{Block, Format};
+use perfset::walk::{self, Event, FieldValue, Mode, Visit};
+use perfset::wire::WireError;
+use perfset::{v1, v2};
+use serde::Serialize;
+use serde_json::json;
 
 use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
+use crate::input;
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let name = args.file.display();
-    let bytes = read(&args.file)
-        .with_context(|| format!("cannot read {name}"))
-        .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    let format = Format::from(args.format);
-    if args.strict {
-        strict(format, &bytes)
-            .with_context(|| format!("{name}: not a strictly valid V2 block"))
-            .map_err(invalid)?;
-    }
-    let mut text = String::new();
-    let end = dump(|visit| walk(format, &bytes, visit), &mut text);
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()?;
-    let is_v1 = bytes.starts_with(b"P\0E\0R\0F\0");
-    let what = if is_v1 {
-        "a V1 block (PERF_DATA_BLOCK), which is not supported yet"
-    } else {
-        "not a valid V2 block"
+    let bytes = input::read(&args.file)?;
+    let kind = match args.format {
+        Some(format) => Kind::from(format),
+        None if DataBlock::is_one(&bytes) => Kind::V1,
+        None => Kind::V2(Format::Data),
     };
-    end.with_context(|| format!("{name}: {what}")).map_err(invalid)?;
+    let invalid = |text: String| Failure::new(Exit::InvalidData, anyhow!("{name}: {text}"));
+    if !args.lenient {
+        if let Err(error) = kind.strict(&bytes) {
+            let hint = kind.hint(&bytes).map(|hint| format!("\n  {hint}")).unwrap_or_default();
+            return Err(invalid(format!("not a valid {}: {error}{hint}", kind.name())));
+        }
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    let end = match args.json {
+        true => write_json(kind, &bytes, &mut out)?,
+        false => {
+            let mut text = String::new();
+            let end = walk::dump(|visit| kind.walk(&bytes, visit), &mut text);
+            out.write_all(text.as_bytes())?;
+            end
+        }
+    };
+    out.flush()?;
+    end.map_err(|error| invalid(format!("not a valid {}: {error}", kind.name())))?;
     Ok(Exit::Ok)
 }
 
-fn invalid(error: anyhow::Error) -> Failure {
-    Failure::new(Exit::InvalidData, error)
+/// What the bytes are.
+#[derive(Clone, Copy)]
+pub enum Kind {
+    V1,
+    V2(Format),
 }
 
-fn read(file: &Path) -> io::Result<Vec<u8>> {
-    if file == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
-    }
-    fs::read(file)
-}
-
-fn strict(format: Format, bytes: &[u8]) -> anyhow::Result<()> {
-    use std::ops::ControlFlow;
-    let mut first = None;
-    walk(format, bytes, &mut |event| match event {
-        Event::Broken(rule) => {
-            first = Some(rule);
-            ControlFlow::Break(())
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::V1 => "V1 block",
+            Self::V2(_) => "V2 block",
         }
-        _ => ControlFlow::Continue(()),
-    })?;
-    Ok(first.map_or(Ok(()), Err)?)
+    }
+
+    fn walk(self, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
+        match self {
+            Self::V1 => v1::walk(bytes, visit),
+            Self::V2(format) => v2::walk(format, bytes, visit),
+        }
+    }
+
+    /// The first broken rule is an error.
+    fn strict(self, bytes: &[u8]) -> Result<(), WireError> {
+        let mut first = None;
+        self.walk(bytes, &mut |event| match event {
+            Event::Broken(rule) => {
+                first = Some(rule);
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        })?;
+        first.map_or(Ok(()), Err)
+    }
+
+    /// What `--lenient` would show of a block that is not valid.
+    fn hint(self, bytes: &[u8]) -> Option<String> {
+        let (readable, all, what) = match self {
+            Self::V1 => {
+                let (block, _) = v1::read(bytes, Mode::Tolerant).ok()?;
+                (block.objects().flatten().count(), block.object_count(), "objects")
+            }
+            Self::V2(Format::Data) => {
+                let block = Block::parse(bytes).ok()?;
+                (block.results().flatten().count(), block.result_count(), "results")
+            }
+            Self::V2(_) => return None,
+        };
+        Some(format!("{readable} of {all} {what} can be read; --lenient shows them"))
+    }
+}
+
+/// A structure a line: where it is, its fields, the values in it, the rules that it breaks.
+#[derive(Default, Serialize)]
+struct Structure {
+    structure: &'static str,
+    index: Option<usize>,
+    at: usize,
+    depth: usize,
+    fields: Vec<serde_json::Value>,
+    broken: Vec<serde_json::Value>,
+    unusual: Vec<serde_json::Value>,
+}
+
+/// Writes a line a structure. The outer error is that of the output.
+fn write_json(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
+    let mut current: Option<Structure> = None;
+    let mut failed = None;
+    let end = kind.walk(bytes, &mut |event| {
+        match event {
+            Event::Structure { at, depth, name, index } => {
+                let next = Structure { structure: name, index, at, depth, ..Structure::default() };
+                if let Err(error) = write_line(current.replace(next), out) {
+                    failed = Some(error);
+                    return ControlFlow::Break(());
+                }
+            }
+            Event::Field { at, name, value, .. } => {
+                let text = value.to_string();
+                let field = json!({ "name": name, "at": at, "value": number(&value, &text), "text": text });
+                current.iter_mut().for_each(|structure| structure.fields.push(field.clone()));
+            }
+            Event::CounterValue { at, position, value, .. } => {
+                let text = value.to_string();
+                let field =
+                    json!({ "counter": position, "at": at, "value": number(&value, &text), "text": text });
+                current.iter_mut().for_each(|structure| structure.fields.push(field.clone()));
+            }
+            Event::Broken(rule) => {
+                current.iter_mut().for_each(|structure| structure.broken.push(problem(&rule)));
+            }
+            Event::Unusual(remark) => {
+                current.iter_mut().for_each(|structure| structure.unusual.push(problem(&remark)));
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    write_line(current, out)?;
+    failed.map_or(Ok(end), Err)
+}
+
+fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
+    let Some(structure) = structure else { return Ok(()) };
+    serde_json::to_writer(&mut *out, &structure)?;
+    out.write_all(b"\n")
+}
+
+/// A field's value for a program: a number where it is one.
+fn number(value: &FieldValue<'_>, text: &str) -> serde_json::Value {
+    match value {
+        FieldValue::U32(n) => json!(n),
+        FieldValue::I32(n) => json!(n),
+        FieldValue::I64(n) => json!(n),
+        FieldValue::Status(status) => json!(status.0),
+        FieldValue::Kind(kind) => json!(kind.to_wire()),
+        FieldValue::CounterType(counter_type) => json!(counter_type.0),
+        FieldValue::Attributes(attributes) => json!(attributes.0),
+        FieldValue::Value(value) => json!(value.number().map(|number| number.get())),
+        FieldValue::Text(name) => json!(name.to_string()),
+        FieldValue::InstanceName(name) => json!(name.to_string()),
+        _ => json!(text),
+    }
+}
+
+fn problem(error: &WireError) -> serde_json::Value {
+    json!({ "what": error.what, "at": error.at, "rule": error.rule, "why": error.why.to_string() })
 }

@@ -135,10 +135,69 @@ Examples:
 
   A field a line: its offset in hexadecimal, then name and value. What belongs
   to a structure is indented below its name. This block has 2280 bytes and the
-  answer to one query entry, which begins at byte 48.
+  answer to one query entry, which begins at byte 48. A block that begins with
+  PERF is a V1 block.
 
-  $ perfset dump --as registration --strict -
-  A registration from standard input, refused if it breaks any rule.";
+  $ perfset dump --lenient broken.bin
+  A block that breaks rules, as far as it can be read: a line with ! names each
+  broken rule where it is met, one with ? what is legal and unusual.
+
+  $ perfset dump --as registration --json -
+  A registration from standard input, as a JSON object a structure.";
+
+/// `perfset v1`.
+pub const V1: &str = "\
+Examples:
+  $ perfset v1 query Global -o before.bin --names names.bin
+  $ perfset v1 query Global -o after.bin
+  $ perfset v1 values before.bin after.bin --names names.bin
+  This machine's counters twice, and what happened in between. Blocks that were
+  recorded on Windows are read the same way, with that machine's name table.";
+
+/// `perfset v1 query`.
+pub const V1_QUERY: &str = "\
+Examples:
+  $ perfset v1 query Global -o now.bin --names names.bin
+  All objects of this machine, and the table of their names beside it. Nothing
+  is printed; a warning names what could not be had.
+
+  $ perfset v1 query 238 2 -o two.bin
+  The objects with these title indexes: Processor and System.
+
+  $ perfset v1 query Counter 009 -o names.bin
+  The English names. Help 009 and Explain 009 are the help texts.";
+
+/// `perfset v1 names`.
+pub const V1_NAMES: &str = "\
+Examples:
+  $ perfset v1 names now.bin --names names.bin
+    offset  what        index  name
+  00000060  object          2  System
+  000000a0    counter     146  Context Switches/sec  PERF_COUNTER_BULK_COUNT
+  000000c8    counter     674  System Up Time  PERF_ELAPSED_TIME
+
+  A structure a line: where it is in the block, its title index, and what the
+  table says that this means. Instances have their own names, and a UniqueID
+  instead of an index if that says who they are.
+
+  $ perfset v1 names names.bin
+  The table itself: index and text.";
+
+/// `perfset v1 values`.
+pub const V1_VALUES: &str = "\
+Examples:
+  $ perfset v1 values before.bin after.bin --names names.bin
+  23:16:05.000  \\System\\*
+             1,823.0  Context Switches/sec
+              14,500  System Up Time
+                   2  Processor Queue Length
+
+  Every counter of every instance of the newer block. What is counted over time
+  is the difference to the older one; with one block alone it is -, and the
+  reason says so.
+
+  $ perfset v1 values now.bin --raw --format json
+  Raw values of one block, for a program: the fields of perfset get.";
 
 /// `perfset doctor`.
 pub const DOCTOR: &str = "\

@@ -38,7 +38,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     for path in &paths {
         query.add(&mut source, path).map_err(|error| unbound(&machine, path, error))?;
     }
-    let mut output = Output::new(args, &paths);
+    let mut output = Output::new(args.into(), &paths);
     let mut missing = false;
 
     // What a rate is taken over, before the first sample that is shown.

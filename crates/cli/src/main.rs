@@ -12,6 +12,7 @@ mod dump;
 mod examples;
 mod exit;
 mod get;
+mod input;
 mod list;
 mod live;
 mod man;
@@ -19,6 +20,7 @@ mod output;
 mod pace;
 mod resolve;
 mod text;
+mod v1;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
         Some(Command::Describe(args)) => describe::describe(&args),
         Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
+        Some(Command::V1(args)) => v1::run(&args),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Completions(args)) => man::completions(&args),
         Some(Command::Man(args)) => man::run(&args),

@@ -25,15 +25,20 @@ pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
 pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     let mut root = Args::command().disable_help_subcommand(true);
     root.build();
-    let commands = root.get_subcommands().filter(|command| !command.is_hide_set());
     let mut out = io::stdout().lock();
-    for command in std::iter::once(&root).chain(commands) {
+    for command in with_commands(&root) {
         let (name, page) = page(command)?;
         write(&args.folder, &name, &page)?;
         writeln!(out, "{name}")?;
     }
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// A command, and below it those that it has.
+fn with_commands(command: &Command) -> Vec<&Command> {
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    std::iter::once(command).chain(shown.flat_map(with_commands)).collect()
 }
 
 fn write(folder: &Path, name: &str, page: &[u8]) -> Result<(), Failure> {
@@ -65,7 +70,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     }
     let mut roff = Roff::new();
     verbatim(&mut roff, &after);
-    if !command.has_subcommands() {
+    if man.get_filename() != "perfset.1" {
         roff.control("SH", ["SEE ALSO"]);
         roff.text([roman("perfset(1)")]);
     }

@@ -27,6 +27,8 @@ pub struct Output {
     top: Option<usize>,
     /// The statistics, if they are asked for.
     summary: Option<Summary>,
+    /// Whose values they are.
+    host: String,
     paths: Vec<String>,
     /// Of each path, whether it may mean several counters.
     several: Vec<bool>,
@@ -46,16 +48,40 @@ struct Summary {
     names: HashMap<(usize, CounterId), String>,
 }
 
+/// What to print, and how.
+#[derive(Debug, Default)]
+pub struct Options {
+    pub format: OutputFormat,
+    /// Raw values instead of formatted ones.
+    pub raw: bool,
+    /// Also what this machine does not have.
+    pub all: bool,
+    pub test: Option<Test>,
+    /// Of each path only the greatest values.
+    pub top: Option<u32>,
+    pub summary: bool,
+    /// Whose values they are, if not this machine's.
+    pub host: Option<String>,
+}
+
+impl From<&GetArgs> for Options {
+    fn from(args: &GetArgs) -> Self {
+        let GetArgs { format, raw, all, test, top, summary, .. } = *args;
+        Self { format, raw, all, test, top, summary, host: None }
+    }
+}
+
 impl Output {
-    pub fn new(args: &GetArgs, paths: &[CounterPath]) -> Self {
+    pub fn new(options: Options, paths: &[CounterPath]) -> Self {
         let terminal = io::stdout().is_terminal().then(terminal_size).flatten();
         Self {
-            format: args.format,
-            raw: args.raw,
-            all: args.all,
-            test: args.test,
-            summary: args.summary.then(Summary::default),
-            top: args.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
+            format: options.format,
+            raw: options.raw,
+            all: options.all,
+            test: options.test,
+            summary: options.summary.then(Summary::default),
+            host: options.host.unwrap_or_else(perfset::own_name),
+            top: options.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
             paths: paths.iter().map(ToString::to_string).collect(),
             several: paths.iter().map(|path| path.counter.contains(['*', '?', '{', '!'])).collect(),
             on_terminal: io::stdout().is_terminal(),
@@ -266,10 +292,9 @@ impl Output {
         let columns = match self.columns.take() {
             Some(columns) => columns,
             None => {
-                let host = perfset::own_name();
                 text.push_str("\"(PDH-CSV 4.0) (UTC)(0)\"");
                 for v in values {
-                    let _ = write!(text, ",\"{}\"", pdh_path(&host, v).replace('"', "_"));
+                    let _ = write!(text, ",\"{}\"", pdh_path(&self.host, v).replace('"', "_"));
                 }
                 text.push_str("\r\n");
                 values.iter().map(series_name).collect()

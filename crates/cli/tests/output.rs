@@ -194,8 +194,12 @@ fn helps() -> Vec<(String, String)> {
     let names = commands.lines().filter_map(|line| line.split_whitespace().next());
     let names: Vec<_> = names.filter(|name| *name != "help").collect();
     assert!(names.contains(&"get") && !names.contains(&"man"), "{names:?}");
-    let help = |name: &str| (format!("perfset {name} --help"), run("small-vm", &[name, "--help"]).1);
-    names.into_iter().map(help).chain([("perfset --help".to_owned(), root.clone())]).collect()
+    let help = |words: &[&str]| {
+        (format!("perfset {} --help", words.join(" ")), run("small-vm", &[words, &["--help"]].concat()).1)
+    };
+    let v1 = ["query", "names", "values"].map(|name| help(&["v1", name]));
+    let all = names.into_iter().map(|name| help(&[name]));
+    all.chain(v1).chain([("perfset --help".to_owned(), root.clone())]).collect()
 }
 
 #[test]
@@ -258,6 +262,18 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
         Some("dump") => {
             *words.last_mut()? = repository("testdata/v2/small-vm.bin").to_str().unwrap().to_owned();
         }
+        Some("v1") => {
+            let writes = words[1] == "query";
+            for word in words.iter_mut().filter(|word| word.ends_with(".bin")) {
+                *word = match (writes, word.as_str()) {
+                    (true, _) => folder.join(&*word).to_str().unwrap().to_owned(),
+                    (false, "names.bin") => {
+                        repository("testdata/v1/samba417_counter009.bin").to_str().unwrap().to_owned()
+                    }
+                    (false, _) => repository("testdata/v1/single.bin").to_str().unwrap().to_owned(),
+                };
+            }
+        }
         Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
         Some(word) if !is_number(word) && !word.starts_with('-') => {}
         _ => {
@@ -273,7 +289,7 @@ fn commands_in_helps_and_documents_work() {
     let folder = scratch("man-of-documents");
     let mut texts = helps();
     let guides = fs::read_dir(repository("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
-    for path in guides.chain([repository("docs/output.md")]) {
+    for path in guides.chain(["docs/output.md", "docs/v1.md"].map(repository)) {
         texts.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
     }
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks.
+//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks, and V1 blocks as they are.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,16 +8,50 @@ use crate::repository::root;
 /// Sets this to write the seeds anew.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
+/// Files of `testdata/v1` by the targets that take them.
+const V1_FILES: [(&str, &[&str]); 2] = [
+    (
+        "v1_block",
+        &[
+            "process-thread.bin",
+            "samba417_global.bin",
+            "single.bin",
+            "wine8_global_as_returned.bin",
+            "windows-vista/object2-sample0.bin",
+            "windows-vista/object4-sample0.bin",
+            "windows-vista/object238-sample0.bin",
+        ],
+    ),
+    ("v1_names", &["samba417_counter009.bin"]),
+];
+
 #[test]
 fn corpora_hold_the_worked_examples() {
+    hold(worked_examples(&root().join("testdata/v2/examples.txt")));
+}
+
+#[test]
+fn corpora_hold_the_v1_files() {
+    let folder = root().join("testdata/v1");
+    for (target, files) in V1_FILES {
+        hold(files.iter().map(|file| {
+            let file = folder.join(file);
+            let place = Path::new(target).join(file.file_name().unwrap());
+            (place, std::fs::read(file).unwrap())
+        }));
+    }
+}
+
+/// The corpora hold these seeds, each at its place.
+fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     let update = std::env::var_os(UPDATE).is_some();
-    for (path, bytes) in worked_examples(&root().join("testdata/v2/examples.txt")) {
+    for (path, bytes) in seeds {
         let full = root().join("fuzz/corpus").join(&path);
         if update {
             std::fs::write(&full, &bytes).unwrap();
         }
         let stored = std::fs::read(&full).unwrap_or_default();
-        assert!(stored == bytes, "{} is not the example; {UPDATE}=1 cargo test writes it", full.display());
+        assert!(stored == bytes, "{} is not the test data; {UPDATE}=1 cargo test writes it", full.display());
     }
 }
 

@@ -327,7 +327,8 @@ impl Layout {
             places.push(Place { at, len });
             end = at.saturating_add(if is_base { 8 } else { len });
         }
-        Self { places, block_len: align8(end) }
+        // A block with more counters than bytes is one that readers refuse: labels and texts have none.
+        Self { places, block_len: align8(end.max(counters.len())) }
     }
 
     fn write(&self, out: &mut Vec<u8>, values: impl IntoIterator<Item = u64>) {

@@ -60,7 +60,8 @@ impl<'a> Definitions<'a> {
     }
 
     /// The counters, in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = Definition<'a>> + use<'a> {
+    #[must_use]
+    pub fn iter(&self) -> DefinitionsIter<'a> {
         DefinitionsIter { list: self.0, next: 0, len: self.len() }
     }
 
@@ -82,13 +83,15 @@ impl<'a> Definitions<'a> {
     /// taken for one (R25).
     #[must_use]
     pub fn base_of(&self, position: usize) -> Option<Definition<'a>> {
-        let definition = self.get(position)?;
-        let next = self.get(position.checked_add(1)?)?;
-        (definition.counter_type().needs_base() && next.counter_type().is_base()).then_some(next)
+        let mut from = self.iter().skip(position);
+        let definition = from.next()?;
+        from.next().filter(|next| definition.is_followed_by_base(next))
     }
 }
 
-struct DefinitionsIter<'a> {
+/// The counters of [`Definitions`], in order.
+#[derive(Clone, Debug)]
+pub struct DefinitionsIter<'a> {
     list: List<'a>,
     next: usize,
     len: usize,
@@ -142,6 +145,12 @@ impl<'a> Definition<'a> {
         Ok(Self { raw, at })
     }
 
+    /// Where it begins in the block.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     /// Its index in the name table.
     #[must_use]
     pub fn name_index(&self) -> u32 {
@@ -185,6 +194,12 @@ impl<'a> Definition<'a> {
     #[must_use]
     pub fn value_at(&self) -> usize {
         length(self.raw.counter_at.get())
+    }
+
+    /// Whether the definition that follows it is its base.
+    #[must_use]
+    pub fn is_followed_by_base(&self, next: &Self) -> bool {
+        self.counter_type().needs_base() && next.counter_type().is_base()
     }
 
     /// Whether its value is a text.

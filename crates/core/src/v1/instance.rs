@@ -7,7 +7,7 @@ use zerocopy::FromBytes;
 use zerocopy::little_endian::U64;
 
 use super::block::out_of_range;
-use super::definition::{Definition, Definitions, Layout};
+use super::definition::{Definition, Definitions, DefinitionsIter, Layout};
 use super::{PERF_NO_UNIQUE_ID, raw};
 use crate::utf16::{Name, Utf16};
 use crate::v2::Value;
@@ -80,6 +80,12 @@ impl<'a> Instance<'a> {
         let name = InstanceName { bytes: name_of(header, at, bytes, len, code_page)?, code_page };
         let values = Values::parse(rest, layout)?;
         Ok(Self { header, at, name, values })
+    }
+
+    /// Where it begins in the block.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.at
     }
 
     /// Its name, without its parent's.
@@ -159,12 +165,15 @@ impl InstanceName<'_> {
     }
 
     fn in_code_page(&self) -> Option<std::borrow::Cow<'_, str>> {
-        if self.code_page == 0 {
-            return None;
-        }
+        const UTF_16LE: u32 = 1200;
+        const UTF_16BE: u32 = 1201;
+        let bytes = match self.code_page {
+            0 | UTF_16LE => return None,
+            UTF_16BE => Name::until_nul(self.bytes).as_bytes(),
+            _ => self.bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
+        };
         let page = codepage::to_encoding(u16::try_from(self.code_page).ok()?)?;
-        let end = self.bytes.iter().position(|byte| *byte == 0).unwrap_or(self.bytes.len());
-        page.decode_without_bom_handling_and_without_replacement(self.bytes.get(..end)?)
+        page.decode_without_bom_handling_and_without_replacement(bytes)
     }
 }
 
@@ -238,15 +247,14 @@ impl<'a> Values<'a> {
         if let Some(values) = self.dense {
             return values.get(position).map(|value| Value::U64(value.get()));
         }
-        self.definitions.get(position).map(|definition| self.value(&definition))
+        self.definitions.get(position).map(|definition| self.value_of(&definition))
     }
 
     /// The number of items of a multi timer without a definition of it: the 4 bytes behind its value.
     ///
     /// Source: MS Learn, "Retrieving Counter Data", which reads it there.
     #[must_use]
-    pub fn items_behind(&self, position: usize) -> Option<u32> {
-        let definition = self.definitions.get(position)?;
+    pub fn items_behind(&self, definition: &Definition<'_>) -> Option<u32> {
         let at = definition.value_at().checked_add(definition.value_len())?;
         let bytes = self.bytes.get(at..at.checked_add(4)?)?;
         bytes.try_into().ok().map(u32::from_le_bytes)
@@ -257,7 +265,7 @@ impl<'a> Values<'a> {
     pub fn iter(&self) -> ValuesIter<'a> {
         match self.dense {
             Some(values) => ValuesIter(Iter::Dense(values.iter())),
-            None => ValuesIter(Iter::Walked { values: *self, next: 0 }),
+            None => ValuesIter(Iter::Walked { values: *self, definitions: self.definitions.iter() }),
         }
     }
 
@@ -272,8 +280,10 @@ impl<'a> Values<'a> {
         self.bytes.len()
     }
 
+    /// The value that a definition of the same object speaks of.
+    #[must_use]
     #[inline]
-    pub(super) fn value(&self, definition: &Definition<'_>) -> Value<'a> {
+    pub fn value_of(&self, definition: &Definition<'_>) -> Value<'a> {
         let (at, len) = (definition.value_at(), definition.value_len());
         if len == 0 || at < 4 {
             return Value::Empty;
@@ -302,7 +312,7 @@ pub struct ValuesIter<'a>(Iter<'a>);
 #[derive(Clone, Debug)]
 enum Iter<'a> {
     Dense(std::slice::Iter<'a, U64>),
-    Walked { values: Values<'a>, next: usize },
+    Walked { values: Values<'a>, definitions: DefinitionsIter<'a> },
 }
 
 impl<'a> Iterator for ValuesIter<'a> {
@@ -312,10 +322,8 @@ impl<'a> Iterator for ValuesIter<'a> {
     fn next(&mut self) -> Option<Value<'a>> {
         match &mut self.0 {
             Iter::Dense(values) => values.next().map(|value| Value::U64(value.get())),
-            Iter::Walked { values, next } => {
-                let value = values.get(*next)?;
-                *next = next.saturating_add(1);
-                Some(value)
+            Iter::Walked { values, definitions } => {
+                definitions.next().map(|definition| values.value_of(&definition))
             }
         }
     }
@@ -323,7 +331,7 @@ impl<'a> Iterator for ValuesIter<'a> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = match &self.0 {
             Iter::Dense(values) => values.len(),
-            Iter::Walked { values, next } => values.len().saturating_sub(*next),
+            Iter::Walked { definitions, .. } => definitions.len(),
         };
         (left, Some(left))
     }
@@ -333,9 +341,8 @@ impl<'a> Iterator for ValuesIter<'a> {
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {
             Iter::Dense(values) => values.fold(init, |all, value| f(all, Value::U64(value.get()))),
-            Iter::Walked { values, next } => {
-                let definitions = values.definitions.iter().skip(next);
-                definitions.fold(init, |all, definition| f(all, values.value(&definition)))
+            Iter::Walked { values, definitions } => {
+                definitions.fold(init, |all, definition| f(all, values.value_of(&definition)))
             }
         }
     }

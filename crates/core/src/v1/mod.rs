@@ -37,7 +37,7 @@ mod walk;
 
 pub use block::{Contents, DataBlock, Object, Objects};
 pub use build::{BlockBuilder, InstancesBuilder, NewCounter, NewInstance, NewObject, TooLarge};
-pub use definition::{Definition, Definitions};
+pub use definition::{Definition, Definitions, DefinitionsIter};
 pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter};
 pub use names::{NameTable, Names, NamesIter, name_table};
 pub use walk::{read, walk};

@@ -261,7 +261,7 @@ fn use_all(bytes: &[u8]) {
             let _ = block.system_name().to_string();
             for object in block.objects().flatten() {
                 let use_values = |values: Values<'_>| {
-                    let obvious: Vec<_> = object.definitions().iter().map(|d| values.value(&d)).collect();
+                    let obvious: Vec<_> = object.definitions().iter().map(|d| values.value_of(&d)).collect();
                     assert_eq!(values.iter().collect::<Vec<_>>(), obvious);
                     let mut folded = Vec::new();
                     values.iter().for_each(|value| folded.push(value));
@@ -269,8 +269,8 @@ fn use_all(bytes: &[u8]) {
                     assert_eq!(values.len(), obvious.len());
                     for position in 0..=values.len() {
                         assert_eq!(values.get(position), obvious.get(position).copied());
-                        let _ = values.items_behind(position);
                         let _ = object.definitions().base_of(position);
+                        let _ = object.definitions().get(position).map(|d| values.items_behind(&d));
                     }
                 };
                 match object.contents() {
@@ -409,8 +409,9 @@ fn what_is_built_is_laid_out_by_the_rules_for_writers() {
     let Value::U64(long) = instances[0].values().get(0).unwrap() else {
         panic!("an average timer has 8 bytes")
     };
+    let base = block.object(238).unwrap().definitions().get(1).unwrap();
     assert_eq!((long, instances[0].values().get(1)), (1 << 40, Some(Value::U32(5))));
-    assert_eq!(instances[0].values().items_behind(1), Some(0));
+    assert_eq!(instances[0].values().items_behind(&base), Some(0));
     assert_eq!((instances[1].name().to_string(), instances[1].unique_id()), ("é中".to_owned(), Some(77)));
     assert_eq!(instances[1].parent(), parent);
     assert_eq!(instances[1].values().get(1), Some(Value::U32(0)), "what is missing is written as 0");
@@ -449,6 +450,8 @@ fn names_in_code_pages() {
         (65001, b"\xFF\xFEa\0", "\u{feff}a"), // not valid in its code page: read as UTF-16
         (99_999, b"a\0b\0", "ab"),
         (37, b"a\0b\0", "ab"),
+        (1200, b"\x2d\x4e\x00\x01a\0", "中Āa"),
+        (1201, b"\0i\0d\0\0x", "id"),
     ] {
         assert_eq!(named(page, name), want, "{page}");
     }
@@ -463,8 +466,40 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     let object = block.object(230).unwrap();
     assert!(object.definitions().base_of(0).is_none());
     let Contents::Multiple(mut instances) = object.contents() else { panic!() };
-    assert_eq!(instances.nth(1).unwrap().unwrap().values().items_behind(0), Some(4096));
+    let values = instances.nth(1).unwrap().unwrap().values();
+    assert_eq!(values.items_behind(&object.definitions().get(0).unwrap()), Some(4096));
     assert!(remarks(&bytes).iter().any(|remark| remark.contains("no number of items follows")));
+}
+
+/// What an object with many definitions costs, the first of which is longer than the structure: walked, not indexed.
+#[test]
+fn work_is_in_proportion_to_the_bytes() {
+    let count: u32 = 20_000;
+    let mut builder = BlockBuilder::new(&clocks(), "");
+    let counters = vec![NewCounter::new(2, CounterType::PERF_COUNTER_TEXT); count as usize];
+    builder.single(&NewObject::new(2), &counters, []);
+    let mut bytes = builder.finish().unwrap();
+    let end = bytes.len();
+    assert!(read(&bytes, Mode::Strict).is_ok(), "texts of no bytes are counters too");
+    // Every text is the whole counter block.
+    let block_at = 96 + 64 + count as usize * 40;
+    for definition in 0..count as usize {
+        put(&mut bytes, 96 + 64 + definition * 40 + 32, count - 4);
+        put(&mut bytes, 96 + 64 + definition * 40 + 36, 4);
+    }
+    bytes[block_at + 4..end].fill(b'a');
+    let mut text = String::new();
+    crate::walk::dump(|visit| walk(&bytes, visit), &mut text).unwrap();
+    assert!(text.len() < bytes.len() * 20, "{} characters for {} bytes", text.len(), bytes.len());
+    // The first definition takes the place of two.
+    put(&mut bytes, 96 + 64, 80);
+    put(&mut bytes, 96 + 32, count - 1);
+    let (block, _) = read(&bytes, Mode::Strict).unwrap();
+    let Contents::Single(values) = block.object(2).unwrap().contents() else { panic!() };
+    assert_eq!(
+        values.iter().map(|value| usize::from(value != Value::Empty)).sum::<usize>(),
+        count as usize - 1
+    );
 }
 
 #[test]

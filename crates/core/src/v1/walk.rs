@@ -3,11 +3,11 @@
 use super::block::{Contents, DataBlock, Object};
 use super::definition::{Definition, Definitions};
 use super::instance::{Instance, Values};
-use crate::counter_type::{CounterKind, Kind, Size, TextKind};
+use crate::counter_type::{Kind, Size, TextKind};
 use crate::utf16::Name;
 use crate::v2::Value;
 use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
-use crate::wire::{Why, WireError};
+use crate::wire::{Why, WireError, length};
 
 /// Reads a block, and lists the rules that were forgiven: at most 1,000 of them.
 ///
@@ -56,7 +56,7 @@ fn data(walk: &mut Walk<'_, '_>, block: &DataBlock<'_>) -> Result<(), Stop> {
     walk.field(here, 72, "PerfTime100nSec", FieldValue::I64(clocks.time_100ns))?;
     walk.number(here, 80, "SystemNameLength", header.system_name_len.get())?;
     walk.number(here, 84, "SystemNameOffset", header.system_name_at.get())?;
-    let name_at = crate::wire::length(header.system_name_at.get());
+    let name_at = if header.system_name_len.get() == 0 { 88 } else { length(header.system_name_at.get()) };
     walk.field(here, name_at, "system name", FieldValue::Text(block.system_name()))?;
 
     let mut objects = block.objects();
@@ -97,8 +97,10 @@ fn visit_object(walk: &mut Walk<'_, '_>, object: &Object<'_>, index: usize) -> R
     walk.field(here, 48, "PerfTime", FieldValue::I64(object.clock().0))?;
     walk.field(here, 56, "PerfFreq", FieldValue::I64(object.clock().1))?;
     let definitions = object.definitions();
-    for (position, definition) in definitions.iter().enumerate() {
-        visit_definition(walk, definitions, &definition, position)?;
+    let mut all = definitions.iter().enumerate().peekable();
+    while let Some((position, definition)) = all.next() {
+        let has_base = all.peek().is_some_and(|(_, next)| definition.is_followed_by_base(next));
+        visit_definition(walk, &definition, position, has_base)?;
     }
     match object.contents() {
         Contents::Single(values) => visit_values(walk, definitions, &values, 2, 0),
@@ -117,9 +119,9 @@ fn visit_object(walk: &mut Walk<'_, '_>, object: &Object<'_>, index: usize) -> R
 
 fn visit_definition(
     walk: &mut Walk<'_, '_>,
-    definitions: Definitions<'_>,
     definition: &Definition<'_>,
     position: usize,
+    has_base: bool,
 ) -> Result<(), Stop> {
     let (raw, at) = (definition.raw, definition.at);
     let here = walk.begin("PERF_COUNTER_DEFINITION", at, 2, Some(position))?;
@@ -132,9 +134,8 @@ fn visit_definition(
     walk.field(here, 20, "DefaultScale", FieldValue::I32(definition.default_scale()))?;
     walk.number(here, 24, "DetailLevel", definition.detail().0)?;
     walk.field(here, 28, "CounterType", FieldValue::CounterType(counter_type))?;
-    let is_multi_base = |kind| counter_type.decode().multi && kind == Kind::Counter(CounterKind::Rate);
-    if counter_type.needs_base() && definitions.base_of(position).is_none() {
-        let text = match is_multi_base(counter_type.decode().kind) {
+    if counter_type.needs_base() && !has_base {
+        let text = match counter_type.decode().multi {
             true => "no number of items follows: it is what stands behind the value",
             false => "no base follows: its values cannot be formatted",
         };
@@ -182,7 +183,7 @@ fn visit_instance(
     walk.field(here, 12, "UniqueID", FieldValue::I32(header.unique_id.get()))?;
     walk.number(here, 16, "NameOffset", header.name_at.get())?;
     walk.number(here, 20, "NameLength", header.name_len.get())?;
-    let name_at = crate::wire::length(header.name_at.get());
+    let name_at = if header.name_len.get() == 0 { 24 } else { length(header.name_at.get()) };
     walk.field(here, name_at, "name", FieldValue::InstanceName(instance.name()))?;
     visit_values(walk, definitions, &instance.values(), 3, index)
 }
@@ -200,6 +201,8 @@ fn visit_values(
     let len = values.block_len();
     walk.number(here, 0, "ByteLength", u32::try_from(len).unwrap_or(u32::MAX))?;
     walk.rule(len & 7 == 0, at, "PERF_COUNTER_BLOCK.ByteLength", "R22", "it is a multiple of 8")?;
+    // Many texts may lie on the same bytes: all together are no longer than the block.
+    let mut text_left = len;
     for (position, definition) in definitions.iter().enumerate() {
         if definition.value_len() == 0 || definition.value_at() < 4 {
             continue; // it has no value, or that is nowhere, which its definition was blamed for
@@ -210,8 +213,11 @@ fn visit_values(
             continue;
         }
         let is_unicode = definition.counter_type().decode().kind == Kind::Text(TextKind::Unicode);
-        let value = match values.value(&definition) {
-            Value::Other(bytes) if is_unicode => FieldValue::Text(Name::until_nul(bytes)),
+        let value = match values.value_of(&definition) {
+            Value::Other(bytes) if is_unicode && bytes.len() <= text_left => {
+                text_left = text_left.saturating_sub(bytes.len());
+                FieldValue::Text(Name::until_nul(bytes))
+            }
             value => FieldValue::Value(value),
         };
         walk.counter_value(here, definition.value_at(), position, value)?;

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use perfset_core::clock::ClockReading;
-use perfset_core::v1::{Contents, DataBlock, Instance as V1Instance, Names, Object, Parent, Values, read};
+use perfset_core::v1::{
+    Contents, DataBlock, Definition, Instance as V1Instance, Names, Object, Parent, Values, read,
+};
 use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{
-    Birth, CounterId, Guid, Instance, InstanceId, NoValue, ProviderIdentity, RawValue, Status, Utf16,
+    Birth, CounterId, CounterType, Guid, Instance, InstanceId, NoValue, ProviderIdentity, RawValue, Status,
+    Utf16,
 };
 
 use super::born::{Born, Column, Place};
@@ -350,12 +353,13 @@ impl Provider for Player {
         let playing = self.object(born)?;
         let (ticks, ticks_a_second) = playing.object.clock();
         rows.set_clock(ticks, ticks_a_second);
-        let definitions = Definitions::of(&playing.object);
-        let found: Vec<Found> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
-        let birth =
-            born.birth.map(|(start, id)| (definitions.place(born, start), definitions.place(born, id)));
+        let definitions = Definitions(playing.object.definitions().iter().collect());
+        let found: Vec<Found<'_>> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
+        let birth = born.birth.and_then(|(start, id)| {
+            Some((definitions.column(born.columns.get(start)?), definitions.column(born.columns.get(id)?)))
+        });
         playing.rows(&mut |name, id, values| {
-            let birth = birth.and_then(|(start, id)| birth_of(start?, id?, values));
+            let birth = birth.as_ref().and_then(|(start, id)| birth_of(start, id, values));
             let mut row = rows.push_units(name.units().iter().copied(), id, birth);
             for (column, found) in found.iter().enumerate() {
                 match found.value(values) {
@@ -367,77 +371,66 @@ impl Provider for Player {
     }
 }
 
-/// Title indexes and types of an object's definitions, as columns by position.
-struct Definitions(Vec<Column>);
+/// The definitions of an object, by position.
+struct Definitions<'a>(Vec<Definition<'a>>);
 
-impl Definitions {
-    fn of(object: &Object<'_>) -> Self {
-        let column = |(position, definition): (usize, perfset_core::v1::Definition<'_>)| Column {
-            position,
-            name_index: definition.name_index(),
-            counter_type: definition.counter_type(),
-            place: Place::Value,
-        };
-        Self(object.definitions().iter().enumerate().map(column).collect())
+impl<'a> Definitions<'a> {
+    /// Where a counter is in this block.
+    fn find(&self, born: &Born, id: CounterId) -> Found<'a> {
+        let column = born.set.counters.iter().position(|counter| counter.id == id);
+        column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
     }
 
-    /// Where a counter is in this block: at the position of its registration, or wherever its title index is now.
-    fn find(&self, born: &Born, id: CounterId) -> Found {
-        let column = born.set.counters.iter().position(|counter| counter.id == id);
-        let Some(column) = column.and_then(|at| born.columns.get(at)) else { return Found::Nowhere };
-        let alike = |other: &&Column| {
-            other.name_index == column.name_index
-                && other.counter_type.is_base() == column.counter_type.is_base()
+    /// At the position of its registration, or wherever its title index is now.
+    fn column(&self, column: &Column) -> Found<'a> {
+        let alike = |definition: &&Definition<'_>| {
+            definition.name_index() == column.name_index
+                && definition.counter_type().is_base() == column.counter_type.is_base()
         };
         let same = self.0.get(column.position).filter(alike).or_else(|| self.0.iter().find(alike));
         match same {
             None => Found::Nowhere,
-            Some(now) if now.counter_type != column.counter_type => Found::Changed(*column, *now),
-            Some(now) => Found::At(now.position, column.place),
-        }
-    }
-
-    fn place(&self, born: &Born, column: usize) -> Option<usize> {
-        match self.find(born, born.set.counters.get(column)?.id) {
-            Found::At(position, Place::Value) => Some(position),
-            _ => None,
+            Some(now) if now.counter_type() != column.counter_type => {
+                Found::Changed { from: column.counter_type, to: now.counter_type() }
+            }
+            Some(now) => Found::At(*now, column.place),
         }
     }
 }
 
 /// Where a counter is in a block.
-enum Found {
-    At(usize, Place),
+enum Found<'a> {
+    At(Definition<'a>, Place),
     /// Its type is another than it was registered with.
-    Changed(Column, Column),
+    Changed {
+        from: CounterType,
+        to: CounterType,
+    },
     Nowhere,
 }
 
-impl Found {
+impl Found<'_> {
     fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
         match self {
-            Self::At(position, Place::Value) => match values.get(*position) {
-                Some(Value::U32(value)) => Ok(RawValue::U32(value)),
-                Some(Value::U64(value)) => Ok(RawValue::U64(value)),
-                Some(Value::Other(_)) => Err(NoValue::NotDisplayable),
-                Some(Value::Empty) | None => Err(NoValue::NotGiven),
+            Self::At(definition, Place::Value) => match values.value_of(definition) {
+                Value::U32(value) => Ok(RawValue::U32(value)),
+                Value::U64(value) => Ok(RawValue::U64(value)),
+                Value::Other(_) => Err(NoValue::NotDisplayable),
+                Value::Empty => Err(NoValue::NotGiven),
             },
-            Self::At(position, Place::ItemsBehind) => {
-                values.items_behind(*position).map(RawValue::U32).ok_or(NoValue::NotGiven)
+            Self::At(definition, Place::ItemsBehind) => {
+                values.items_behind(definition).map(RawValue::U32).ok_or(NoValue::NotGiven)
             }
-            Self::Changed(from, to) => {
-                Err(NoValue::TypeChanged { from: from.counter_type, to: to.counter_type })
-            }
+            Self::Changed { from, to } => Err(NoValue::TypeChanged { from: *from, to: *to }),
             Self::Nowhere => Err(NoValue::NotGiven),
         }
     }
 }
 
 /// When an instance began. A number of 0 stands for totals, and for things that begin or end.
-fn birth_of(start: usize, id: usize, values: Values<'_>) -> Birth {
-    let number = |position| Some(values.get(position)?.number()?.get());
-    let id = number(id)?;
-    NonZeroU64::new(number(start)?).filter(|_| id != 0)
+fn birth_of(start: &Found<'_>, id: &Found<'_>, values: Values<'_>) -> Birth {
+    let id = id.value(values).ok()?.get();
+    NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
 }
 
 /// Names of instances that others belong to, read once an object.

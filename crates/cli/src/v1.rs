@@ -1,0 +1,225 @@
+//! `perfset v1`: blocks of the V1 performance data format.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use perfset::path::{CounterPath, PathQuery};
+use perfset::v1::{
+    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Titles, ValueName, query as answer, read,
+};
+use perfset::walk::Mode;
+use perfset::{Counterset, InstanceType, Next, RegInfo, RegRequest, Source, SourceError, catalogue};
+
+use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::output::{Options, Output};
+use crate::text::escaped;
+
+pub fn run(args: &V1Args) -> Result<Exit, Failure> {
+    match &args.command {
+        V1Command::Query(args) => query(args),
+        V1Command::Names(args) => names(args),
+        V1Command::Values(args) => values(args),
+    }
+}
+
+/// Asks this machine as one would ask HKEY_PERFORMANCE_DATA.
+fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
+    let text = args.value_name.join(" ");
+    let name: ValueName =
+        text.parse().map_err(|error| Failure::new(Exit::Usage, anyhow!(escaped(&format!("{error}")))))?;
+    let to_terminal = args.output.as_deref().is_none_or(is_dash) && io::stdout().is_terminal();
+    if to_terminal {
+        return Err(Failure::new(
+            Exit::Usage,
+            anyhow!("the answer is not text; -o FILE writes it to a file"),
+        ));
+    }
+    let machine = perfset::local();
+    let failed = |error: SourceError| match error {
+        SourceError::LanguageNotFound(_) => Failure::new(Exit::NothingMatched, error),
+        error => Failure::new(Exit::SourceFailed, error),
+    };
+    let found = answer(&machine, &name, &perfset::own_name()).map_err(failed)?;
+    write(args.output.as_deref(), &found.bytes)?;
+    if let Some(file) = &args.names {
+        let sets: Vec<_> =
+            machine.countersets().iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+        write(Some(file), &Titles::new(sets.iter().map(|set| &**set)).name_table())?;
+    }
+    for left_out in &found.left_out {
+        warn(&left_out.to_string());
+    }
+    let is_empty = matches!(name, ValueName::Objects(_))
+        && DataBlock::parse(&found.bytes).is_ok_and(|block| block.object_count() == 0);
+    if is_empty {
+        let error = anyhow!("no object has such a title index; the block is empty");
+        return Err(Failure::new(Exit::NothingMatched, error));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Objects, instances and counters of a block by their offsets; or the texts of a name table.
+fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
+    let bytes = input::read(&args.file)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if !DataBlock::is_one(&bytes) {
+        let table = table(&args.file, &bytes)?;
+        for (index, text) in table.iter() {
+            writeln!(out, "{index:>8}  {}", escaped(text))?;
+        }
+        out.flush()?;
+        return Ok(Exit::Ok);
+    }
+    let names = names_for(args.names.as_deref())?;
+    let (block, forgiven) =
+        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(&args.file, &error))?;
+    writeln!(out, "{:>8}  {:9} {:>7}  name", "offset", "what", "index")?;
+    for object in block.objects().flatten() {
+        write_object(&object, &names, &mut out)?;
+    }
+    out.flush()?;
+    for error in forgiven {
+        warn(&error.to_string());
+    }
+    Ok(Exit::Ok)
+}
+
+fn write_object(object: &Object<'_>, names: &Names, out: &mut impl Write) -> io::Result<()> {
+    let name = |index| names.get(index).map_or_else(|| "-".to_owned(), escaped);
+    let (at, index) = (object.at(), object.name_index());
+    let kind = match object.contents() {
+        Contents::Single(_) => "",
+        Contents::Multiple(instances) if instances.clone().next().is_none() => ", no instances now",
+        Contents::Multiple(_) => ", instances",
+        Contents::Metadata { .. } => ", definitions only",
+    };
+    writeln!(out, "{at:08x}  {:9} {index:>7}  {}{kind}", "object", name(index))?;
+    for definition in object.definitions().iter() {
+        let (at, index, what) = (definition.at(), definition.name_index(), definition.counter_type());
+        writeln!(out, "{at:08x}    {:9} {index:>5}  {}  {what}", "counter", name(index))?;
+    }
+    if let Contents::Multiple(instances) = object.contents() {
+        for instance in instances.flatten() {
+            write_instance(&instance, out)?;
+        }
+    }
+    Ok(())
+}
+
+fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<()> {
+    let unique_id = instance.unique_id().map(|id| id.to_string()).unwrap_or_default();
+    let name = escaped(&instance.name().to_string());
+    write!(out, "{:08x}    {:9} {unique_id:>5}  {name}", instance.at(), "instance")?;
+    if let Some(parent) = instance.parent() {
+        write!(out, "  (parent: instance #{} of object {})", parent.position, parent.object)?;
+    }
+    writeln!(out)
+}
+
+/// Formatted values of one block, or of the newer of two.
+fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
+    let files: Vec<&Path> = std::iter::once(&args.file).chain(&args.newer).map(|file| &**file).collect();
+    let names = args.names.as_deref().map(|file| table(file, &input::read(file)?)).transpose()?;
+    let mut blocks = Vec::new();
+    for file in &files {
+        let bytes = input::read(file)?;
+        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(file, &error))?;
+        blocks.push(bytes);
+    }
+    let host = blocks.last().and_then(|bytes| DataBlock::parse(bytes).ok()?.system_name().to_string().into());
+    let (mut source, problems) = Blocks::new(blocks, names.as_ref(), mode(args.lenient))
+        .map_err(|error| not_valid(&args.file, &error))?;
+    let failed = |error| Failure::new(Exit::SourceFailed, error);
+    let paths = all_paths(&mut source).map_err(failed)?;
+    let mut query = PathQuery::open(&mut source).map_err(failed)?;
+    for path in &paths {
+        query.add(&mut source, path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    }
+    let options = Options { format: args.format, raw: args.raw, host, ..Options::default() };
+    let mut output = Output::new(options, &paths);
+    while query.collect().map_err(failed)? == Next::Sample {}
+    if paths.is_empty() {
+        return Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block")));
+    }
+    output.sample(query.snapshot().clocks(), query.values())?;
+    for problem in problems {
+        warn(&problem.to_string());
+    }
+    Ok(Exit::Ok)
+}
+
+/// Every counter of every instance of every object, by title index.
+fn all_paths(source: &mut Blocks) -> Result<Vec<CounterPath>, SourceError> {
+    let mut sets = Vec::new();
+    for guid in source.countersets()? {
+        if let RegInfo::Counterset(set) = source.registration(&guid, RegRequest::Counterset)? {
+            sets.push(set);
+        }
+    }
+    sets.sort_by_key(|set| set.v1_index);
+    let has_counters = |set: &Counterset| set.counters.iter().any(|counter| counter.name.is_some());
+    let path = |set: &Counterset| CounterPath {
+        machine: None,
+        counterset: set.name.to_string(),
+        instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+        counter: "*".to_owned(),
+    };
+    Ok(sets.iter().filter(|set| has_counters(set)).map(|set| path(set)).collect())
+}
+
+fn mode(lenient: bool) -> Mode {
+    if lenient { Mode::Tolerant } else { Mode::Strict }
+}
+
+fn not_valid(file: &Path, error: &perfset::wire::WireError) -> Failure {
+    let error =
+        anyhow!("{}: not a valid V1 block: {error}\n  --lenient reads what can be read", file.display());
+    Failure::new(Exit::InvalidData, error)
+}
+
+/// The names of a file, or those that the catalogue has.
+fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
+    match file {
+        Some(file) => table(file, &input::read(file)?),
+        None => Ok(Titles::new(catalogue::ALL.iter().copied()).names()),
+    }
+}
+
+/// A name table. Pairs that are none are said; a file without any pair is no table.
+fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
+    let (names, skipped) = Names::read(NameTable::new(bytes));
+    if names.iter().len() == 0 {
+        let error = anyhow!("{}: neither a V1 block nor a name table", file.display());
+        return Err(Failure::new(Exit::InvalidData, error));
+    }
+    for error in skipped {
+        warn(&error.to_string());
+    }
+    Ok(names)
+}
+
+fn warn(text: &str) {
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(io::stderr(), "warning: {}", escaped(text));
+}
+
+fn is_dash(file: &Path) -> bool {
+    file == Path::new("-")
+}
+
+fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    match file.filter(|file| !is_dash(file)) {
+        None => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()?;
+            Ok(())
+        }
+        Some(file) => std::fs::write(file, bytes)
+            .with_context(|| format!("cannot write {}", file.display()))
+            .map_err(|error| Failure::new(Exit::SourceFailed, error)),
+    }
+}

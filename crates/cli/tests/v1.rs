@@ -1,0 +1,187 @@
+//! `perfset v1` and `perfset dump` on V1 blocks.
+
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn testdata(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
+}
+
+/// Exit code, standard output, standard error of the command on a fixture's kernel files, in a folder.
+fn run_in(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let tree = testdata("linux/small-vm");
+    let output = Command::new(env!("CARGO_BIN_EXE_perfset"))
+        .args(args)
+        .env("PERFSET_PROC", tree.join("proc"))
+        .env("PERFSET_SYS", tree.join("sys"))
+        .env("TZ", "UTC")
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn good(folder: &Path, args: &[&str]) -> String {
+    let (code, out, err) = run_in(folder, args);
+    assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
+    out
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder); // the first run has none
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_machine_as_a_block_and_back() {
+    let folder = scratch("v1-query");
+    assert_eq!(good(&folder, &["v1", "query", "global", "-o", "old.bin", "--names", "names.bin"]), "");
+    good(&folder, &["v1", "query", "Global", "-o", "new.bin"]);
+    good(&folder, &["v1", "query", "Counter", "009", "-o", "counter.bin"]);
+    assert_eq!(fs::read(folder.join("names.bin")).unwrap(), fs::read(folder.join("counter.bin")).unwrap());
+    good(&folder, &["v1", "query", "help 009", "-o", "help.bin"]);
+    good(&folder, &["v1", "query", "Explain", "9", "-o", "explain.bin"]);
+    assert_eq!(fs::read(folder.join("help.bin")).unwrap(), fs::read(folder.join("explain.bin")).unwrap());
+
+    let names = good(&folder, &["v1", "names", "new.bin", "--names", "names.bin"]);
+    let lines: Vec<_> = names.lines().collect();
+    assert_eq!(lines[0], "  offset  what        index  name");
+    assert!(lines.iter().any(|line| line.ends_with("object        238  Processor, instances")), "{names}");
+    assert!(names.contains("counter       6  % Processor Time  PERF_100NSEC_TIMER_INV"), "{names}");
+    assert!(names.contains("instance         _Total"), "{names}");
+    let table = good(&folder, &["v1", "names", "names.bin"]);
+    assert!(
+        table.contains("\n     238  Processor\n") && table.contains("\n      24  Available Bytes\n"),
+        "{table}"
+    );
+    let helps = good(&folder, &["v1", "names", "help.bin"]);
+    assert!(helps.contains("\n       5  Physical memory and its use"), "{helps}");
+
+    // The same numbers as those of the machine itself.
+    let values = good(&folder, &["v1", "values", "old.bin", "new.bin", "--format", "json"]);
+    let direct = good(&folder, &["get", "/Memory/Available Bytes", "--format", "json"]);
+    let direct: Value = serde_json::from_str(direct.trim()).unwrap();
+    let rows: Vec<Value> = values.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let row = |path: &str| rows.iter().find(|row| row["path"] == path).unwrap_or_else(|| panic!("{path}"));
+    for field in ["value", "raw", "status", "counterset", "counter", "unit", "type"] {
+        assert_eq!(row(r"\Memory\Available Bytes")[field], direct[field], "{field}");
+    }
+    assert_eq!(row(r"\Processor(_Total)\% Processor Time")["value"], 100.0);
+    assert_eq!(row(r"\System\Context Switches/sec")["value"], 0.0);
+    let one = good(&folder, &["v1", "values", "new.bin", "--format", "json"]);
+    assert!(one.contains("needs_two_samples") && !one.contains("null,\"status\":\"ok\""), "{one}");
+    let raw = good(&folder, &["v1", "values", "new.bin", "--raw"]);
+    assert!(raw.contains("  Available Bytes\n"), "{raw}");
+}
+
+#[test]
+fn questions_that_have_no_answer() {
+    let folder = scratch("v1-questions");
+    let (code, _, err) = run_in(&folder, &["v1", "query", "1", "3", "-o", "x.bin"]);
+    assert_eq!((code, err.as_str()), (3, "error: no object has such a title index; the block is empty\n"));
+    good(&folder, &["dump", "x.bin"]);
+    let (code, _, err) = run_in(&folder, &["v1", "query", "38x"]);
+    assert!(code == 2 && err.starts_with("error: \"38x\" is neither Global, Costly, a list"), "{err}");
+    let (code, _, err) = run_in(&folder, &["v1", "query", "Counter 407"]);
+    assert_eq!((code, err.as_str()), (3, "error: language 0x0407 is not installed\n"));
+    good(&folder, &["v1", "query", "Costly", "-o", "costly.bin"]);
+    let (code, _, err) = run_in(&folder, &["v1", "values", "costly.bin"]);
+    assert_eq!((code, err.as_str()), (3, "error: there is no object in the block\n"));
+    fs::write(folder.join("text"), "no table").unwrap();
+    let (code, _, err) = run_in(&folder, &["v1", "names", "text"]);
+    assert_eq!((code, err.as_str()), (5, "error: text: neither a V1 block nor a name table\n"));
+    let (code, _, err) = run_in(&folder, &["v1", "values", "none.bin"]);
+    assert!(code == 4 && err.starts_with("error: cannot read none.bin: "), "{err}");
+    let (code, ..) = run_in(&folder, &["v1"]);
+    assert_eq!(code, 2);
+}
+
+#[test]
+fn samba_is_read_when_asked_to_be_lenient() {
+    let folder = testdata("v1");
+    let (code, out, err) = run_in(&folder, &["v1", "values", "samba417_global.bin"]);
+    assert_eq!((code, out.as_str()), (5, ""));
+    let why = "PERF_DATA_BLOCK.TotalByteLength at byte 20: breaks R5: it counts the header";
+    assert_eq!(
+        err,
+        format!(
+            "error: samba417_global.bin: not a valid V1 block: {why}\n  --lenient reads what can be read\n"
+        )
+    );
+    let args = ["v1", "values", "--lenient", "samba417_global.bin", "--names", "samba417_counter009.bin"];
+    let (code, out, err) = run_in(&folder, &args);
+    assert_eq!((code, err), (0, format!("warning: block 0: {why}\n")));
+    assert!(out.contains("             1,234  Load\n     5,000,000,000  Big\n"), "{out}");
+}
+
+#[test]
+fn a_dump_as_json_has_every_field() {
+    let folder = testdata("v1");
+    let out = good(&folder, &["dump", "--json", "process-thread.bin"]);
+    let structures: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let text = fs::read_to_string(folder.join("process-thread.txt")).unwrap();
+    let fields: usize = structures.iter().map(|s| s["fields"].as_array().unwrap().len()).sum();
+    assert_eq!(fields + structures.len(), text.lines().count());
+    let object = structures.iter().find(|s| s["structure"] == "PERF_OBJECT_TYPE" && s["index"] == 1).unwrap();
+    assert_eq!((&object["at"], &object["depth"]), (&320.into(), &1.into()));
+    let field = object["fields"].as_array().unwrap().iter().find(|f| f["name"] == "NumInstances").unwrap();
+    assert_eq!((&field["value"], &field["text"], &field["at"]), (&3.into(), &"3".into(), &360.into()));
+    let (code, out, _) = run_in(&folder, &["dump", "--json", "--lenient", "wine8_global_as_returned.bin"]);
+    let block: Value = serde_json::from_str(out.lines().next().unwrap()).unwrap();
+    assert_eq!((code, &block["broken"][0]["rule"]), (0, &"R11".into()));
+}
+
+/// Each malformed block, as its row of `testdata/v1/malformed.tsv` says.
+#[test]
+fn dump_names_structure_offset_and_rule() {
+    let folder = scratch("v1-malformed");
+    let rows = fs::read_to_string(testdata("v1/malformed.tsv")).unwrap();
+    let mut count = 0;
+    for row in rows.lines().filter(|line| !line.starts_with('#')) {
+        let cells: Vec<_> = row.split('\t').collect();
+        let (case, rule) = (cells[0], cells[3]);
+        let mut bytes = fs::read(testdata("v1").join(cells[1])).unwrap();
+        for change in cells[2].split_whitespace() {
+            let (place, value) = change.split_once('=').unwrap();
+            let value = match (value.strip_prefix("0x"), value.strip_prefix('-')) {
+                (Some(hex), _) => u32::from_str_radix(hex, 16).unwrap(),
+                (_, Some(below)) => below.parse::<u32>().unwrap().wrapping_neg(),
+                _ => value.parse().unwrap(),
+            };
+            match place {
+                "cut" => bytes.truncate(value as usize),
+                "append" => bytes.resize(bytes.len() + value as usize, 0),
+                at => {
+                    let at = usize::from_str_radix(at.trim_start_matches("0x"), 16).unwrap();
+                    bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                }
+            }
+        }
+        fs::write(folder.join("block.bin"), bytes).unwrap();
+        let (code, out, err) = run_in(&folder, &["dump", "--as", "v1", "block.bin"]);
+        count += 1;
+        if rule == "ok" {
+            assert_eq!((code, err.as_str()), (0, ""), "{case}");
+            continue;
+        }
+        assert_eq!((code, out.as_str()), (5, ""), "{case}");
+        let line = err.lines().next().unwrap();
+        assert!(line.starts_with("error: block.bin: not a valid V1 block: PERF_"), "{case}: {line}");
+        assert!(line.contains(" at byte "), "{case}: {line}");
+        assert!(
+            line.ends_with(&format!(", {rule}")) || line.contains(&format!("breaks {rule}: ")),
+            "{case}: {line}"
+        );
+    }
+    assert_eq!(count, 73);
+}
