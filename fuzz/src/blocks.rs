@@ -54,7 +54,8 @@ fn walk_all(format: Format, bytes: &[u8]) -> Result<(), WireError> {
     end
 }
 
-fn inside(error: &WireError, bytes: &[u8]) {
+/// The error lies inside the bytes, and can be printed.
+pub(crate) fn inside(error: &WireError, bytes: &[u8]) {
     assert!(error.at <= bytes.len(), "{error}, of {}", bytes.len());
     let _ = write!(Nowhere, "{error}");
 }
@@ -81,7 +82,8 @@ fn visit_values(block: &Block<'_>) -> Result<(), WireError> {
     Ok(())
 }
 
-struct Nowhere;
+/// Takes any text.
+pub(crate) struct Nowhere;
 
 impl Write for Nowhere {
     fn write_str(&mut self, _: &str) -> fmt::Result {

@@ -65,11 +65,7 @@ fn entry(input: &mut Input<'_>) -> Entry {
 }
 
 fn row(input: &mut Input<'_>, columns: usize) -> Row {
-    let unit = |input: &mut Input<'_>| match input.u16() {
-        0 => u16::from(b'_'),
-        unit => unit,
-    };
-    let name = (0..input.below(20)).map(|_| unit(input)).collect();
+    let name = (0..input.below(20)).map(|_| input.unit()).collect();
     Row { name, id: InstanceId(input.u32()), cells: (0..columns).map(|_| cell(input)).collect() }
 }
 
@@ -193,7 +189,8 @@ fn patch(bytes: &mut [u8], clocks: &ClockReading, change: u64) {
     }
 }
 
-fn damage(bytes: &mut Vec<u8>, input: &mut Input<'_>) {
+/// Changes, cuts off, removes or repeats some of the bytes, of which there must be one, or changes a length a little.
+pub(crate) fn damage(bytes: &mut Vec<u8>, input: &mut Input<'_>) {
     let at = usize::from(input.u16()) % bytes.len();
     let field = at & !3;
     match input.below(6) {

@@ -27,6 +27,14 @@ impl Input<'_> {
         u16::from_le_bytes([self.byte(), self.byte()])
     }
 
+    /// A unit of a name, which is no NUL.
+    pub fn unit(&mut self) -> u16 {
+        match self.u16() {
+            0 => u16::from(b'_'),
+            unit => unit,
+        }
+    }
+
     /// Four bytes.
     pub fn u32(&mut self) -> u32 {
         u32::from(self.u16()) | u32::from(self.u16()) << 16

@@ -1,0 +1,225 @@
+//! Any bytes at all as a V1 block.
+
+use std::fmt::{Debug, Write};
+use std::ops::ControlFlow;
+
+use perfset_core::v1::{Contents, DataBlock, Definition, Instance, Object, Values, read, walk};
+use perfset_core::v2::Value;
+use perfset_core::walk::{Event, FieldValue, Mode};
+use perfset_core::wire::WireError;
+
+use crate::blocks::{Nowhere, inside};
+
+pub mod built;
+pub mod names;
+
+/// Visits and prints every field. The walk ends, after work in proportion; its error lies inside the bytes.
+///
+/// The two modes of reading and the walk agree; so do all ways to a value, most of which the walk does not use.
+pub fn check_block(bytes: &[u8]) {
+    let mut walked = Walked { bytes, broken: Vec::new(), values: Vec::new() };
+    let end = walk_all(&mut walked);
+    let strict = read(bytes, Mode::Strict).map(|_| ());
+    let tolerant = read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven);
+    assert_eq!(tolerant.as_ref().err(), end.as_ref().err());
+    match (&strict, &tolerant) {
+        (Ok(()), tolerant) => assert_eq!(*tolerant, Ok(Vec::new())),
+        (Err(error), Ok(forgiven)) => assert_eq!(forgiven.first(), Some(error)),
+        (Err(error), Err(same)) => assert_eq!(error, same),
+    }
+    if let Ok(forgiven) = tolerant {
+        assert!(forgiven.iter().eq(walked.broken.iter().take(1_000)));
+    }
+    match DataBlock::parse(bytes) {
+        Ok(block) => visit_block(&block, &walked, strict.is_ok()),
+        Err(error) => assert_eq!(Err(error), end),
+    }
+    if strict.is_ok() {
+        assert_length(bytes);
+    }
+}
+
+/// What a walk met.
+struct Walked<'a> {
+    bytes: &'a [u8],
+    broken: Vec<WireError>,
+    /// Of each value the position of its counter, and where it stands.
+    values: Vec<(usize, usize)>,
+}
+
+fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
+    let bytes = walked.bytes;
+    let mut events = 0_usize;
+    let end = walk(bytes, &mut |event| {
+        events += 1;
+        match event {
+            Event::Structure { at, .. } => assert!(at <= bytes.len()),
+            Event::Field { at, value, .. } => {
+                assert!(at <= bytes.len());
+                let _ = write!(Nowhere, "{value}");
+            }
+            Event::CounterValue { at, position, value, .. } => {
+                let is_there = match value {
+                    FieldValue::Value(value) => stands_at(bytes, at, value),
+                    FieldValue::Text(text) => stands_at(bytes, at, Value::Other(text.as_bytes())),
+                    _ => false,
+                };
+                assert!(is_there, "{value} does not stand at {at}");
+                let _ = write!(Nowhere, "{value}");
+                walked.values.push((position, at));
+            }
+            Event::Broken(rule) => {
+                inside(&rule, bytes);
+                walked.broken.push(rule);
+            }
+            Event::Unusual(remark) => inside(&remark, bytes),
+        }
+        ControlFlow::Continue(())
+    });
+    // Instances are the densest: the 24 bytes of one and the 4 of its counter block make 13 events, and one for each of
+    // 32 counters; more of those need a byte each. The rest makes less than one for two bytes, its errors included.
+    assert!(events <= bytes.len() * 2, "{events} events for {} bytes", bytes.len());
+    if let Err(error) = &end {
+        inside(error, bytes);
+    }
+    end
+}
+
+fn stands_at(bytes: &[u8], at: usize, value: Value<'_>) -> bool {
+    let Some(bytes) = bytes.get(at..) else { return false };
+    match value {
+        Value::U32(number) => bytes.starts_with(&number.to_le_bytes()),
+        Value::U64(number) => bytes.starts_with(&number.to_le_bytes()),
+        Value::Other(other) => bytes.starts_with(other),
+        Value::Empty => false,
+    }
+}
+
+/// A block that strict reading takes ends where it says: what follows it does not count, and no byte can be spared.
+fn assert_length(bytes: &[u8]) {
+    let total = u32::from_le_bytes(bytes[20..24].try_into().unwrap());
+    let whole = &bytes[..usize::try_from(total).unwrap()];
+    assert!(read(whole, Mode::Strict).is_ok());
+    assert!(read(&whole[..whole.len() - 1], Mode::Strict).is_err());
+}
+
+/// Every object, instance and value is what the walk met, in its order.
+fn visit_block(block: &DataBlock<'_>, walked: &Walked<'_>, is_strict: bool) {
+    let _ = write!(Nowhere, "{} {:?}", block.system_name(), block.clocks());
+    let objects = each_way(|| block.objects(), |at| block.objects().nth(at), of_result(of_object));
+    let good: Vec<_> = objects.iter().flatten().copied().collect();
+    if is_strict {
+        assert_eq!(u32::try_from(good.len()), Ok(block.object_count()));
+    }
+    for index in good.iter().map(Object::name_index).chain([0, u32::MAX]) {
+        let first = good.iter().find(|object| object.name_index() == index);
+        assert_eq!(block.object(index).as_ref().map(of_object), first.map(of_object));
+    }
+
+    let (mut broken, mut values) = (walked.broken.iter(), walked.values.iter());
+    let mut blame = |error| assert!(broken.any(|rule| *rule == error), "the walk does not know of {error}");
+    let mut meet = |object: &Object<'_>, instance: Values<'_>| {
+        for (position, value) in visit_values(object, instance).into_iter().enumerate() {
+            if value == Value::Empty {
+                continue;
+            }
+            let Some((at_position, at)) = values.next() else {
+                panic!("the walk does not know of {value:?}")
+            };
+            assert_eq!(*at_position, position);
+            assert!(stands_at(walked.bytes, *at, value));
+            let definition = object.definitions().get(position).unwrap();
+            if let Some(items) = instance.items_behind(&definition) {
+                assert!(stands_at(walked.bytes, at + definition.value_len(), Value::U32(items)));
+            }
+        }
+    };
+    for object in objects {
+        let object = match object {
+            Ok(object) => {
+                let again = block.object_at(object.at()).expect("it was there before");
+                assert_eq!((again.at(), again.name_index()), (object.at(), object.name_index()));
+                object
+            }
+            Err(error) => {
+                blame(error);
+                continue;
+            }
+        };
+        visit_definitions(&object);
+        match object.contents() {
+            Contents::Single(single) => meet(&object, single),
+            Contents::Multiple(all) => {
+                for instance in each_way(|| all, |at| all.clone().nth(at), of_result(of_instance)) {
+                    match instance {
+                        Ok(instance) => meet(&object, instance.values()),
+                        Err(error) => blame(error),
+                    }
+                }
+            }
+            Contents::Metadata { .. } => {}
+        }
+    }
+    assert_eq!(values.next(), None);
+}
+
+fn visit_definitions(object: &Object<'_>) {
+    let definitions = object.definitions();
+    let all = each_way(|| definitions.iter(), |at| definitions.get(at), of_definition);
+    assert_eq!((all.len(), all.is_empty()), (definitions.len(), definitions.is_empty()));
+    for (position, definition) in all.iter().enumerate() {
+        let next = all.get(position + 1).filter(|next| next.counter_type().is_base());
+        let base = next.filter(|_| definition.counter_type().needs_base());
+        assert_eq!(definitions.base_of(position).as_ref().map(of_definition), base.map(of_definition));
+    }
+    assert!([all.len(), usize::MAX].iter().all(|at| definitions.base_of(*at).is_none()));
+}
+
+fn visit_values<'a>(object: &Object<'_>, values: Values<'a>) -> Vec<Value<'a>> {
+    let all = each_way(|| values.iter(), |at| values.get(at), |value| *value);
+    assert_eq!(all.len(), object.definitions().len());
+    assert_eq!(
+        (values.len(), values.iter().len(), values.is_empty()),
+        (all.len(), all.len(), all.is_empty())
+    );
+    all
+}
+
+/// All items: one after the other, folded, and some by their position. Behind the last there are no more.
+fn each_way<I: Iterator, K: PartialEq + Debug>(
+    items: impl Fn() -> I,
+    get: impl Fn(usize) -> Option<I::Item>,
+    key: impl Fn(&I::Item) -> K,
+) -> Vec<I::Item> {
+    let mut rest = items();
+    let all: Vec<_> = rest.by_ref().collect();
+    assert!(rest.next().is_none());
+    let mut folded = all.iter();
+    items().for_each(|item| assert_eq!(folded.next().map(&key), Some(key(&item))));
+    assert!(folded.next().is_none());
+    for at in (0..all.len()).step_by(all.len() / 16 + 1).chain([all.len(), usize::MAX]) {
+        assert_eq!(get(at).as_ref().map(&key), all.get(at).map(&key));
+    }
+    all
+}
+
+fn of_result<T, K>(key: impl Fn(&T) -> K) -> impl Fn(&Result<T, WireError>) -> Result<K, WireError> {
+    move |item| item.as_ref().map(&key).map_err(|error| *error)
+}
+
+fn of_object(object: &Object<'_>) -> impl PartialEq + Debug + use<> {
+    let indexes = (object.name_index(), object.help_index(), object.default_counter());
+    (indexes, object.detail(), object.clock(), object.definitions().len())
+}
+
+fn of_definition(definition: &Definition<'_>) -> impl PartialEq + Debug + use<> {
+    let indexes = (definition.name_index(), definition.help_index());
+    let place = (definition.value_at(), definition.value_len(), definition.is_text());
+    (indexes, definition.default_scale(), definition.detail(), definition.counter_type(), place)
+}
+
+fn of_instance(instance: &Instance<'_>) -> impl PartialEq + Debug + use<> {
+    let name = instance.name().to_utf16();
+    assert_eq!(name.to_string(), instance.name().to_string());
+    (name, instance.parent(), instance.unique_id())
+}
