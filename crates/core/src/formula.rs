@@ -8,8 +8,8 @@
 //! those are silent or disagree, the order of checks and the edge rules are this project's and stand in the vectors
 //! of `testdata/formulas`.
 
-use crate::counter_type::CounterType;
-use crate::sample::{Pair, Sample, pair};
+use crate::counter_type::{Clock, CounterType};
+use crate::sample::{Numbers, Sample, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 /// What a formula takes from one sample.
@@ -204,40 +204,110 @@ pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
 /// The first of these, in this order: not displayable, needs two samples (or they do not belong together), missing
 /// base, negative value, negative denominator, negative time base. A value or a clock that fell has the reason for it
 /// where the samples tell: [`NoValue::Restarted`], [`NoValue::TimeWentBack`], [`NoValue::Wrapped`].
-pub fn format<'a>(old: Option<&Sample<'a>>, new: &Sample<'a>) -> Result<FormattedValue, NoValue> {
-    let formula = of(new.counter_type).ok_or(NoValue::NotDisplayable)?;
-    let denominator = formula.denominator;
-    let computed = |pair: &Pair<'a>, compute: &dyn Fn(Reading, Reading) -> Result<f64, NoValue>| {
-        let value = compute(denominator.reading(&pair.old)?, denominator.reading(&pair.new)?);
-        value.map_err(|reason| pair.reason(reason))
+pub fn format(old: Option<&Sample<'_>>, new: &Sample<'_>) -> Result<FormattedValue, NoValue> {
+    let computation = Computation::of(new.counter_type).ok_or(NoValue::NotDisplayable)?;
+    let computation = computation.wrapping(new.wraps, new.base_wraps);
+    let Some(old) = old.filter(|_| computation.needs_two_samples()) else {
+        return computation.value(None, &new.numbers());
     };
-    let both = || pair(old.ok_or(NoValue::NeedsTwoSamples)?, new);
-    let raw = match formula.compute {
-        Compute::Newest(compute) => compute(denominator.reading(new)?)?,
-        Compute::Difference(compute) => computed(&both()?, &compute)?,
-        Compute::OfItems(compute) => {
-            let pair = both()?;
-            let items = pair.new.base.ok_or(NoValue::MissingBase)?.get();
-            computed(&pair, &|old, new| compute(old, new, items))?
-        }
-    };
-    Ok(FormattedValue { raw, counter_type: new.counter_type })
+    pair(old, new)?;
+    computation.value(Some(&old.numbers()), &new.numbers())
 }
 
-impl Denominator {
-    fn reading(self, sample: &Sample<'_>) -> Result<Reading, NoValue> {
-        let base = || sample.base.map(RawValue::get).map(i128::from).ok_or(NoValue::MissingBase);
-        let (time, freq) = match self {
-            Self::None => (0, 0),
-            Self::Clock | Self::ClockAndItems => {
-                let clock = sample.counter_type.decode().clock;
-                let (time, freq) = sample.clocks.read(clock).ok_or(NoValue::NotDisplayable)?;
+/// How the values of one counter are computed: found once, for who formats many.
+#[derive(Clone, Copy, Debug)]
+pub struct Computation {
+    formula: &'static Formula,
+    counter_type: CounterType,
+    clock: Clock,
+    wraps: bool,
+    base_wraps: bool,
+}
+
+impl Computation {
+    /// For a counter type; `None` if that has no formula.
+    #[must_use]
+    pub fn of(counter_type: CounterType) -> Option<Self> {
+        let clock = counter_type.decode().clock;
+        Some(Self { formula: of(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
+    }
+
+    /// The same, where raw values or bases of 4 bytes may pass zero once between two samples.
+    #[must_use]
+    pub fn wrapping(self, wraps: bool, base_wraps: bool) -> Self {
+        Self { wraps, base_wraps, ..self }
+    }
+
+    /// Whether it takes a difference.
+    #[must_use]
+    pub fn needs_two_samples(&self) -> bool {
+        !matches!(self.formula.compute, Compute::Newest(_))
+    }
+
+    /// The value of `new`, with the help of `old`, which is of the same thing, where the type takes a difference.
+    ///
+    /// # Errors
+    /// As [`format()`].
+    #[inline]
+    pub fn value(&self, old: Option<&Numbers<'_>>, new: &Numbers<'_>) -> Result<FormattedValue, NoValue> {
+        let raw = match self.formula.compute {
+            Compute::Newest(compute) => compute(self.reading(new)?),
+            Compute::Difference(compute) => self.difference(old, new, compute),
+            Compute::OfItems(compute) => {
+                let items = new.base.map(RawValue::get);
+                self.difference(old, new, |old, new| compute(old, new, items.ok_or(NoValue::MissingBase)?))
+            }
+        };
+        Ok(FormattedValue { raw: raw?, counter_type: self.counter_type })
+    }
+
+    #[inline]
+    fn difference(
+        &self,
+        old: Option<&Numbers<'_>>,
+        new: &Numbers<'_>,
+        compute: impl FnOnce(Reading, Reading) -> Result<f64, NoValue>,
+    ) -> Result<f64, NoValue> {
+        let old = old.ok_or(NoValue::NeedsTwoSamples)?;
+        if restarted(old.clocks, new.clocks) {
+            return Err(NoValue::Restarted);
+        }
+        let mended;
+        let new = if self.wraps || self.base_wraps {
+            mended = self.mended(old, new);
+            &mended
+        } else {
+            new
+        };
+        let value = compute(self.reading(old)?, self.reading(new)?);
+        value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
+    }
+
+    /// The newer numbers, counted on where they passed zero.
+    fn mended<'n>(&self, old: &Numbers<'_>, new: &Numbers<'n>) -> Numbers<'n> {
+        let mut mended = *new;
+        if self.wraps {
+            mended.raw = unwrapped(old.raw, new.raw);
+        }
+        if let (true, Some(from), Some(to)) = (self.base_wraps, old.base, new.base) {
+            mended.base = Some(unwrapped(from, to));
+        }
+        mended
+    }
+
+    #[inline]
+    fn reading(&self, numbers: &Numbers<'_>) -> Result<Reading, NoValue> {
+        let base = || numbers.base.map(RawValue::get).map(i128::from).ok_or(NoValue::MissingBase);
+        let (time, freq) = match self.formula.denominator {
+            Denominator::None => (0, 0),
+            Denominator::Clock | Denominator::ClockAndItems => {
+                let (time, freq) = numbers.clocks.read(self.clock).ok_or(NoValue::NotDisplayable)?;
                 (i128::from(time), freq)
             }
-            Self::Base => (base()?, 0),
-            Self::BaseOfTicks => (base()?, sample.clocks.perf_freq),
+            Denominator::Base => (base()?, 0),
+            Denominator::BaseOfTicks => (base()?, numbers.clocks.perf_freq),
         };
-        Ok(Reading { raw: sample.raw.get(), time, freq })
+        Ok(Reading { raw: numbers.raw.get(), time, freq })
     }
 }
 
@@ -439,8 +509,10 @@ fn frequency(new: Reading) -> Result<f64, NoValue> {
 }
 
 #[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
+#[inline]
 fn real(n: i128) -> f64 {
-    n as f64
+    // Nearly all fit, and then it is one instruction and not a call.
+    i64::try_from(n).map_or_else(|_| n as f64, |n| n as f64)
 }
 
 #[cfg(test)]

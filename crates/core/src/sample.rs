@@ -28,7 +28,7 @@ pub struct Sample<'a> {
 }
 
 /// The clocks that formulas divide by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
     /// Ticks of PerfTime.
     pub perf_time: i64,
@@ -68,57 +68,31 @@ impl From<&ClockReading> for Clocks {
     }
 }
 
-/// Two samples of the same counter of the same thing, the older first.
-///
-/// Wraps are mended: where the samples say so, the newer raw value and base of 4 bytes are counted on from the
-/// older ones.
+/// The numbers of a sample, whoever's they are: all that a formula takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair<'a> {
-    /// The older sample.
-    pub old: Sample<'a>,
-    /// The newer sample.
-    pub new: Sample<'a>,
+pub struct Numbers<'a> {
+    /// The raw value.
+    pub raw: RawValue,
+    /// The raw value of its base, if it has one and it was delivered.
+    pub base: Option<RawValue>,
+    /// When.
+    pub clocks: &'a Clocks,
 }
 
-impl Pair<'_> {
-    /// Why a formula of this pair has no value: what the samples tell of a value or a clock that fell, else `reason`.
-    pub(crate) fn reason(&self, reason: NoValue) -> NoValue {
-        if !matches!(reason, NoValue::NegativeValue { .. } | NoValue::NegativeDenominator) {
-            return reason;
-        }
-        let (old, new) = (&self.old, &self.new);
-        let (before, now) = (&old.clocks, &new.clocks);
-        if now.perf_time < before.perf_time && began_anew(before, now) {
-            return NoValue::Restarted;
-        }
-        let clock = new.counter_type.decode().clock;
-        let ticks = |clocks: &Clocks| clocks.read(clock).map(|(ticks, _)| ticks);
-        if now.perf_time < before.perf_time || ticks(now) < ticks(before) {
-            return NoValue::TimeWentBack;
-        }
-        match (old.raw, new.raw) {
-            (RawValue::U32(from), RawValue::U32(to)) if to < from && !new.wraps && may_wrap(from, to) => {
-                NoValue::Wrapped { from, to }
-            }
-            _ => reason,
-        }
+impl Sample<'_> {
+    /// Its numbers.
+    #[must_use]
+    pub fn numbers(&self) -> Numbers<'_> {
+        Numbers { raw: self.raw, base: self.base, clocks: &self.clocks }
     }
 }
 
-/// Whether PerfTime, which fell, counts from a moment between the two readings: it has counted no longer than the
-/// 100 ns clock says that passed.
-fn began_anew(before: &Clocks, now: &Clocks) -> bool {
-    let passed = i128::from(now.time_100ns).saturating_sub(before.time_100ns.into());
-    let counted = i128::from(now.perf_time).saturating_mul(10_000_000);
-    passed > 0 && now.perf_freq > 0 && counted <= passed.saturating_mul(now.perf_freq.into())
-}
-
-/// Puts two samples together if they are of the same counter of the same thing.
+/// Says whether two samples are of the same counter of the same thing.
 ///
 /// # Errors
 /// [`NoValue::NewInstance`] if they are of different things, [`NoValue::Replaced`] if only the birth differs,
 /// [`NoValue::TypeChanged`] if the counter was registered anew with another type.
-pub fn pair<'a>(old: &Sample<'a>, new: &Sample<'a>) -> Result<Pair<'a>, NoValue> {
+pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     let (a, b) = (&old.identity, &new.identity);
     let same_thing = (a.counterset, old.counter, a.instance_id) == (b.counterset, new.counter, b.instance_id)
         && a.instance == b.instance;
@@ -131,20 +105,42 @@ pub fn pair<'a>(old: &Sample<'a>, new: &Sample<'a>) -> Result<Pair<'a>, NoValue>
     if old.counter_type != new.counter_type {
         return Err(NoValue::TypeChanged { from: old.counter_type, to: new.counter_type });
     }
-    let mut new = *new;
-    if new.wraps {
-        new.raw = unwrapped(old.raw, new.raw);
+    Ok(())
+}
+
+/// Why a value or a clock fell: what the numbers tell, else `reason`.
+pub(crate) fn why_it_fell(old: &Numbers<'_>, new: &Numbers<'_>, clock: Clock, reason: NoValue) -> NoValue {
+    if !matches!(reason, NoValue::NegativeValue { .. } | NoValue::NegativeDenominator) {
+        return reason;
     }
-    if let (true, Some(from), Some(to)) = (new.base_wraps, old.base, new.base) {
-        new.base = Some(unwrapped(from, to));
+    let (before, now) = (old.clocks, new.clocks);
+    let ticks = |clocks: &Clocks| clocks.read(clock).map(|(ticks, _)| ticks);
+    if now.perf_time < before.perf_time || ticks(now) < ticks(before) {
+        return NoValue::TimeWentBack;
     }
-    Ok(Pair { old: *old, new })
+    match (reason, old.raw, new.raw) {
+        (NoValue::NegativeValue { .. }, RawValue::U32(from), RawValue::U32(to)) if may_wrap(from, to) => {
+            NoValue::Wrapped { from, to }
+        }
+        (reason, ..) => reason,
+    }
+}
+
+/// Whether the machine that counts was started anew between two readings: PerfTime fell, and has counted no longer than
+/// the 100 ns clock says that passed.
+pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
+    if now.perf_time >= before.perf_time {
+        return false;
+    }
+    let passed = i128::from(now.time_100ns).saturating_sub(before.time_100ns.into());
+    let counted = i128::from(now.perf_time).saturating_mul(10_000_000);
+    passed > 0 && now.perf_freq > 0 && counted <= passed.saturating_mul(now.perf_freq.into())
 }
 
 /// The newer of two 4-byte values, counted on from the older one if it passed zero.
 ///
 /// A step of 2^31 or more is a reset, not a wrap, and stays as it is.
-fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
+pub(crate) fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
     let (RawValue::U32(from), RawValue::U32(to)) = (old, new) else { return new };
     if to >= from || !may_wrap(from, to) {
         return new;
@@ -154,7 +150,7 @@ fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
 
 /// Whether a step down may be a wrap: counted on, it is less than half of what 4 bytes hold.
 fn may_wrap(from: u32, to: u32) -> bool {
-    to.wrapping_sub(from) < 1 << 31
+    to < from && to.wrapping_sub(from) < 1 << 31
 }
 
 #[cfg(test)]
@@ -279,14 +275,29 @@ mod tests {
             ("8 bytes never", RawValue::U64(9), RawValue::U64(7), RawValue::U64(7)),
             ("widths differ", RawValue::U64(9), RawValue::U32(7), RawValue::U32(7)),
         ] {
-            assert_eq!(pair(&sample(old), &sample(new)).unwrap().new.raw, want, "{name}");
+            assert_eq!(unwrapped(old, new), want, "{name}");
         }
-        let based =
-            |base| Sample { base: Some(RawValue::U32(base)), base_wraps: true, ..sample(RawValue::U64(7)) };
-        let mended = pair(&based(max), &based(4)).unwrap().new.base;
-        assert_eq!(mended, Some(RawValue::U64((1 << 32) + 4)), "a base of 4 bytes under a value of 8");
-        let mut off = sample(RawValue::U32(4));
-        off.wraps = false;
-        assert_eq!(pair(&sample(RawValue::U32(max)), &off).unwrap().new.raw, RawValue::U32(4), "not marked");
+        let difference =
+            |old: &Sample<'_>, new: &Sample<'_>| crate::formula::format(Some(old), new).map(|v| v.raw);
+        let delta =
+            |raw| Sample { counter_type: CounterType::PERF_COUNTER_DELTA, ..sample(RawValue::U32(raw)) };
+        assert_eq!(difference(&delta(max), &delta(4)), Ok(5.0));
+        let based = |raw, base| Sample {
+            base: Some(RawValue::U32(base)),
+            base_wraps: true,
+            counter_type: CounterType::PERF_AVERAGE_BULK,
+            ..sample(RawValue::U64(raw))
+        };
+        assert_eq!(
+            difference(&based(7, max), &based(17, 4)),
+            Ok(2.0),
+            "a base of 4 bytes under a value of 8"
+        );
+        let unmarked = Sample { wraps: false, ..delta(4) };
+        assert_eq!(
+            difference(&delta(max), &unmarked),
+            Err(NoValue::Wrapped { from: max, to: 4 }),
+            "not marked"
+        );
     }
 }

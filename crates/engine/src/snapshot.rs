@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
-use perfset_core::sample::Clocks;
+use perfset_core::formula::Computation;
+use perfset_core::sample::{Clocks, Numbers};
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
-    Birth, Counter, CounterId, Counterset, FormattedValue, Identity, InstanceId, Mark, Name, NoValue, Owner,
-    RawValue, Sample, Status, formula,
+    Birth, Counter, CounterId, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue, Owner, RawValue,
+    Status,
 };
 
 use crate::entry::Entry;
@@ -104,7 +105,7 @@ pub struct EntryInfo {
     pub counterset: Option<Arc<Counterset>>,
     /// Its counters, as positions in the counterset: the columns of its result.
     pub(crate) counters: Vec<usize>,
-    /// For each of its counters, what it is computed with.
+    /// For each of its counters, how and with what it is computed.
     related: Vec<Related>,
     /// The instance that it names, as a block would hold it.
     name: Vec<u8>,
@@ -113,11 +114,11 @@ pub struct EntryInfo {
 /// Where a value is that another one is computed with: which entry, and which of its columns.
 type Place = (usize, usize);
 
-/// What a counter is computed with: wanted or not, and where it is.
+/// How a counter is computed, and with what: wanted or not, and where it is.
 #[derive(Clone, Copy, Debug, Default)]
 struct Related {
+    computation: Option<Computation>,
     base: Option<Place>,
-    base_wraps: bool,
     /// The counterset's own clock and its frequency, if it has one: then 100 ns time is not it.
     object_clock: Option<(Option<Place>, Option<Place>)>,
 }
@@ -213,9 +214,14 @@ impl Snapshot {
     ///
     /// Counters that take a difference have a value if `older` holds the same counter of the same thing.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {
-        let new: Vec<_> = entry_rows(self).into_iter().map(Some).collect();
-        let old = older.map(|older| aligned(self, older)).unwrap_or_default();
-        (0..self.entries.len()).flat_map(move |entry| entry_values(entry, &self.entries, &new, &old))
+        Formatted {
+            infos: &self.entries,
+            new: entry_rows(self).into_iter().map(Some).collect(),
+            old: older.map(|older| aligned(self, older)).unwrap_or_default(),
+            at: At::default(),
+            older: Err(NoValue::NeedsTwoSamples),
+            by_key: None,
+        }
     }
 }
 
@@ -261,6 +267,7 @@ enum Cells<'a> {
 }
 
 impl Cells<'_> {
+    #[inline]
     fn number(&self, column: usize) -> Option<RawValue> {
         match self {
             Self::One(value) => value.number().filter(|_| column == 0),
@@ -321,139 +328,202 @@ fn related(infos: &[EntryInfo], entry: usize) -> Vec<Related> {
     };
     let find = |id| in_entry(entry, id).or_else(|| (0..infos.len()).find_map(|at| in_entry(at, id)));
     let set = own.counterset.as_deref();
-    let of_counter = |counter: &Counter| Related {
-        base: counter.divisor().and_then(find),
-        base_wraps: counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps),
-        object_clock: (counter.perf_time.is_some() || counter.perf_freq.is_some())
-            .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
+    let of_counter = |counter: &Counter| {
+        let base_wraps = counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps);
+        let computation = Computation::of(counter.counter_type);
+        Related {
+            computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
+            base: counter.divisor().and_then(find),
+            object_clock: (counter.perf_time.is_some() || counter.perf_freq.is_some())
+                .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
+        }
     };
     own.counters().map(of_counter).collect()
 }
 
-fn entry_values<'a>(
-    entry: usize,
+/// Formats the values of a snapshot, one after the other: nothing is kept of what has been delivered.
+struct Formatted<'a> {
     infos: &'a [EntryInfo],
-    all_new: &[Option<EntryRows<'a>>],
-    all_old: &[Option<EntryRows<'a>>],
-) -> Vec<Value<'a>> {
-    let (Some(info), Some(Some(new))) = (infos.get(entry), all_new.get(entry)) else { return Vec::new() };
-    let old = all_old.get(entry).and_then(Option::as_ref);
-    let Some(set) = info.counterset.as_deref() else { return Vec::new() };
-    let mut values = Vec::new();
-    if new.rows.is_empty() {
-        let reason = new.annex.and_then(EntryAnnex::failure).cloned();
-        let reason = reason.unwrap_or(NoValue::Status(new.status));
-        for counter in info.counters() {
-            let instance = info.instance();
-            let value = Err(reason.clone());
-            values.push(Value {
-                entry,
-                counterset: set,
-                counter,
-                instance,
-                instance_id: None,
-                raw: None,
-                base: None,
-                value,
-                mark: None,
-            });
-        }
-        return values;
-    }
-    let mut finder = old.map(Finder::new);
-    for (at, row) in new.rows.iter().enumerate() {
-        let older = finder.as_mut().and_then(|finder| finder.find(at, row));
-        let is_new = older.is_none() && old.is_some_and(|old| !old.rows.is_empty());
-        for (column, counter) in info.counters().enumerate() {
-            let related = info.related.get(column).copied().unwrap_or_default();
-            let sample = |all: &[Option<EntryRows<'a>>], at: usize, row: &ResultRow<'a>| {
-                let rows = all.get(entry)?.as_ref()?;
-                let number = |(entry, column): Place| {
-                    let other = all.get(entry)?.as_ref()?.rows.get(at)?;
-                    let same = other.name == row.name && other.id == row.id;
-                    other.cells.number(column).filter(|_| same)
-                };
-                let ticks =
-                    |place: Option<Place>| Some(i64::try_from(number(place?)?.get()).unwrap_or(i64::MAX));
-                let clocks = match related.object_clock {
-                    None => rows.clocks,
-                    // A clock that was not delivered has no frequency: whatever needs it has no value.
-                    Some((time, freq)) => Clocks {
-                        object_time: ticks(time).unwrap_or(0),
-                        object_freq: ticks(freq).unwrap_or(0),
-                        ..rows.clocks
-                    },
-                };
-                Some(Sample {
-                    identity: Identity {
-                        counterset: set.guid,
-                        instance: row.name,
-                        instance_id: row.id.unwrap_or(InstanceId(0)),
-                        birth: rows.birth(at),
-                    },
-                    counter: counter.id,
-                    counter_type: counter.counter_type,
-                    raw: row.cells.number(column)?,
-                    base: related.base.and_then(number),
-                    wraps: counter.wraps,
-                    base_wraps: related.base_wraps,
-                    clocks,
-                })
-            };
-            let note = new.annex.and_then(|annex| annex.note(at, column));
-            let now = sample(all_new, at, row);
-            let then = older.and_then(|(at, row)| sample(all_old, at, row));
-            let value = match (&now, note) {
-                (Some(now), _) => match formula::format(then.as_ref(), now) {
-                    Err(NoValue::NeedsTwoSamples) if is_new => Err(NoValue::NewInstance),
-                    value => value,
-                },
-                (None, Some(Note::Missing(reason))) => Err(reason.clone()),
-                (None, _) => Err(NoValue::NotGiven),
-            };
-            values.push(Value {
-                entry,
-                counterset: set,
-                counter,
-                instance: row.name,
-                instance_id: row.id,
-                raw: now.map(|sample| sample.raw),
-                base: now.and_then(|sample| sample.base),
-                value,
-                mark: match note {
-                    Some(Note::Marked(mark)) => Some(*mark),
-                    _ => None,
-                },
-            });
-        }
-    }
-    values
+    new: Vec<Option<EntryRows<'a>>>,
+    old: Vec<Option<EntryRows<'a>>>,
+    /// Of the next value.
+    at: At,
+    /// The older row of the thing of the current one, or why there is none.
+    older: Result<usize, NoValue>,
+    /// The older rows of the entry, once one of them is not where it was.
+    by_key: Option<HashMap<RowKey<'a>, usize>>,
+}
+
+/// Where a value is.
+#[derive(Clone, Copy, Debug, Default)]
+struct At {
+    entry: usize,
+    row: usize,
+    column: usize,
 }
 
 /// Name and id of a row.
 type RowKey<'a> = (&'a [u8], Option<InstanceId>);
 
-/// Finds rows of the older result: at the same position first, else by name and id.
-struct Finder<'a, 'b> {
-    rows: &'b [ResultRow<'a>],
-    by_key: Option<HashMap<RowKey<'a>, usize>>,
+impl<'a> Iterator for Formatted<'a> {
+    type Item = Value<'a>;
+
+    fn next(&mut self) -> Option<Value<'a>> {
+        loop {
+            let At { entry, row, column } = self.at;
+            let info = self.infos.get(entry)?;
+            let rows = self.new.get(entry).and_then(Option::as_ref).map_or(0, |new| new.rows.len());
+            let counter = info.counterset.as_deref().and_then(|set| {
+                let counter = set.counters.get(*info.counters.get(column)?)?;
+                Some((set, counter))
+            });
+            // An entry that failed has a value for each of its counters, as if it had one row.
+            match counter {
+                _ if row >= rows.max(1) => {
+                    self.at = At { entry: entry.saturating_add(1), ..At::default() };
+                    self.by_key = None;
+                }
+                None => self.at = At { entry, row: row.saturating_add(1), column: 0 },
+                Some((set, counter)) => {
+                    self.at.column = column.saturating_add(1);
+                    if rows == 0 {
+                        return Some(self.failed(entry, set, counter));
+                    }
+                    if column == 0 {
+                        self.older = self.find_older(entry, row);
+                    }
+                    return self.value(At { entry, row, column }, set, counter);
+                }
+            }
+        }
+    }
 }
 
-impl<'a, 'b> Finder<'a, 'b> {
-    fn new(old: &'b EntryRows<'a>) -> Self {
-        Self { rows: &old.rows, by_key: None }
+impl<'a> Formatted<'a> {
+    fn failed(&self, entry: usize, counterset: &'a Counterset, counter: &'a Counter) -> Value<'a> {
+        let new = self.new.get(entry).and_then(Option::as_ref);
+        let reason = new.and_then(|new| new.annex).and_then(EntryAnnex::failure).cloned();
+        let status = new.map_or(Status::ERROR_INVALID_DATA, |new| new.status);
+        Value {
+            entry,
+            counterset,
+            counter,
+            instance: self.infos.get(entry).map(EntryInfo::instance).unwrap_or_default(),
+            instance_id: None,
+            raw: None,
+            base: None,
+            value: Err(reason.unwrap_or(NoValue::Status(status))),
+            mark: None,
+        }
     }
 
-    fn find(&mut self, hint: usize, wanted: &ResultRow<'_>) -> Option<(usize, &'b ResultRow<'a>)> {
-        let rows = self.rows;
-        let same = |row: &&ResultRow<'a>| row.name == wanted.name && row.id == wanted.id;
-        if let Some(row) = rows.get(hint).filter(same) {
-            return Some((hint, row));
-        }
-        let by_key = self.by_key.get_or_insert_with(|| {
-            rows.iter().enumerate().map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
-        });
-        let at = *by_key.get(&(wanted.name.as_bytes(), wanted.id))?;
-        Some((at, rows.get(at)?))
+    /// The row of the older sample that is of the same thing: at the same position first, else by name and id.
+    fn find_older(&mut self, entry: usize, row: usize) -> Result<usize, NoValue> {
+        let (Some(new), Some(old)) =
+            (self.new.get(entry).and_then(Option::as_ref), self.old.get(entry).and_then(Option::as_ref))
+        else {
+            return Err(NoValue::NeedsTwoSamples);
+        };
+        let wanted = new.rows.get(row).ok_or(NoValue::NeedsTwoSamples)?;
+        let is_same = |old: &ResultRow<'a>| old.name == wanted.name && old.id == wanted.id;
+        let found = if old.rows.get(row).is_some_and(is_same) {
+            row
+        } else {
+            let by_key = self.by_key.get_or_insert_with(|| {
+                let keys = old.rows.iter().enumerate();
+                keys.map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
+            });
+            match by_key.get(&(wanted.name.as_bytes(), wanted.id)) {
+                Some(found) => *found,
+                None if old.rows.is_empty() => return Err(NoValue::NeedsTwoSamples),
+                None => return Err(NoValue::NewInstance),
+            }
+        };
+        if old.birth(found) == new.birth(row) { Ok(found) } else { Err(NoValue::Replaced) }
     }
+
+    #[inline]
+    fn value(&self, at: At, counterset: &'a Counterset, counter: &'a Counter) -> Option<Value<'a>> {
+        let related = self.infos.get(at.entry)?.related.get(at.column)?;
+        let new = self.new.get(at.entry)?.as_ref()?;
+        let row = new.rows.get(at.row)?;
+        let note = new.annex.and_then(|annex| annex.note(at.row, at.column));
+        let raw = row.cells.number(at.column);
+        let base = related.base.and_then(|place| number(&self.new, at, place));
+        let value = match (raw, note) {
+            (Some(raw), _) => self.formatted(at, related, raw, base),
+            (None, Some(Note::Missing(reason))) => Err(reason.clone()),
+            (None, _) => Err(NoValue::NotGiven),
+        };
+        Some(Value {
+            entry: at.entry,
+            counterset,
+            counter,
+            instance: row.name,
+            instance_id: row.id,
+            raw,
+            base: base.filter(|_| raw.is_some()),
+            value,
+            mark: match note {
+                Some(Note::Marked(mark)) => Some(*mark),
+                _ => None,
+            },
+        })
+    }
+
+    #[inline]
+    fn formatted(
+        &self,
+        at: At,
+        related: &Related,
+        raw: RawValue,
+        base: Option<RawValue>,
+    ) -> Result<FormattedValue, NoValue> {
+        let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
+        let own = clocks(&self.new, at, related);
+        let clocks_now = own.as_ref().or(shared_clocks(&self.new, at)).ok_or(NoValue::NotGiven)?;
+        let now = Numbers { raw, base, clocks: clocks_now };
+        if !computation.needs_two_samples() {
+            return computation.value(None, &now);
+        }
+        let row = match &self.older {
+            Ok(row) => *row,
+            Err(reason) => return Err(reason.clone()),
+        };
+        let at = At { row, ..at };
+        let old = self.old.get(at.entry).and_then(Option::as_ref).and_then(|old| old.rows.get(row));
+        let raw = old.and_then(|old| old.cells.number(at.column)).ok_or(NoValue::NeedsTwoSamples)?;
+        let base = related.base.and_then(|place| number(&self.old, at, place));
+        let own = clocks(&self.old, at, related);
+        let clocks = own.as_ref().or(shared_clocks(&self.old, at)).ok_or(NoValue::NotGiven)?;
+        computation.value(Some(&Numbers { raw, base, clocks }), &now)
+    }
+}
+
+/// A number that belongs to the value there: of the same row, else of the same instance in another entry.
+#[inline]
+fn number(all: &[Option<EntryRows<'_>>], at: At, (entry, column): Place) -> Option<RawValue> {
+    let row = all.get(at.entry)?.as_ref()?.rows.get(at.row)?;
+    if entry == at.entry {
+        return row.cells.number(column);
+    }
+    let other = all.get(entry)?.as_ref()?.rows.get(at.row)?;
+    other.cells.number(column).filter(|_| other.name == row.name && other.id == row.id)
+}
+
+/// The clocks of all values of an entry.
+#[inline]
+fn shared_clocks<'b>(all: &'b [Option<EntryRows<'_>>], at: At) -> Option<&'b Clocks> {
+    all.get(at.entry)?.as_ref().map(|rows| &rows.clocks)
+}
+
+/// The clocks of a value whose counterset has clocks of its own among its counters.
+#[inline]
+fn clocks(all: &[Option<EntryRows<'_>>], at: At, related: &Related) -> Option<Clocks> {
+    let (time, freq) = related.object_clock?;
+    let ticks =
+        |place: Option<Place>| Some(i64::try_from(number(all, at, place?)?.get()).unwrap_or(i64::MAX));
+    // A clock that was not delivered has no frequency: whatever needs it has no value.
+    let (object_time, object_freq) = (ticks(time).unwrap_or(0), ticks(freq).unwrap_or(0));
+    Some(Clocks { object_time, object_freq, ..*shared_clocks(all, at)? })
 }

@@ -485,6 +485,7 @@ impl<'a> Values<'a> {
 
     /// The value at a position.
     #[must_use]
+    #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
         match self.0 {
             Cells::Long(cells) | Cells::Uniform(cells) => cells.get(index).map(Value::from_cell),
