@@ -1,5 +1,6 @@
 //! `perfset dump FILE`: a block, field by field.
 
+use std::fmt;
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 
@@ -34,12 +35,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let end = match args.json {
         true => write_json(kind, &bytes, &mut out)?,
-        false => {
-            let mut text = String::new();
-            let end = walk::dump(|visit| kind.walk(&bytes, visit), &mut text);
-            out.write_all(text.as_bytes())?;
-            end
-        }
+        false => write_text(kind, &bytes, &mut out)?,
     };
     out.flush()?;
     end.map_err(|error| invalid(format!("not a valid {}: {error}", kind.name())))?;
@@ -86,7 +82,14 @@ impl Kind {
         let (readable, all, what) = match self {
             Self::V1 => {
                 let (block, _) = v1::read(bytes, Mode::Tolerant).ok()?;
-                (block.objects().flatten().count(), block.object_count(), "objects")
+                let is_whole = |object: &v1::Object<'_>| match object.contents() {
+                    v1::Contents::Multiple(mut instances) => instances.all(|instance| instance.is_ok()),
+                    _ => true,
+                };
+                (block.objects().flatten().filter(is_whole).count(), block.object_count(), "objects")
+            }
+            Self::V2(Format::Data) if is_name_table(bytes) => {
+                return Some("it looks like a name table: perfset v1 names".to_owned());
             }
             Self::V2(Format::Data) => {
                 let block = Block::parse(bytes).ok()?;
@@ -94,7 +97,34 @@ impl Kind {
             }
             Self::V2(_) => return None,
         };
-        Some(format!("{readable} of {all} {what} can be read; --lenient shows them"))
+        Some(format!("{readable} of {all} {what} are whole; --lenient shows what can be read"))
+    }
+}
+
+/// Whether the first pair of a name table is there.
+fn is_name_table(bytes: &[u8]) -> bool {
+    matches!(v1::NameTable::new(bytes).iter().next(), Some(Ok(_)))
+}
+
+/// Writes the dump as it is made. The outer error is that of the output.
+fn write_text(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
+    let mut text = TextWriter { out, failed: None };
+    let end = walk::dump(|visit| kind.walk(bytes, visit), &mut text);
+    text.failed.map_or(Ok(end), Err)
+}
+
+/// Takes text for a writer of bytes, and keeps why that failed.
+struct TextWriter<'a, W> {
+    out: &'a mut W,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> fmt::Write for TextWriter<'_, W> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.out.write_all(text.as_bytes()).map_err(|error| {
+            self.failed = Some(error);
+            fmt::Error
+        })
     }
 }
 

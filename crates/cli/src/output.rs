@@ -7,9 +7,9 @@ use std::io::{self, IsTerminal, Write};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
-use perfset::counter_type::Display;
+use perfset::counter_type::{Display, Kind, NumberKind};
 use perfset::path::{CounterPath, PathValue, Run};
-use perfset::{Counter, CounterId, InstanceType, NoValue, RawValue};
+use perfset::{Counter, CounterId, CounterType, InstanceType, NoValue, RawValue};
 use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
@@ -27,6 +27,8 @@ pub struct Output {
     top: Option<usize>,
     /// The statistics, if they are asked for.
     summary: Option<Summary>,
+    /// Whether they were taken at another time, perhaps elsewhere.
+    is_recorded: bool,
     /// Whose values they are.
     host: String,
     paths: Vec<String>,
@@ -60,7 +62,7 @@ pub struct Options {
     /// Of each path only the greatest values.
     pub top: Option<u32>,
     pub summary: bool,
-    /// Whose values they are, if not this machine's.
+    /// Whose values they are, if they were recorded.
     pub host: Option<String>,
 }
 
@@ -80,6 +82,7 @@ impl Output {
             all: options.all,
             test: options.test,
             summary: options.summary.then(Summary::default),
+            is_recorded: options.host.is_some(),
             host: options.host.unwrap_or_else(perfset::own_name),
             top: options.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
             paths: paths.iter().map(ToString::to_string).collect(),
@@ -157,8 +160,16 @@ impl Output {
 
     fn cell(&self, v: &PathValue<'_>) -> String {
         let missing = || "-".to_owned();
-        if self.raw {
-            return v.value.raw.map_or_else(missing, |raw| grouped_digits(&raw.get().to_string()));
+        let kind = v.value.counter.counter_type.decode().kind;
+        match (v.value.raw, kind) {
+            (Some(raw), Kind::Number(NumberKind::Hex)) => return format!("{:#x}", raw.get()),
+            // All digits of a whole number, which a double may not have.
+            (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(v.value.counter) => {
+                return grouped_digits(&raw.get().to_string());
+            }
+            (Some(raw), _) if self.raw => return grouped_digits(&raw.get().to_string()),
+            (None, _) if self.raw => return missing(),
+            _ => {}
         }
         self.number(v).map_or_else(missing, |number| grouped(number, self.decimals(v.value.counter)))
     }
@@ -171,11 +182,16 @@ impl Output {
         self.number(v).map(|number| number.to_string())
     }
 
+    /// Whether the raw value is no count but a double.
+    fn is_real(&self, counter: &Counter) -> bool {
+        counter.counter_type == CounterType::PERF_DOUBLE_RAW && !self.raw
+    }
+
     /// Counts are whole numbers; everything that was divided has a digit more.
     fn decimals(&self, counter: &Counter) -> usize {
         let decoded = counter.counter_type.decode();
         let divided = counter.counter_type.needs_two_samples() || counter.divisor().is_some();
-        usize::from(!self.raw && (divided || decoded.display == Display::Percent))
+        usize::from(!self.raw && (divided || decoded.display == Display::Percent || self.is_real(counter)))
     }
 
     fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
@@ -326,7 +342,9 @@ impl Output {
     }
 
     fn local_time(&self, clocks: &ClockReading) -> String {
-        timestamp(clocks).to_zoned(self.zone.clone()).strftime("%H:%M:%S.%3f").to_string()
+        // What was recorded may be of any day.
+        let format = if self.is_recorded { "%Y-%m-%d %H:%M:%S.%3f" } else { "%H:%M:%S.%3f" };
+        timestamp(clocks).to_zoned(self.zone.clone()).strftime(format).to_string()
     }
 }
 

@@ -6,16 +6,21 @@ use std::path::Path;
 use anyhow::{Context, anyhow};
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
-    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Titles, ValueName, query as answer, read,
+    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Titles, ValueName, query as answer,
+    read, windows_names,
 };
 use perfset::walk::Mode;
-use perfset::{Counterset, InstanceType, Next, RegInfo, RegRequest, Source, SourceError, catalogue};
+use perfset::wire::WireError;
+use perfset::{Counterset, InstanceType, Next, RegInfo, RegRequest, Source, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Options, Output};
-use crate::text::escaped;
+use crate::text::{cut, escaped};
+
+/// Characters of a name that are shown: a table may give a long text to many indexes.
+const NAME_MAX: usize = 1_023;
 
 pub fn run(args: &V1Args) -> Result<Exit, Failure> {
     match &args.command {
@@ -30,12 +35,13 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     let text = args.value_name.join(" ");
     let name: ValueName =
         text.parse().map_err(|error| Failure::new(Exit::Usage, anyhow!(escaped(&format!("{error}")))))?;
-    let to_terminal = args.output.as_deref().is_none_or(is_dash) && io::stdout().is_terminal();
-    if to_terminal {
-        return Err(Failure::new(
-            Exit::Usage,
-            anyhow!("the answer is not text; -o FILE writes it to a file"),
-        ));
+    let usage = |text: &'static str| Err(Failure::new(Exit::Usage, anyhow!(text)));
+    let to_stdout = args.output.as_deref().is_none_or(is_dash);
+    if to_stdout && io::stdout().is_terminal() {
+        return usage("the answer is not text; -o FILE writes it to a file");
+    }
+    if to_stdout && args.names.as_deref().is_some_and(is_dash) {
+        return usage("the answer and its names cannot both go to standard output");
     }
     let machine = perfset::local();
     let failed = |error: SourceError| match error {
@@ -75,7 +81,7 @@ fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
     }
     let names = names_for(args.names.as_deref())?;
     let (block, forgiven) =
-        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(&args.file, &error))?;
+        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(&args.file, &bytes, &error))?;
     writeln!(out, "{:>8}  {:9} {:>7}  name", "offset", "what", "index")?;
     for object in block.objects().flatten() {
         write_object(&object, &names, &mut out)?;
@@ -88,7 +94,7 @@ fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
 }
 
 fn write_object(object: &Object<'_>, names: &Names, out: &mut impl Write) -> io::Result<()> {
-    let name = |index| names.get(index).map_or_else(|| "-".to_owned(), escaped);
+    let name = |index| names.get(index).map_or_else(|| "-".to_owned(), |name| escaped(cut(name, NAME_MAX)));
     let (at, index) = (object.at(), object.name_index());
     let kind = match object.contents() {
         Contents::Single(_) => "",
@@ -122,16 +128,25 @@ fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<(
 /// Formatted values of one block, or of the newer of two.
 fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let files: Vec<&Path> = std::iter::once(&args.file).chain(&args.newer).map(|file| &**file).collect();
+    if files.iter().chain(&args.names.as_deref()).filter(|file| is_dash(file)).count() > 1 {
+        return Err(Failure::new(Exit::Usage, anyhow!("standard input can be only one of the files")));
+    }
     let names = args.names.as_deref().map(|file| table(file, &input::read(file)?)).transpose()?;
     let mut blocks = Vec::new();
     for file in &files {
         let bytes = input::read(file)?;
-        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(file, &error))?;
+        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(file, &bytes, &error))?;
         blocks.push(bytes);
     }
+    let promised = |bytes: &Vec<u8>| DataBlock::parse(bytes).is_ok_and(|block| block.object_count() > 0);
+    let is_promised = blocks.iter().any(promised);
     let host = blocks.last().and_then(|bytes| DataBlock::parse(bytes).ok()?.system_name().to_string().into());
     let (mut source, problems) = Blocks::new(blocks, names.as_ref(), mode(args.lenient))
-        .map_err(|error| not_valid(&args.file, &error))?;
+        .map_err(|error| Failure::new(Exit::InvalidData, error))?;
+    for problem in problems {
+        let file = files.get(problem.block).map(|file| file.display().to_string()).unwrap_or_default();
+        warn(&format!("{file}: {problem}"));
+    }
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let paths = all_paths(&mut source).map_err(failed)?;
     let mut query = PathQuery::open(&mut source).map_err(failed)?;
@@ -141,14 +156,14 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let options = Options { format: args.format, raw: args.raw, host, ..Options::default() };
     let mut output = Output::new(options, &paths);
     while query.collect().map_err(failed)? == Next::Sample {}
-    if paths.is_empty() {
-        return Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block")));
+    match (paths.is_empty(), is_promised) {
+        (true, true) => Err(Failure::new(Exit::InvalidData, anyhow!("no object of the block can be read"))),
+        (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block"))),
+        (false, _) => {
+            output.sample(query.snapshot().clocks(), query.values())?;
+            Ok(Exit::Ok)
+        }
     }
-    output.sample(query.snapshot().clocks(), query.values())?;
-    for problem in problems {
-        warn(&problem.to_string());
-    }
-    Ok(Exit::Ok)
 }
 
 /// Every counter of every instance of every object, by title index.
@@ -174,9 +189,13 @@ fn mode(lenient: bool) -> Mode {
     if lenient { Mode::Tolerant } else { Mode::Strict }
 }
 
-fn not_valid(file: &Path, error: &perfset::wire::WireError) -> Failure {
-    let error =
-        anyhow!("{}: not a valid V1 block: {error}\n  --lenient reads what can be read", file.display());
+fn not_valid(file: &Path, bytes: &[u8], error: &WireError) -> Failure {
+    // The hint only where it helps.
+    let hint = match read(bytes, Mode::Tolerant) {
+        Ok(_) => "\n  --lenient reads what can be read",
+        Err(_) => "",
+    };
+    let error = anyhow!("{}: not a valid V1 block: {error}{hint}", file.display());
     Failure::new(Exit::InvalidData, error)
 }
 
@@ -184,7 +203,7 @@ fn not_valid(file: &Path, error: &perfset::wire::WireError) -> Failure {
 fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
     match file {
         Some(file) => table(file, &input::read(file)?),
-        None => Ok(Titles::new(catalogue::ALL.iter().copied()).names()),
+        None => Ok(windows_names()),
     }
 }
 

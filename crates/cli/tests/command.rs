@@ -120,7 +120,7 @@ fn dump_of_damaged_blocks() {
                PERF_COUNTER_HEADER.dwSize at byte 88: size field is 15, must be at least 16\n";
     let (code, out, err) = dump(&lying, &[]);
     assert_eq!((code, out.as_str()), (5, ""));
-    assert_eq!(err, format!("{why}  1 of 2 results can be read; --lenient shows them\n"));
+    assert_eq!(err, format!("{why}  1 of 2 results are whole; --lenient shows what can be read\n"));
     let (code, out, err) = dump(&lying, &["--lenient"]);
     assert_eq!((code, err.as_str()), (5, why));
     assert!(out.contains("value = 3256992943318"), "what comes before is shown: {out}");

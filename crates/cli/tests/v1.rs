@@ -120,8 +120,49 @@ fn samba_is_read_when_asked_to_be_lenient() {
     );
     let args = ["v1", "values", "--lenient", "samba417_global.bin", "--names", "samba417_counter009.bin"];
     let (code, out, err) = run_in(&folder, &args);
-    assert_eq!((code, err), (0, format!("warning: block 0: {why}\n")));
+    assert_eq!((code, err), (0, format!("warning: samba417_global.bin: {why}\n")));
     assert!(out.contains("             1,234  Load\n     5,000,000,000  Big\n"), "{out}");
+}
+
+#[test]
+fn what_was_lost_is_said() {
+    let folder = testdata("v1");
+    let (code, out, err) = run_in(&folder, &["v1", "values", "--lenient", "wine8_global_as_returned.bin"]);
+    assert_eq!((code, out.as_str()), (5, ""));
+    let lines: Vec<_> = err.lines().collect();
+    assert!(
+        lines[0].starts_with("warning: wine8_global_as_returned.bin: PERF_OBJECT_TYPE.TotalByteLength"),
+        "{err}"
+    );
+    assert_eq!(lines[1], "error: no object of the block can be read");
+    let (code, _, err) = run_in(&folder, &["v1", "values", "README.md"]);
+    assert!(code == 5 && err.ends_with("breaks R2: the signature is PERF in UTF-16\n"), "no hint: {err}");
+    let (code, _, err) = run_in(&folder, &["dump", "samba417_counter009.bin"]);
+    assert!(code == 5 && err.ends_with("  it looks like a name table: perfset v1 names\n"), "{err}");
+    assert_eq!(run_in(&folder, &["v1", "values", "-", "-"]).0, 2);
+    assert_eq!(run_in(&folder, &["v1", "query", "Costly", "--names", "-"]).0, 2);
+}
+
+#[test]
+fn numbers_are_shown_as_their_types_say() {
+    use perfset::CounterType as T;
+    use perfset::clock::ClockReading;
+    use perfset::v1::{BlockBuilder, NewCounter, NewObject};
+    let folder = scratch("v1-numbers");
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "HOST");
+    let counters = [
+        NewCounter::new(9_902, T::PERF_COUNTER_RAWCOUNT_HEX),
+        NewCounter::new(9_904, T::PERF_COUNTER_LARGE_RAWCOUNT),
+        NewCounter::new(9_906, T::PERF_DOUBLE_RAW),
+    ];
+    builder.single(&NewObject::new(9_998), &counters, [0xDEAD_BEEF, u64::MAX, 2.5_f64.to_bits()]);
+    fs::write(folder.join("block.bin"), builder.finish().unwrap()).unwrap();
+    let out = good(&folder, &["v1", "values", "block.bin"]);
+    let want = "\
+time                              #9902           #9904           #9906
+1601-01-01 00:00:00.000      0xdeadbeef  18,446,744,073,709,551,615             2.5
+";
+    assert_eq!(out, want);
 }
 
 #[test]

@@ -200,8 +200,8 @@ impl CounterType {
     /// A reader takes the width from the block instead, never from here.
     #[must_use]
     pub fn value_len(self) -> u32 {
-        if self == Self::PERF_AVERAGE_TIMER {
-            return 8; // stored in 8 bytes everywhere, though its size bits say 4
+        if matches!(self, Self::PERF_AVERAGE_TIMER | Self::PERF_DOUBLE_RAW) {
+            return 8; // stored in 8 bytes everywhere, though their size bits say 4
         }
         match self.decode().size {
             Size::Dword => 4,
@@ -432,6 +432,7 @@ mod tests {
             (CounterType::PERF_COUNTER_COUNTER, 4),
             (CounterType::PERF_100NSEC_TIMER, 8),
             (CounterType::PERF_AVERAGE_TIMER, 8),
+            (CounterType::PERF_DOUBLE_RAW, 8),
             (CounterType::PERF_AVERAGE_BASE, 4),
             (CounterType::PERF_COUNTER_NODATA, 0),
             (CounterType::PERF_COUNTER_TEXT, 0),

@@ -8,7 +8,7 @@
 //! those are silent or disagree, the order of checks and the edge rules are this project's and stand in the vectors
 //! of `testdata/formulas`.
 
-use crate::counter_type::{Clock, CounterType};
+use crate::counter_type::{Clock, CounterType, Size};
 use crate::sample::{Numbers, Sample, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
@@ -190,8 +190,8 @@ pub const FORMULAS: &[Formula] = &[
 pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
     let named = FORMULAS.iter().find(|formula| formula.types.contains(&counter_type));
     named.or_else(|| {
-        if counter_type.value_len() == 0 {
-            return None; // a label, or a length that only the block knows: not a number
+        if counter_type.decode().size == Size::Zero {
+            return None; // a label
         }
         let alike = |known: &CounterType| known.meaning() == counter_type.meaning();
         FORMULAS.iter().find(|formula| formula.types.iter().any(alike))
@@ -251,7 +251,10 @@ impl Computation {
     #[inline]
     pub fn value(&self, old: Option<&Numbers<'_>>, new: &Numbers<'_>) -> Result<FormattedValue, NoValue> {
         let raw = match self.formula.compute {
-            Compute::Newest(compute) => compute(self.reading(new)?),
+            Compute::Newest(compute) => match (self.counter_type, new.raw) {
+                (CounterType::PERF_DOUBLE_RAW, RawValue::U32(_)) => Err(NoValue::NotDisplayable), // half of one
+                _ => compute(self.reading(new)?),
+            },
             Compute::Difference(compute) => self.difference(old, new, compute),
             Compute::OfItems(compute) => {
                 let items = new.base.map(RawValue::get);
@@ -475,13 +478,13 @@ pub fn fraction(new: Reading) -> Result<f64, NoValue> {
 /// Units: N and D ticks, F ticks a second. Source: MS Learn, "Calculating Counter Values", `PERF_ELAPSED_TIME`.
 ///
 /// # Errors
-/// [`NoValue::NegativeTimebase`] if F is not positive, [`NoValue::NegativeValue`] if it has not begun yet.
+/// [`NoValue::NegativeTimebase`] if F is not positive, [`NoValue::BeginsLater`] if it has not begun yet.
 pub fn elapsed_seconds(new: Reading) -> Result<f64, NoValue> {
     let ticks_a_second = frequency(new)?;
     let elapsed = new.time.saturating_sub(new.raw.into());
     match (new.raw, elapsed) {
         (0, _) => Ok(0.0),
-        (from, ..0) => Err(NoValue::NegativeValue { from, to: u64::try_from(new.time).unwrap_or(0) }),
+        (_, ..0) => Err(NoValue::BeginsLater),
         (_, elapsed) => Ok(real(elapsed) / ticks_a_second),
     }
 }
@@ -540,6 +543,7 @@ mod tests {
             (0x2161_0500, Some("100 x (1 - dN / dD)")), // idle object time
             (0x1061_0500, Some("dN / (dD / F)")),       // events per second of object time
             (0x3041_0500, Some("dN / (dD / F)")),       // a rate with another suffix
+            (0x1041_0700, Some("dN / (dD / F)")),       // a rate whose width only the block knows
             (0x3002_0500, Some("(dN / F) / dB")),       // an average timer whose bits say 8 bytes
             (0x4002_0400, Some("dN / dB")),             // an average of 4 bytes
             (0x0002_0000, Some("N1 / 1000")),           // PERF_NUMBER_DEC_1000

@@ -91,8 +91,11 @@ pub enum NoValue {
     /// A clock is earlier in the newer sample: it was set back, or the samples are in the wrong order.
     #[error("the clock went back between the samples")]
     TimeWentBack,
+    /// The start time of something is later than now.
+    #[error("it begins later than the sample was taken")]
+    BeginsLater,
     /// No time passed, or the base fell.
-    #[error("no time passed between the samples")]
+    #[error("no time passed between the samples, or the base fell")]
     NegativeDenominator,
     /// The clock's frequency is 0 or negative.
     #[error("the clock's frequency is not positive")]
@@ -142,7 +145,7 @@ impl NoValue {
             Self::NeedsTwoSamples => "needs_two_samples",
             Self::NotDisplayable => "not_displayable",
             Self::MissingBase => "missing_base",
-            Self::NegativeValue { .. } => "negative_value",
+            Self::NegativeValue { .. } | Self::BeginsLater => "negative_value",
             Self::Wrapped { .. } => "wrapped",
             Self::Restarted => "restarted",
             Self::TimeWentBack => "time_went_back",

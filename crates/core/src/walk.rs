@@ -92,6 +92,8 @@ pub enum FieldValue<'a> {
     Attributes(Attributes),
     /// A text.
     Text(Name<'a>),
+    /// A text of bytes.
+    Ascii(&'a [u8]),
     /// The name of a V1 instance, in its object's code page.
     InstanceName(InstanceName<'a>),
     /// A value.
@@ -115,6 +117,7 @@ impl fmt::Display for FieldValue<'_> {
             Self::CounterType(t) => write!(f, "{t} ({:#010x})", t.0),
             Self::Attributes(Attributes(bits)) => write!(f, "{bits:#x}"),
             Self::Text(name) => write!(f, "{:?}", name.to_string()),
+            Self::Ascii(bytes) => write!(f, "\"{}\"", bytes.escape_ascii()),
             Self::InstanceName(name) => write!(f, "{:?}", name.to_string()),
             Self::Value(Value::U32(n)) => write!(f, "{n}"),
             Self::Value(Value::U64(n)) => write!(f, "{n}"),
@@ -134,12 +137,18 @@ impl fmt::Display for FieldValue<'_> {
 /// Takes each event of a walk; to break off ends it.
 pub type Visit<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
 
-/// The broken rules of a walk, at most 1,000 of them; in strict mode the first is the error.
+/// How many broken rules are listed for so many bytes: few enough to take little more memory than those.
+pub(crate) fn most_listed(bytes: usize) -> usize {
+    bytes.wrapping_div(64).clamp(4, 1_000)
+}
+
+/// The broken rules of a walk over so many bytes; in strict mode the first is the error.
 pub(crate) fn forgiven(
     mode: Mode,
+    bytes: usize,
     walk: impl FnOnce(&mut Visit<'_>) -> Result<(), WireError>,
 ) -> Result<Vec<WireError>, WireError> {
-    const MOST: usize = 1_000;
+    let most = most_listed(bytes);
     let mut forgiven = Vec::new();
     let mut refused = None;
     walk(&mut |event| {
@@ -148,7 +157,7 @@ pub(crate) fn forgiven(
                 refused = Some(rule);
                 return ControlFlow::Break(());
             }
-            if forgiven.len() < MOST {
+            if forgiven.len() < most {
                 forgiven.push(rule);
             }
         }

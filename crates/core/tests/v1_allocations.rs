@@ -83,6 +83,33 @@ fn damaged_name_tables() {
     }
 }
 
+/// Blocks and tables with as many faults as fit into them.
+#[test]
+fn as_many_faults_as_fit() {
+    use perfset_core::CounterType;
+    use perfset_core::clock::ClockReading;
+    use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "");
+    let counters = [NewCounter::new(2, CounterType::PERF_COUNTER_LARGE_RAWCOUNT); 32];
+    let mut instances = builder.multiple(&NewObject::new(2), &[]);
+    for _ in 0..400 {
+        instances.instance(&NewInstance::named(&[]), []);
+    }
+    instances.finish();
+    builder.single(&NewObject::new(4), &counters, []);
+    let mut block = builder.finish().unwrap();
+    check(&block, "many instances", use_block);
+    // Their counter blocks have an odd length: 7 of 8 bytes, and what follows is broken too.
+    for at in (96 + 64 + 32..block.len()).step_by(40) {
+        block[at] = 7;
+        check(&block, &format!("until byte {at}"), use_block);
+    }
+    let zeros: Vec<u8> = std::iter::repeat_n([0, 0], 2_000).flatten().chain([b'x', 0]).collect();
+    check(&zeros, "a table of nothing", |bytes| {
+        black_box(Names::read(NameTable::new(bytes)));
+    });
+}
+
 /// The texts of a table of ordinary size, as texts of their own.
 #[test]
 fn texts_of_a_table() {

@@ -39,7 +39,8 @@ impl<'a> DataBlock<'a> {
 
     /// Checks the header and binds the view to `TotalByteLength` bytes; what follows them is ignored.
     ///
-    /// Some writers leave the header out of that length; where the bytes say so, it is added.
+    /// Some writers leave the header out of that length; where the bytes are longer by just that, and the objects do
+    /// not end where the length says, it is added.
     ///
     /// # Errors
     /// Rules R1 to R6 and R8.
@@ -83,7 +84,7 @@ impl<'a> DataBlock<'a> {
             }
         }
         let is_short = header_len.checked_add(total) == Some(bytes.len())
-            && end_of_objects(header, bytes) == Some(bytes.len());
+            && end_of_objects(header, bytes.get(..total).unwrap_or_default()) != Some(total);
         let end = if is_short { bytes.len() } else { total };
         Ok(Self { header, bytes: bytes.get(..end).unwrap_or_default(), is_repaired: is_short })
     }
@@ -125,12 +126,6 @@ impl<'a> DataBlock<'a> {
     #[must_use]
     pub fn object(&self, name_index: u32) -> Option<Object<'a>> {
         self.objects().flatten().find(|object| object.name_index() == name_index)
-    }
-
-    /// The object that begins at an offset: faster than [`object`](Self::object) for who has kept where each one is.
-    #[must_use]
-    pub fn object_at(&self, at: usize) -> Option<Object<'a>> {
-        next_object(&mut Cursor::starting_at(self.bytes, at)).and_then(Object::parse).ok()
     }
 }
 
@@ -258,6 +253,12 @@ impl<'a> Object<'a> {
             }
         };
         Ok(Self { header, at, definitions, contents })
+    }
+
+    /// The object that begins at an offset of a block: for who has kept [where](Self::at) each one is.
+    #[must_use]
+    pub fn starting_at(block: &'a [u8], at: usize) -> Option<Self> {
+        next_object(&mut Cursor::starting_at(block, at)).and_then(Object::parse).ok()
     }
 
     /// Where it begins in the block.

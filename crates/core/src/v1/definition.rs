@@ -76,17 +76,6 @@ impl<'a> Definitions<'a> {
             List::Walked { .. } => self.iter().nth(position),
         }
     }
-
-    /// The counter that follows one as its base, if it needs one.
-    ///
-    /// A base is found by the order of definitions, never by where its value lies. What follows and is no base is never
-    /// taken for one (R25).
-    #[must_use]
-    pub fn base_of(&self, position: usize) -> Option<Definition<'a>> {
-        let mut from = self.iter().skip(position);
-        let definition = from.next()?;
-        from.next().filter(|next| definition.is_followed_by_base(next))
-    }
 }
 
 /// The counters of [`Definitions`], in order.
@@ -196,10 +185,18 @@ impl<'a> Definition<'a> {
         length(self.raw.counter_at.get())
     }
 
-    /// Whether the definition that follows it is its base.
+    /// Whether the definition that follows it is its base, or its number of items.
+    ///
+    /// A base is found by the order of definitions, never by where its value lies. What follows and is no base is never
+    /// taken for one (R25), and what is another's base is no number of items.
     #[must_use]
     pub fn is_followed_by_base(&self, next: &Self) -> bool {
-        self.counter_type().needs_base() && next.counter_type().is_base()
+        let counter_type = self.counter_type();
+        counter_type.needs_base()
+            && match counter_type.decode().multi {
+                true => next.counter_type() == CounterType::PERF_COUNTER_MULTI_BASE,
+                false => next.counter_type().is_base(),
+            }
     }
 
     /// Whether its value is a text.

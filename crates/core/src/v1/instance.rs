@@ -187,8 +187,8 @@ impl fmt::Display for InstanceName<'_> {
 }
 
 /// Counters may share their bytes, or have none; but many counters on few bytes, in many instances, would be work and
-/// memory without a measure. No known block has more counters than bytes.
-const MOST_COUNTERS_OF_ANY_BLOCK: usize = 32;
+/// memory without a measure. No rule of the format, but a limit of this reader: no known block has as many.
+const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
 /// The values of one instance, or of an object that has none: by position of their definitions.
 #[derive(Clone, Copy, Debug)]
@@ -216,7 +216,7 @@ impl<'a> Values<'a> {
         };
         if layout.definitions.len() > len.max(MOST_COUNTERS_OF_ANY_BLOCK) {
             let why = Why::Rule("the counters are not more than the bytes of their block");
-            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("R23"));
+            return Err(WireError::new("PERF_COUNTER_BLOCK.ByteLength", at, why).by("the reader's limit"));
         }
         rest.take("PERF_COUNTER_BLOCK", len.saturating_sub(4))?;
         let definitions = layout.definitions;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::utf16::Name;
+use crate::walk::most_listed;
 use crate::wire::{Why, WireError};
 
 /// A table of names or helps: what a query for `Counter 009` or `Help 009` returned.
@@ -86,17 +87,17 @@ fn number(text: Name<'_>) -> Option<u32> {
 pub struct Names(BTreeMap<u32, String>);
 
 impl Names {
-    /// Reads a table; where it gives an index twice, the last text counts. Also returns the pairs that were skipped, at
-    /// most 1,000 of them.
+    /// Reads a table; where it gives an index twice, the last text counts. Also returns the pairs that were skipped:
+    /// one for 64 bytes, and at most 1,000.
     #[must_use]
     pub fn read(table: NameTable<'_>) -> (Self, Vec<WireError>) {
-        const MOST: usize = 1_000;
+        let most = most_listed(table.bytes.len());
         let mut names = Self::default();
         let mut skipped = Vec::new();
         for pair in table.iter() {
             match pair {
                 Ok((index, text)) => names.insert(index, text.to_string()),
-                Err(error) if skipped.len() < MOST => skipped.push(error),
+                Err(error) if skipped.len() < most => skipped.push(error),
                 Err(_) => {}
             }
         }

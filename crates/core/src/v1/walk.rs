@@ -9,7 +9,7 @@ use crate::v2::Value;
 use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
 use crate::wire::{Why, WireError, length};
 
-/// Reads a block, and lists the rules that were forgiven: at most 1,000 of them.
+/// Reads a block, and lists the rules that were forgiven: one for 64 bytes, and at most 1,000.
 ///
 /// What is forgiven costs nothing, or costs the object or the rest of the instances where it stands: whatever can be
 /// read without it is in the view.
@@ -17,7 +17,7 @@ use crate::wire::{Why, WireError, length};
 /// # Errors
 /// If the header cannot be read (R1 to R6, R8); in strict mode also the first broken rule.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>), WireError> {
-    let forgiven = forgiven(mode, |visit| walk(bytes, visit))?;
+    let forgiven = forgiven(mode, bytes.len(), |visit| walk(bytes, visit))?;
     Ok((DataBlock::parse(bytes)?, forgiven))
 }
 
@@ -212,13 +212,18 @@ fn visit_values(
             walk.rule(false, at, "PERF_COUNTER_BLOCK.ByteLength", "R23", text)?;
             continue;
         }
-        let is_unicode = definition.counter_type().decode().kind == Kind::Text(TextKind::Unicode);
-        let value = match values.value_of(&definition) {
-            Value::Other(bytes) if is_unicode && bytes.len() <= text_left => {
+        let kind = definition.counter_type().decode().kind;
+        let value = match (values.value_of(&definition), kind) {
+            (Value::Other(bytes), Kind::Text(kind)) if bytes.len() <= text_left => {
                 text_left = text_left.saturating_sub(bytes.len());
-                FieldValue::Text(Name::until_nul(bytes))
+                match kind {
+                    TextKind::Unicode => FieldValue::Text(Name::until_nul(bytes)),
+                    TextKind::Ascii => {
+                        FieldValue::Ascii(bytes.split(|byte| *byte == 0).next().unwrap_or_default())
+                    }
+                }
             }
-            value => FieldValue::Value(value),
+            (value, _) => FieldValue::Value(value),
         };
         walk.counter_value(here, definition.value_at(), position, value)?;
     }

@@ -35,12 +35,12 @@ impl Format {
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
 }
 
-/// Reads a whole block of counter data, and lists the rules that were forgiven: at most 1,000 of them.
+/// Reads a whole block of counter data, and lists the rules that were forgiven: one for 64 bytes, and at most 1,000.
 ///
 /// # Errors
 /// The first thing that cannot be read; in strict mode also the first broken rule.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
-    let forgiven = forgiven(mode, |visit| walk(Format::Data, bytes, visit))?;
+    let forgiven = forgiven(mode, bytes.len(), |visit| walk(Format::Data, bytes, visit))?;
     Ok((Block::parse(bytes)?, forgiven))
 }
 

@@ -2,13 +2,11 @@
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::ClockReading;
-use perfset_core::v1::{
-    Contents, DataBlock, Definition, Instance as V1Instance, Names, Object, Parent, Values, read,
-};
+use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
 use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
@@ -17,8 +15,8 @@ use perfset_core::{
     Utf16,
 };
 
-use super::born::{Born, Column, Place};
-use super::titles::built_in_names;
+use super::born::{Born, Column, Place, instance_type};
+use super::titles::windows_names;
 use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::SourceError;
@@ -74,40 +72,44 @@ struct Recording {
     clocks: ClockReading,
     /// Where each object is, by title index.
     objects: HashMap<u32, usize>,
+    /// Names of the instances of objects that others belong to: read once, on first need.
+    parents: Mutex<HashMap<u32, Arc<[Utf16]>>>,
 }
 
-/// Something that is not taken over from a block.
+/// Something that is not taken over from a block, or that is strange about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct Problem {
+    /// Which block, from 0.
+    pub block: usize,
+    /// What it is.
+    pub what: Trouble,
+}
+
+/// What is wrong with a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Problem {
+pub enum Trouble {
     /// A rule that lenient reading forgave; what could not be read for it is not there.
-    #[error("block {block}: {error}")]
-    Broken {
-        /// Which block, from 0.
-        block: usize,
-        /// What is wrong.
-        error: WireError,
-    },
-    /// A second object with that title index or that name.
-    #[error("block {block}: object {name_index} is there already")]
-    Repeated {
-        /// Which block, from 0.
-        block: usize,
-        /// The object's title index.
-        name_index: u32,
-    },
+    #[error(transparent)]
+    Broken(WireError),
+    /// A second object with a title index or a name: left out.
+    #[error("object {0} is left out: another one has its title index or its name")]
+    Repeated(u32),
+    /// An object that has instances in one block and none in another: left out of the later one.
+    #[error("object {0} is left out: it has instances in one block and none in another")]
+    Changed(u32),
     /// More of something than any machine has.
-    #[error("block {block}: object {name_index} is left out: more than {most} {what}")]
+    #[error("object {name_index} is left out: more than {MOST} {what}")]
     TooMany {
-        /// Which block, from 0.
-        block: usize,
         /// The object's title index.
         name_index: u32,
         /// Of what.
         what: &'static str,
-        /// How many there may be.
-        most: usize,
     },
+    /// Blocks of two machines have nothing to do with each other.
+    #[error("it is of the machine \"{0}\", not of that of the blocks before it")]
+    OtherMachine(String),
 }
 
 /// Objects in a block, and counters in an object: far more than any machine has, and few enough that what costs their
@@ -125,7 +127,7 @@ impl Blocks {
         names: Option<&Names>,
         mode: Mode,
     ) -> Result<(Self, Vec<Problem>), WireError> {
-        let built_in = names.is_none().then(built_in_names);
+        let built_in = names.is_none().then(windows_names);
         let names = names.or(built_in.as_ref());
         let mut taken = Taken::default();
         for bytes in blocks {
@@ -163,42 +165,54 @@ impl Taken {
     fn add(&mut self, bytes: Vec<u8>, names: Option<&Names>, mode: Mode) -> Result<(), WireError> {
         let number = self.blocks.len();
         let (block, forgiven) = read(&bytes, mode)?;
-        self.problems.extend(forgiven.into_iter().map(|error| Problem::Broken { block: number, error }));
-        if self.machine.is_empty() {
-            self.machine = block.system_name().to_string();
+        let mut problems: Vec<_> = forgiven.into_iter().map(Trouble::Broken).collect();
+        let machine = block.system_name().to_string();
+        if number == 0 {
+            self.machine = machine;
+        } else if machine != self.machine {
+            problems.push(Trouble::OtherMachine(machine));
         }
         let provider = ProviderIdentity { guid: Guid::NIL, name: self.machine.clone().into() };
         let mut objects = HashMap::new();
         for object in block.objects().flatten() {
             let name_index = object.name_index();
-            let too_many = |what| Problem::TooMany { block: number, name_index, what, most: MOST };
             if objects.contains_key(&name_index) {
-                self.problems.push(Problem::Repeated { block: number, name_index });
+                problems.push(Trouble::Repeated(name_index));
                 continue;
             }
-            if objects.len() >= MOST || self.sets.len() >= MOST && !self.by_index.contains_key(&name_index) {
-                self.problems.push(too_many("objects"));
+            let known = self.by_index.get(&name_index).and_then(|at| self.sets.get(*at));
+            if objects.len() >= MOST || self.sets.len() >= MOST && known.is_none() {
+                problems.push(Trouble::TooMany { name_index, what: "objects" });
                 break;
             }
             if object.definitions().len() > MOST {
-                self.problems.push(too_many("counters"));
+                problems.push(Trouble::TooMany { name_index, what: "counters" });
                 continue;
             }
-            if !self.by_index.contains_key(&name_index) {
-                let unnamed = Names::default();
-                let born = Born::new(&object, names.unwrap_or(&unnamed), &provider);
-                if self.by_guid.contains_key(&born.set.guid) {
-                    self.problems.push(Problem::Repeated { block: number, name_index });
+            match known {
+                Some(born) if born.set.instance_type != instance_type(&object) => {
+                    problems.push(Trouble::Changed(name_index));
                     continue;
                 }
-                self.by_guid.insert(born.set.guid, self.sets.len());
-                self.by_index.insert(name_index, self.sets.len());
-                self.sets.push(born);
+                Some(_) => {}
+                None => {
+                    let unnamed = Names::default();
+                    let born = Born::new(&object, names.unwrap_or(&unnamed), &provider);
+                    if self.by_guid.contains_key(&born.set.guid) {
+                        problems.push(Trouble::Repeated(name_index));
+                        continue;
+                    }
+                    self.by_guid.insert(born.set.guid, self.sets.len());
+                    self.by_index.insert(name_index, self.sets.len());
+                    self.sets.push(born);
+                }
             }
             objects.insert(name_index, object.at());
         }
+        problems.truncate(MOST);
+        self.problems.extend(problems.into_iter().map(|what| Problem { block: number, what }));
         let clocks = block.clocks();
-        self.blocks.push(Recording { bytes, clocks, objects });
+        self.blocks.push(Recording { bytes, clocks, objects, parents: Mutex::default() });
         Ok(())
     }
 }
@@ -289,19 +303,16 @@ impl Player {
     /// The object of a counterset in the current block.
     fn object(&self, born: &Born) -> Result<Playing<'_>, SourceError> {
         let recording = self.recording()?;
-        let failed = |why: &str| SourceError::Failed(why.into());
-        let block = DataBlock::parse(&recording.bytes).map_err(|error| failed(&error.to_string()))?;
-        let at = recording.objects.get(&born.name_index);
-        let object = at.and_then(|at| block.object_at(*at));
-        let object = object.ok_or_else(|| failed("this block does not have the object"))?;
-        Ok(Playing { recording, block, object })
+        let object = recording.object(born.name_index);
+        let object =
+            object.ok_or_else(|| SourceError::Failed("this block does not have the object".into()))?;
+        Ok(Playing { recording, object })
     }
 }
 
 /// An object of the current block.
 struct Playing<'a> {
     recording: &'a Recording,
-    block: DataBlock<'a>,
     object: Object<'a>,
 }
 
@@ -314,8 +325,7 @@ impl Playing<'_> {
                 return Err(SourceError::Failed("this block has the definitions only".into()));
             }
             Contents::Multiple(instances) => {
-                let mut parents =
-                    Parents { block: self.block, recording: self.recording, names: HashMap::new() };
+                let parents = self.recording;
                 let mut seen: HashMap<Utf16, u32> = HashMap::new();
                 for instance in instances.flatten() {
                     let name = parents.full_name(&instance);
@@ -353,7 +363,7 @@ impl Provider for Player {
         let playing = self.object(born)?;
         let (ticks, ticks_a_second) = playing.object.clock();
         rows.set_clock(ticks, ticks_a_second);
-        let definitions = Definitions(playing.object.definitions().iter().collect());
+        let definitions = Definitions::of(&playing.object);
         let found: Vec<Found<'_>> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
         let birth = born.birth.and_then(|(start, id)| {
             Some((definitions.column(born.columns.get(start)?), definitions.column(born.columns.get(id)?)))
@@ -371,23 +381,31 @@ impl Provider for Player {
     }
 }
 
-/// The definitions of an object, by position.
-struct Definitions<'a>(Vec<Definition<'a>>);
+/// The definitions of an object, by title index, whether they are bases, and which of those they are.
+struct Definitions<'a>(HashMap<(u32, bool, u32), Definition<'a>>);
 
 impl<'a> Definitions<'a> {
+    fn of(object: &Object<'a>) -> Self {
+        let mut seen: HashMap<(u32, bool), u32> = HashMap::new();
+        let mut all = HashMap::new();
+        for definition in object.definitions().iter() {
+            let key = (definition.name_index(), definition.counter_type().is_base());
+            let occurrence = seen.entry(key).or_default();
+            all.insert((key.0, key.1, *occurrence), definition);
+            *occurrence = occurrence.saturating_add(1);
+        }
+        Self(all)
+    }
+
     /// Where a counter is in this block.
     fn find(&self, born: &Born, id: CounterId) -> Found<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
         column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
     }
 
-    /// At the position of its registration, or wherever its title index is now.
+    /// Wherever its title index is now: the same of those that have it.
     fn column(&self, column: &Column) -> Found<'a> {
-        let alike = |definition: &&Definition<'_>| {
-            definition.name_index() == column.name_index
-                && definition.counter_type().is_base() == column.counter_type.is_base()
-        };
-        let same = self.0.get(column.position).filter(alike).or_else(|| self.0.iter().find(alike));
+        let same = self.0.get(&(column.name_index, column.counter_type.is_base(), column.occurrence));
         match same {
             None => Found::Nowhere,
             Some(now) if now.counter_type() != column.counter_type => {
@@ -416,7 +434,7 @@ impl Found<'_> {
                 Value::U32(value) => Ok(RawValue::U32(value)),
                 Value::U64(value) => Ok(RawValue::U64(value)),
                 Value::Other(_) => Err(NoValue::NotDisplayable),
-                Value::Empty => Err(NoValue::NotGiven),
+                Value::Empty => Err(NoValue::Failed("the counter block has no such value (R23)".into())),
             },
             Self::At(definition, Place::ItemsBehind) => {
                 values.items_behind(definition).map(RawValue::U32).ok_or(NoValue::NotGiven)
@@ -433,18 +451,16 @@ fn birth_of(start: &Found<'_>, id: &Found<'_>, values: Values<'_>) -> Birth {
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
 }
 
-/// Names of instances that others belong to, read once an object.
-struct Parents<'a> {
-    block: DataBlock<'a>,
-    recording: &'a Recording,
-    names: HashMap<u32, Vec<Utf16>>,
-}
+impl Recording {
+    fn object(&self, name_index: u32) -> Option<Object<'_>> {
+        Object::starting_at(&self.bytes, *self.objects.get(&name_index)?)
+    }
 
-impl Parents<'_> {
     /// `parent/child`, or the child alone if its parent is not in the block; cut to the length that a name may have.
-    fn full_name(&mut self, instance: &V1Instance<'_>) -> Utf16 {
+    fn full_name(&self, instance: &V1Instance<'_>) -> Utf16 {
         let own = instance.name().to_utf16();
-        let parent = instance.parent().and_then(|parent| self.name(parent));
+        let parents = instance.parent().map(|parent| (self.parents(parent.object), parent.position));
+        let parent = parents.as_ref().and_then(|(names, at)| names.get(usize::try_from(*at).ok()?));
         let most = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
         let slash = u16::from(b'/');
         let units: Vec<u16> = match parent {
@@ -457,17 +473,17 @@ impl Parents<'_> {
         Utf16::from(units.as_slice())
     }
 
-    fn name(&mut self, parent: Parent) -> Option<&Utf16> {
-        let names = self.names.entry(parent.object).or_insert_with(|| {
-            let at = self.recording.objects.get(&parent.object);
-            let object = at.and_then(|at| self.block.object_at(*at));
-            match object.map(|object| object.contents()) {
+    /// The names of an object's instances; none of one that is not in the block.
+    fn parents(&self, name_index: u32) -> Arc<[Utf16]> {
+        let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = parents.entry(name_index).or_insert_with(|| {
+            match self.object(name_index).map(|object| object.contents()) {
                 Some(Contents::Multiple(instances)) => {
                     instances.flatten().map(|instance| instance.name().to_utf16()).collect()
                 }
-                _ => Vec::new(),
+                _ => [].into(),
             }
         });
-        names.get(usize::try_from(parent.position).ok()?)
+        Arc::clone(names)
     }
 }

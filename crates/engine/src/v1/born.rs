@@ -1,10 +1,11 @@
 //! What is registered for a V1 object: a counterset made of its definitions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use perfset_core::counter_type::{CounterKind, Display, Kind, NumberKind};
 use perfset_core::v1::{Contents, Definition, Names, Object};
+use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity,
     Text, catalogue,
@@ -26,10 +27,10 @@ pub(super) struct Born {
 /// Where a counter's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    /// The definition's position when the counterset was registered.
-    pub position: usize,
     /// The definition's title index.
     pub name_index: u32,
+    /// Which it is of those with that index that are, or are not, bases.
+    pub occurrence: u32,
     pub counter_type: CounterType,
     pub place: Place,
 }
@@ -53,15 +54,17 @@ const ID_INDEXES: [u32; 2] = [784, 804];
 impl Born {
     pub fn new(object: &Object<'_>, names: &Names, provider: &ProviderIdentity) -> Self {
         let name_index = object.name_index();
-        let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), str::to_owned);
+        let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
         let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
         let guid = known.map_or_else(|| born_guid(&name), |set| set.guid);
-        let instance_type = match object.contents() {
-            Contents::Multiple(_) | Contents::Metadata { is_multiple: true } => InstanceType::Multiple,
-            Contents::Single(_) | Contents::Metadata { is_multiple: false } => InstanceType::Single,
+        let mut maker = Maker {
+            names,
+            known,
+            taken: BTreeSet::new(),
+            counters: Vec::new(),
+            columns: Vec::new(),
+            seen: HashMap::new(),
         };
-        let mut maker =
-            Maker { names, known, taken: BTreeSet::new(), counters: Vec::new(), columns: Vec::new() };
         maker.add_all(object);
         let Maker { counters, columns, .. } = maker;
         let birth = birth(&counters, &columns);
@@ -70,7 +73,7 @@ impl Born {
             name: name.into(),
             help: known.map(|set| set.help.clone()).unwrap_or_default(),
             provider: provider.clone(),
-            instance_type,
+            instance_type: instance_type(object),
             counters: counters.into(),
             translations: Vec::new().into(),
             v1_index: Some(name_index),
@@ -78,6 +81,19 @@ impl Born {
         };
         Self { set: Arc::new(set), name_index, columns, birth }
     }
+}
+
+/// Whether an object has instances.
+pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
+    match object.contents() {
+        Contents::Multiple(_) | Contents::Metadata { is_multiple: true } => InstanceType::Multiple,
+        Contents::Single(_) | Contents::Metadata { is_multiple: false } => InstanceType::Single,
+    }
+}
+
+/// A text of a name table as a name: no longer than a name may be, because a table may give it to many.
+fn title(text: &str) -> String {
+    text.chars().take(PERF_MAX_INSTANCE_NAME.saturating_sub(1)).collect()
 }
 
 /// The GUID of an object that the catalogue does not know.
@@ -92,6 +108,8 @@ struct Maker<'a> {
     taken: BTreeSet<CounterId>,
     counters: Vec<Counter>,
     columns: Vec<Column>,
+    /// How many definitions had a title index so far, and were or were not bases.
+    seen: HashMap<(u32, bool), u32>,
 }
 
 impl Maker<'_> {
@@ -101,12 +119,11 @@ impl Maker<'_> {
         let mut behind = Vec::new();
         for (position, definition) in all.iter().enumerate() {
             let before = position.checked_sub(1).and_then(|before| all.get(before));
-            let numerator =
-                before.filter(|before| before.counter_type().needs_base() && is_base(definition)).is_some();
-            self.add(definition, position, numerator);
+            let is_divisor = before.is_some_and(|before| before.is_followed_by_base(definition));
+            self.add(definition, position, is_divisor);
             let next = position.checked_add(1).and_then(|next| all.get(next));
             let is_multi = definition.counter_type().decode().multi && definition.counter_type().needs_base();
-            if is_multi && !next.is_some_and(is_base) {
+            if is_multi && !next.is_some_and(|next| definition.is_followed_by_base(next)) {
                 behind.push(position);
             }
         }
@@ -116,7 +133,8 @@ impl Maker<'_> {
     }
 
     fn add(&mut self, definition: &Definition<'_>, position: usize, is_divisor: bool) {
-        let name = self.names.get(definition.name_index());
+        let name = self.names.get(definition.name_index()).map(title);
+        let name = name.as_deref();
         let counter_type = definition.counter_type();
         let number = u32::try_from(position).unwrap_or(u32::MAX);
         let like = match (is_divisor, self.counters.last()) {
@@ -165,7 +183,9 @@ impl Maker<'_> {
             v1_index: Some(definition.name_index()),
         });
         let name_index = definition.name_index();
-        self.columns.push(Column { position, name_index, counter_type, place: Place::Value });
+        let seen = self.seen.entry((name_index, counter_type.is_base())).or_default();
+        self.columns.push(Column { name_index, occurrence: *seen, counter_type, place: Place::Value });
+        *seen = seen.saturating_add(1);
     }
 
     fn add_items_behind(&mut self, position: usize) {

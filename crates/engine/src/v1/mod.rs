@@ -13,6 +13,6 @@ mod tests;
 mod titles;
 
 pub use answer::{Answer, LeftOut, query};
-pub use blocks::{Blocks, Problem};
-pub use titles::Titles;
+pub use blocks::{Blocks, Problem, Trouble};
+pub use titles::{Titles, windows_names};
 pub use value_name::{BadValueName, ValueName};

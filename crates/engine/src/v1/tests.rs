@@ -263,10 +263,9 @@ fn steps_pair_by_identity() {
     );
     // An object that is not in every block.
     let other = file("single.bin");
-    assert_eq!(
-        shown(&mut source_of(&[old, other]), &[r"\#230(*)\#9930", r"\System\System Up Time"])[0],
-        "*/0 #9930 failed"
-    );
+    let (mut apart, _) = Blocks::new(vec![old, other], None, Mode::Strict).unwrap();
+    let values = shown(&mut apart, &[r"\#230(*)\#9930", r"\System\System Up Time"]);
+    assert_eq!(values[0], "*/0 #9930 failed");
 }
 
 #[test]
@@ -274,7 +273,7 @@ fn what_is_wrong_with_blocks_is_told() {
     let mut bytes = file("process-thread.bin");
     bytes[0x14c..0x150].copy_from_slice(&4_u32.to_le_bytes()); // a second object 4
     let (source, problems) = Blocks::new(vec![bytes], None, Mode::Strict).unwrap();
-    assert_eq!(problems, [Problem::Repeated { block: 0, name_index: 4 }]);
+    assert_eq!(problems, [Problem { block: 0, what: Trouble::Repeated(4) }]);
     assert_eq!(source.machine().countersets().len(), 3);
 
     let mut bytes = file("process-thread.bin");
@@ -283,7 +282,7 @@ fn what_is_wrong_with_blocks_is_told() {
     let (mut source, problems) = Blocks::new(vec![bytes], None, Mode::Tolerant).unwrap();
     assert_eq!(
         problems[0].to_string(),
-        "block 0: PERF_INSTANCE_DEFINITION.ByteLength at byte 616: is 0, must be from 24 to 128, R18"
+        "PERF_INSTANCE_DEFINITION.ByteLength at byte 616: is 0, must be from 24 to 128, R18"
     );
     assert_eq!(shown(&mut source, &[r"\#230(*)\#784"]), ["idle/0 #784 0"]);
 
@@ -320,6 +319,9 @@ fn value_names() {
         ("Counter 009 9", Err(BadValueName::Language("009 9".into()))),
         ("Foreign host", Err(BadValueName::Foreign("Foreign host".into()))),
         ("38x", Err(BadValueName::Unknown("38x".into()))),
+        ("+238", Err(BadValueName::Unknown("+238".into()))),
+        ("Counter +9", Err(BadValueName::Language("+9".into()))),
+        ("old_costly", Ok(ValueName::Costly)),
         ("Globally", Err(BadValueName::Unknown("Globally".into()))),
         ("-1", Err(BadValueName::Unknown("-1".into()))),
         ("4294967296", Err(BadValueName::Unknown("4294967296".into()))),
@@ -524,4 +526,79 @@ fn title_indexes_are_even_fixed_and_never_taken_twice() {
     }
     // Fixed for ever: another number for the same counterset would be another counterset to those who recorded it.
     assert_eq!(Titles::new(&sets[..1]).of_counterset(Guid::NIL), Some(407_010));
+}
+
+/// A block of one object without instances: its definitions as title index and type, and their values.
+fn single(machine: &str, name_index: u32, counters: &[(u32, CounterType)], values: &[u64]) -> Vec<u8> {
+    let counters: Vec<_> = counters.iter().map(|(index, t)| NewCounter::new(*index, *t)).collect();
+    let mut builder = BlockBuilder::new(&ClockReading::default(), machine);
+    builder.single(&NewObject::new(name_index), &counters, values.iter().copied());
+    builder.finish().unwrap()
+}
+
+#[test]
+fn definitions_that_move_between_blocks_are_found_again() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let old = single("A", 9_998, &[(10, raw), (9_920, raw), (9_920, raw)], &[1, 2, 3]);
+    let new = single("A", 9_998, &[(9_905, raw), (10, raw), (9_920, raw), (9_920, raw)], &[4, 1, 2, 3]);
+    let values: Vec<_> = shown(&mut source_of(&[old, new]), &[r"\#9998\*"])
+        .iter()
+        .map(|value| value.rsplit(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(values, ["1", "2", "3"]);
+}
+
+#[test]
+fn blocks_that_do_not_go_together_say_so() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let one = single("A", 9_998, &[(9_920, raw)], &[100]);
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "B");
+    let mut instances = builder.multiple(&NewObject::new(9_998), &[NewCounter::new(9_920, raw)]);
+    instances.instance(&NewInstance::named(&[97]), [600]);
+    instances.finish();
+    let (mut blocks, problems) =
+        Blocks::new(vec![one, builder.finish().unwrap()], None, Mode::Strict).unwrap();
+    let problems: Vec<_> = problems.iter().map(|problem| (problem.block, problem.to_string())).collect();
+    let other = "it is of the machine \"B\", not of that of the blocks before it".to_owned();
+    let changed = "object 9998 is left out: it has instances in one block and none in another".to_owned();
+    assert_eq!(problems, [(1, other), (1, changed)]);
+    assert_eq!(shown(&mut blocks, &[r"\#9998\*"]), ["/0 #9920 failed"]);
+}
+
+#[test]
+fn only_a_number_of_items_is_one() {
+    type T = CounterType;
+    let counters = [(9_920, T::PERF_100NSEC_MULTI_TIMER), (9_922, T::PERF_AVERAGE_BASE)];
+    let block = |time: i64, busy: u64| {
+        let clocks = ClockReading {
+            perf_time: time,
+            time_100ns: time,
+            perf_freq: 10_000_000,
+            ..ClockReading::default()
+        };
+        let mut builder = BlockBuilder::new(&clocks, "A");
+        let counters = counters.map(|(index, t)| NewCounter::new(index, t));
+        builder.single(&NewObject::new(9_998), &counters, [busy, 9]);
+        let mut bytes = builder.finish().unwrap();
+        let end = bytes.len();
+        bytes[end - 8..end - 4].copy_from_slice(&9_u32.to_le_bytes());
+        bytes
+    };
+    // Behind the value are 4 bytes of the average base: 9, which are its number of items only because of their place.
+    let mut blocks = source_of(&[block(0, 0), block(10_000_000, 9_000_000)]);
+    assert_eq!(shown(&mut blocks, &[r"\#9998\#9920"]), ["/0 #9920 10"]);
+    let set = blocks.machine().counterset(&blocks.machine().countersets()[0]).unwrap();
+    assert_eq!(set.counters[0].multi, Some(CounterId(0x2_0000)));
+}
+
+/// What a block makes of names is no more than names may be long, however long the table's are.
+#[test]
+fn long_titles_are_cut() {
+    let raw = CounterType::PERF_COUNTER_RAWCOUNT;
+    let block = single("A", 9_998, &[(9_920, raw)], &[1]);
+    let mut names = Names::default();
+    names.insert(9_920, "x".repeat(100_000));
+    let (blocks, _) = Blocks::new(vec![block], Some(&names), Mode::Strict).unwrap();
+    let set = blocks.machine().counterset(&blocks.machine().countersets()[0]).unwrap();
+    assert_eq!(set.counters[0].name.as_deref().unwrap().len(), 1_023);
 }

@@ -88,9 +88,19 @@ impl Titles {
     }
 }
 
-/// The names that the catalogue has for the indexes of every Windows, and its own.
-pub(super) fn built_in_names() -> Names {
-    Titles::new(catalogue::ALL.iter().copied()).names()
+/// The names that the catalogue knows for the indexes that every Windows has: for blocks without a name table.
+///
+/// Our own indexes begin at 20,000, where those of another machine name whatever it has installed.
+#[must_use]
+pub fn windows_names() -> Names {
+    const OURS: u32 = 20_000;
+    let mut names = Names::default();
+    for (index, text) in Titles::new(catalogue::ALL.iter().copied()).names().iter() {
+        if index < OURS {
+            names.insert(index, text.to_owned());
+        }
+    }
+    names
 }
 
 /// The first free number from the one on that the hash gives.

@@ -49,14 +49,17 @@ impl FromStr for ValueName {
         let unknown = || BadValueName::Unknown(text.to_owned());
         match words.as_slice() {
             [] | ["global" | "old_global"] => Ok(Self::Global),
-            ["costly"] => Ok(Self::Costly),
+            ["costly" | "old_costly"] => Ok(Self::Costly),
             ["metadataglobal" | "old_metadataglobal"] => Ok(Self::MetadataGlobal),
             ["metadatacostly" | "old_metadatacostly"] => Ok(Self::MetadataCostly),
             ["foreign", ..] => Err(BadValueName::Foreign(text.to_owned())),
             ["counter", language @ ..] => Ok(Self::Names(self::language(language)?)),
             ["help" | "explain", language @ ..] => Ok(Self::Helps(self::language(language)?)),
             indexes => {
-                let index = |word: &&str| word.parse::<u32>().map_err(|_| unknown());
+                let index = |word: &&str| match word.bytes().all(|byte| byte.is_ascii_digit()) {
+                    true => word.parse::<u32>().map_err(|_| unknown()),
+                    false => Err(unknown()),
+                };
                 Ok(Self::Objects(indexes.iter().map(index).collect::<Result<_, _>>()?))
             }
         }
@@ -68,7 +71,9 @@ fn language(words: &[&str]) -> Result<Language, BadValueName> {
     let bad = || BadValueName::Language(words.join(" "));
     match words {
         [] => Ok(Language::ENGLISH),
-        [digits] if digits.len() <= 4 => u32::from_str_radix(digits, 16).map(Language).map_err(|_| bad()),
+        [digits] if digits.len() <= 4 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            u32::from_str_radix(digits, 16).map(Language).map_err(|_| bad())
+        }
         _ => Err(bad()),
     }
 }
