@@ -63,6 +63,7 @@ fn walk_all(walked: &mut Walked<'_>) -> Result<(), WireError> {
                 let is_there = match value {
                     FieldValue::Value(value) => stands_at(bytes, at, value),
                     FieldValue::Text(text) => stands_at(bytes, at, Value::Other(text.as_bytes())),
+                    FieldValue::Ascii(text) => stands_at(bytes, at, Value::Other(text)),
                     _ => false,
                 };
                 assert!(is_there, "{value} does not stand at {at}");
