@@ -195,7 +195,12 @@ impl Output {
     }
 
     fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
+        /// The least that a column takes.
+        const COLUMN_LEN: usize = 16;
         let time = self.local_time(clocks);
+        if self.top.is_some() || values.len().saturating_mul(COLUMN_LEN) > self.width {
+            return self.rows(&time, values, text);
+        }
         let series: Vec<_> = values.iter().map(series_name).collect();
         let heads: Vec<_> = values.iter().map(column_head).collect();
         let cells: Vec<_> = values.iter().map(|v| self.cell(v)).collect();
@@ -203,9 +208,8 @@ impl Output {
         let width = |(a, b): &(String, String)| a.chars().count().max(b.chars().count()).max(14);
         let widths: Vec<_> = heads.iter().map(width).collect();
         let total = widths.iter().fold(time.len(), |sum, width| sum.saturating_add(*width).saturating_add(2));
-        if self.top.is_some() || total > self.width {
-            self.rows(&time, values, &cells, text);
-            return;
+        if total > self.width {
+            return self.rows(&time, values, text);
         }
         if self.columns.as_ref() != Some(&series) {
             self.columns = Some(series);
@@ -244,9 +248,10 @@ impl Output {
     }
 
     /// A line a value, below the path that it is of.
-    fn rows(&self, time: &str, values: &[PathValue<'_>], cells: &[String], text: &mut String) {
+    fn rows(&self, time: &str, values: &[PathValue<'_>], text: &mut String) {
         let mut last = None;
-        for (v, cell) in values.iter().zip(cells) {
+        for v in values {
+            let cell = self.cell(v);
             if last != Some(v.path) {
                 let path = self.paths.get(v.path).map(String::as_str).unwrap_or_default();
                 let _ = writeln!(text, "{time}  {}", escaped(path));
