@@ -9,7 +9,7 @@
 //! of `testdata/formulas`.
 
 use crate::counter_type::{Clock, CounterType, Size};
-use crate::sample::{Numbers, Sample, pair, restarted, unwrapped, why_it_fell};
+use crate::sample::{Numbers, Plain, Sample, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
 /// What a formula takes from one sample.
@@ -240,8 +240,24 @@ impl Computation {
 
     /// Whether it takes a difference.
     #[must_use]
+    #[inline]
     pub fn needs_two_samples(&self) -> bool {
         !matches!(self.formula.compute, Compute::Newest(_))
+    }
+
+    /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and
+    /// the width tells nothing;
+    /// [`value`](Self::value) gives the same, and says why there is none.
+    #[must_use]
+    #[inline]
+    pub fn usual(&self, old: Option<&Plain<'_>>, new: &Plain<'_>) -> Option<f64> {
+        match self.formula.compute {
+            Compute::Newest(compute) => compute(self.reading(new).ok()?).ok(),
+            Compute::Difference(compute) => compute(self.reading(old?).ok()?, self.reading(new).ok()?).ok(),
+            Compute::OfItems(compute) => {
+                compute(self.reading(old?).ok()?, self.reading(new).ok()?, new.base?).ok()
+            }
+        }
     }
 
     /// The value of `new`, with the help of `old`, which is of the same thing, where the type takes a difference.
@@ -253,7 +269,7 @@ impl Computation {
         let raw = match self.formula.compute {
             Compute::Newest(compute) => match (self.counter_type, new.raw) {
                 (CounterType::PERF_DOUBLE_RAW, RawValue::U32(_)) => Err(NoValue::NotDisplayable), // half of one
-                _ => compute(self.reading(new)?),
+                _ => compute(self.reading(&new.plain())?),
             },
             Compute::Difference(compute) => self.difference(old, new, compute),
             Compute::OfItems(compute) => {
@@ -282,7 +298,7 @@ impl Computation {
         } else {
             new
         };
-        let value = compute(self.reading(old)?, self.reading(new)?);
+        let value = compute(self.reading(&old.plain())?, self.reading(&new.plain())?);
         value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
     }
 
@@ -299,8 +315,8 @@ impl Computation {
     }
 
     #[inline]
-    fn reading(&self, numbers: &Numbers<'_>) -> Result<Reading, NoValue> {
-        let base = || numbers.base.map(RawValue::get).map(i128::from).ok_or(NoValue::MissingBase);
+    fn reading(&self, numbers: &Plain<'_>) -> Result<Reading, NoValue> {
+        let base = || numbers.base.map(i128::from).ok_or(NoValue::MissingBase);
         let (time, freq) = match self.formula.denominator {
             Denominator::None => (0, 0),
             Denominator::Clock | Denominator::ClockAndItems => {
@@ -310,7 +326,7 @@ impl Computation {
             Denominator::Base => (base()?, 0),
             Denominator::BaseOfTicks => (base()?, numbers.clocks.perf_freq),
         };
-        Ok(Reading { raw: numbers.raw.get(), time, freq })
+        Ok(Reading { raw: numbers.raw, time, freq })
     }
 }
 
@@ -514,8 +530,17 @@ fn frequency(new: Reading) -> Result<f64, NoValue> {
 #[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
 #[inline]
 fn real(n: i128) -> f64 {
-    // Nearly all fit, and then it is one instruction and not a call.
-    i64::try_from(n).map_or_else(|_| n as f64, |n| n as f64)
+    match i64::try_from(n) {
+        Ok(n) => n as f64, // nearly always, and then it is one instruction and not a call
+        Err(_) => real_of_large(n),
+    }
+}
+
+#[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
+#[cold]
+#[inline(never)]
+fn real_of_large(n: i128) -> f64 {
+    n as f64
 }
 
 #[cfg(test)]

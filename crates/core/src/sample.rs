@@ -45,6 +45,7 @@ pub struct Clocks {
 impl Clocks {
     /// A clock's reading and its ticks a second.
     #[must_use]
+    #[inline]
     pub fn read(&self, clock: Clock) -> Option<(i64, i64)> {
         match clock {
             Clock::PerfTime => Some((self.perf_time, self.perf_freq)),
@@ -77,6 +78,25 @@ pub struct Numbers<'a> {
     pub base: Option<RawValue>,
     /// When.
     pub clocks: &'a Clocks,
+}
+
+/// [`Numbers`] without their widths.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain<'a> {
+    /// The raw value.
+    pub raw: u64,
+    /// The raw value of its base, if it has one and it was delivered.
+    pub base: Option<u64>,
+    /// When.
+    pub clocks: &'a Clocks,
+}
+
+impl<'a> Numbers<'a> {
+    /// Without widths.
+    #[inline]
+    pub(crate) fn plain(&self) -> Plain<'a> {
+        Plain { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
+    }
 }
 
 impl Sample<'_> {

@@ -3,8 +3,9 @@
 use std::io;
 
 use crate::error::SourceError;
-use crate::snapshot::{EntryInfo, Snapshot, Value};
+use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle};
+use crate::values::Value;
 
 /// Takes the samples of a query, one set after the other.
 pub trait Sink {

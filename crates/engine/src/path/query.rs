@@ -13,8 +13,9 @@ use super::select::Selector;
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::registration::{RegInfo, RegRequest};
-use crate::snapshot::{Snapshot, Value};
+use crate::snapshot::Snapshot;
 use crate::source::{Next, QueryHandle, Source};
+use crate::values::Value;
 
 /// Paths that are collected together, and their last two samples.
 ///
@@ -222,13 +223,13 @@ impl PathQuery {
         let older = (self.samples > 1).then_some(&self.old);
         let mut by_entry: Vec<Vec<(Value<'_>, usize)>> = vec![Vec::new(); self.entries.len()];
         let mut occurrences: HashMap<(usize, CounterId, &[u8]), usize> = HashMap::new();
-        for value in self.new.values(older) {
-            let Some(values) = by_entry.get_mut(value.entry) else { continue };
+        self.new.values(older).for_each(|value| {
+            let Some(values) = by_entry.get_mut(value.entry) else { return };
             let seen =
                 occurrences.entry((value.entry, value.counter.id, value.instance.as_bytes())).or_default();
             values.push((value, *seen));
             *seen = seen.saturating_add(1);
-        }
+        });
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
             for values in bound.entries.iter().filter_map(|at| by_entry.get(*at)) {

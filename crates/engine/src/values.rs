@@ -1,0 +1,559 @@
+//! The values of a snapshot: rows of two of them put together, and numbers made of both.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use perfset_core::formula::Computation;
+use perfset_core::sample::{Clocks, Numbers, Plain};
+use perfset_core::v2::{self, Block, Body, Values};
+use perfset_core::{
+    Birth, Counter, CounterId, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue,
+    RawValue, Status,
+};
+
+use crate::rows::Note;
+use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+
+/// One counter of one instance, for people.
+#[derive(Clone, Debug)]
+pub struct Value<'a> {
+    /// Position of its entry in the query.
+    pub entry: usize,
+    /// The counterset.
+    pub counterset: &'a Counterset,
+    /// The counter.
+    pub counter: &'a Counter,
+    /// The instance's name; of an entry that failed the name it asked for.
+    pub instance: Name<'a>,
+    /// The instance's id, where a result carries it.
+    pub instance_id: Option<InstanceId>,
+    /// The raw value.
+    pub raw: Option<RawValue>,
+    /// The raw value of its base, if it has one and it was delivered.
+    pub base: Option<RawValue>,
+    /// The formatted value, or why there is none.
+    pub value: Result<FormattedValue, NoValue>,
+    /// What is special about it.
+    pub mark: Option<Mark>,
+}
+
+/// Where a value is that another one is computed with: which entry, and which of its columns.
+type Place = (usize, usize);
+
+/// How a counter is computed, and with what: wanted or not, and where it is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Related {
+    computation: Option<Computation>,
+    base: Option<Place>,
+    /// The counterset's own clock and its frequency, if it has one: then 100 ns time is not it.
+    object_clock: Option<(Option<Place>, Option<Place>)>,
+    /// Whether numbers of the same row are all that it takes.
+    is_plain: bool,
+}
+
+/// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.
+fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
+    let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
+    if Arc::ptr_eq(&old.entries, &new.entries) {
+        return rows;
+    }
+    let mut take = |info: &EntryInfo| {
+        let at = old.entries.iter().position(|other| other.means_as(info))?;
+        rows.get_mut(at)?.take()
+    };
+    new.entries.iter().map(&mut take).collect()
+}
+
+/// The rows of one result.
+struct EntryRows<'a> {
+    annex: Option<&'a EntryAnnex>,
+    status: Status,
+    rows: Vec<ResultRow<'a>>,
+    clocks: Clocks,
+}
+
+/// One row of one result. Results for one instance carry neither name nor id: the entry has the name.
+#[derive(Clone, Copy)]
+struct ResultRow<'a> {
+    name: Name<'a>,
+    id: Option<InstanceId>,
+    cells: Cells<'a>,
+}
+
+impl<'a> From<v2::Instance<'a>> for ResultRow<'a> {
+    fn from(row: v2::Instance<'a>) -> Self {
+        Self { name: row.name(), id: Some(row.id()), cells: Cells::Several(row.values()) }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Cells<'a> {
+    One(v2::Value<'a>),
+    Several(Values<'a>),
+}
+
+impl Cells<'_> {
+    #[inline]
+    fn number(&self, column: usize) -> Number {
+        let value = match self {
+            Self::One(value) => Some(*value).filter(|_| column == 0),
+            Self::Several(values) => values.get(column),
+        };
+        match value.and_then(v2::Value::number) {
+            Some(RawValue::U64(value)) => Number { width: 8, value },
+            Some(RawValue::U32(value)) => Number { width: 4, value: value.into() },
+            None => Number { width: 0, value: 0 },
+        }
+    }
+}
+
+/// An `Option<RawValue>` that fits into two registers: there are many of them.
+#[derive(Clone, Copy)]
+struct Number {
+    /// 8 or 4 bytes; 0 = there is none.
+    width: u32,
+    value: u64,
+}
+
+impl Number {
+    #[inline]
+    fn raw(self) -> Option<RawValue> {
+        match self.width {
+            8 => Some(RawValue::U64(self.value)),
+            4 => Some(RawValue::U32(u32::try_from(self.value & 0xFFFF_FFFF).unwrap_or(u32::MAX))),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn get(self) -> Option<u64> {
+        (self.width != 0).then_some(self.value)
+    }
+}
+
+/// The rows of each result of a snapshot's block.
+fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
+    let clocks = Clocks::from(&snapshot.clocks);
+    let results = Block::parse(&snapshot.block).map(|block| block.results());
+    let mut results = results.into_iter().flatten();
+    let infos = snapshot.entries.iter().enumerate();
+    infos
+        .map(|(index, info)| {
+            let name = info.instance();
+            let annex = snapshot.annex.entries.get(index);
+            let id = annex.and_then(|annex| annex.instance_id(0));
+            let one = |cells| vec![ResultRow { name, id, cells }];
+            let (status, body) = match results.next() {
+                Some(Ok(result)) => (result.status, result.body),
+                _ => (Status::ERROR_INVALID_DATA, Body::Error),
+            };
+            let rows = match body {
+                Body::SingleCounter(value) => one(Cells::One(value)),
+                Body::MultipleCounters(_, values) => one(Cells::Several(values)),
+                Body::MultipleInstances(table) | Body::Counterset(_, table) => {
+                    table.rows().flatten().map(ResultRow::from).collect()
+                }
+                Body::Error => Vec::new(),
+            };
+            let clocks = match annex.and_then(|annex| annex.clock) {
+                Some((object_time, object_freq)) => Clocks { object_time, object_freq, ..clocks },
+                None => clocks,
+            };
+            EntryRows { annex, status, rows, clocks }
+        })
+        .collect()
+}
+
+impl EntryRows<'_> {
+    fn birth(&self, row: usize) -> Birth {
+        self.annex.and_then(|annex| annex.birth(row))
+    }
+}
+
+/// What the counters of one entry are computed with: from the same entry, else from another one that asks for the same
+/// instances.
+pub(crate) fn related(infos: &[EntryInfo], entry: usize) -> Vec<Related> {
+    let Some(own) = infos.get(entry) else { return Vec::new() };
+    let in_entry = |at: usize, id: CounterId| {
+        let of = |info: &EntryInfo| (info.entry.counterset, info.entry.instance_id);
+        let other = infos
+            .get(at)
+            .filter(|other| of(own) == of(other) && own.entry.instance == other.entry.instance)?;
+        Some((at, other.counters().position(|counter| counter.id == id)?))
+    };
+    let find = |id| in_entry(entry, id).or_else(|| (0..infos.len()).find_map(|at| in_entry(at, id)));
+    let set = own.counterset.as_deref();
+    let of_counter = |counter: &Counter| {
+        let base_wraps = counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps);
+        let computation = Computation::of(counter.counter_type);
+        let base = counter.divisor().and_then(find);
+        let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
+        Related {
+            computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
+            base,
+            object_clock: has_clock
+                .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
+            is_plain: counter.counter_type != CounterType::PERF_DOUBLE_RAW
+                && !counter.wraps
+                && !base_wraps
+                && !has_clock
+                && base.is_none_or(|(of, _)| of == entry),
+        }
+    };
+    own.counters().map(of_counter).collect()
+}
+
+/// The rows of all entries of a snapshot.
+type All<'a> = [Option<EntryRows<'a>>];
+
+fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
+    all.get(entry)?.as_ref()
+}
+
+/// Every value of a snapshot, made when it is asked for: all of them together are far larger than the block.
+pub(crate) struct AllValues<'a> {
+    infos: &'a [EntryInfo],
+    new: Vec<Option<EntryRows<'a>>>,
+    /// In the order of `infos`; empty without an older snapshot.
+    old: Vec<Option<EntryRows<'a>>>,
+    /// The next entry to begin.
+    entry: usize,
+    current: Option<Current<'a>>,
+}
+
+/// Where [`AllValues`] is: an entry, a row of it and the one of the older result that is the same thing.
+struct Current<'a> {
+    entry: usize,
+    info: &'a EntryInfo,
+    set: &'a Counterset,
+    clocks: Clocks,
+    old_clocks: Clocks,
+    /// Those of this row and column and all that follow.
+    notes: &'a [((usize, usize), Note)],
+    finder: Finder<'a>,
+    at: usize,
+    /// `None`: the entry failed.
+    row: Option<ResultRow<'a>>,
+    older: Option<Older<'a>>,
+    /// Whether there is an older result with rows.
+    has_older: bool,
+    column: usize,
+}
+
+/// The row of an older result that has name and id of a newer one.
+#[derive(Clone, Copy)]
+struct Older<'a> {
+    at: usize,
+    row: ResultRow<'a>,
+    /// Whether both were born at the same time, and so are the same thing.
+    is_same: bool,
+}
+
+/// What the usual case gives.
+#[derive(Clone, Copy)]
+enum Quick {
+    Number(f64),
+    NotDisplayable,
+    NeedsTwoSamples,
+    NewInstance,
+    /// It takes more to say.
+    Unusual,
+}
+
+impl<'a> Iterator for AllValues<'a> {
+    type Item = Value<'a>;
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Value<'a>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                let column = current.column;
+                if let (Some(related), Some(counter)) =
+                    (current.info.related.get(column), current.info.counter(current.set, column))
+                {
+                    current.column = column.saturating_add(1);
+                    return current.value(column, related, counter, &self.new, &self.old);
+                }
+            }
+            self.next_row()?;
+        }
+    }
+
+    /// Hands over each value where it is made: it is large, and copied less so.
+    fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
+        let mut all = init;
+        loop {
+            if let Some(current) = &mut self.current {
+                let (info, set) = (current.info, current.set);
+                for (column, related) in info.related.iter().enumerate().skip(current.column) {
+                    let Some(counter) = info.counter(set, column) else { break };
+                    if let Some(value) = current.value(column, related, counter, &self.new, &self.old) {
+                        all = f(all, value);
+                    }
+                }
+            }
+            if self.next_row().is_none() {
+                return all;
+            }
+        }
+    }
+}
+
+impl<'a> AllValues<'a> {
+    pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
+        let infos = new.entries();
+        let old = older.map(|older| aligned(new, older)).unwrap_or_default();
+        let new = entry_rows(new).into_iter().map(Some).collect();
+        Self { infos, new, old, entry: 0, current: None }
+    }
+
+    /// Goes on to the next row or entry.
+    fn next_row(&mut self) -> Option<()> {
+        if let Some(current) = &mut self.current {
+            let at = current.at.saturating_add(1);
+            if current.row.is_some() && current.begin_row(at, &self.new, &self.old) {
+                return Some(());
+            }
+        }
+        let entry = self.entry;
+        self.entry = entry.saturating_add(1);
+        self.current = Current::begin(entry, self.infos.get(entry)?, &self.new, &self.old);
+        Some(())
+    }
+}
+
+impl<'a> Current<'a> {
+    fn begin(entry: usize, info: &'a EntryInfo, new: &All<'a>, old: &All<'a>) -> Option<Self> {
+        let (rows, old_rows) = (rows_of(new, entry)?, rows_of(old, entry));
+        let mut current = Self {
+            entry,
+            info,
+            set: info.counterset.as_deref()?,
+            clocks: rows.clocks,
+            old_clocks: old_rows.map_or(rows.clocks, |old| old.clocks),
+            notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
+            finder: Finder::default(),
+            at: 0,
+            row: None,
+            older: None,
+            has_older: old_rows.is_some_and(|old| !old.rows.is_empty()),
+            column: 0,
+        };
+        current.begin_row(0, new, old);
+        Some(current)
+    }
+
+    /// Whether there is such a row.
+    fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
+        let Some(rows) = rows_of(new, self.entry) else { return false };
+        let Some(row) = rows.rows.get(at).copied() else { return false };
+        (self.at, self.column, self.row) = (at, 0, Some(row));
+        self.older = rows_of(old, self.entry).and_then(|old| {
+            let at_old = self.finder.find(&old.rows, &row)?;
+            let row = *old.rows.get(at_old)?;
+            Some(Older { at: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
+        });
+        true
+    }
+
+    #[inline]
+    fn value(
+        &mut self,
+        column: usize,
+        related: &Related,
+        counter: &'a Counter,
+        new: &All<'a>,
+        old: &All<'a>,
+    ) -> Option<Value<'a>> {
+        let note = self.note(column);
+        let Some(row) = &self.row else { return Some(self.failure(counter, new)) };
+        let raw = row.cells.number(column);
+        let base = match related.base {
+            Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.at),
+            _ => Number { width: 0, value: 0 },
+        };
+        let mark = match note {
+            Some(Note::Marked(mark)) => Some(*mark),
+            _ => None,
+        };
+        // Written in one place and with the value last: it is large, and this is done for each of many.
+        let with = |value| {
+            Some(Value {
+                entry: self.entry,
+                counterset: self.set,
+                counter,
+                instance: row.name,
+                instance_id: row.id,
+                raw: raw.raw(),
+                base: base.raw(),
+                value,
+                mark,
+            })
+        };
+        match self.quick(column, related, raw, base) {
+            Quick::Number(raw) => with(Ok(FormattedValue { raw, counter_type: counter.counter_type })),
+            Quick::NotDisplayable => with(Err(NoValue::NotDisplayable)),
+            Quick::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples)),
+            Quick::NewInstance => with(Err(NoValue::NewInstance)),
+            Quick::Unusual => with(self.slow(column, related, note, row, new, old)),
+        }
+    }
+
+    /// The note of that column of the row.
+    #[inline]
+    fn note(&mut self, column: usize) -> Option<&'a Note> {
+        while let [((row, at), note), rest @ ..] = self.notes {
+            if (*row, *at) > (self.at, column) {
+                break;
+            }
+            self.notes = rest;
+            if (*row, *at) == (self.at, column) {
+                return Some(note);
+            }
+        }
+        None
+    }
+
+    /// The value of the usual case, and the usual reasons for none: the same as [`slow`](Self::slow) says.
+    #[inline]
+    fn quick(&self, column: usize, related: &Related, raw: Number, base: Number) -> Quick {
+        let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
+        let (true, Some(raw)) = (related.is_plain, raw.get()) else { return Quick::Unusual };
+        let Some(computation) = &related.computation else { return Quick::NotDisplayable };
+        let now = Plain { raw, base: base.get(), clocks: &self.clocks };
+        if !computation.needs_two_samples() {
+            return number(computation.usual(None, &now));
+        }
+        match &self.older {
+            Some(older) if older.is_same && self.clocks.perf_time >= self.old_clocks.perf_time => {
+                let cells = &older.row.cells;
+                let Some(raw) = cells.number(column).get() else { return Quick::Unusual };
+                let base = related.base.and_then(|(_, column)| cells.number(column).get());
+                let then = Plain { raw, base, clocks: &self.old_clocks };
+                number(computation.usual(Some(&then), &now))
+            }
+            None if self.has_older => Quick::NewInstance,
+            None => Quick::NeedsTwoSamples,
+            Some(_) => Quick::Unusual,
+        }
+    }
+
+    /// The value of every case.
+    #[cold]
+    fn slow(
+        &self,
+        column: usize,
+        related: &Related,
+        note: Option<&Note>,
+        row: &ResultRow<'a>,
+        new: &All<'a>,
+        old: &All<'a>,
+    ) -> Result<FormattedValue, NoValue> {
+        let clocks = |all: &All<'a>, at: usize, row: &ResultRow<'a>, clocks: &Clocks| {
+            let ticks = |place: Option<Place>| {
+                let ticks = place.and_then(|place| row.number(place, self.entry, all, at).get());
+                ticks.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
+            };
+            match related.object_clock {
+                None => *clocks,
+                // A clock that was not delivered has no frequency: whatever needs it has no value.
+                Some((time, freq)) => {
+                    Clocks { object_time: ticks(time), object_freq: ticks(freq), ..*clocks }
+                }
+            }
+        };
+        let Some(raw) = row.cells.number(column).raw() else {
+            return match note {
+                Some(Note::Missing(reason)) => Err(reason.clone()),
+                _ => Err(NoValue::NotGiven),
+            };
+        };
+        let base = |all: &All<'a>, at: usize, row: &ResultRow<'a>| {
+            related.base.and_then(|place| row.number(place, self.entry, all, at).raw())
+        };
+        let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
+        let now_clocks = clocks(new, self.at, row, &self.clocks);
+        let now = Numbers { raw, base: base(new, self.at, row), clocks: &now_clocks };
+        let Some(Older { at, row, is_same }) = &self.older else {
+            let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
+            return match computation.needs_two_samples() {
+                true => Err(reason),
+                false => computation.value(None, &now),
+            };
+        };
+        let then_clocks = clocks(old, *at, row, &self.old_clocks);
+        let then = match (row.cells.number(column).raw(), is_same) {
+            _ if !computation.needs_two_samples() => None,
+            (None, _) => None,
+            (Some(_), false) => return Err(NoValue::Replaced),
+            (Some(raw), true) => Some(Numbers { raw, base: base(old, *at, row), clocks: &then_clocks }),
+        };
+        computation.value(then.as_ref(), &now)
+    }
+
+    /// A value of an entry without rows: the reason.
+    #[cold]
+    fn failure(&self, counter: &'a Counter, new: &All<'a>) -> Value<'a> {
+        let rows = rows_of(new, self.entry);
+        let reason = rows.and_then(|rows| rows.annex).and_then(EntryAnnex::failure).cloned();
+        let status = rows.map_or(Status::ERROR_INVALID_DATA, |rows| rows.status);
+        Value {
+            entry: self.entry,
+            counterset: self.set,
+            counter,
+            instance: self.info.instance(),
+            instance_id: None,
+            raw: None,
+            base: None,
+            value: Err(reason.unwrap_or(NoValue::Status(status))),
+            mark: None,
+        }
+    }
+}
+
+impl<'a> ResultRow<'a> {
+    fn is_same(&self, other: &ResultRow<'_>) -> bool {
+        self.id == other.id && self.name == other.name
+    }
+
+    /// What is in a place of the same row, which is in `entry`.
+    #[inline]
+    fn number(&self, (place, column): Place, entry: usize, all: &All<'a>, at: usize) -> Number {
+        if place == entry {
+            return self.cells.number(column);
+        }
+        let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
+        let same = other.filter(|other| other.is_same(self));
+        same.map_or(Number { width: 0, value: 0 }, |other| other.cells.number(column))
+    }
+}
+
+/// Name and id of a row.
+type RowKey<'a> = (&'a [u8], Option<InstanceId>);
+
+/// Finds rows of an older result: close behind the last one first, else by name and id.
+#[derive(Default)]
+struct Finder<'a> {
+    /// Where the next row is if the order is the same.
+    next: usize,
+    by_key: Option<HashMap<RowKey<'a>, usize>>,
+}
+
+impl<'a> Finder<'a> {
+    fn find(&mut self, rows: &[ResultRow<'a>], wanted: &ResultRow<'_>) -> Option<usize> {
+        /// So many rows that follow one another may be gone before the others are found more slowly.
+        const NEAR: usize = 8;
+        let near = rows.get(self.next..).unwrap_or_default().iter().take(NEAR);
+        let at = match near.zip(self.next..).find(|(row, _)| row.is_same(wanted)) {
+            Some((_, at)) => at,
+            None => {
+                let by_key = self.by_key.get_or_insert_with(|| {
+                    rows.iter().enumerate().map(|(at, row)| ((row.name.as_bytes(), row.id), at)).collect()
+                });
+                *by_key.get(&(wanted.name.as_bytes(), wanted.id))?
+            }
+        };
+        self.next = at.saturating_add(1);
+        Some(at)
+    }
+}
