@@ -5,10 +5,12 @@ mod collect;
 mod decode;
 mod encode;
 mod exporter;
+mod format;
 mod measure;
 mod path;
 mod record;
 mod system;
+mod v1_decode;
 
 use std::process::ExitCode;
 
@@ -17,7 +19,8 @@ use anyhow::{Result, bail};
 use crate::measure::Report;
 use crate::record::Record;
 
-const USAGE: &str = "usage: bench decode|encode|collect|path|system|all [--rounds N] [--record]
+const USAGE: &str =
+    "usage: bench decode|v1-decode|encode|format|collect|path|system|all [--rounds N] [--record]
   --rounds N   how often each variant is measured (default 31)
   --record     append the tables to the file of this day and processor in record/";
 
@@ -42,13 +45,22 @@ fn run() -> Result<()> {
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "decode" => benches = &[decode::reports],
+            "v1-decode" => benches = &[v1_decode::reports],
             "encode" => benches = &[encode::reports],
+            "format" => benches = &[format::reports],
             "collect" => benches = &[collect::reports],
             "path" => benches = &[path::reports],
             "system" => benches = &[system::reports],
             "all" => {
-                benches =
-                    &[decode::reports, encode::reports, collect::reports, path::reports, system::reports];
+                benches = &[
+                    decode::reports,
+                    v1_decode::reports,
+                    encode::reports,
+                    format::reports,
+                    collect::reports,
+                    path::reports,
+                    system::reports,
+                ];
             }
             "--record" => record = Some(Record::open()?),
             "--rounds" => match arguments.next().and_then(|number| number.parse().ok()) {

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Ways to do the same work.
 pub struct Comparison<'a> {
     title: String,
-    /// How many values one run handles.
+    /// How many values one run handles, unless a variant has its own number.
     values: usize,
     variants: Vec<Variant<'a>>,
 }
@@ -20,10 +20,14 @@ pub struct Comparison<'a> {
 struct Variant<'a> {
     name: &'static str,
     run: Box<dyn FnMut() -> u64 + 'a>,
+    /// How many values one run handles.
+    values: usize,
     clock: Clock<'a>,
     /// Its heading, if the others are divided by it.
     reference: Option<&'static str>,
     goals: Vec<Goal>,
+    /// The most ns that a value should take.
+    ns_goal: Option<f64>,
 }
 
 /// What a run is timed by.
@@ -50,7 +54,24 @@ impl<'a> Comparison<'a> {
     #[must_use]
     pub fn variant(mut self, name: &'static str, run: impl FnMut() -> u64 + 'a) -> Self {
         let clock = Clock { now: Box::new(thread_cpu_ns), least_ns: 2e6 };
-        self.variants.push(Variant { name, run: Box::new(run), clock, reference: None, goals: Vec::new() });
+        self.variants.push(Variant {
+            name,
+            run: Box::new(run),
+            values: self.values,
+            clock,
+            reference: None,
+            goals: Vec::new(),
+            ns_goal: None,
+        });
+        self
+    }
+
+    /// How many values a run of the variant handles that was added last. Ratios are those of the cost of a value.
+    #[must_use]
+    pub fn values(mut self, values: usize) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.values = values;
+        }
         self
     }
 
@@ -83,6 +104,15 @@ impl<'a> Comparison<'a> {
         self
     }
 
+    /// What a value of the variant that was added last should cost at most, in ns. `None`: no goal.
+    #[must_use]
+    pub fn ns_goal(mut self, at_most: impl Into<Option<f64>>) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.ns_goal = at_most.into();
+        }
+        self
+    }
+
     /// Runs everything so many times.
     pub fn run(mut self, rounds: usize) -> Report {
         let counts: Vec<usize> = self.variants.iter_mut().map(Variant::runs_in_a_sample).collect();
@@ -97,17 +127,24 @@ impl<'a> Comparison<'a> {
     }
 
     fn report(&self, samples: &[Vec<f64>]) -> Report {
-        let references: Vec<_> =
-            self.variants.iter().zip(samples).filter_map(|(v, ns)| Some((v.reference?, ns))).collect();
+        let references: Vec<_> = self
+            .variants
+            .iter()
+            .zip(samples)
+            .filter_map(|(variant, ns)| Some((variant.reference?, variant.values, ns)))
+            .collect();
         let line = |(variant, ns): (&Variant, &Vec<f64>)| {
-            let ratio = |(heading, of): &(&'static str, &Vec<f64>)| {
+            let ratio = |(heading, values, of): &(&'static str, usize, &Vec<f64>)| {
                 let goal = variant.goals.iter().find(|goal| goal.reference == *heading);
                 let ratio = median(ns.iter().zip(of.iter()).map(|(ns, of)| ns / of).collect());
-                Ratio { ratio, at_most: goal.map(|goal| goal.at_most) }
+                let ratio = ratio * *values as f64 / variant.values as f64;
+                Number { number: ratio, at_most: goal.map(|goal| goal.at_most) }
             };
+            let of_value = median(ns.clone()) / variant.values as f64;
             Line {
                 name: variant.name,
                 median: median(ns.clone()),
+                of_value: Number { number: of_value, at_most: variant.ns_goal },
                 least: ns.iter().copied().fold(f64::INFINITY, f64::min),
                 most: ns.iter().copied().fold(0.0, f64::max),
                 ratios: references.iter().map(ratio).collect(),
@@ -115,8 +152,7 @@ impl<'a> Comparison<'a> {
         };
         Report {
             title: self.title.clone(),
-            values: self.values,
-            headings: references.iter().map(|(heading, _)| *heading).collect(),
+            headings: references.iter().map(|(heading, ..)| *heading).collect(),
             lines: self.variants.iter().zip(samples).map(line).collect(),
         }
     }
@@ -161,7 +197,6 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 #[derive(Debug)]
 pub struct Report {
     title: String,
-    values: usize,
     headings: Vec<&'static str>,
     lines: Vec<Line>,
 }
@@ -173,13 +208,16 @@ struct Line {
     median: f64,
     least: f64,
     most: f64,
+    /// ns of one value.
+    of_value: Number,
     /// By heading.
-    ratios: Vec<Ratio>,
+    ratios: Vec<Number>,
 }
 
+/// A number that may have a goal.
 #[derive(Debug)]
-struct Ratio {
-    ratio: f64,
+struct Number {
+    number: f64,
     at_most: Option<f64>,
 }
 
@@ -190,28 +228,42 @@ impl Display for Report {
         let width = self.lines.iter().map(|line| line.name.len()).max().unwrap_or(0);
         let padded = |text: String| format!("  {text:<25}");
         let headings: String = self.headings.iter().map(|heading| padded(format!("x {heading}"))).collect();
-        let heading =
-            format!("  {:width$} {unit:>10} {:>25} {:>9}{headings}", "", "[min .. max]", "ns/value");
+        let goals_width = self.lines.iter().map(|line| line.of_value.goal().len()).max().unwrap_or(0);
+        let heading = format!(
+            "  {:width$} {unit:>10} {:>25} {:>9}{:goals_width$}{headings}",
+            "", "[min .. max]", "ns/value", ""
+        );
         writeln!(f, "{}\n{}", self.title, heading.trim_end())?;
         for line in &self.lines {
             let range = format!("[{:.3} .. {:.3}]", line.least / ns, line.most / ns);
-            let (median, per_value) = (line.median / ns, line.median / self.values as f64);
+            let (median, of_value) = (line.median / ns, &line.of_value);
             let ratios: String = line.ratios.iter().map(|ratio| padded(ratio.to_string())).collect();
-            let line = format!("  {:width$} {median:>10.3} {range:>25} {per_value:>9.2}{ratios}", line.name);
+            let line = format!(
+                "  {:width$} {median:>10.3} {range:>25} {:>9.2}{:goals_width$}{ratios}",
+                line.name,
+                of_value.number,
+                of_value.goal()
+            );
             writeln!(f, "{}", line.trim_end())?;
         }
         Ok(())
     }
 }
 
-impl Display for Ratio {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let decimals = if self.ratio < 0.1 { 3 } else { 2 };
-        write!(f, "{:>5.decimals$}", self.ratio)?;
+impl Number {
+    /// The goal and whether it is met; nothing if there is none.
+    fn goal(&self) -> String {
         match self.at_most {
-            Some(at_most) if self.ratio <= at_most => write!(f, " (goal {at_most}: met)"),
-            Some(at_most) => write!(f, " (goal {at_most}: MISSED)"),
-            None => Ok(()),
+            Some(at_most) if self.number <= at_most => format!(" (goal {at_most}: met)"),
+            Some(at_most) => format!(" (goal {at_most}: MISSED)"),
+            None => String::new(),
         }
+    }
+}
+
+impl Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = if self.number < 0.1 { 3 } else { 2 };
+        write!(f, "{:>5.decimals$}{}", self.number, self.goal())
     }
 }

@@ -245,9 +245,8 @@ impl Computation {
         !matches!(self.formula.compute, Compute::Newest(_))
     }
 
-    /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and
-    /// the width tells nothing;
-    /// [`value`](Self::value) gives the same, and says why there is none.
+    /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and the width tells
+    /// nothing; [`value`](Self::value) gives the same, and says why there is none.
     #[must_use]
     #[inline]
     pub fn usual(&self, old: Option<&Plain<'_>>, new: &Plain<'_>) -> Option<f64> {

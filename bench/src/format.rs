@@ -1,0 +1,246 @@
+//! Formatted values of two collections, paired by identity, beside the bare arithmetic.
+
+use std::hint::black_box;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use perfset_core::v2::{Block, Body, Value};
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
+    InstanceType, ProviderIdentity, RawValue,
+};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
+
+use crate::measure::{Comparison, Report};
+
+/// The counters of every instance; those with a base are followed by it.
+const TYPES: [CounterType; SHOWN + BASES] = [
+    CounterType::PERF_COUNTER_COUNTER,
+    CounterType::PERF_COUNTER_BULK_COUNT,
+    CounterType::PERF_COUNTER_BULK_COUNT,
+    CounterType::PERF_100NSEC_TIMER,
+    CounterType::PERF_100NSEC_TIMER,
+    CounterType::PERF_100NSEC_TIMER_INV,
+    CounterType::PERF_AVERAGE_TIMER,
+    CounterType::PERF_AVERAGE_BASE,
+    CounterType::PERF_AVERAGE_BULK,
+    CounterType::PERF_AVERAGE_BASE,
+    CounterType::PERF_COUNTER_RAWCOUNT,
+    CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+];
+/// How many of them are values for people.
+const SHOWN: usize = 10;
+/// How many are bases: they are walked over too, and not counted as values.
+const BASES: usize = 2;
+/// How many have a value without an older sample.
+const WITHOUT_DIFFERENCE: usize = 2;
+
+/// How many instances there are. All have the goal, and the cost of a value should be the same.
+const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
+
+/// A table for each way in which the second collection differs from the first.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    for change in [Change::None, Change::HalfReplaced, Change::Shuffled] {
+        out(report(change, rounds)?)?;
+    }
+    Ok(())
+}
+
+fn report(change: Change, rounds: usize) -> Result<Report> {
+    let [small, middle, large] = SIZES.map(|size| pair(size, change));
+    let (small, middle, large) = (small?, middle?, large?);
+    let title = format!("format: two collections of {SHOWN} counters, {}", change.text());
+    let comparison = Comparison::new(title, SIZES[2] * SHOWN)
+        .variant("100,000 instances, by position and no formula (floor)", || by_position(black_box(&large)))
+        .reference("floor")
+        .variant("100,000 instances, Snapshot::values", || formatted(black_box(&large)).0.to_bits())
+        .ns_goal(40.0)
+        .variant("10,000 instances, Snapshot::values", || formatted(black_box(&middle)).0.to_bits())
+        .values(SIZES[1] * SHOWN)
+        .ns_goal(40.0)
+        .variant("1,000 instances, Snapshot::values", || formatted(black_box(&small)).0.to_bits())
+        .values(SIZES[0] * SHOWN)
+        .reference("1,000")
+        .ns_goal(40.0);
+    Ok(comparison.run(rounds))
+}
+
+/// How the instances of the newer collection differ from those of the older one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    /// The same, in the same order.
+    None,
+    /// Every other one is gone, the rest moved up, and as many new ones follow: as processes do.
+    HalfReplaced,
+    /// The same, and none where it was or beside its neighbours: as no source does.
+    Shuffled,
+}
+
+impl Change {
+    /// In words.
+    fn text(self) -> &'static str {
+        match self {
+            Self::None => "the same instances in the same order",
+            Self::HalfReplaced => "half of the instances replaced, the others moved up",
+            Self::Shuffled => "the same instances shuffled",
+        }
+    }
+
+    /// The newer instances, by number; the older ones are all numbers below `instances`.
+    fn newer(self, instances: usize) -> Vec<usize> {
+        // A step that has no factor in common with the sizes comes by every number once.
+        const STEP: usize = 7_919;
+        match self {
+            Self::None => (0..instances).collect(),
+            Self::HalfReplaced => {
+                let new = instances..instances + instances / 2;
+                (1..instances).step_by(2).chain(new).collect()
+            }
+            Self::Shuffled => (0..instances).map(|at| (at * STEP + 1) % instances).collect(),
+        }
+    }
+}
+
+/// Two collections, the older first.
+type Two = (Snapshot, Snapshot);
+
+fn pair(instances: usize, change: Change) -> Result<Two> {
+    let newer = change.newer(instances);
+    let new = newer.iter().filter(|number| **number >= instances).count();
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    machine.register(Box::new(Counting::new([(0..instances).collect(), newer])));
+    let mut query = machine.query();
+    let status = query.add(&Entry::all(Counting::GUID).instance("*"));
+    ensure!(status.is_success(), "the entry was refused: {status}");
+    let mut two = Two::default();
+    query.collect(&mut two.0)?;
+    query.collect(&mut two.1)?;
+
+    let (sum, missing) = formatted(&two);
+    let want = instances * BASES + new * (SHOWN - WITHOUT_DIFFERENCE);
+    ensure!(missing == want, "{missing} values are missing, not {want}");
+    ensure!(sum.is_finite() && sum > 0.0, "the sum is {sum}");
+    ensure!(by_position(&two) != 0, "the block is not as expected");
+    Ok(two)
+}
+
+/// Sum of all formatted values, and how many there are not.
+fn formatted((old, new): &Two) -> (f64, usize) {
+    let (mut sum, mut missing) = (0.0, 0);
+    new.values(Some(old)).for_each(|value| match value.value {
+        Ok(value) => sum += value.raw,
+        Err(_) => missing += 1,
+    });
+    (sum, missing)
+}
+
+/// The floor: of all raw values of both blocks, those at the same position subtracted and divided by a time. Nothing
+/// asks what they mean and whose they are.
+fn by_position((old, new): &Two) -> u64 {
+    let seconds = (new.clocks().perf_time - old.clocks().perf_time) as f64 / new.clocks().perf_freq as f64;
+    let mut sum = 0.0;
+    let (Ok(old), Ok(new)) = (Block::parse(old.block()), Block::parse(new.block())) else { return 0 };
+    for results in old.results().zip(new.results()) {
+        let (Ok(old), Ok(new)) = results else { return 0 };
+        let (Body::Counterset(_, old), Body::Counterset(_, new)) = (old.body, new.body) else { return 0 };
+        for rows in old.rows().zip(new.rows()) {
+            let (Ok(old), Ok(new)) = rows else { return 0 };
+            for (old, new) in old.values().iter().zip(new.values()) {
+                let number = |value: Value<'_>| value.number().map_or(0, RawValue::get);
+                sum += number(new).wrapping_sub(number(old)) as f64 / seconds;
+            }
+        }
+    }
+    f64::to_bits(sum)
+}
+
+/// Provides values that grow with every collection.
+struct Counting {
+    catalogue: Arc<Catalogue>,
+    /// The instances of each collection, by number.
+    instances: [Vec<usize>; 2],
+    collections: usize,
+}
+
+impl Counting {
+    const GUID: Guid = Guid::from_u128(0x8d0c_4a1e_0f7b_4d5e_a6c3_5b1e_92f4_22bb);
+
+    fn new(instances: [Vec<usize>; 2]) -> Self {
+        let counter = |(at, counter_type): (usize, CounterType)| {
+            let has_base = counter_type.needs_base();
+            Counter {
+                id: CounterId(at as u32),
+                name: Some(format!("Counter {at}").into()),
+                help: "".into(),
+                counter_type,
+                attributes: Attributes::default(),
+                detail: DetailLevel::NOVICE,
+                default_scale: 0,
+                base: has_base.then_some(CounterId(at as u32 + 1)),
+                perf_time: None,
+                perf_freq: None,
+                multi: None,
+                aggregate: Aggregate::Undefined,
+                unit: "".into(),
+                wraps: false,
+                source: "".into(),
+                availability: "".into(),
+                v1_index: None,
+            }
+        };
+        let set = Counterset {
+            guid: Self::GUID,
+            name: "Counting".into(),
+            help: "".into(),
+            provider: ProviderIdentity { guid: Self::GUID, name: "bench".into() },
+            instance_type: InstanceType::Multiple,
+            counters: TYPES.into_iter().enumerate().map(counter).collect(),
+            translations: Vec::new().into(),
+            v1_index: None,
+            view_of: None,
+        };
+        let catalogue = Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] });
+        Self { catalogue, instances, collections: 0 }
+    }
+
+    /// The instances of the next collection: as the last one if there have been both.
+    fn now(&self) -> &[usize] {
+        &self.instances[self.collections.min(1)]
+    }
+
+    /// What tells two instances of a name apart, as the start time of a process does.
+    fn birth(number: usize) -> Option<NonZeroU64> {
+        NonZeroU64::new(number as u64 + 1)
+    }
+}
+
+impl Provider for Counting {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, _: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        for number in self.now() {
+            rows.push(&name(*number), InstanceId(*number as u32), Self::birth(*number));
+        }
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        for number in self.now() {
+            let mut row = rows.push(&name(*number), InstanceId(*number as u32), Self::birth(*number));
+            for column in 0..want.counters.len() {
+                let speed = number + column + 1;
+                row.set(column, ((self.collections + 1) * speed) as u64);
+            }
+        }
+        self.collections += 1;
+        Ok(())
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("inst{number:06}")
+}

@@ -1,0 +1,190 @@
+//! Reading a block of the V1 format: the checked view beside a walk that trusts the bytes, and beside copying them.
+
+use std::hint::black_box;
+
+use anyhow::{Result, ensure};
+use perfset_core::clock::ClockReading;
+use perfset_core::v1::{BlockBuilder, Contents, DataBlock, Instance, NewCounter, NewInstance, NewObject};
+use perfset_core::v2::Value;
+use perfset_core::wire::WireError;
+use perfset_core::{CounterType, RawValue};
+
+use crate::blocks::{COUNTERS, Copy, LARGEST};
+use crate::measure::{Comparison, Report};
+
+/// How many instances the tables have.
+const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
+
+/// What a second-level cache holds.
+const IN_CACHE: usize = 1_000;
+
+/// Tables of all sizes, and two of mixed widths.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    for size in SIZES {
+        out(report(size, Widths::Long, rounds)?)?;
+    }
+    for size in [IN_CACHE, LARGEST] {
+        out(report(size, Widths::Alternating, rounds)?)?;
+    }
+    Ok(())
+}
+
+fn report(instances: usize, widths: Widths, rounds: usize) -> Result<Report> {
+    let (block, want) = build(instances, widths)?;
+    let block = block.as_slice();
+    #[expect(unsafe_code, reason = "a floor is what can be had without checks")]
+    let floor = || match widths {
+        // SAFETY: `block` comes from `build`, with only such values.
+        Widths::Long => unsafe { walk_trusting::<true>(black_box(block)) },
+        // SAFETY: as above.
+        Widths::Alternating => unsafe { walk_trusting::<false>(black_box(block)) },
+    };
+    let walks = [Some(floor()), walk_view(block).ok(), walk_view_in_a_loop(block).ok()];
+    ensure!(walks.iter().all(|sum| *sum == Some(want)), "the walks disagree: {walks:?}, not {want:?}");
+
+    let title = format!(
+        "v1-decode: {instances} instances x {COUNTERS} counters of {}, {} bytes",
+        widths.text(),
+        block.len()
+    );
+    let goal = |size, at_most: f64| (instances == size && widths == Widths::Long).then_some(at_most);
+    let mut copy = Copy::of(block);
+    let comparison = Comparison::new(title, instances * COUNTERS)
+        .variant("memcpy of the block", move || copy.copy(block))
+        .reference("memcpy")
+        .variant("unsafe walk that trusts the sizes (floor)", || floor().0)
+        .reference("floor")
+        .variant("v1::DataBlock, iterator chain", || walk_view(black_box(block)).map_or(0, |sum| sum.0))
+        .goal("memcpy", goal(LARGEST, 1.6))
+        .goal("floor", goal(LARGEST, 1.3))
+        .ns_goal(goal(IN_CACHE, 0.5))
+        .variant("v1::DataBlock, for loop", || walk_view_in_a_loop(black_box(block)).map_or(0, |sum| sum.0))
+        .goal("memcpy", goal(LARGEST, 1.6))
+        .goal("floor", goal(LARGEST, 1.3))
+        .ns_goal(goal(IN_CACHE, 0.5));
+    Ok(comparison.run(rounds))
+}
+
+/// How wide the values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Widths {
+    /// All have 8 bytes.
+    Long,
+    /// Every other counter has 4 bytes: Windows' own objects have both widths.
+    Alternating,
+}
+
+impl Widths {
+    /// In words.
+    fn text(self) -> &'static str {
+        match self {
+            Self::Long => "8 bytes",
+            Self::Alternating => "4 and 8 bytes in turn",
+        }
+    }
+
+    /// The type of the counter at that position.
+    fn counter_type(self, position: usize) -> CounterType {
+        match (self, position % 2) {
+            (Self::Alternating, 0) => CounterType::PERF_COUNTER_COUNTER,
+            _ => CounterType::PERF_COUNTER_BULK_COUNT,
+        }
+    }
+}
+
+/// Sum of all values, and how many instances are known by their name.
+type Sums = (u64, u64);
+
+/// A block with one object of so many instances, and what a walk over it should give.
+fn build(instances: usize, widths: Widths) -> Result<(Vec<u8>, Sums)> {
+    let counters: Vec<_> = (0..COUNTERS).map(|at| NewCounter::new(4, widths.counter_type(at))).collect();
+    let mut builder = BlockBuilder::new(&ClockReading::default(), "BENCH");
+    let mut object = builder.multiple(&NewObject::new(2), &counters);
+    let (mut sum, mut named) = (0_u64, 0);
+    for row in 0..instances {
+        let name: Vec<u16> = format!("inst{row:06}").encode_utf16().collect();
+        let values = (0..COUNTERS).map(|column| ((row * COUNTERS + column) as u64) << (column % 2 * 20));
+        sum = values.clone().fold(sum, u64::wrapping_add);
+        named += 1;
+        object.instance(&NewInstance::named(&name), values);
+    }
+    object.finish();
+    Ok((builder.finish()?, (sum, named)))
+}
+
+/// As a consumer writes it.
+fn walk_view(bytes: &[u8]) -> Result<Sums, WireError> {
+    walk_instances(bytes, |instance| {
+        let numbers = instance.values().iter().filter_map(Value::number);
+        numbers.map(RawValue::get).fold(0, u64::wrapping_add)
+    })
+}
+
+/// As another consumer writes it.
+fn walk_view_in_a_loop(bytes: &[u8]) -> Result<Sums, WireError> {
+    walk_instances(bytes, |instance| {
+        let mut sum = 0_u64;
+        for value in instance.values() {
+            if let Some(number) = value.number() {
+                sum = sum.wrapping_add(number.get());
+            }
+        }
+        sum
+    })
+}
+
+fn walk_instances(bytes: &[u8], sum_of: impl Fn(&Instance<'_>) -> u64) -> Result<Sums, WireError> {
+    let (mut sum, mut named) = (0_u64, 0);
+    for object in DataBlock::parse(bytes)?.objects() {
+        let Contents::Multiple(instances) = object?.contents() else { continue };
+        for instance in instances {
+            let instance = instance?;
+            named += u64::from(instance.unique_id().is_none());
+            sum = sum.wrapping_add(sum_of(&instance));
+        }
+    }
+    Ok((sum, named))
+}
+
+/// The floor: one object, every length and offset taken from the bytes without a check. Where the values lie is read
+/// from the definitions, once for all instances; if all are `LONG`, only where the first one does. Of a value of 4
+/// bytes 8 are read and 4 are kept.
+///
+/// # Safety
+/// `block` is what [`build`] returned: every length and offset in it is right, there are [`COUNTERS`] counters, and
+/// with `LONG` their values have 8 bytes and follow one another; without it those of 4 bytes are followed by others.
+#[expect(unsafe_code, reason = "a floor is what can be had without checks")]
+unsafe fn walk_trusting<const LONG: bool>(block: &[u8]) -> Sums {
+    let start = block.as_ptr();
+    // SAFETY: the offsets below come from the lengths in the block, which are right, so that 4 bytes are there.
+    let u32_at = |at: usize| unsafe { start.add(at).cast::<u32>().read_unaligned() };
+    // SAFETY: as above, of 8 bytes.
+    let u64_at = |at: usize| unsafe { start.add(at).cast::<u64>().read_unaligned() };
+
+    let object = u32_at(24) as usize;
+    let definitions = object + u32_at(object + 8) as usize;
+    let mut places = [(0, 0); COUNTERS];
+    for (column, place) in places.iter_mut().enumerate() {
+        let definition = definitions + column * 40;
+        let bits_kept = u64::MAX >> (64 - 8 * u32_at(definition + 32));
+        *place = (u32_at(definition + 36) as usize, bits_kept);
+    }
+    let mut instance = object + u32_at(object + 4) as usize;
+    let (mut sum, mut named) = (0_u64, 0);
+    for _ in 0..u32_at(object + 40) {
+        named += u64::from(u32_at(instance + 12) == u32::MAX);
+        let values = instance + u32_at(instance) as usize;
+        if LONG {
+            let first = values + places[0].0;
+            for column in 0..COUNTERS {
+                sum = sum.wrapping_add(u64_at(first + column * 8));
+            }
+        } else {
+            for (at, bits_kept) in places {
+                sum = sum.wrapping_add(u64_at(values + at) & bits_kept);
+            }
+        }
+        instance = values + u32_at(values) as usize;
+    }
+    (sum, named)
+}
