@@ -101,9 +101,10 @@ impl Kind {
     }
 }
 
-/// Whether the first pair of a name table is there.
+/// Whether the first pair of a name table is there: a number, and a text that no small number looks like.
 fn is_name_table(bytes: &[u8]) -> bool {
-    matches!(v1::NameTable::new(bytes).iter().next(), Some(Ok(_)))
+    let first = v1::NameTable::new(bytes).iter().next();
+    first.is_some_and(|pair| pair.is_ok_and(|(_, text)| text.units().next().is_some_and(|unit| unit >= 0x20)))
 }
 
 /// Writes the dump as it is made. The outer error is that of the output.

@@ -325,6 +325,28 @@ fn every_changed_byte_is_an_error_or_a_view() {
     }
 }
 
+/// The same of all real blocks, at a part of their bytes: a step that has no factor in common with any structure.
+#[test]
+fn real_blocks_cut_and_changed() {
+    const STEP: usize = 89;
+    for entry in fs::read_dir(path("windows-vista")).unwrap() {
+        let entry = entry.unwrap().path();
+        if entry.extension().is_none_or(|extension| extension != "bin") {
+            continue;
+        }
+        let mut block = fs::read(&entry).unwrap();
+        for at in (0..block.len()).step_by(STEP) {
+            assert!(read(&block[..at], Mode::Strict).is_err(), "{entry:?} {at}");
+            let kept = block[at];
+            for value in [0, 0xFF, kept ^ 1] {
+                block[at] = value;
+                use_all(&block);
+            }
+            block[at] = kept;
+        }
+    }
+}
+
 fn clocks() -> ClockReading {
     ClockReading {
         perf_time: 0x0102_0304_0506_0708,
