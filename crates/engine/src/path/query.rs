@@ -13,7 +13,7 @@ use super::select::Selector;
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::registration::{RegInfo, RegRequest};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle, Source};
 use crate::values::Value;
 
@@ -222,13 +222,19 @@ impl PathQuery {
         }
         let older = (self.samples > 1).then_some(&self.old);
         let mut by_entry: Vec<Vec<(Value<'_>, usize)>> = vec![Vec::new(); self.entries.len()];
-        let mut occurrences: HashMap<(usize, CounterId, &[u8]), usize> = HashMap::new();
+        // Values come row by row: which of its name a row is, is found out at its first counter.
+        let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
+        let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
+        let mut occurrences: HashMap<(usize, &[u8]), usize> = HashMap::new();
+        let mut occurrence = 0;
         self.new.values(older).for_each(|value| {
             let Some(values) = by_entry.get_mut(value.entry) else { return };
-            let seen =
-                occurrences.entry((value.entry, value.counter.id, value.instance.as_bytes())).or_default();
-            values.push((value, *seen));
-            *seen = seen.saturating_add(1);
+            if firsts.get(value.entry) == Some(&Some(value.counter.id)) {
+                let seen = occurrences.entry((value.entry, value.instance.as_bytes())).or_default();
+                occurrence = *seen;
+                *seen = seen.saturating_add(1);
+            }
+            values.push((value, occurrence));
         });
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
