@@ -11,7 +11,7 @@ use perfset::v1::{
 };
 use perfset::walk::Mode;
 use perfset::wire::WireError;
-use perfset::{Counterset, InstanceType, Next, RegInfo, RegRequest, Source, SourceError};
+use perfset::{Counterset, Guid, InstanceType, Next, RegInfo, RegRequest, Source, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::exit::{Exit, Failure};
@@ -37,10 +37,11 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
         text.parse().map_err(|error| Failure::new(Exit::Usage, anyhow!(escaped(&format!("{error}")))))?;
     let usage = |text: &'static str| Err(Failure::new(Exit::Usage, anyhow!(text)));
     let to_stdout = args.output.as_deref().is_none_or(is_dash);
-    if to_stdout && io::stdout().is_terminal() {
+    let names_to_stdout = args.names.as_deref().is_some_and(is_dash);
+    if (to_stdout || names_to_stdout) && io::stdout().is_terminal() {
         return usage("the answer is not text; -o FILE writes it to a file");
     }
-    if to_stdout && args.names.as_deref().is_some_and(is_dash) {
+    if to_stdout && names_to_stdout {
         return usage("the answer and its names cannot both go to standard output");
     }
     let machine = perfset::local();
@@ -150,9 +151,12 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let paths = all_paths(&mut source).map_err(failed)?;
     let mut query = PathQuery::open(&mut source).map_err(failed)?;
-    for path in &paths {
-        query.add(&mut source, path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    for (guid, path) in &paths {
+        // By GUID: names of strangers may look like anything.
+        let path = CounterPath { counterset: format!("{{{guid}}}"), ..path.clone() };
+        query.add(&mut source, &path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     }
+    let paths: Vec<_> = paths.into_iter().map(|(_, path)| path).collect();
     let options = Options { format: args.format, raw: args.raw, host, ..Options::default() };
     let mut output = Output::new(options, &paths);
     while query.collect().map_err(failed)? == Next::Sample {}
@@ -167,7 +171,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
 }
 
 /// Every counter of every instance of every object, by title index.
-fn all_paths(source: &mut Blocks) -> Result<Vec<CounterPath>, SourceError> {
+fn all_paths(source: &mut Blocks) -> Result<Vec<(Guid, CounterPath)>, SourceError> {
     let mut sets = Vec::new();
     for guid in source.countersets()? {
         if let RegInfo::Counterset(set) = source.registration(&guid, RegRequest::Counterset)? {
@@ -182,7 +186,7 @@ fn all_paths(source: &mut Blocks) -> Result<Vec<CounterPath>, SourceError> {
         instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
         counter: "*".to_owned(),
     };
-    Ok(sets.iter().filter(|set| has_counters(set)).map(|set| path(set)).collect())
+    Ok(sets.iter().filter(|set| has_counters(set)).map(|set| (set.guid, path(set))).collect())
 }
 
 fn mode(lenient: bool) -> Mode {

@@ -248,6 +248,7 @@ impl Computation {
     /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and the width tells
     /// nothing; [`value`](Self::value) gives the same, and says why there is none.
     #[must_use]
+    #[doc(hidden)] // for the engine alone: it takes for granted what value() checks
     #[inline]
     pub fn usual(&self, old: Option<&Plain<'_>>, new: &Plain<'_>) -> Option<f64> {
         match self.formula.compute {

@@ -81,6 +81,7 @@ pub struct Numbers<'a> {
 }
 
 /// [`Numbers`] without their widths.
+#[doc(hidden)] // for Computation::usual
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
     /// The raw value.

@@ -41,13 +41,13 @@ pub struct Value<'a> {
 type Place = (usize, usize);
 
 /// How a counter is computed, and with what: wanted or not, and where it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Related {
     computation: Option<Computation>,
     base: Option<Place>,
     /// The counterset's own clock and its frequency, if it has one: then 100 ns time is not it.
     object_clock: Option<(Option<Place>, Option<Place>)>,
-    /// Whether numbers of the same row are all that it takes.
+    /// Whether the quick way applies: numbers of the same row are all that it takes, and their widths tell nothing.
     is_plain: bool,
 }
 

@@ -15,7 +15,7 @@ use perfset_core::{
     Utf16,
 };
 
-use super::born::{Born, Column, Place, instance_type};
+use super::born::{Born, Column, IndexKey, Keys, Place, TypeKey, instance_type};
 use super::titles::windows_names;
 use crate::clock::Clock;
 use crate::entry::Entry;
@@ -108,7 +108,7 @@ pub enum Trouble {
         what: &'static str,
     },
     /// Blocks of two machines have nothing to do with each other.
-    #[error("it is of the machine \"{0}\", not of that of the blocks before it")]
+    #[error("it is left out: it is of the machine \"{0}\", not of that of the blocks before it")]
     OtherMachine(String),
 }
 
@@ -164,6 +164,7 @@ struct Taken {
 impl Taken {
     fn add(&mut self, bytes: Vec<u8>, names: Option<&Names>, mode: Mode) -> Result<(), WireError> {
         let number = self.blocks.len();
+        let unnamed = Names::default();
         let (block, forgiven) = read(&bytes, mode)?;
         let mut problems: Vec<_> = forgiven.into_iter().map(Trouble::Broken).collect();
         let machine = block.system_name().to_string();
@@ -173,17 +174,19 @@ impl Taken {
             problems.push(Trouble::OtherMachine(machine));
         }
         let provider = ProviderIdentity { guid: Guid::NIL, name: self.machine.clone().into() };
+        let is_other = problems.iter().any(|problem| matches!(problem, Trouble::OtherMachine(_)));
         let mut objects = HashMap::new();
-        for object in block.objects().flatten() {
+        for object in block.objects().flatten().take_while(|_| !is_other) {
             let name_index = object.name_index();
             if objects.contains_key(&name_index) {
                 problems.push(Trouble::Repeated(name_index));
                 continue;
             }
-            let known = self.by_index.get(&name_index).and_then(|at| self.sets.get(*at));
-            if objects.len() >= MOST || self.sets.len() >= MOST && known.is_none() {
+            let is_full = self.sets.len() >= MOST;
+            let known = self.by_index.get(&name_index).and_then(|at| self.sets.get_mut(*at));
+            if known.is_none() && is_full {
                 problems.push(Trouble::TooMany { name_index, what: "objects" });
-                break;
+                continue;
             }
             if object.definitions().len() > MOST {
                 problems.push(Trouble::TooMany { name_index, what: "counters" });
@@ -194,9 +197,12 @@ impl Taken {
                     problems.push(Trouble::Changed(name_index));
                     continue;
                 }
-                Some(_) => {}
+                Some(born) => {
+                    if !born.extend(Born::new(&object, names.unwrap_or(&unnamed), &provider), MOST) {
+                        problems.push(Trouble::TooMany { name_index, what: "counters" });
+                    }
+                }
                 None => {
-                    let unnamed = Names::default();
                     let born = Born::new(&object, names.unwrap_or(&unnamed), &provider);
                     if self.by_guid.contains_key(&born.set.guid) {
                         problems.push(Trouble::Repeated(name_index));
@@ -209,7 +215,7 @@ impl Taken {
             }
             objects.insert(name_index, object.at());
         }
-        problems.truncate(MOST);
+        problems.truncate(MOST); // a stranger's block may have any number
         self.problems.extend(problems.into_iter().map(|what| Problem { block: number, what }));
         let clocks = block.clocks();
         self.blocks.push(Recording { bytes, clocks, objects, parents: Mutex::default() });
@@ -381,20 +387,22 @@ impl Provider for Player {
     }
 }
 
-/// The definitions of an object, by title index, whether they are bases, and which of those they are.
-struct Definitions<'a>(HashMap<(u32, bool, u32), Definition<'a>>);
+/// The definitions of an object by both of their keys.
+struct Definitions<'a> {
+    by_type: HashMap<TypeKey, Definition<'a>>,
+    by_index: HashMap<IndexKey, Definition<'a>>,
+}
 
 impl<'a> Definitions<'a> {
     fn of(object: &Object<'a>) -> Self {
-        let mut seen: HashMap<(u32, bool), u32> = HashMap::new();
-        let mut all = HashMap::new();
+        let mut keys = Keys::default();
+        let mut all = Self { by_type: HashMap::new(), by_index: HashMap::new() };
         for definition in object.definitions().iter() {
-            let key = (definition.name_index(), definition.counter_type().is_base());
-            let occurrence = seen.entry(key).or_default();
-            all.insert((key.0, key.1, *occurrence), definition);
-            *occurrence = occurrence.saturating_add(1);
+            let (by_type, by_index) = keys.next(definition.name_index(), definition.counter_type());
+            all.by_type.insert(by_type, definition);
+            all.by_index.insert(by_index, definition);
         }
-        Self(all)
+        all
     }
 
     /// Where a counter is in this block.
@@ -403,9 +411,9 @@ impl<'a> Definitions<'a> {
         column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
     }
 
-    /// Wherever its title index is now: the same of those that have it.
+    /// Wherever its title index is now: the same of those that have it, and its type if any has that.
     fn column(&self, column: &Column) -> Found<'a> {
-        let same = self.0.get(&(column.name_index, column.counter_type.is_base(), column.occurrence));
+        let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
             None => Found::Nowhere,
             Some(now) if now.counter_type() != column.counter_type => {

@@ -27,15 +27,38 @@ pub(super) struct Born {
 /// Where a counter's value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    /// The definition's title index.
-    pub name_index: u32,
-    /// Which it is of those with that index that are, or are not, bases.
-    pub occurrence: u32,
+    pub by_type: TypeKey,
+    pub by_index: IndexKey,
     pub counter_type: CounterType,
     pub place: Place,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A definition's title index, its type, and which it is of those that have both.
+pub(super) type TypeKey = (u32, CounterType, u32);
+/// A definition's title index, whether it is a base, and which it is of those.
+pub(super) type IndexKey = (u32, bool, u32);
+
+/// Counts the definitions of an object.
+#[derive(Default)]
+pub(super) struct Keys {
+    types: HashMap<(u32, CounterType), u32>,
+    indexes: HashMap<(u32, bool), u32>,
+}
+
+impl Keys {
+    /// The keys of the next one.
+    pub fn next(&mut self, name_index: u32, counter_type: CounterType) -> (TypeKey, IndexKey) {
+        let is_base = counter_type.is_base();
+        let of_type = self.types.entry((name_index, counter_type)).or_default();
+        let of_index = self.indexes.entry((name_index, is_base)).or_default();
+        let keys = ((name_index, counter_type, *of_type), (name_index, is_base, *of_index));
+        *of_type = of_type.saturating_add(1);
+        *of_index = of_index.saturating_add(1);
+        keys
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
     /// Where the definition says.
     Value,
@@ -48,6 +71,8 @@ pub(super) enum Place {
 const UNKNOWN_IDS: u32 = 0x1_0000;
 /// Ids of numbers of items without a definition begin here.
 const ITEMS_IDS: u32 = 0x2_0000;
+/// Ids of counters that only a later block has begin here, where theirs are taken.
+const LATER_IDS: u32 = 0x4_0000;
 /// Title indexes of ID Process and ID Thread, for blocks without a name table.
 const ID_INDEXES: [u32; 2] = [784, 804];
 
@@ -63,7 +88,7 @@ impl Born {
             taken: BTreeSet::new(),
             counters: Vec::new(),
             columns: Vec::new(),
-            seen: HashMap::new(),
+            keys: Keys::default(),
         };
         maker.add_all(object);
         let Maker { counters, columns, .. } = maker;
@@ -93,7 +118,73 @@ pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
 
 /// A text of a name table as a name: no longer than a name may be, because a table may give it to many.
 fn title(text: &str) -> String {
-    text.chars().take(PERF_MAX_INSTANCE_NAME.saturating_sub(1)).collect()
+    let mut left = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
+    let fits = |c: &char| {
+        let fits = c.len_utf16() <= left;
+        left = left.saturating_sub(c.len_utf16());
+        fits
+    };
+    text.chars().take_while(fits).collect()
+}
+
+impl Born {
+    /// Takes over the counters that only a later block has; false if there would be more than `most`.
+    ///
+    /// An instance has a birth only if every block has what tells it.
+    pub fn extend(&mut self, later: Self, most: usize) -> bool {
+        let own = Places::of(&self.columns);
+        let theirs = Places::of(&later.columns);
+        let is_there = |at: usize| self.columns.get(at).is_some_and(|column| theirs.find(column).is_some());
+        if !self.birth.is_some_and(|(start, id)| is_there(start) && is_there(id)) {
+            self.birth = None;
+        }
+        let set = Arc::make_mut(&mut self.set);
+        let counters = set.counters.to_mut();
+        let mut ids = HashMap::new();
+        let mut taken: BTreeSet<_> = counters.iter().map(|counter| counter.id).collect();
+        let before = counters.len();
+        for (counter, column) in later.set.counters.iter().zip(&later.columns) {
+            if let Some(at) = own.find(column) {
+                ids.extend(counters.get(at).map(|known| (counter.id, known.id)));
+                continue;
+            }
+            if counters.len() >= most {
+                return false;
+            }
+            let later_id = u32::try_from(counters.len()).unwrap_or(u32::MAX).saturating_add(LATER_IDS);
+            let id = if taken.contains(&counter.id) { CounterId(later_id) } else { counter.id };
+            taken.insert(id);
+            ids.insert(counter.id, id);
+            counters.push(Counter { id, ..counter.clone() });
+            self.columns.push(*column);
+        }
+        for counter in counters.iter_mut().skip(before) {
+            let now = |id: CounterId| ids.get(&id).copied();
+            (counter.base, counter.multi) = (counter.base.and_then(now), counter.multi.and_then(now));
+        }
+        true
+    }
+}
+
+/// Where columns are, by both of their keys.
+struct Places {
+    by_type: HashMap<(TypeKey, Place), usize>,
+    by_index: HashMap<(IndexKey, Place), usize>,
+}
+
+impl Places {
+    fn of(columns: &[Column]) -> Self {
+        let all = || columns.iter().enumerate();
+        Self {
+            by_type: all().map(|(at, column)| ((column.by_type, column.place), at)).collect(),
+            by_index: all().map(|(at, column)| ((column.by_index, column.place), at)).collect(),
+        }
+    }
+
+    fn find(&self, column: &Column) -> Option<usize> {
+        let by_type = self.by_type.get(&(column.by_type, column.place));
+        by_type.or_else(|| self.by_index.get(&(column.by_index, column.place))).copied()
+    }
 }
 
 /// The GUID of an object that the catalogue does not know.
@@ -108,8 +199,7 @@ struct Maker<'a> {
     taken: BTreeSet<CounterId>,
     counters: Vec<Counter>,
     columns: Vec<Column>,
-    /// How many definitions had a title index so far, and were or were not bases.
-    seen: HashMap<(u32, bool), u32>,
+    keys: Keys,
 }
 
 impl Maker<'_> {
@@ -182,10 +272,8 @@ impl Maker<'_> {
             availability: Text::default(),
             v1_index: Some(definition.name_index()),
         });
-        let name_index = definition.name_index();
-        let seen = self.seen.entry((name_index, counter_type.is_base())).or_default();
-        self.columns.push(Column { name_index, occurrence: *seen, counter_type, place: Place::Value });
-        *seen = seen.saturating_add(1);
+        let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
+        self.columns.push(Column { by_type, by_index, counter_type, place: Place::Value });
     }
 
     fn add_items_behind(&mut self, position: usize) {
@@ -250,7 +338,7 @@ fn birth(counters: &[Counter], columns: &[Column]) -> Option<(usize, usize)> {
     let is_id = |(counter, column): (&Counter, &Column)| {
         let is_number = counter.counter_type.decode().kind == Kind::Number(NumberKind::Decimal);
         let is_named = counter.name.as_deref().is_some_and(|name| name.starts_with("ID "));
-        is_number && (is_named || ID_INDEXES.contains(&column.name_index))
+        is_number && (is_named || ID_INDEXES.contains(&column.by_index.0))
     };
     let start = counters.iter().position(is_start)?;
     let id = counters.iter().zip(columns).position(is_id)?;
