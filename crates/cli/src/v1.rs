@@ -1,22 +1,23 @@
 //! `perfset v1`: blocks of the V1 performance data format.
 
+use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
-    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Titles, ValueName, query as answer,
+    Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Problem, ValueName, query as answer,
     read, windows_names,
 };
 use perfset::walk::Mode;
-use perfset::wire::WireError;
-use perfset::{Counterset, Guid, InstanceType, Next, RegInfo, RegRequest, Source, SourceError};
+use perfset::{Counterset, Guid, InstanceType, Language, Next, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Options, Output};
+use crate::resolve::countersets;
 use crate::text::{cut, escaped};
 
 /// Characters of a name that are shown: a table may give a long text to many indexes.
@@ -52,9 +53,8 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     let found = answer(&machine, &name, &perfset::own_name()).map_err(failed)?;
     write(args.output.as_deref(), &found.bytes)?;
     if let Some(file) = &args.names {
-        let sets: Vec<_> =
-            machine.countersets().iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
-        write(Some(file), &Titles::new(sets.iter().map(|set| &**set)).name_table())?;
+        let names = ValueName::Names(Language::ENGLISH);
+        write(Some(file), &answer(&machine, &names, &perfset::own_name()).map_err(failed)?.bytes)?;
     }
     for left_out in &found.left_out {
         warn(&left_out.to_string());
@@ -81,8 +81,8 @@ fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Ok);
     }
     let names = names_for(args.names.as_deref())?;
-    let (block, forgiven) =
-        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(&args.file, &bytes, &error))?;
+    let (block, forgiven) = read(&bytes, mode(args.lenient))
+        .map_err(|error| not_valid(&args.file, has_header(&bytes), &error))?;
     writeln!(out, "{:>8}  {:9} {:>7}  name", "offset", "what", "index")?;
     for object in block.objects().flatten() {
         write_object(&object, &names, &mut out)?;
@@ -133,23 +133,22 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
         return Err(Failure::new(Exit::Usage, anyhow!("standard input can be only one of the files")));
     }
     let names = args.names.as_deref().map(|file| table(file, &input::read(file)?)).transpose()?;
-    let mut blocks = Vec::new();
-    for file in &files {
-        let bytes = input::read(file)?;
-        read(&bytes, mode(args.lenient)).map_err(|error| not_valid(file, &bytes, &error))?;
-        blocks.push(bytes);
-    }
+    let blocks = files.iter().map(|file| input::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let headers: Vec<_> = blocks.iter().map(|bytes| has_header(bytes)).collect();
     let promised = |bytes: &Vec<u8>| DataBlock::parse(bytes).is_ok_and(|block| block.object_count() > 0);
     let is_promised = blocks.iter().any(promised);
     let host = blocks.last().and_then(|bytes| DataBlock::parse(bytes).ok()?.system_name().to_string().into());
-    let (mut source, problems) = Blocks::new(blocks, names.as_ref(), mode(args.lenient))
-        .map_err(|error| Failure::new(Exit::InvalidData, error))?;
+    let file_of = |problem: &Problem| files.get(problem.block).copied().unwrap_or(&args.file);
+    let refused = |problem: Problem| {
+        let has_header = headers.get(problem.block) == Some(&true);
+        not_valid(file_of(&problem), has_header, &problem)
+    };
+    let (mut source, problems) = Blocks::new(blocks, names.as_ref(), mode(args.lenient)).map_err(refused)?;
     for problem in problems {
-        let file = files.get(problem.block).map(|file| file.display().to_string()).unwrap_or_default();
-        warn(&format!("{file}: {problem}"));
+        warn(&format!("{}: {problem}", file_of(&problem).display()));
     }
     let failed = |error| Failure::new(Exit::SourceFailed, error);
-    let paths = all_paths(&mut source).map_err(failed)?;
+    let paths = all_paths(&source);
     let mut query = PathQuery::open(&mut source).map_err(failed)?;
     for (guid, path) in &paths {
         // By GUID: names of strangers may look like anything.
@@ -171,13 +170,8 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
 }
 
 /// Every counter of every instance of every object, by title index.
-fn all_paths(source: &mut Blocks) -> Result<Vec<(Guid, CounterPath)>, SourceError> {
-    let mut sets = Vec::new();
-    for guid in source.countersets()? {
-        if let RegInfo::Counterset(set) = source.registration(&guid, RegRequest::Counterset)? {
-            sets.push(set);
-        }
-    }
+fn all_paths(source: &Blocks) -> Vec<(Guid, CounterPath)> {
+    let mut sets = countersets(source.machine());
     sets.sort_by_key(|set| set.v1_index);
     let has_counters = |set: &Counterset| set.counters.iter().any(|counter| counter.name.is_some());
     let path = |set: &Counterset| CounterPath {
@@ -186,20 +180,21 @@ fn all_paths(source: &mut Blocks) -> Result<Vec<(Guid, CounterPath)>, SourceErro
         instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
         counter: "*".to_owned(),
     };
-    Ok(sets.iter().filter(|set| has_counters(set)).map(|set| (set.guid, path(set))).collect())
+    sets.iter().filter(|set| has_counters(set)).map(|set| (set.guid, path(set))).collect()
 }
 
 fn mode(lenient: bool) -> Mode {
     if lenient { Mode::Tolerant } else { Mode::Strict }
 }
 
-fn not_valid(file: &Path, bytes: &[u8], error: &WireError) -> Failure {
-    // The hint only where it helps.
-    let hint = match read(bytes, Mode::Tolerant) {
-        Ok(_) => "\n  --lenient reads what can be read",
-        Err(_) => "",
-    };
-    let error = anyhow!("{}: not a valid V1 block: {error}{hint}", file.display());
+/// Whether there is a block at all: then lenient reading has something to show.
+fn has_header(bytes: &[u8]) -> bool {
+    DataBlock::parse(bytes).is_ok()
+}
+
+fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
+    let hint = if has_header { "\n  --lenient reads what can be read" } else { "" };
+    let error = anyhow!("{}: not a valid V1 block: {why}{hint}", file.display());
     Failure::new(Exit::InvalidData, error)
 }
 

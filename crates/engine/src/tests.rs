@@ -20,7 +20,7 @@ const SINGLE: Guid = Guid::from_u128(0x0000_0001);
 const OTHER: Guid = Guid::from_u128(0x0000_0003);
 const UNKNOWN: Guid = Guid::from_u128(0x0000_0004);
 
-fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Option<u32>) -> Counter {
+pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Option<u32>) -> Counter {
     Counter {
         id: CounterId(id),
         name: (!name.is_empty()).then_some(name.into()),

@@ -110,23 +110,9 @@ const SET: Guid = Guid::from_u128(5);
 
 fn machine() -> (Machine, Scripted) {
     let counter = |id, name: &'static str, counter_type, base: Option<u32>| Counter {
-        id: CounterId(id),
-        name: (!name.is_empty()).then_some(name.into()),
-        help: Text::default(),
-        counter_type,
         attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
-        detail: DetailLevel::NOVICE,
-        default_scale: 0,
-        base: base.map(CounterId),
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
-        aggregate: Aggregate::Undefined,
-        unit: Text::default(),
         wraps: false,
-        source: Text::default(),
-        availability: Text::default(),
-        v1_index: None,
+        ..crate::tests::counter(id, name, counter_type, base)
     };
     let set = Counterset {
         guid: SET,

@@ -126,12 +126,14 @@ impl Blocks {
         blocks: Vec<Vec<u8>>,
         names: Option<&Names>,
         mode: Mode,
-    ) -> Result<(Self, Vec<Problem>), WireError> {
+    ) -> Result<(Self, Vec<Problem>), Problem> {
         let built_in = names.is_none().then(windows_names);
         let names = names.or(built_in.as_ref());
         let mut taken = Taken::default();
         for bytes in blocks {
-            taken.add(bytes, names, mode)?;
+            let block = taken.blocks.len();
+            let refused = |error| Problem { block, what: Trouble::Broken(error) };
+            taken.add(bytes, names, mode).map_err(refused)?;
         }
         let Taken { blocks, sets, by_guid, problems, machine, .. } = taken;
         let countersets = sets.iter().map(|born| Arc::clone(&born.set)).collect();

@@ -332,23 +332,13 @@ fn value_names() {
 
 fn counter(id: u32, name: &'static str, counter_type: CounterType) -> Counter {
     Counter {
-        id: CounterId(id),
-        name: (!name.is_empty()).then_some(name.into()),
         help: if name.is_empty() { Text::default() } else { format!("About {name}.").into() },
-        counter_type,
         attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
         detail: DetailLevel::ADVANCED,
         default_scale: -1,
-        base: None,
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
-        aggregate: Aggregate::Undefined,
-        unit: Text::default(),
         wraps: false,
         source: "script".into(),
-        availability: Text::default(),
-        v1_index: None,
+        ..crate::tests::counter(id, name, counter_type, None)
     }
 }
 
