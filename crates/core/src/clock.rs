@@ -90,10 +90,8 @@ pub const UNIX_EPOCH_100NS: i64 = 116_444_736_000_000_000;
 /// corrupts a rate or an age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// Monotonic, ns.
-    monotonic_ns: i64,
-    /// Wall clock at that moment, 100 ns since 1601.
-    wall_100ns: i64,
+    /// What the wall clock showed, in 100 ns since 1601, when the monotonic clock was 0.
+    pub zero_100ns: i64,
 }
 
 impl Anchor {
@@ -109,16 +107,16 @@ impl Anchor {
             let width = monotonic().saturating_sub(before);
             if best.is_none_or(|(narrowest, _)| width < narrowest) {
                 let middle = before.saturating_add(width.wrapping_div(2));
-                best = Some((width, Self { monotonic_ns: middle, wall_100ns }));
+                best = Some((width, Self { zero_100ns: wall_100ns.saturating_sub(middle.div_euclid(100)) }));
             }
         }
-        best.map_or(Self { monotonic_ns: 0, wall_100ns: 0 }, |(_, anchor)| anchor)
+        best.map_or(Self { zero_100ns: 0 }, |(_, anchor)| anchor)
     }
 
     /// UTC in 100 ns since 1601 when the monotonic clock shows `monotonic_ns`.
     #[must_use]
     pub fn time_100ns(&self, monotonic_ns: i64) -> i64 {
-        self.wall_100ns.saturating_add(monotonic_ns.saturating_sub(self.monotonic_ns).div_euclid(100))
+        self.zero_100ns.saturating_add(monotonic_ns.div_euclid(100))
     }
 
     /// The clocks of a collection from three readings in this order: monotonic, wall, monotonic.
@@ -228,7 +226,7 @@ mod tests {
             wall += 1;
             wall
         });
-        assert_eq!(anchor, Anchor { monotonic_ns: 501, wall_100ns: 7_003 });
+        assert_eq!(anchor, Anchor { zero_100ns: 7_003 - 5 });
         assert_eq!(anchor.time_100ns(501 + 1_000), 7_013);
         assert_eq!(anchor.time_100ns(501 - 1_000), 6_993);
     }
@@ -236,7 +234,7 @@ mod tests {
     #[test]
     fn a_stepped_wall_clock_moves_system_time_only() {
         let start = UNIX_EPOCH_100NS;
-        let anchor = Anchor { monotonic_ns: 1_000, wall_100ns: start };
+        let anchor = Anchor { zero_100ns: start - 10 };
         let second = 10_000_000;
         let at = |wall| anchor.reading(1_000 + 1_000_000_000, wall, 1_000 + 1_000_000_400);
         let smooth = at(start + second + 3);

@@ -1,7 +1,9 @@
-//! The consumer functions over bytes: what a C caller gets, with Windows' codes and size protocol.
+//! The consumer functions over bytes: PerfLib's blocks and codes for what they are asked.
 //!
-//! One rule for all buffers: large enough, the amount written; too small, the amount needed now, and nothing is
-//! written. The order of checks is R-10: arguments, look-ups, data, and the buffer's size last.
+//! Together with [`Query::collect`], whose [`Snapshot::block`] is a PERF_DATA_HEADER block, this is all that
+//! Microsoft's functions do, but for their size protocol and their handles: those belong to C.
+//!
+//! [`Snapshot::block`]: crate::Snapshot::block
 
 use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
 use perfset_core::v2::instances;
@@ -11,73 +13,36 @@ use crate::entry::Entry;
 use crate::machine::Machine;
 use crate::query::Query;
 use crate::registration::RegRequest;
-use crate::snapshot::Snapshot;
 
-/// A function did not fill the buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// ERROR_NOT_ENOUGH_MEMORY: the buffer is too small.
-    #[error("the buffer is too small: {needed} are needed")]
-    TooSmall {
-        /// What is needed now: GUIDs for [`enumerate_countersets`], bytes everywhere else.
-        needed: usize,
-    },
-    /// Any other code.
-    #[error("{0}")]
-    Failed(Status),
-}
-
-impl Refused {
-    /// The function's code.
-    #[must_use]
-    pub const fn status(self) -> Status {
-        match self {
-            Self::TooSmall { .. } => Status::ERROR_NOT_ENOUGH_MEMORY,
-            Self::Failed(status) => status,
-        }
-    }
-}
-
-/// The GUIDs of all registered countersets, ascending. Returns how many.
+/// The answer to a registration request, as a block.
 ///
 /// # Errors
-/// [`Refused::TooSmall`].
-#[doc(alias = "PerfEnumerateCounterSet")]
-pub fn enumerate_countersets(machine: &Machine, out: &mut [Guid]) -> Result<usize, Refused> {
-    fill(&machine.countersets(), out)
-}
-
-/// The answer to a registration request, as a block. Returns its bytes.
-///
-/// # Errors
-/// ERROR_INVALID_PARAMETER for a request code outside 1 to 10; what [`Machine::registration`] answers;
-/// [`Refused::TooSmall`].
+/// ERROR_INVALID_PARAMETER for a request code outside 1 to 10; what [`Machine::registration`] answers.
 #[doc(alias = "PerfQueryCounterSetRegistrationInfo")]
 pub fn registration_info(
     machine: &Machine,
     counterset: &Guid,
     request_code: u32,
     language_or_id: u32,
-    out: &mut [u8],
-) -> Result<usize, Refused> {
-    let request = RegRequest::from_wire(request_code, language_or_id)
-        .ok_or(Refused::Failed(Status::ERROR_INVALID_PARAMETER))?;
-    let info = machine.registration(counterset, request).map_err(|e| Refused::Failed(e.status()))?;
-    fill(&info.to_block(), out)
+) -> Result<Vec<u8>, Status> {
+    let request =
+        RegRequest::from_wire(request_code, language_or_id).ok_or(Status::ERROR_INVALID_PARAMETER)?;
+    let info = machine.registration(counterset, request).map_err(|error| error.status())?;
+    Ok(info.to_block())
 }
 
-/// The active instances of a counterset, as PERF_INSTANCE_HEADER blocks. Returns their bytes.
+/// The active instances of a counterset, as PERF_INSTANCE_HEADER blocks.
 ///
 /// # Errors
-/// What [`Machine::instances`] answers; [`Refused::TooSmall`].
+/// What [`Machine::instances`] answers.
 #[doc(alias = "PerfEnumerateCounterSetInstances")]
-pub fn enumerate_instances(machine: &Machine, counterset: &Guid, out: &mut [u8]) -> Result<usize, Refused> {
-    let found = machine.instances(counterset).map_err(|e| Refused::Failed(e.status()))?;
+pub fn enumerate_instances(machine: &Machine, counterset: &Guid) -> Result<Vec<u8>, Status> {
+    let found = machine.instances(counterset).map_err(|error| error.status())?;
     let mut list = Vec::new();
     for instance in &found {
         instances::write(&mut list, instance.name.units().iter().copied(), instance.id);
     }
-    fill(&list, out)
+    Ok(list)
 }
 
 /// Adds the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
@@ -101,12 +66,10 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
     })
 }
 
-/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index. Returns their bytes.
-///
-/// # Errors
-/// [`Refused::TooSmall`].
+/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index.
+#[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
-pub fn counter_info(query: &Query, out: &mut [u8]) -> Result<usize, Refused> {
+pub fn counter_info(query: &Query) -> Vec<u8> {
     let mut list = Vec::new();
     for (index, entry) in query.entries().enumerate() {
         let new = NewIdentifier {
@@ -118,27 +81,7 @@ pub fn counter_info(query: &Query, out: &mut [u8]) -> Result<usize, Refused> {
         };
         identifier::write(&mut list, &new);
     }
-    fill(&list, out)
-}
-
-/// Collects all entries once, as a PERF_DATA_HEADER block. Returns its bytes.
-///
-/// `scratch` is reused from call to call. A collection that does not fit the buffer is lost: the next call collects
-/// again.
-///
-/// # Errors
-/// [`Refused::TooSmall`]; ERROR_OUTOFMEMORY for a block of more than 4 GiB.
-#[doc(alias = "PerfQueryCounterData")]
-pub fn counter_data(query: &mut Query, scratch: &mut Snapshot, out: &mut [u8]) -> Result<usize, Refused> {
-    query.collect(scratch).map_err(|e| Refused::Failed(e.status()))?;
-    fill(scratch.block(), out)
-}
-
-fn fill<T: Copy>(from: &[T], out: &mut [T]) -> Result<usize, Refused> {
-    let needed = from.len();
-    let into = out.get_mut(..needed).ok_or(Refused::TooSmall { needed })?;
-    into.copy_from_slice(from);
-    Ok(needed)
+    list
 }
 
 /// Walks all blocks before any is processed, then writes the status of each.

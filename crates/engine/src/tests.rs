@@ -9,7 +9,7 @@ use perfset_core::walk::Mode;
 use perfset_core::*;
 use proptest::prelude::*;
 
-use crate::perflib::{self, Refused};
+use crate::perflib;
 use crate::source::local_machine;
 use crate::testing::{FixedClock, ScriptRow, Scripted};
 use crate::values::Value;
@@ -138,12 +138,6 @@ fn enumeration_is_ascending() {
     assert_eq!(machine.origin(&MULTI).unwrap(), "Script");
     assert_eq!(machine.origin(&own::GUID).unwrap(), "perfset");
     assert!(machine.countersets().windows(2).all(|pair| pair[0].to_wire() < pair[1].to_wire()), "R-12");
-    let mut two = [Guid::NIL; 2];
-    assert_eq!(perflib::enumerate_countersets(&machine, &mut two), Err(Refused::TooSmall { needed: 3 }));
-    assert_eq!(two, [Guid::NIL; 2], "a too small buffer is left alone");
-    let mut four = [Guid::NIL; 4];
-    assert_eq!(perflib::enumerate_countersets(&machine, &mut four), Ok(3));
-    assert_eq!(four[..3], want);
 }
 
 #[test]
@@ -178,17 +172,7 @@ fn registration_requests() {
     };
     translated.translations = vec![french(0x0C0C, "Jeu (Canada)"), french(0x040C, "Jeu")].into();
     let (machine, _) = machine_with(vec![translated, set(SINGLE, InstanceType::Single)]);
-    let ask = |guid: &Guid, code, language| {
-        let mut buffer = vec![0; 1000];
-        let len = perflib::registration_info(&machine, guid, code, language, &mut buffer)
-            .map_err(Refused::status)?;
-        let mut small = vec![7; len - 1];
-        let refused = perflib::registration_info(&machine, guid, code, language, &mut small);
-        assert_eq!(refused, Err(Refused::TooSmall { needed: len }), "code {code}");
-        assert!(small.iter().all(|byte| *byte == 7));
-        buffer.truncate(len);
-        Ok(buffer)
-    };
+    let ask = |guid: &Guid, code, language| perflib::registration_info(&machine, guid, code, language);
     let text = |code, language| {
         let bytes: Vec<u8> = ask(&MULTI, code, language)?;
         Ok::<_, Status>(Name::until_nul(&bytes).to_string())
@@ -244,8 +228,6 @@ fn registration_requests() {
         ("no help of any counter", SINGLE, 6, 0x0409, Status::ERROR_NOT_FOUND),
     ] {
         assert_eq!(ask(&guid, code, language), Err(want), "{what}");
-        let no_room = perflib::registration_info(&machine, &guid, code, language, &mut []);
-        assert_eq!(no_room, Err(Refused::Failed(want)), "{what}: the buffer's size is checked last (R-10)");
     }
 }
 
@@ -253,16 +235,11 @@ fn registration_requests() {
 fn instance_enumeration() {
     let (machine, provider) = machine();
     let bytes = |guid: &Guid| {
-        let mut buffer = [0; 200];
-        let len = perflib::enumerate_instances(&machine, guid, &mut buffer).map_err(Refused::status)?;
-        let list = v2::instances::Instances::new(&buffer[..len]);
+        let block = perflib::enumerate_instances(&machine, guid)?;
+        let list = v2::instances::Instances::new(&block);
         Ok(list.map(|i| i.map(|i| (i.name().to_string(), i.id().0)).unwrap()).collect::<Vec<_>>())
     };
     assert_eq!(bytes(&MULTI), Ok(vec![("a".into(), 1), ("b".into(), 2)]));
-    assert_eq!(
-        perflib::enumerate_instances(&machine, &MULTI, &mut []),
-        Err(Refused::TooSmall { needed: 32 })
-    );
     assert_eq!(bytes(&UNKNOWN), Err(Status::ERROR_WMI_GUID_NOT_FOUND));
     assert_eq!(
         bytes(&SINGLE),
@@ -802,34 +779,23 @@ fn identifiers_over_bytes() {
     }
     assert_eq!(query.entries().len(), 2);
 
-    let mut buffer = [0; 200];
-    let len = perflib::counter_info(&query, &mut buffer).unwrap();
-    let infos: Vec<_> = v2::identifier::Identifiers::new(&buffer[..len])
+    let infos: Vec<_> = v2::identifier::Identifiers::new(&perflib::counter_info(&query))
         .map(|i| i.map(|i| (i.index(), i.counter(), i.name().unwrap().unwrap().to_string())).unwrap())
         .collect();
     assert_eq!(infos, [(0, three, "a".to_string()), (1, CounterFilter::All, "*".to_string())]);
-    assert_eq!(perflib::counter_info(&query, &mut [0; 95]), Err(Refused::TooSmall { needed: 96 }));
 
-    let mut scratch = Snapshot::default();
-    let needed = match perflib::counter_data(&mut query, &mut scratch, &mut []) {
-        Err(Refused::TooSmall { needed }) => needed,
-        other => panic!("{other:?}"),
-    };
-    let mut data = vec![0; needed + 5];
-    assert_eq!(perflib::counter_data(&mut query, &mut scratch, &mut data), Ok(needed));
-    let kinds: Vec<_> = Block::parse(&data).unwrap().results().map(|r| r.unwrap().kind()).collect();
+    let mut data = Snapshot::default();
+    query.collect(&mut data).unwrap();
+    let kinds: Vec<_> = Block::parse(data.block()).unwrap().results().map(|r| r.unwrap().kind()).collect();
     assert_eq!(kinds, [Kind::SingleCounter, Kind::Counterset]);
 
     let mut delete = [block(three, Some("A")), block(three, Some("b"))].concat();
     assert_eq!(perflib::delete_counters(&mut query, &mut delete), Ok(()));
     assert_eq!(statuses(&delete), [0, 87]);
     let mut empty = machine.query();
-    assert_eq!(perflib::counter_info(&empty, &mut []), Ok(0));
-    assert_eq!(
-        perflib::counter_data(&mut empty, &mut scratch, &mut []),
-        Err(Refused::TooSmall { needed: 48 })
-    );
-    assert_eq!(perflib::counter_data(&mut empty, &mut scratch, &mut data), Ok(48));
+    assert_eq!(perflib::counter_info(&empty), []);
+    empty.collect(&mut data).unwrap();
+    assert_eq!(data.block().len(), 48, "an empty query gives the bare header");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The clocks and the name of this machine.
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
 use perfset_core::clock::{Anchor, ClockReading, UNIX_EPOCH_100NS};
 use perfset_engine::Clock;
@@ -19,10 +19,19 @@ impl Clock for SystemClock {
     }
 }
 
-/// Taken at the first call.
-fn anchor() -> &'static Anchor {
-    static ANCHOR: OnceLock<Anchor> = OnceLock::new();
-    ANCHOR.get_or_init(|| Anchor::take(monotonic_ns, wall_100ns))
+/// Taken at the first call. Without a lock, so that a process that forks at that moment does not inherit a held one.
+fn anchor() -> Anchor {
+    const UNTAKEN: i64 = i64::MIN;
+    static ZERO_100NS: AtomicI64 = AtomicI64::new(UNTAKEN);
+    let zero_100ns = match ZERO_100NS.load(Relaxed) {
+        UNTAKEN => {
+            let ours = Anchor::take(monotonic_ns, wall_100ns).zero_100ns;
+            // Whoever comes first is everybody's.
+            ZERO_100NS.compare_exchange(UNTAKEN, ours, Relaxed, Relaxed).err().unwrap_or(ours)
+        }
+        taken => taken,
+    };
+    Anchor { zero_100ns }
 }
 
 /// When this machine started: PerfTime100NSec less the time since, sleep included.

@@ -1,8 +1,8 @@
 //! All counters of all processors, read into a struct: the counterpart in Rust of the class `CpuPerfCounters` in
 //! Microsoft's documents.
 //!
-//! Works on the bytes of the block, as a C program would: the buffer is reused and grows when it is too small, and
-//! every length is checked, by the view. Takes ten samples, one a second.
+//! Works on the bytes of the block, as a C program would, and every length is checked, by the view. Takes ten samples,
+//! one a second.
 
 use std::error::Error;
 use std::thread::sleep;
@@ -11,7 +11,6 @@ use std::time::Duration;
 use perfset::catalogue::processor_information as cpu;
 use perfset::clock::ClockReading;
 use perfset::formula::{Reading, timer_share_inverse};
-use perfset::perflib::{Refused, counter_data};
 use perfset::v2::{Block, Body};
 use perfset::{CounterId, Entry, Query, RawValue, Snapshot, Status};
 
@@ -102,8 +101,7 @@ struct CpuSample {
 
 struct CpuPerfCounters {
     query: Query,
-    scratch: Snapshot,
-    buffer: Vec<u8>,
+    snapshot: Snapshot,
 }
 
 impl CpuPerfCounters {
@@ -114,19 +112,12 @@ impl CpuPerfCounters {
         if !status.is_success() {
             return Err(status.to_string().into());
         }
-        Ok(Self { query, scratch: Snapshot::default(), buffer: Vec::new() })
+        Ok(Self { query, snapshot: Snapshot::default() })
     }
 
     fn read(&mut self) -> Result<CpuSample, Box<dyn Error>> {
-        let len = loop {
-            match counter_data(&mut self.query, &mut self.scratch, &mut self.buffer) {
-                Ok(len) => break len,
-                // More may be needed in the next call, so this is a loop.
-                Err(Refused::TooSmall { needed }) => self.buffer.resize(needed, 0),
-                Err(Refused::Failed(status)) => return Err(status.to_string().into()),
-            }
-        };
-        let block = Block::parse(self.buffer.get(..len).unwrap_or_default())?;
+        self.query.collect(&mut self.snapshot)?;
+        let block = Block::parse(self.snapshot.block())?;
         let result = block.results().next().ok_or("the block has no result")??;
         if result.status != Status::ERROR_SUCCESS {
             return Err(result.status.to_string().into());

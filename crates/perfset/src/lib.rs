@@ -30,8 +30,8 @@
 //!
 //! [`catalogue`] has the built-in countersets with their GUIDs and counter ids as constants. [`v2`] and [`v1`] read and
 //! write blocks by themselves, also those of strangers; [`v1`] also makes a machine of blocks that were recorded.
-//! [`perflib`] has the consumer functions with Windows' codes and buffer protocol. [`Provider`], [`Source`] and
-//! [`Sink`] are the seams for values, machines and outputs of your own.
+//! [`perflib`] has what PerfLib's functions for consumers take and give, as blocks; the C library is made of it.
+//! [`Provider`], [`Source`] and [`Sink`] are the seams for values, machines and outputs of your own.
 //!
 //! The example `cpu_perf_counters` reads all counters of all processors into a struct, as the class in Microsoft's
 //! documents does.
@@ -45,7 +45,7 @@ pub mod v1 {
     pub use perfset_engine::v1::*;
 }
 
-pub use machine::{local, machine, own_name};
+pub use machine::{is_local, local, machine, now, own_name, separate};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,

@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use perfset_core::clock::ClockReading;
 use perfset_engine::source::local_machine;
 use perfset_engine::{Machine, SourceError};
 
@@ -15,24 +16,47 @@ pub fn local() -> Machine {
     LOCAL.get_or_init(backend::machine).clone()
 }
 
+/// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
+///
+/// For a process that was forked from one whose threads may have held the locks of [`local`].
+#[must_use]
+pub fn separate() -> Machine {
+    backend::machine()
+}
+
+/// What the clocks of this machine show: the same that collections carry.
+#[must_use]
+pub fn now() -> ClockReading {
+    backend::now()
+}
+
 /// The name of this machine, as other machines know it.
 #[must_use]
 pub fn own_name() -> String {
     backend::own_name()
 }
 
-/// The machine of that name; `None`, `""`, `.`, `localhost` and its own name mean this one.
+/// Whether a name means this machine: none at all, `""`, `.`, `localhost` and its own do.
 ///
 /// # Errors
 /// [`SourceError::Remote`] (Windows' code 1722) for any other: remote machines are not built in.
+pub fn is_local(name: Option<&str>) -> Result<(), SourceError> {
+    local_machine(name, &backend::own_name())
+}
+
+/// The machine of that name.
+///
+/// # Errors
+/// As [`is_local`].
 pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
-    local_machine(name, &backend::own_name())?;
+    is_local(name)?;
     Ok(local())
 }
 
 #[cfg(target_os = "linux")]
 mod backend {
-    use perfset_engine::Machine;
+    use perfset_core::clock::ClockReading;
+    use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
 
     pub fn machine() -> Machine {
@@ -41,6 +65,10 @@ mod backend {
             machine.register(provider);
         }
         machine
+    }
+
+    pub fn now() -> ClockReading {
+        SystemClock.read()
     }
 
     pub fn own_name() -> String {

@@ -9,8 +9,8 @@ use crate::wire::{Why, WireError};
 /// A table of names or helps: what a query for `Counter 009` or `Help 009` returned.
 ///
 /// **Shape**: pairs of a decimal index and its text, each a UTF-16 string with its NUL; another NUL ends the table. The
-/// first pair of a table of names is 1 and the highest index of the system. Source: MS Learn, "Retrieving Counter Names
-/// and Help Text".
+/// first pair of a table of names is 1 and the last index that every system has, 1847. Source: MS Learn, "Retrieving
+/// Counter Names and Help Text".
 #[derive(Clone, Copy, Debug)]
 pub struct NameTable<'a> {
     bytes: &'a [u8],

@@ -98,6 +98,12 @@ impl<'a> Identifier<'a> {
         self.header.index.get()
     }
 
+    /// What follows the fixed part: the name, if there is one, and what pads it.
+    #[must_use]
+    pub fn name_area(&self) -> &'a [u8] {
+        self.name_area
+    }
+
     /// Which instances by name; `None` if the structure ends before a name.
     ///
     /// # Errors

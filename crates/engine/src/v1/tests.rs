@@ -441,7 +441,11 @@ fn a_machine_reads_back_from_its_block() {
     let (size, set) = (names.indexes("Size").next().unwrap(), names.indexes("Several").next().unwrap());
     assert_eq!((helps.get(size + 1), helps.get(set + 1)), (Some("About Size."), Some("About Several.")));
     assert_eq!(asked(&machine, "Explain 009"), asked(&machine, "Help 9"));
-    assert_eq!(names.get(1).unwrap().parse::<u32>().unwrap(), names.iter().last().unwrap().0 + 1);
+
+    let first_pair: Vec<u8> = "1\u{0}1847\u{0}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    assert!(titles.bytes.starts_with(&first_pair), "the last index of every system comes first");
+    assert_eq!((names.get(1846), helps.get(1847)), (Some("End Marker"), Some("End Marker")));
+    assert!(names.iter().all(|(index, text)| index != 0 && !text.is_empty()));
 }
 
 #[test]

@@ -9,6 +9,10 @@ use perfset_core::{Counter, CounterId, Counterset, Guid, Text, catalogue};
 const FIRST: u32 = 1 << 17;
 const END: u32 = 1 << 20;
 
+/// The help index behind which every system's own begin.
+const LAST_OF_EVERY_SYSTEM: u32 = 1_847;
+const END_MARKER: &str = "End Marker";
+
 /// The title indexes of countersets and their counters.
 ///
 /// Those of the catalogue are fixed for ever. Any other counterset or counter has an even number from 2^17 to 2^20, by
@@ -72,19 +76,24 @@ impl Titles {
         names
     }
 
-    /// The table of names: what `Counter 009` answers.
+    /// The table of names: what `Counter 009` answers. As on Windows it begins with the last index that every system
+    /// has, where an end is marked.
     #[must_use]
     pub fn name_table(&self) -> Vec<u8> {
-        let highest = self.names.keys().next_back().map_or(0, |index| index.saturating_add(1)).to_string();
-        let pairs = self.names.iter().map(|(index, (name, _))| (*index, &**name));
-        name_table(std::iter::once((1, &*highest)).chain(pairs))
+        let mut pairs: BTreeMap<u32, &str> = self.names.iter().map(|(i, (name, _))| (*i, &**name)).collect();
+        let last = LAST_OF_EVERY_SYSTEM.to_string();
+        pairs.insert(1, &last);
+        pairs.insert(LAST_OF_EVERY_SYSTEM.saturating_sub(1), END_MARKER);
+        name_table(pairs)
     }
 
     /// The table of helps: what `Help 009` answers. Names without a help are not in it.
     #[must_use]
     pub fn help_table(&self) -> Vec<u8> {
-        let pairs = self.names.iter().map(|(index, (_, help))| (index.saturating_add(1), &**help));
-        name_table(pairs.filter(|(_, help)| !help.is_empty()))
+        let helps = self.names.iter().map(|(index, (_, help))| (index.saturating_add(1), &**help));
+        let mut pairs: BTreeMap<u32, &str> = helps.filter(|(_, help)| !help.is_empty()).collect();
+        pairs.insert(LAST_OF_EVERY_SYSTEM, END_MARKER);
+        name_table(pairs)
     }
 }
 

@@ -1,0 +1,10 @@
+//! How the shared library is linked.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    // Programs ask for the major version, as long as it is compatible.
+    let major = std::env::var("CARGO_PKG_VERSION_MAJOR").unwrap_or_default();
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libperflib.so.{major}");
+    // Once loaded it stays: a slow provider may have a thread in it, and a thread its last error.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}

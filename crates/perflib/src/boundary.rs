@@ -1,0 +1,165 @@
+//! What is alike at every function: no panic passes it, pointers are of any alignment, buffers have one protocol.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use perfset::Status;
+
+use crate::wide::{Wide, push_utf16};
+
+/// A query handle as C has it: `HANDLE`.
+pub type Handle = *mut std::ffi::c_void;
+
+/// The code for a fault of our own.
+pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
+
+/// Units of a machine's name that are read at most: no network has longer ones.
+const MACHINE_NAME_MOST: usize = 1_024;
+
+/// Runs a function's body; a panic in it is a code.
+pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
+    let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(ERROR_INTERNAL_ERROR));
+    result.err().unwrap_or(Status::ERROR_SUCCESS).0
+}
+
+/// Exports one function under several names, each for another kind of text: what stands behind its name is the first
+/// argument of the body.
+macro_rules! export {
+    ($(#[$doc:meta])* $first:ident: $text:expr, $($name:ident: $other_text:expr),+ => $body:ident $args:tt) => {
+        export! { @one $(#[$doc])* $first, $text, $body, $args }
+        $(
+            export! { @one
+                #[doc = concat!("As [`", stringify!($first), "`], for text of another kind.")]
+                ///
+                /// # Safety
+                #[doc = concat!("As [`", stringify!($first), "`].")]
+                $name, $other_text, $body, $args
+            }
+        )+
+    };
+    (@one $(#[$doc:meta])* $name:ident, $text:expr, $body:ident, ($($arg:ident: $type:ty),* $(,)?)) => {
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "system" fn $name($($arg: $type),*) -> u32 {
+            // SAFETY: what this function asks of its caller.
+            $crate::boundary::guard(|| unsafe { $body($text, $($arg),*) })
+        }
+    };
+}
+pub(crate) use export;
+
+/// The address in a handle.
+pub fn number(handle: Handle) -> usize {
+    handle.addr()
+}
+
+/// A number as a handle.
+pub fn handle(number: usize) -> Handle {
+    std::ptr::without_provenance_mut(number)
+}
+
+/// Stores where a caller wants something; nothing if nowhere.
+///
+/// # Safety
+/// `at` is null or may be written.
+pub unsafe fn store<T>(at: *mut T, value: T) {
+    if !at.is_null() {
+        // SAFETY: not null, so the caller promises that it may be written; it may have any alignment.
+        unsafe { at.write_unaligned(value) };
+    }
+}
+
+/// What stands where a caller says. `None` if nowhere.
+///
+/// # Safety
+/// `at` is null or may be read.
+pub unsafe fn load<T: Copy>(at: *const T) -> Option<T> {
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so the caller promises that it may be read; it may have any alignment.
+    Some(unsafe { at.read_unaligned() })
+}
+
+/// A caller's buffer for an answer, and where its size is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct Buffer {
+    start: *mut u8,
+    /// In elements.
+    len: u32,
+    /// Bytes of an element.
+    element: u32,
+    actual: *mut u32,
+}
+
+impl Buffer {
+    /// # Safety
+    /// `start` is null or `len` elements there may be written; `actual` is null or may be written.
+    pub unsafe fn new<T>(start: *mut T, len: u32, actual: *mut u32) -> Self {
+        // No answer has elements of 4 GiB.
+        let element = u32::try_from(size_of::<T>()).unwrap_or(u32::MAX);
+        let buffer = Self { start: start.cast(), len, element, actual };
+        buffer.tell(0); // whatever fails from here on
+        buffer
+    }
+
+    /// there is somewhere to tell the size, and a buffer if it has one.
+    pub fn check(&self) -> Result<(), Status> {
+        let is_bad = self.actual.is_null() || (self.start.is_null() && self.len != 0);
+        if is_bad { Err(Status::ERROR_INVALID_PARAMETER) } else { Ok(()) }
+    }
+
+    /// Large enough: the answer, and how much it is. Too small: how much is needed now, and nothing else.
+    pub fn fill(&self, answer: &[u8]) -> Result<(), Status> {
+        let needed = u32::try_from(answer.len()).map_err(|_| Status::ERROR_OUTOFMEMORY)?;
+        let elements = needed.checked_div(self.element).unwrap_or(0);
+        self.tell(elements);
+        if elements > self.len {
+            return Err(Status::ERROR_NOT_ENOUGH_MEMORY);
+        }
+        if !self.start.is_null() {
+            // SAFETY: the caller promised `len` elements, which are no fewer than the answer has.
+            unsafe { std::ptr::copy(answer.as_ptr(), self.start, answer.len()) };
+        }
+        Ok(())
+    }
+
+    fn tell(&self, elements: u32) {
+        // SAFETY: the caller promised that `actual` is null or may be written.
+        unsafe { store(self.actual, elements) };
+    }
+}
+
+/// The machine that a caller names is this one.
+///
+/// # Safety
+/// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.
+pub unsafe fn check_machine(name: *const u8, wide: Wide) -> Result<(), Status> {
+    if name.is_null() {
+        return Ok(());
+    }
+    // SAFETY: not null, and the caller promises the rest.
+    let text = unsafe { read_text(name, wide, MACHINE_NAME_MOST) };
+    let text = text.ok_or(Status::ERROR_INVALID_PARAMETER)?;
+    perfset::is_local(Some(&text)).map_err(|error| error.status())
+}
+
+/// The text of a C string in wide units. `None` if it does not end within so many of them, or is not Unicode.
+///
+/// # Safety
+/// The units of `start` may be read up to its NUL, or so many.
+pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<String> {
+    let mut text = Vec::new();
+    for at in 0..most {
+        let unit = match wide {
+            // SAFETY: no NUL and fewer than `most` units came before it.
+            Wide::Utf16 => u32::from(unsafe { start.cast::<u16>().wrapping_add(at).read_unaligned() }),
+            // SAFETY: as above.
+            Wide::Utf32 => unsafe { start.cast::<u32>().wrapping_add(at).read_unaligned() },
+        };
+        if unit == 0 {
+            return Some(String::from_utf16_lossy(&text));
+        }
+        push_utf16(&mut text, unit)?;
+    }
+    None
+}

@@ -1,0 +1,151 @@
+//! Handles: numbers that name something in a table, never addresses of ours.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Bits of a handle's lower half, which is the position in the table; the upper half is its generation.
+const HALF: u32 = usize::BITS / 2;
+const LOWER: usize = usize::MAX >> HALF;
+
+/// What handles name. A closed or made-up handle names nothing, and its number does not come again: on a 64-bit machine
+/// not within 4 billion handles.
+///
+/// Calls on one handle come one after the other; those on different handles do not wait for each other here.
+#[derive(Debug)]
+pub struct Table<T> {
+    places: RwLock<Places<T>>,
+    most: usize,
+}
+
+#[derive(Debug)]
+struct Places<T> {
+    places: Vec<Place<T>>,
+    free: Vec<usize>,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    handle: usize,
+    /// `None` inside: it was closed while somebody waited for it.
+    value: Option<Arc<Mutex<Option<T>>>>,
+}
+
+impl<T> Table<T> {
+    /// A table that holds at most so many values at once: at most 65,536.
+    pub const fn new(most: usize) -> Self {
+        Self { places: RwLock::new(Places { places: Vec::new(), free: Vec::new() }), most }
+    }
+
+    /// Names a value. `None` if the table is full.
+    pub fn open(&self, value: T) -> Option<usize> {
+        let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
+        let at = match places.free.pop() {
+            Some(at) => at,
+            None if places.places.len() < self.most => places.places.len(),
+            None => return None,
+        };
+        let handle = next_generation().wrapping_shl(HALF) | at;
+        let place = Place { handle, value: Some(Arc::new(Mutex::new(Some(value)))) };
+        match places.places.get_mut(at) {
+            Some(old) => *old = place,
+            None => places.places.push(place),
+        }
+        Some(handle)
+    }
+
+    /// Does something with what a handle names. `None` if it names nothing.
+    pub fn with<R>(&self, handle: usize, act: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let value = {
+            let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
+            let place = places.places.get(handle & LOWER)?;
+            if place.handle != handle {
+                return None;
+            }
+            Arc::clone(place.value.as_ref()?)
+        };
+        lock(&value).as_mut().map(act)
+    }
+
+    /// Ends a handle and gives what it named, once nobody uses that any more. `None` if it names nothing.
+    pub fn close(&self, handle: usize) -> Option<T> {
+        let value = {
+            let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
+            let at = handle & LOWER;
+            let place = places.places.get_mut(at)?;
+            if place.handle != handle {
+                return None;
+            }
+            let value = place.value.take()?;
+            places.free.push(at);
+            value
+        };
+        lock(&value).take()
+    }
+}
+
+/// A panic under the lock was caught at the boundary; what it left is still whole.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts through the life of the process and of those forked from it: a handle of the parent is none of the child's.
+fn next_generation() -> usize {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    loop {
+        let generation = LAST.fetch_add(1, Relaxed).wrapping_add(1) & LOWER;
+        if generation != 0 {
+            return generation;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_names_one_value_until_it_is_closed() {
+        let table = Table::new(2);
+        let (a, b) = (table.open('a').unwrap(), table.open('b').unwrap());
+        assert!(a != 0 && b != 0 && a != b);
+        assert_eq!(table.open('c'), None, "the table is full");
+        assert_eq!(table.with(a, |value| std::mem::replace(value, 'x')), Some('a'));
+        assert_eq!(table.close(a), Some('x'));
+        assert_eq!((table.close(a), table.with(a, |_| ())), (None, None), "closed");
+        let c = table.open('c').unwrap();
+        assert_eq!(c & LOWER, a & LOWER, "the place is taken again");
+        assert_ne!(c, a);
+        assert_eq!((table.with(a, |_| ()), table.with(c, |value| *value)), (None, Some('c')));
+        for made_up in [0, 1, usize::MAX, a ^ 1, b.wrapping_add(1), 1 << HALF, c | 1 << (HALF - 1)] {
+            assert_eq!(table.close(made_up), None, "{made_up:x}");
+        }
+        assert_eq!((table.close(b), table.close(c)), (Some('b'), Some('c')));
+    }
+
+    #[test]
+    fn closing_waits_for_a_call_and_the_next_call_finds_nothing() {
+        let table = Arc::new(Table::new(1));
+        let handle = table.open(0_u32).unwrap();
+        let (entered, inside) = std::sync::mpsc::channel();
+        let (go, wait) = std::sync::mpsc::channel();
+        let user = {
+            let table = Arc::clone(&table);
+            std::thread::spawn(move || {
+                table.with(handle, |value| {
+                    entered.send(()).unwrap();
+                    wait.recv().unwrap();
+                    *value += 1;
+                })
+            })
+        };
+        inside.recv().unwrap();
+        let closer = {
+            let table = Arc::clone(&table);
+            std::thread::spawn(move || table.close(handle))
+        };
+        go.send(()).unwrap();
+        assert_eq!(user.join().unwrap(), Some(()));
+        assert_eq!(closer.join().unwrap(), Some(1), "what the call did is in it");
+        assert_eq!(table.with(handle, |_| ()), None);
+    }
+}

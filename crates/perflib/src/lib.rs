@@ -1,0 +1,18 @@
+//! Microsoft's PerfLib functions for C and C++ on Linux: `libperflib.so` and `libperflib.a`.
+//!
+//! The headers are in `include/`, what Windows source includes besides in `include/windows/`, and how they are used is
+//! in `docs/c.md`. Rust programs use the crate `perfset` instead.
+//!
+//! The engine is the same as everywhere: this crate has the size protocol of C's buffers, handles, the two kinds of
+//! wide text, and pointers. Nothing that a caller passes is kept after a call; no panic leaves a function; a process
+//! that forks begins anew.
+
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test may overflow"))]
+
+mod boundary;
+mod handles;
+mod process;
+mod wide;
+pub mod consumer;
+pub mod registry;
+pub mod windows;

@@ -1,0 +1,459 @@
+//! Performance data by the registry's functions: what consumers of the V1 format call.
+//!
+//! `HKEY_PERFORMANCE_DATA`, `HKEY_PERFORMANCE_TEXT` and `HKEY_PERFORMANCE_NLSTEXT` answer value names; of the rest of a
+//! registry there is what such consumers look up, the key `Perflib` and its languages. All of them are exported as
+//! `perflib_*`, as in [`windows`](crate::windows). Source: MS Learn, "Using the Registry Functions to Consume Counter
+//! Data"; how Windows answers odd calls is what a peer's tests state of it.
+
+use perfset::v1::{ValueName, query};
+use perfset::{Language, Status};
+
+use crate::boundary::{Handle, export, guard, handle, load, number, read_text, store};
+use crate::process::process;
+use crate::wide::{Shape, Wide, to_utf8, to_utf32, v1_to_utf32};
+
+const ERROR_FILE_NOT_FOUND: Status = Status(2);
+const ERROR_BAD_NETPATH: Status = Status(53);
+const ERROR_NO_MORE_ITEMS: Status = Status(259);
+const ERROR_BADKEY: Status = Status(1010);
+
+const REG_BINARY: u32 = 3;
+const REG_DWORD: u32 = 4;
+const REG_MULTI_SZ: u32 = 7;
+
+/// Units of a name that are read at most: the longest value name of a registry.
+const NAME_MOST: usize = 16_384;
+
+/// The keys that there are. Their handles are numbers that Windows fixes, but for the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    LocalMachine,
+    PerformanceData,
+    PerformanceText,
+    PerformanceNlsText,
+    /// `Software\Microsoft\Windows NT\CurrentVersion\Perflib`.
+    Perflib,
+}
+
+impl Key {
+    /// What a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)` has above 32 bits.
+    const SIGN: usize = usize::MAX & !0xFFFF_FFFF;
+
+    const ALL: [(usize, Self); 5] = [
+        (0x8000_0002, Self::LocalMachine),
+        (0x8000_0004, Self::PerformanceData),
+        (0x8000_0050, Self::PerformanceText),
+        (0x8000_0060, Self::PerformanceNlsText),
+        (0x8000_7066, Self::Perflib),
+    ];
+
+    /// With the sign of 32 bits extended, or not.
+    fn from_handle(key: Handle) -> Result<Self, Status> {
+        let is_key = |value: usize| number(key) == value || number(key) == value | Self::SIGN;
+        let found = Self::ALL.into_iter().find(|(value, _)| is_key(*value));
+        found.map(|(_, key)| key).ok_or(Status::ERROR_INVALID_HANDLE)
+    }
+
+    fn to_handle(self) -> Handle {
+        let found = Self::ALL.into_iter().find(|(_, key)| *key == self);
+        handle(found.map_or(0, |(value, _)| value | Self::SIGN))
+    }
+
+    fn is_performance(self) -> bool {
+        matches!(self, Self::PerformanceData | Self::PerformanceText | Self::PerformanceNlsText)
+    }
+
+    /// A key below this one.
+    fn open(self, path: &str) -> Result<Self, Status> {
+        const PERFLIB: [&str; 5] = ["software", "microsoft", "windows nt", "currentversion", "perflib"];
+        let path = path.to_ascii_lowercase();
+        let mut words: Vec<&str> = path.split('\\').filter(|word| !word.is_empty()).collect();
+        if self.is_performance() {
+            return Err(Status::ERROR_INVALID_HANDLE);
+        }
+        if self == Self::LocalMachine && !words.is_empty() {
+            let rest = words.strip_prefix(&PERFLIB).ok_or(ERROR_FILE_NOT_FOUND)?;
+            words = rest.to_vec();
+        } else if self == Self::LocalMachine {
+            return Ok(self);
+        }
+        match *words {
+            [] => Ok(Self::Perflib),
+            ["009"] => Ok(Self::PerformanceText),
+            ["currentlanguage"] => Ok(Self::PerformanceNlsText),
+            _ => Err(ERROR_FILE_NOT_FOUND),
+        }
+    }
+
+    /// The language that a table of names has if its value name says none.
+    fn language(self) -> Language {
+        if self == Self::PerformanceNlsText { Language::DEFAULT } else { Language::ENGLISH }
+    }
+}
+
+/// How a program has text: what its value names are, and what the answers hold.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    /// Names and tables are narrow.
+    is_narrow: bool,
+    /// What a `WCHAR` has, also in a program that calls the narrow functions.
+    wide: Wide,
+}
+
+const ANSI_UTF16: Text = Text { is_narrow: true, wide: Wide::Utf16 };
+const ANSI_UTF32: Text = Text { is_narrow: true, wide: Wide::Utf32 };
+const UTF16: Text = Text { is_narrow: false, wide: Wide::Utf16 };
+const UTF32: Text = Text { is_narrow: false, wide: Wide::Utf32 };
+
+impl Text {
+    /// A string of the program's; none is empty.
+    ///
+    /// # Safety
+    /// `start` is null, or a string.
+    unsafe fn read(self, start: *const u8) -> Result<String, Status> {
+        if start.is_null() {
+            return Ok(String::new());
+        }
+        let text = if self.is_narrow {
+            // SAFETY: not null, and the caller promises the rest.
+            unsafe { read_narrow(start) }
+        } else {
+            // SAFETY: as above.
+            unsafe { read_text(start, self.wide, NAME_MOST) }
+        };
+        text.ok_or(Status::ERROR_INVALID_PARAMETER)
+    }
+
+    /// A table of names as the program has text.
+    fn table(self, utf16: Vec<u8>) -> Vec<u8> {
+        match self {
+            Self { is_narrow: true, .. } => to_utf8(&utf16),
+            Self { wide: Wide::Utf16, .. } => utf16,
+            Self { wide: Wide::Utf32, .. } => to_utf32(&utf16, Shape::Text),
+        }
+    }
+}
+
+/// # Safety
+/// `start` is a string.
+unsafe fn read_narrow(start: *const u8) -> Option<String> {
+    let mut text = Vec::new();
+    for at in 0..NAME_MOST {
+        // SAFETY: no NUL came before it.
+        match unsafe { start.wrapping_add(at).read() } {
+            0 => return Some(String::from_utf8_lossy(&text).into_owned()),
+            byte => text.push(byte),
+        }
+    }
+    None
+}
+
+export! {
+    /// `RegOpenKeyEx`: a key below another. There are `Perflib` and its languages, and nothing else.
+    ///
+    /// # Safety
+    /// `path` is null or a string, `opened` is null or may be written.
+    perflib_RegOpenKeyExA: ANSI_UTF16, perflib_RegOpenKeyExW: UTF16, perflib_RegOpenKeyExW_utf32: UTF32 =>
+    open_key_ex(key: Handle, path: *const u8, options: u32, rights: u32, opened: *mut Handle)
+}
+
+/// # Safety
+/// As [`perflib_RegOpenKeyExW`].
+unsafe fn open_key_ex(
+    text: Text,
+    key: Handle,
+    path: *const u8,
+    _options: u32,
+    _rights: u32,
+    opened: *mut Handle,
+) -> Result<(), Status> {
+    // SAFETY: the caller promises the same.
+    unsafe { open_key(text, key, path, opened) }
+}
+
+export! {
+    /// `RegOpenKey`: as `RegOpenKeyEx`.
+    ///
+    /// # Safety
+    /// `path` is null or a string, `opened` is null or may be written.
+    perflib_RegOpenKeyA: ANSI_UTF16, perflib_RegOpenKeyW: UTF16, perflib_RegOpenKeyW_utf32: UTF32 =>
+    open_key(key: Handle, path: *const u8, opened: *mut Handle)
+}
+
+/// # Safety
+/// As [`perflib_RegOpenKeyW`].
+unsafe fn open_key(text: Text, key: Handle, path: *const u8, opened: *mut Handle) -> Result<(), Status> {
+    let key = Key::from_handle(key)?;
+    if opened.is_null() {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    // SAFETY: the caller promises it.
+    let found = key.open(&unsafe { text.read(path) }?)?;
+    // SAFETY: the caller promises it.
+    unsafe { store(opened, found.to_handle()) };
+    Ok(())
+}
+
+export! {
+    /// `RegConnectRegistry`: a key of this machine. ERROR_BAD_NETPATH for another.
+    ///
+    /// # Safety
+    /// `machine` is null or a string, `opened` is null or may be written.
+    perflib_RegConnectRegistryA: ANSI_UTF16, perflib_RegConnectRegistryW: UTF16,
+    perflib_RegConnectRegistryW_utf32: UTF32 =>
+    connect(machine: *const u8, key: Handle, opened: *mut Handle)
+}
+
+/// # Safety
+/// As [`perflib_RegConnectRegistryW`].
+unsafe fn connect(text: Text, machine: *const u8, key: Handle, opened: *mut Handle) -> Result<(), Status> {
+    let key = Key::from_handle(key)?;
+    if opened.is_null() {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    // SAFETY: the caller promises it.
+    let machine = unsafe { text.read(machine) }?;
+    perfset::is_local(Some(&machine)).map_err(|_| ERROR_BAD_NETPATH)?;
+    // SAFETY: the caller promises it.
+    unsafe { store(opened, key.to_handle()) };
+    Ok(())
+}
+
+/// `RegCloseKey`. Keys are not counted: one may be closed any number of times.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegCloseKey(key: Handle) -> u32 {
+    guard(|| Key::from_handle(key).map(|_| ()))
+}
+
+export! {
+    /// `RegQueryValueEx`: a PERF_DATA_BLOCK (REG_BINARY), or for `Counter` and `Help`, with or without a language, a
+    /// table of names (REG_MULTI_SZ).
+    ///
+    /// A block whose buffer is too small or missing gives ERROR_MORE_DATA and leaves the size as it was: the next one
+    /// may be larger. A value name that means nothing gives a block without objects.
+    ///
+    /// # Safety
+    /// `name` is null or a string; `len` and `kind` are null or may be written; `data` is null or has room for `len`.
+    perflib_RegQueryValueExA: ANSI_UTF16, perflib_RegQueryValueExA_utf32: ANSI_UTF32,
+    perflib_RegQueryValueExW: UTF16, perflib_RegQueryValueExW_utf32: UTF32 =>
+    query_value(key: Handle, name: *const u8, reserved: *const u32, kind: *mut u32, data: *mut u8, len: *mut u32)
+}
+
+/// # Safety
+/// As [`perflib_RegQueryValueExW`].
+unsafe fn query_value(
+    text: Text,
+    key: Handle,
+    name: *const u8,
+    reserved: *const u32,
+    kind: *mut u32,
+    data: *mut u8,
+    len: *mut u32,
+) -> Result<(), Status> {
+    let key = Key::from_handle(key)?;
+    if !reserved.is_null() || (len.is_null() && (!data.is_null() || key.is_performance())) {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    // SAFETY: the caller promises it.
+    let room = unsafe { load(len) }.filter(|_| !data.is_null());
+    // SAFETY: the caller promises it.
+    let name = unsafe { text.read(name) }?;
+    let value = value(key, &name, text, room.is_some())?;
+    // SAFETY: the caller promises it.
+    unsafe { store(kind, value.kind) };
+    let Some(bytes) = value.bytes else { return Err(Status::ERROR_MORE_DATA) };
+    let needed = u32::try_from(bytes.len()).map_err(|_| Status::ERROR_OUTOFMEMORY)?;
+    let fits = room.is_some_and(|room| needed <= room);
+    if fits || value.kind != REG_BINARY {
+        // SAFETY: the caller promises it.
+        unsafe { store(len, needed) };
+    }
+    match (fits, room) {
+        (true, _) => {
+            // SAFETY: the caller promised room for so many bytes.
+            unsafe { std::ptr::copy(bytes.as_ptr(), data, bytes.len()) };
+            Ok(())
+        }
+        (false, None) if value.kind != REG_BINARY => Ok(()), // only the size was asked
+        (false, _) => Err(Status::ERROR_MORE_DATA),
+    }
+}
+
+/// A value of a key.
+struct Value {
+    kind: u32,
+    /// `None`: it was not collected, for there is no room for it.
+    bytes: Option<Vec<u8>>,
+}
+
+fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Status> {
+    match key {
+        Key::LocalMachine => Err(ERROR_FILE_NOT_FOUND),
+        Key::Perflib => {
+            let bytes = Some(perflib_value(name)?.to_le_bytes().to_vec());
+            Ok(Value { kind: REG_DWORD, bytes })
+        }
+        _ => match (table_name(name, key), has_room) {
+            (Some(name), _) => Ok(Value { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) }),
+            (None, false) => Ok(Value { kind: REG_BINARY, bytes: None }),
+            (None, true) => {
+                let name = name.parse().unwrap_or(ValueName::Objects(Vec::new()));
+                let block = answer(&name)?;
+                let block = if text.wide == Wide::Utf32 { v1_to_utf32(&block) } else { block };
+                Ok(Value { kind: REG_BINARY, bytes: Some(block) })
+            }
+        },
+    }
+}
+
+/// Which table a value name asks for: `Counter`, `Help` or `Explain`, in any case and with anything behind it; a
+/// language if it is one.
+fn table_name(name: &str, key: Key) -> Option<ValueName> {
+    let name = name.trim_start().to_ascii_lowercase();
+    let suffix = |word| name.strip_prefix(word);
+    let language = |rest: &str| {
+        let digits = rest.trim();
+        let is_language = matches!(digits.len(), 1..=4) && digits.bytes().all(|b| b.is_ascii_hexdigit());
+        let language = u32::from_str_radix(digits, 16).ok().filter(|_| is_language);
+        language.map_or(key.language(), Language)
+    };
+    match suffix("counter") {
+        Some(rest) => Some(ValueName::Names(language(rest))),
+        None => suffix("help").or(suffix("explain")).map(|rest| ValueName::Helps(language(rest))),
+    }
+}
+
+/// A table of names. One that is not there in a language is English, as on Windows.
+fn table(name: &ValueName) -> Result<Vec<u8>, Status> {
+    let english = match name {
+        ValueName::Names(_) => ValueName::Names(Language::ENGLISH),
+        _ => ValueName::Helps(Language::ENGLISH),
+    };
+    match answer(name) {
+        Err(Status::ERROR_RESOURCE_LANG_NOT_FOUND) => answer(&english),
+        answer => answer,
+    }
+}
+
+fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
+    let answer = query(&process().machine, name, &perfset::own_name());
+    answer.map(|answer| answer.bytes).map_err(|error| error.status())
+}
+
+/// A value of the key `Perflib`.
+fn perflib_value(name: &str) -> Result<u32, Status> {
+    const BASE_INDEX: u32 = 1847;
+    const VERSION: u32 = 0x0001_0001;
+    let last = |name: &ValueName| {
+        let table = answer(name)?;
+        let (names, _) = perfset::v1::Names::read(perfset::v1::NameTable::new(&table));
+        Ok(names.iter().map(|(index, _)| index).max().unwrap_or(BASE_INDEX))
+    };
+    match name.to_ascii_lowercase().as_str() {
+        "last counter" => last(&ValueName::Names(Language::ENGLISH)),
+        "last help" => last(&ValueName::Helps(Language::ENGLISH)),
+        "base index" => Ok(BASE_INDEX),
+        "version" => Ok(VERSION),
+        _ => Err(ERROR_FILE_NOT_FOUND),
+    }
+}
+
+/// `RegQueryInfoKey`: no keys and two values, the longer of which needs no more room than is said.
+///
+/// # Safety
+/// Each pointer is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn perflib_RegQueryInfoKey(
+    key: Handle,
+    class: *mut u8,
+    class_len: *mut u32,
+    _reserved: *mut u32,
+    key_count: *mut u32,
+    key_name_len_max: *mut u32,
+    class_len_max: *mut u32,
+    value_count: *mut u32,
+    value_name_len_max: *mut u32,
+    value_len_max: *mut u32,
+    security_len: *mut u32,
+    written_at: *mut i64,
+) -> u32 {
+    const NAME_LEN_MAX: u32 = 12; // "Last Counter"
+    guard(|| {
+        let key = Key::from_handle(key)?;
+        let _ = (class, class_len); // there is no class
+        let mut values = 0;
+        let mut longest = 4;
+        if key.is_performance() {
+            values = 2;
+            for name in [ValueName::Names(Language::ENGLISH), ValueName::Helps(Language::ENGLISH)] {
+                // In the widest units: no program needs more.
+                let len = to_utf32(&answer(&name)?, Shape::Text).len();
+                longest = longest.max(u32::try_from(len).unwrap_or(u32::MAX));
+            }
+        }
+        let answers = [
+            (key_count, 0),
+            (key_name_len_max, 0),
+            (class_len_max, 0),
+            (value_count, values),
+            (value_name_len_max, NAME_LEN_MAX),
+            (value_len_max, longest),
+            (security_len, 0),
+        ];
+        for (at, value) in answers {
+            // SAFETY: the caller promises it.
+            unsafe { store(at, value) };
+        }
+        // SAFETY: the caller promises it.
+        unsafe { store(written_at, 0) };
+        Ok(())
+    })
+}
+
+/// `RegEnumValue`. A performance key has two values, whose size nobody can say: ERROR_MORE_DATA, and nothing is
+/// written.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
+    guard(|| match (Key::from_handle(key)?.is_performance(), index) {
+        (true, 0 | 1) => Err(Status::ERROR_MORE_DATA),
+        _ => Err(ERROR_NO_MORE_ITEMS),
+    })
+}
+
+/// `RegEnumKeyEx`: there are no keys to enumerate.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegEnumKeyEx(key: Handle) -> u32 {
+    guard(|| match Key::from_handle(key)? {
+        Key::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
+        _ => Err(ERROR_NO_MORE_ITEMS),
+    })
+}
+
+/// `RegSetValueEx`: nothing can be written.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegSetValueEx(key: Handle) -> u32 {
+    guard(|| match Key::from_handle(key)? {
+        Key::PerformanceData => Err(Status::ERROR_INVALID_HANDLE),
+        Key::PerformanceText | Key::PerformanceNlsText => Err(ERROR_BADKEY),
+        _ => Err(Status::ERROR_ACCESS_DENIED),
+    })
+}
+
+/// `RegQueryValue`: the value of a key itself, of which none has one.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegQueryValue(key: Handle) -> u32 {
+    no_own_value(key)
+}
+
+/// `RegSetValue`.
+#[unsafe(no_mangle)]
+pub extern "system" fn perflib_RegSetValue(key: Handle) -> u32 {
+    no_own_value(key)
+}
+
+fn no_own_value(key: Handle) -> u32 {
+    guard(|| match Key::from_handle(key)?.is_performance() {
+        true => Err(Status::ERROR_INVALID_HANDLE),
+        false => Err(ERROR_FILE_NOT_FOUND),
+    })
+}
