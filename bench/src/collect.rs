@@ -73,7 +73,7 @@ fn report(what: &str, counters: &[CounterId], has_goals: bool, rounds: usize) ->
 }
 
 /// A query with an entry for each counter, collected until its provider has opened what it keeps open.
-fn warm_query(counters: &[CounterId]) -> Result<Query> {
+pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
     let entries = counters.iter().map(|counter| Entry::one(cpu::GUID, *counter).instance("*"));
     let mut query = machine().query();
     warm(&mut query, entries)?;

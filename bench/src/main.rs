@@ -1,6 +1,7 @@
 //! Measures hot paths beside their floors and peers. See README.md for what the tables mean.
 
 mod blocks;
+mod c;
 mod collect;
 mod decode;
 mod encode;
@@ -20,7 +21,7 @@ use crate::measure::Report;
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|system|all [--rounds N] [--record]
+    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|all [--rounds N] [--record]
   --rounds N   how often each variant is measured (default 31)
   --record     append the tables to the file of this day and processor in record/";
 
@@ -50,6 +51,7 @@ fn run() -> Result<()> {
             "format" => benches = &[format::reports],
             "collect" => benches = &[collect::reports],
             "path" => benches = &[path::reports],
+            "c" => benches = &[c::reports],
             "system" => benches = &[system::reports],
             "all" => {
                 benches = &[
@@ -59,6 +61,7 @@ fn run() -> Result<()> {
                     format::reports,
                     collect::reports,
                     path::reports,
+                    c::reports,
                     system::reports,
                 ];
             }

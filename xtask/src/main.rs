@@ -9,6 +9,7 @@ mod catalog;
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
 mod counter_type;
 mod fuzz;
+mod install;
 mod live;
 mod static_binary;
 mod tidy;
@@ -32,6 +33,7 @@ enum Chore {
     Vectors(vectors::Args),
     Windows(windows::Args),
     Static(static_binary::Args),
+    Install(install::Args),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -43,5 +45,6 @@ fn main() -> anyhow::Result<()> {
         Chore::Vectors(args) => vectors::run(&args),
         Chore::Windows(args) => windows::run(&args),
         Chore::Static(args) => static_binary::run(&args),
+        Chore::Install(args) => install::run(&args),
     }
 }

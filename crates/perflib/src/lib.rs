@@ -12,7 +12,8 @@
 mod boundary;
 mod handles;
 mod process;
-mod wide;
+
 pub mod consumer;
 pub mod registry;
+pub mod wide;
 pub mod windows;

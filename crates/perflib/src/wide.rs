@@ -6,6 +6,7 @@
 
 use perfset::v2::PERF_MAX_INSTANCE_NAME;
 use perfset::v2::identifier::Identifiers;
+use perfset::v2::raw::Cell;
 use perfset::{Status, wire::WireError};
 
 /// The units of a program's text.
@@ -57,7 +58,7 @@ pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
     out
 }
 
-/// A PERF_DATA_HEADER block with UTF-32 names, into a buffer that is used again.
+/// A PERF_DATA_HEADER block of the engine's with UTF-32 names, into a buffer that is used again.
 pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
     const MULTIPLE_INSTANCES: u32 = 4;
     const COUNTERSET: u32 = 6;
@@ -87,11 +88,7 @@ fn table(out: &mut Vec<u8>, result: &[u8], table_at: usize, columns: usize) {
     out.extend_from_slice(head);
     while let Some((instance, after)) = sized(rest, 0) {
         named(out, instance, 8, 0);
-        let mut values_len = 0_usize;
-        for _ in 0..columns {
-            let Some(size) = len_at(after, values_len.saturating_add(4)) else { break };
-            values_len = values_len.saturating_add(size);
-        }
+        let values_len = columns.saturating_mul(size_of::<Cell>());
         let (values, next) = after.split_at_checked(values_len).unwrap_or((after, &[]));
         out.extend_from_slice(values);
         rest = next;
@@ -304,7 +301,7 @@ pub fn unwalkable(_: WireError) -> Status {
 #[cfg(test)]
 mod tests {
     use perfset::clock::ClockReading;
-    use perfset::v2::{Block, BlockBuilder, Body, raw::Cell};
+    use perfset::v2::{Block, BlockBuilder, Body};
     use perfset::{CounterId, InstanceId};
     use proptest::prelude::*;
 

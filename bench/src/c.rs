@@ -1,0 +1,134 @@
+//! The C boundary: what a call costs beside the collection in it, and names of 4-byte units beside copying.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::ptr::{null, null_mut};
+
+use anyhow::{Result, ensure};
+use perflib::consumer::{
+    PerfAddCounters, PerfCloseQueryHandle, PerfOpenQueryHandle, PerfQueryCounterData,
+    PerfQueryCounterData_utf32,
+};
+use perflib::wide::data_to_utf32;
+use perfset_core::catalogue::processor_information as cpu;
+use perfset_core::v2::identifier::{self, NewIdentifier};
+use perfset_core::{CounterFilter, CounterId, InstanceIdFilter};
+use perfset_engine::{Entry, Snapshot};
+
+use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
+use crate::collect::{OF_INTERRUPTS, warm_query};
+use crate::measure::{Comparison, Report};
+
+/// A call on this machine, then tables of all sizes.
+pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+    out(call(rounds)?)?;
+    SIZES.into_iter().try_for_each(|size| out(names(size, rounds)?))
+}
+
+/// The same counters through the engine and through C.
+fn call(rounds: usize) -> Result<Report> {
+    let all = cpu::COUNTERSET.counters.iter().map(|counter| counter.id);
+    let counters: Vec<CounterId> = all.filter(|id| !OF_INTERRUPTS.contains(id)).collect();
+    let (mut query, mut snapshot) = (warm_query(&counters)?, Snapshot::default());
+    query.collect(&mut snapshot)?;
+    let len = snapshot.block().len();
+    let mut copy = Copy::of(snapshot.block());
+    let (utf16, utf32) = (Handle::open(&counters)?, Handle::open(&counters)?);
+    let mut buffers = (vec![0; 2 * len], vec![0; 2 * len]);
+    for _ in 0..3 {
+        ensure!(utf16.read(PerfQueryCounterData, &mut buffers.0) == len as u64, "C gives another block");
+        ensure!(
+            utf32.read(PerfQueryCounterData_utf32, &mut buffers.1) > len as u64,
+            "its names have 4 bytes"
+        );
+    }
+    let title = format!("c: Processor Information, all counters but 3 and 20, instance *, {len} bytes");
+    let comparison = Comparison::new(title, counters.len() * snapshot.values(None).count() / counters.len())
+        .variant("Query::collect and memcpy of the block (floor)", || {
+            let collected = query.collect(black_box(&mut snapshot));
+            copy.copy(snapshot.block()) + u64::from(collected.is_ok())
+        })
+        .reference("floor")
+        .variant("PerfQueryCounterData, names of 2 bytes", || {
+            utf16.read(PerfQueryCounterData, black_box(&mut buffers.0))
+        })
+        .goal("floor", 1.05)
+        .variant("PerfQueryCounterData, names of 4 bytes", || {
+            utf32.read(PerfQueryCounterData_utf32, black_box(&mut buffers.1))
+        })
+        .goal("floor", 1.1);
+    Ok(comparison.run(rounds))
+}
+
+/// A block with names of 4-byte units from one with 2, beside copying it.
+fn names(instances: usize, rounds: usize) -> Result<Report> {
+    let content = Content::new(instances, Widths::Long);
+    let block = content.build(Vec::new())?;
+    let mut wide = Vec::new();
+    data_to_utf32(&block, &mut wide);
+    ensure!(wide.len() > block.len(), "the names are longer");
+    let mut copy = Copy::of(&wide);
+    let source = wide.clone();
+    let title = format!(
+        "c: {instances} instances x {COUNTERS} counters, {} bytes with names of 4-byte units",
+        wide.len()
+    );
+    let goal = (instances == LARGEST).then_some(2.0);
+    let comparison = Comparison::new(title, content.values())
+        .variant("memcpy of the block (floor)", move || copy.copy(&source))
+        .reference("memcpy")
+        .variant("data_to_utf32, in a kept buffer", || {
+            data_to_utf32(black_box(&block), black_box(&mut wide));
+            wide.len() as u64
+        })
+        .goal("memcpy", goal);
+    Ok(comparison.run(rounds))
+}
+
+/// PerfQueryCounterData, of either kind of names.
+type Query = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
+
+/// A query handle of C.
+struct Handle(*mut c_void);
+
+impl Handle {
+    /// With an entry for each counter, as in the other benches.
+    #[expect(unsafe_code, reason = "a bench of C functions calls them")]
+    fn open(counters: &[CounterId]) -> Result<Self> {
+        let mut handle = Self(null_mut());
+        // SAFETY: no name, and a place for the handle.
+        let opened = unsafe { PerfOpenQueryHandle(null(), &mut handle.0) };
+        ensure!(opened == 0, "PerfOpenQueryHandle answers {opened}");
+        let mut entries = Vec::new();
+        for counter in counters {
+            let Entry { counterset, .. } = Entry::all(cpu::GUID);
+            let counter = CounterFilter::One(*counter);
+            let (instance_id, name) = (InstanceIdFilter::Any, Some(&[u16::from(b'*')][..]));
+            identifier::write(
+                &mut entries,
+                &NewIdentifier { counterset, counter, instance_id, name, index: 0 },
+            );
+        }
+        let len = u32::try_from(entries.len())?;
+        // SAFETY: these bytes.
+        let added = unsafe { PerfAddCounters(handle.0, entries.as_mut_ptr(), len) };
+        ensure!(added == 0, "PerfAddCounters answers {added}");
+        Ok(handle)
+    }
+
+    /// How many bytes were read; 0 if it failed.
+    #[expect(unsafe_code, reason = "a bench of C functions calls them")]
+    fn read(&self, query: Query, buffer: &mut [u8]) -> u64 {
+        let mut len = 0;
+        let room = u32::try_from(buffer.len()).unwrap_or(0);
+        // SAFETY: a buffer of that room, and a place for the size.
+        let code = unsafe { query(self.0, buffer.as_mut_ptr(), room, &mut len) };
+        if code == 0 { u64::from(len) } else { 0 }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        PerfCloseQueryHandle(self.0);
+    }
+}
