@@ -4,5 +4,6 @@ pub mod input;
 pub mod blocks;
 pub mod built;
 pub mod v1;
+pub mod c;
 pub mod patterns;
 pub mod kernel_text;
