@@ -14,6 +14,8 @@ pub struct Process {
     pub machine: Machine,
     /// What query handles name.
     pub queries: Table<OpenQuery>,
+    /// The parent's, of a process that was forked: never used, but here no leak checker takes it for lost.
+    _inherited: AtomicPtr<Process>,
 }
 
 /// What a query handle names.
@@ -31,6 +33,7 @@ pub struct OpenQuery {
 const MOST_HANDLES: usize = 65_536;
 
 static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+static INHERITED: AtomicPtr<Process> = AtomicPtr::new(null_mut());
 
 /// Those of this process, made by its first call.
 ///
@@ -43,6 +46,7 @@ pub fn process() -> &'static Process {
         let ours = Box::into_raw(Box::new(Process {
             machine: perfset::separate(),
             queries: Table::new(MOST_HANDLES),
+            _inherited: AtomicPtr::new(INHERITED.load(Acquire)),
         }));
         now = match PROCESS.compare_exchange(null_mut(), ours, AcqRel, Acquire) {
             Ok(_) => ours,
@@ -61,10 +65,13 @@ pub fn process() -> &'static Process {
 fn forget_at_fork() {
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
     extern "C" fn forget() {
-        PROCESS.store(null_mut(), Release);
+        let parents = PROCESS.swap(null_mut(), AcqRel);
+        if !parents.is_null() {
+            INHERITED.store(parents, Release);
+        }
     }
     if !IS_REGISTERED.load(Acquire) {
-        // SAFETY: `forget` may be called at any fork: it stores to an atomic and nothing else.
+        // SAFETY: `forget` may be called at any fork: it touches two atomics and nothing else.
         let failed = unsafe { libc::pthread_atfork(None, None, Some(forget)) };
         IS_REGISTERED.store(failed == 0, Release);
     }

@@ -1,0 +1,182 @@
+/* Numbers in wide text. */
+#include "units.h"
+
+#ifndef PERFLIB_DIGIT
+#define PERFLIB_DIGIT
+/* The value of a digit, or -1. */
+static int perflib_digit(uint32_t what, int base)
+{
+    int digit = 36;
+    if (what >= '0' && what <= '9') digit = (int)(what - '0');
+    if (what >= 'A' && what <= 'Z') digit = (int)(what - 'A') + 10;
+    if (what >= 'a' && what <= 'z') digit = (int)(what - 'a') + 10;
+    return digit < base ? digit : -1;
+}
+#endif
+
+/* Copies what may belong to a number, so that the C library can read it; text that is not a number is left out. */
+static size_t WIDE(ascii_number)(const TEXT *text, char *number, size_t size, const char *extra)
+{
+    size_t length = 0;
+    while (length + 1 < size && text[length] != 0 && text[length] < 0x80) {
+        char what = (char)text[length];
+        bool is_letter = (what >= '0' && what <= '9') || (what >= 'A' && what <= 'Z') || (what >= 'a' && what <= 'z');
+        if (!is_letter && strchr(extra, what) == NULL) break;
+        number[length++] = what;
+    }
+    number[length] = 0;
+    return length;
+}
+
+/* Reads an integer in any base; it may be larger than what the caller can return. */
+static unsigned long long WIDE(read_integer)(const TEXT *text, TEXT **end, int base, bool *is_negative,
+                                             bool *is_too_large)
+{
+    const TEXT *at = text;
+    while (*at < 0x80 && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
+    *is_negative = *at == '-';
+    *is_too_large = false;
+    if (*at == '-' || *at == '+') at++;
+    if ((base == 0 || base == 16) && at[0] == '0' && (at[1] == 'x' || at[1] == 'X') && perflib_digit(at[2], 16) >= 0) {
+        at += 2;
+        base = 16;
+    }
+    if (base == 0) base = *at == '0' ? 8 : 10;
+    unsigned long long value = 0;
+    bool has_digits = false;
+    for (int digit = perflib_digit(*at, base); digit >= 0; digit = perflib_digit(*++at, base)) {
+        has_digits = true;
+        unsigned long long most = (ULLONG_MAX - (unsigned)digit) / (unsigned)base;
+        if (value > most) *is_too_large = true;
+        value = value * (unsigned)base + (unsigned)digit;
+    }
+    if (end != NULL) *end = (TEXT *)(uintptr_t)(has_digits ? at : text);
+    if (!has_digits) *is_negative = false;
+    return value;
+}
+
+long WIDE(wcstol)(const TEXT *text, TEXT **end, int base);
+long WIDE(wcstol)(const TEXT *text, TEXT **end, int base)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
+    if (is_too_large || value > (unsigned long long)LONG_MAX + is_negative) {
+        errno = ERANGE;
+        return is_negative ? LONG_MIN : LONG_MAX;
+    }
+    return (long)(is_negative ? 0 - value : value);
+}
+
+long long WIDE(wcstoll)(const TEXT *text, TEXT **end, int base);
+long long WIDE(wcstoll)(const TEXT *text, TEXT **end, int base)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
+    if (is_too_large || value > (unsigned long long)LLONG_MAX + is_negative) {
+        errno = ERANGE;
+        return is_negative ? LLONG_MIN : LLONG_MAX;
+    }
+    return (long long)(is_negative ? 0 - value : value);
+}
+
+unsigned long WIDE(wcstoul)(const TEXT *text, TEXT **end, int base);
+unsigned long WIDE(wcstoul)(const TEXT *text, TEXT **end, int base)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
+    if (is_too_large || value > ULONG_MAX) {
+        errno = ERANGE;
+        return ULONG_MAX;
+    }
+    return (unsigned long)(is_negative ? 0 - value : value);
+}
+
+unsigned long long WIDE(wcstoull)(const TEXT *text, TEXT **end, int base);
+unsigned long long WIDE(wcstoull)(const TEXT *text, TEXT **end, int base)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
+    if (is_too_large || value > ULLONG_MAX) {
+        errno = ERANGE;
+        return ULLONG_MAX;
+    }
+    return (unsigned long long)(is_negative ? 0 - value : value);
+}
+
+int32_t WIDE(_wtoi)(const TEXT *text);
+int32_t WIDE(_wtoi)(const TEXT *text)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, NULL, 10, &is_negative, &is_too_large);
+    if (is_too_large || value > (unsigned long long)INT32_MAX + is_negative) {
+        errno = ERANGE;
+        return is_negative ? INT32_MIN : INT32_MAX;
+    }
+    return (int32_t)(is_negative ? 0 - value : value);
+}
+
+int64_t WIDE(_wtoi64)(const TEXT *text);
+int64_t WIDE(_wtoi64)(const TEXT *text)
+{
+    bool is_negative, is_too_large;
+    unsigned long long value = WIDE(read_integer)(text, NULL, 10, &is_negative, &is_too_large);
+    if (is_too_large || value > (unsigned long long)INT64_MAX + is_negative) {
+        errno = ERANGE;
+        return is_negative ? INT64_MIN : INT64_MAX;
+    }
+    return (int64_t)(is_negative ? 0 - value : value);
+}
+
+double WIDE(wcstod)(const TEXT *text, TEXT **end);
+double WIDE(wcstod)(const TEXT *text, TEXT **end)
+{
+    const TEXT *start = text;
+    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
+    char number[400];
+    const struct lconv *locale = localeconv();
+    char extra[8] = "+-.()_";
+    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
+    WIDE(ascii_number)(start, number, sizeof number, extra);
+    char *stop;
+    double value = strtod(number, &stop);
+    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
+    return value;
+}
+
+float WIDE(wcstof)(const TEXT *text, TEXT **end);
+float WIDE(wcstof)(const TEXT *text, TEXT **end)
+{
+    const TEXT *start = text;
+    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
+    char number[400];
+    const struct lconv *locale = localeconv();
+    char extra[8] = "+-.()_";
+    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
+    WIDE(ascii_number)(start, number, sizeof number, extra);
+    char *stop;
+    float value = strtof(number, &stop);
+    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
+    return value;
+}
+
+long double WIDE(wcstold)(const TEXT *text, TEXT **end);
+long double WIDE(wcstold)(const TEXT *text, TEXT **end)
+{
+    const TEXT *start = text;
+    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
+    char number[400];
+    const struct lconv *locale = localeconv();
+    char extra[8] = "+-.()_";
+    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
+    WIDE(ascii_number)(start, number, sizeof number, extra);
+    char *stop;
+    long double value = strtold(number, &stop);
+    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
+    return value;
+}
+
+double WIDE(_wtof)(const TEXT *text);
+double WIDE(_wtof)(const TEXT *text)
+{
+    return WIDE(wcstod)(text, NULL);
+}

@@ -1,0 +1,8 @@
+/* Annotations for code analysis. All of it is in <sal.h>.
+ */
+#ifndef PERFLIB_WINDOWS_SPECSTRINGS_H
+#define PERFLIB_WINDOWS_SPECSTRINGS_H
+
+#include <sal.h>
+
+#endif

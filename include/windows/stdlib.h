@@ -1,0 +1,30 @@
+/* <stdlib.h> of the C library, with what Windows has in it. See perflib_crt.h. */
+#pragma GCC system_header
+
+#include <perflib_crt.h>
+
+/* The header of C++ has a guard of its own, and may be asked for the one of C only. */
+#ifdef __cplusplus
+#include_next <stdlib.h>
+#endif
+
+#ifndef PERFLIB_WINDOWS_STDLIB_H
+#define PERFLIB_WINDOWS_STDLIB_H
+
+#define _MAX_PATH  260
+#define _MAX_DRIVE 3
+#define _MAX_DIR   256
+#define _MAX_FNAME 256
+#define _MAX_EXT   256
+
+#ifdef __cplusplus
+PERFLIB_BEGIN_CXX
+template <typename Item, size_t Size>
+char (*perflib_countof(Item (&)[Size]))[Size];
+PERFLIB_END_CXX
+#define _countof(array) (sizeof(*perflib_countof(array)))
+#else
+#define _countof(array) (sizeof(array) / sizeof(*(array)))
+#endif
+
+#endif

@@ -1,0 +1,5 @@
+/* <wchar.h> of the C library, with what Windows has in it. See perflib_crt.h. */
+#ifndef PERFLIB_WINDOWS_WCHAR_H
+#define PERFLIB_WINDOWS_WCHAR_H
+#include <perflib_crt.h>
+#endif
