@@ -9,12 +9,14 @@ pub fn symbols(sets: &[Set]) -> String {
     format!(
         "/* {notice}; change that instead.
  *
- * GUIDs and counter ids of the built-in countersets, for programs that name them in their source:
+ * GUIDs, English names and counter ids of the built-in countersets, for programs that name them in their source:
  *
  *     static const GUID Set = PERFLIB_PROCESSOR_INFORMATION_GUID;
  *     Identifier.CounterId = PERFLIB_PROCESSOR_INFORMATION_PERCENT_PROCESSOR_TIME;
+ *     const WCHAR *Name = L\"\" PERFLIB_PROCESSOR_INFORMATION_NAME;
  *
- * C11 or C++11. Needs no other header; a GUID is an initialiser for the type that the program has.
+ * C11 or C++11. Needs no other header; a GUID is an initialiser for the type that the program has, and a name is a
+ * narrow literal, which L\"\" or u\"\" before it makes wide.
  */
 #ifndef PERFLIB_SYMBOLS_H
 #define PERFLIB_SYMBOLS_H
@@ -40,6 +42,7 @@ fn counterset(set: &Set) -> String {
 /* {name}: {{{guid}}} */
 #define {prefix}_GUID \\
     {{ 0x{a:08x}, 0x{b:04x}, 0x{c:04x}, {{ {rest} }} }}
+#define {prefix}_NAME {name:?}
 
 enum {{
 {ids}}};
