@@ -44,7 +44,7 @@ pub fn process() -> &'static Process {
     if now.is_null() {
         forget_at_fork();
         let ours = Box::into_raw(Box::new(Process {
-            machine: perfset::separate(),
+            machine: perfset::separate(!has_more_rights()),
             queries: Table::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(INHERITED.load(Acquire)),
         }));
@@ -59,6 +59,12 @@ pub fn process() -> &'static Process {
     }
     // SAFETY: it is not null, came from `Box::into_raw`, and is never freed once it stands in `PROCESS`.
     unsafe { &*now }
+}
+
+/// Whether the program runs with more rights than who started it.
+fn has_more_rights() -> bool {
+    // SAFETY: it reads what the kernel told the process when it began.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
 /// Registered before there is anything to forget. Two threads may both do it, which does no harm.

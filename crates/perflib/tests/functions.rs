@@ -35,7 +35,7 @@ fn machine() -> Machine {
             unsafe { std::env::set_var(name, root.join(folder)) };
         }
     });
-    perfset::separate()
+    perfset::separate(true)
 }
 
 /// What a function answers into a buffer, after its size protocol was seen to hold; or its code.

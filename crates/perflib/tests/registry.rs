@@ -116,7 +116,7 @@ fn blocks_have_windows_size_protocol() {
 #[test]
 fn tables_of_names() {
     setup();
-    let machine = perfset::separate();
+    let machine = perfset::separate(true);
     for (word, want) in [("Counter", "Counter 009"), ("Help", "Help 009"), ("Explain", "Help 009")] {
         let want = perfset::v1::query(&machine, &want.parse().unwrap(), "").unwrap().bytes;
         for of in PERFORMANCE {

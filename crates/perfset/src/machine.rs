@@ -13,15 +13,16 @@ use perfset_engine::{Machine, SourceError};
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(backend::machine).clone()
+    LOCAL.get_or_init(|| backend::machine(true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
 ///
-/// For a process that was forked from one whose threads may have held the locks of [`local`].
+/// For a process that was forked from one whose threads may have held the locks of [`local`]. `trusts_environment`:
+/// whether `PERFSET_PROC` and `PERFSET_SYS` count. A program with more rights than who started it must not trust them.
 #[must_use]
-pub fn separate() -> Machine {
-    backend::machine()
+pub fn separate(trusts_environment: bool) -> Machine {
+    backend::machine(trusts_environment)
 }
 
 /// What the clocks of this machine show: the same that collections carry.
@@ -59,9 +60,10 @@ mod backend {
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
 
-    pub fn machine() -> Machine {
+    pub fn machine(trusts_environment: bool) -> Machine {
         let machine = Machine::new(Box::new(SystemClock));
-        for provider in providers(Roots::from_env()) {
+        let roots = if trusts_environment { Roots::from_env() } else { Roots::default() };
+        for provider in providers(roots) {
             machine.register(provider);
         }
         machine

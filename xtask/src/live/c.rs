@@ -1,6 +1,8 @@
 //! The C library as its users meet it: installed, built against in every dialect, under sanitizers, beside its peers.
 
 use std::collections::BTreeSet;
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -116,7 +118,28 @@ pub fn installed() -> Result<String> {
     let alone = finished(Command::new(&program).env_remove("LD_LIBRARY_PATH").output()?)?;
     ensure!(alone == shared, "linked with the archive it prints {alone}");
     cmake()?;
+    more_rights(&program, &alone)?;
     Ok(format!(": {exported} symbols"))
+}
+
+/// The environment does not lead a set-user-ID program to other files than the kernel's.
+fn more_rights(program: &Path, usual: &str) -> Result<()> {
+    const NOBODY: u32 = 65_534;
+    let elsewhere = |program: &Path| -> Result<String> {
+        let nowhere = folder().join("nowhere");
+        let output =
+            Command::new(program).env("PERFSET_PROC", &nowhere).env("PERFSET_SYS", &nowhere).output();
+        Ok(String::from_utf8_lossy(&output?.stdout).into_owned())
+    };
+    ensure!(elsewhere(program)? != usual, "PERFSET_PROC has no effect");
+    let set_user_id = folder().join("list-set-user-id");
+    std::fs::copy(program, &set_user_id)?;
+    chown(&set_user_id, Some(NOBODY), None).context("only root can make a program of another user")?;
+    std::fs::set_permissions(&set_user_id, Permissions::from_mode(0o4755))?;
+    let printed = elsewhere(&set_user_id);
+    std::fs::remove_file(&set_user_id)?;
+    ensure!(printed? == usual, "a set-user-ID program follows PERFSET_PROC");
+    Ok(())
 }
 
 /// A CMake project with both targets.

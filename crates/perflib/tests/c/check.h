@@ -79,11 +79,13 @@ static inline int check_filled(const char *file, int line, const char *row, cons
 #define BYTES(row, what, wanted, found, len) check_bytes(__FILE__, __LINE__, row, what, wanted, found, len)
 #define FILLED(row, what, wanted, found, len) check_filled(__FILE__, __LINE__, row, what, wanted, found, len)
 
-/* Without it nothing that follows means anything. */
+/* Without it nothing that follows means anything. It counts only if it fails. */
 #define REQUIRE(row, condition) \
     do { \
-        if (!TRUE_IN(row, condition)) \
+        if (!(condition)) { \
+            check_true(__FILE__, __LINE__, row, #condition, 0); \
             exit(suite_end()); \
+        } \
     } while (0)
 
 /* A row's name made of parts. It is valid until so many more are made as there are. */
