@@ -1,5 +1,6 @@
 //! How a query's entries are collected together: grouped by counterset, laid out once, then only written over.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,12 +9,12 @@ use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, Kind, Patch, PatchResult, TableBuilder};
 use perfset_core::{CounterFilter, CounterId, Counterset, InstanceId, NoValue, Status};
 
+use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
 use crate::provider::{InstanceFilter, Want};
-use crate::query::Added;
 use crate::rows::{Note, Rows};
 use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
 
@@ -72,12 +73,13 @@ enum Form {
 }
 
 impl Plan {
-    pub fn new(shared: &Shared, entries: &[Added]) -> Self {
+    pub fn new<'a>(shared: &Shared, entries: impl Iterator<Item = &'a Entry>) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut wanted: Vec<Vec<bool>> = Vec::new(); // by group, by position in the counterset
         let mut infos = Vec::new();
         let mut targets = Vec::new();
-        for Added { entry, .. } in entries {
+        let mut filters: HashSet<(usize, InstanceFilter)> = HashSet::new(); // by group
+        for entry in entries {
             let found = shared.find(&entry.counterset).and_then(|(set, slot)| {
                 let counters: Vec<_> = match entry.counter {
                     CounterFilter::All => (0..set.counters.len()).collect(),
@@ -98,8 +100,8 @@ impl Plan {
                     continue;
                 }
             };
-            let group = match groups.iter().position(|group| group.set.guid == set.guid) {
-                Some(group) => group,
+            let at = match groups.iter().position(|group| group.set.guid == set.guid) {
+                Some(at) => at,
                 None => {
                     groups.push(Group::new(set, slot));
                     wanted.push(vec![false; set.counters.len()]);
@@ -111,9 +113,9 @@ impl Plan {
                 None => (Pattern::any(), false),
             };
             let filter = InstanceFilter { pattern, id: entry.instance_id };
-            if let (Some(group), Some(wanted)) = (groups.get_mut(group), wanted.get_mut(group)) {
+            if let (Some(group), Some(wanted)) = (groups.get_mut(at), wanted.get_mut(at)) {
                 mark_wanted(set, &counters, wanted);
-                if !group.filters.contains(&filter) {
+                if filters.insert((at, filter.clone())) {
                     group.filters.push(filter.clone());
                 }
             }
@@ -123,7 +125,7 @@ impl Plan {
                 (CounterFilter::One(_), true) => Kind::MultipleInstances,
                 (CounterFilter::All, true) => Kind::Counterset,
             };
-            targets.push(Ok((group, counters.clone(), filter, kind)));
+            targets.push(Ok((at, counters.clone(), filter, kind)));
             infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
         }
         for (group, wanted) in groups.iter_mut().zip(&wanted) {

@@ -1,10 +1,11 @@
 //! A query: entries, and what they give when they are collected together.
 
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
-use perfset_core::{CounterFilter, Counterset, InstanceType, Status, Utf16};
+use perfset_core::{CounterFilter, Counterset, Guid, InstanceIdFilter, InstanceType, Status, Utf16};
 
 use crate::collect::Plan;
 use crate::entry::Entry;
@@ -29,24 +30,40 @@ use crate::snapshot::{EntryInfo, Snapshot};
 #[derive(Debug)]
 pub struct Query {
     machine: Machine,
-    /// In order of addition, which is the order of results.
-    entries: Vec<Added>,
+    /// By number of addition, whose order is that of results.
+    entries: BTreeMap<u64, Entry>,
+    /// The numbers of the entries.
+    numbers: HashMap<Key, u64>,
+    /// How many were added so far.
+    added: u64,
     plan: Option<Plan>,
 }
 
-/// An entry that is in a query.
-#[derive(Clone, Debug)]
-pub(crate) struct Added {
-    pub entry: Entry,
-    /// Its name as names are compared.
-    folded: Option<Vec<u16>>,
-    /// Whether its counterset had a single instance when it was added.
-    single: bool,
+/// By what an entry is the same as another.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    counterset: Guid,
+    counter: CounterFilter,
+    instance_id: InstanceIdFilter,
+    /// In capitals; none of a single instance, all of whose names are the same.
+    name: Option<Vec<u16>>,
+}
+
+impl Key {
+    fn new(entry: &Entry, is_single: bool) -> Self {
+        let name = entry.instance.as_ref().filter(|_| !is_single);
+        Self {
+            counterset: entry.counterset,
+            counter: entry.counter,
+            instance_id: entry.instance_id,
+            name: name.map(|name| name.units().iter().map(|unit| upper(*unit)).collect()),
+        }
+    }
 }
 
 impl Query {
     pub(crate) fn new(machine: Machine) -> Self {
-        Self { machine, entries: Vec::new(), plan: None }
+        Self { machine, entries: BTreeMap::new(), numbers: HashMap::new(), added: 0, plan: None }
     }
 
     /// Adds an entry. Whether its instances exist is not checked: they may come later.
@@ -74,18 +91,19 @@ impl Query {
         if name.is_err() || !name_fits(&set, entry.instance.as_ref()) {
             return Status::ERROR_INVALID_PARAMETER;
         }
-        if self.position(entry).is_some() {
+        if self.number(entry).is_some() {
             return Status::ERROR_ALREADY_EXISTS;
         }
-        let single = set.instance_type == InstanceType::Single;
         let mut entry = entry.clone();
-        if single {
+        if set.instance_type == InstanceType::Single {
             entry.instance = None;
         }
         let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
-            self.entries.push(Added { folded: folded(&entry), entry, single });
+            self.numbers.insert(Key::new(&entry, false), self.added);
+            self.entries.insert(self.added, entry);
+            self.added = self.added.wrapping_add(1);
             self.plan = None;
         }
         status
@@ -94,16 +112,17 @@ impl Query {
     /// Deletes an entry. Later entries move up. ERROR_INVALID_PARAMETER if it is not in the query.
     #[must_use]
     pub fn delete(&mut self, entry: &Entry) -> Status {
-        let Some(at) = self.position(entry) else { return Status::ERROR_INVALID_PARAMETER };
-        let removed = self.entries.remove(at);
+        let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
+        let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
+        self.numbers.remove(&Key::new(&removed, false));
         self.plan = None;
-        removed_from(&self.machine, &removed.entry);
+        removed_from(&self.machine, &removed);
         Status::ERROR_SUCCESS
     }
 
     /// The entries; the position of each is that of its result.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
-        self.entries.iter().map(|added| &added.entry)
+        self.entries.values()
     }
 
     /// Collects all entries once, into a snapshot that may have been used before.
@@ -123,39 +142,32 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
     }
 
-    /// Where the same entry is: names compared without case, all names of a single instance the same.
-    fn position(&self, entry: &Entry) -> Option<usize> {
-        let rest = |e: &Entry| (e.counterset, e.counter, e.instance_id);
-        let wanted = folded(entry);
-        self.entries.iter().position(|added| {
-            rest(&added.entry) == rest(entry)
-                && match added.single {
-                    true => is_single_name(entry.instance.as_ref()),
-                    false => added.folded == wanted,
-                }
-        })
+    /// The number of the same entry: that of a single instance has no name.
+    fn number(&self, entry: &Entry) -> Option<u64> {
+        let single = is_single_name(entry.instance.as_ref()).then(|| Key::new(entry, true));
+        let keys = single.into_iter().chain([Key::new(entry, false)]);
+        keys.filter_map(|key| self.numbers.get(&key)).next().copied()
     }
-}
-
-/// An entry's name as names are compared: in capitals.
-fn folded(entry: &Entry) -> Option<Vec<u16>> {
-    entry.instance.as_ref().map(|name| name.units().iter().map(|unit| upper(*unit)).collect())
 }
 
 /// The plan for the registry as it is now.
-fn current_plan<'a>(plan: &'a mut Option<Plan>, entries: &[Added], shared: &Shared) -> &'a mut Plan {
+fn current_plan<'a>(
+    plan: &'a mut Option<Plan>,
+    entries: &BTreeMap<u64, Entry>,
+    shared: &Shared,
+) -> &'a mut Plan {
     if let Some(before) = plan.take_if(|plan| plan.revision() != shared.revision) {
-        let mut now = Plan::new(shared, entries);
+        let mut now = Plan::new(shared, entries.values());
         now.follow(&before);
         *plan = Some(now);
     }
-    plan.get_or_insert_with(|| Plan::new(shared, entries))
+    plan.get_or_insert_with(|| Plan::new(shared, entries.values()))
 }
 
 impl Drop for Query {
     fn drop(&mut self) {
-        for added in &self.entries {
-            removed_from(&self.machine, &added.entry);
+        for entry in self.entries.values() {
+            removed_from(&self.machine, entry);
         }
     }
 }

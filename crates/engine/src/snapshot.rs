@@ -1,5 +1,6 @@
 //! What one collection returned: the block, and what a block has no place for.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
@@ -114,7 +115,13 @@ impl EntryInfo {
 
     /// Finds for all entries of a query what their counters are computed with.
     pub(crate) fn relate(infos: &mut [Self]) {
-        let related: Vec<Vec<Related>> = (0..infos.len()).map(|entry| related(infos, entry)).collect();
+        let of = |info: &Self| (info.entry.counterset, info.entry.instance_id, info.entry.instance.clone());
+        let mut peers: HashMap<_, Vec<usize>> = HashMap::new();
+        for (entry, info) in infos.iter().enumerate() {
+            peers.entry(of(info)).or_default().push(entry);
+        }
+        let related = |(entry, info)| related(infos, entry, peers.get(&of(info)).map_or(&[], Vec::as_slice));
+        let related: Vec<Vec<Related>> = infos.iter().enumerate().map(related).collect();
         for (info, related) in infos.iter_mut().zip(related) {
             info.related = related;
         }

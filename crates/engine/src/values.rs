@@ -172,16 +172,12 @@ impl EntryRows<'_> {
 
 /// What the counters of one entry are computed with: from the same entry, else from another one that asks for the same
 /// instances.
-pub(crate) fn related(infos: &[EntryInfo], entry: usize) -> Vec<Related> {
+pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec<Related> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {
-        let of = |info: &EntryInfo| (info.entry.counterset, info.entry.instance_id);
-        let other = infos
-            .get(at)
-            .filter(|other| of(own) == of(other) && own.entry.instance == other.entry.instance)?;
-        Some((at, other.counters().position(|counter| counter.id == id)?))
+        Some((at, infos.get(at)?.counters().position(|counter| counter.id == id)?))
     };
-    let find = |id| in_entry(entry, id).or_else(|| (0..infos.len()).find_map(|at| in_entry(at, id)));
+    let find = |id| in_entry(entry, id).or_else(|| peers.iter().find_map(|at| in_entry(*at, id)));
     let set = own.counterset.as_deref();
     let of_counter = |counter: &Counter| {
         let base_wraps = counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps);
