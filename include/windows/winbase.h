@@ -3,7 +3,8 @@
 #ifndef PERFLIB_WINDOWS_WINBASE_H
 #define PERFLIB_WINDOWS_WINBASE_H
 
-#include <windef.h>
+#include <winerror.h>
+#include <winnt.h>
 
 #include <string.h>
 
@@ -97,7 +98,31 @@ DWORD GetCurrentThreadId(void) PERFLIB_SYMBOL("GetCurrentThreadId");
 
 PERFLIB_END_C
 
+/* What programs want to know by it is whether the system is old. It is not: the answer is that of a late Windows 10. */
+FORCEINLINE BOOL perflib_version(void *info, DWORD size, DWORD plain, DWORD extended)
+{
+    const DWORD version[] = { size, 10, 0, 19045, VER_PLATFORM_WIN32_NT };
+    if (size != plain && size != extended) {
+        SetLastError(ERROR_INSUFFICIENT_BUFFER);
+        return FALSE;
+    }
+    memset(info, 0, size);
+    memcpy(info, version, sizeof version);
+    return TRUE;
+}
+
+FORCEINLINE BOOL GetVersionExA(LPOSVERSIONINFOA info)
+{
+    return perflib_version(info, info->dwOSVersionInfoSize, sizeof(OSVERSIONINFOA), sizeof(OSVERSIONINFOEXA));
+}
+
+FORCEINLINE BOOL GetVersionExW(LPOSVERSIONINFOW info)
+{
+    return perflib_version(info, info->dwOSVersionInfoSize, sizeof(OSVERSIONINFOW), sizeof(OSVERSIONINFOEXW));
+}
+
 #ifdef UNICODE
+#define GetVersionEx GetVersionExW
 #define lstrlen lstrlenW
 #define lstrcmp lstrcmpW
 #define lstrcmpi lstrcmpiW
@@ -108,6 +133,7 @@ PERFLIB_END_C
 #define wvsprintf wvsprintfW
 #define GetComputerName GetComputerNameW
 #else
+#define GetVersionEx GetVersionExA
 #define lstrlen lstrlenA
 #define lstrcmp lstrcmpA
 #define lstrcmpi lstrcmpiA

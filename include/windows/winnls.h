@@ -36,5 +36,7 @@ PERFLIB_END_C
 #define GetOEMCP() ((UINT)CP_UTF8)
 #define GetUserDefaultLangID()   ((LANGID)MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US))
 #define GetSystemDefaultLangID() ((LANGID)MAKELANGID(LANG_ENGLISH, SUBLANG_ENGLISH_US))
+#define GetUserDefaultUILanguage()   GetUserDefaultLangID()
+#define GetSystemDefaultUILanguage() GetSystemDefaultLangID()
 
 #endif

@@ -70,6 +70,10 @@ PERFLIB_END_CXX
 #define RtlMoveMemory(to, from, count) ((void)memmove((to), (from), (count)))
 #define RtlEqualMemory(left, right, count) (memcmp((left), (right), (count)) == 0)
 
+/* Nothing that this library gives needs it, and the processors that need it have no Windows. */
+#define UNALIGNED
+#define UNALIGNED64
+
 /* Languages. */
 #define MAKELANGID(primary, sub) ((WORD)(((WORD)(sub) << 10) | (WORD)(primary)))
 #define PRIMARYLANGID(language)  ((WORD)(language) & 0x3ff)
@@ -77,7 +81,37 @@ PERFLIB_END_CXX
 #define MAKELCID(language, sort) ((DWORD)((((DWORD)((WORD)(sort))) << 16) | ((DWORD)((WORD)(language)))))
 #define LANGIDFROMLCID(locale)   ((WORD)(locale))
 #define LANG_NEUTRAL        0x00
+#define LANG_ARABIC         0x01
+#define LANG_BULGARIAN      0x02
+#define LANG_CATALAN        0x03
+#define LANG_CHINESE        0x04
+#define LANG_CZECH          0x05
+#define LANG_DANISH         0x06
+#define LANG_GERMAN         0x07
+#define LANG_GREEK          0x08
 #define LANG_ENGLISH        0x09
+#define LANG_SPANISH        0x0a
+#define LANG_FINNISH        0x0b
+#define LANG_FRENCH         0x0c
+#define LANG_HEBREW         0x0d
+#define LANG_HUNGARIAN      0x0e
+#define LANG_ICELANDIC      0x0f
+#define LANG_ITALIAN        0x10
+#define LANG_JAPANESE       0x11
+#define LANG_KOREAN         0x12
+#define LANG_DUTCH          0x13
+#define LANG_NORWEGIAN      0x14
+#define LANG_POLISH         0x15
+#define LANG_PORTUGUESE     0x16
+#define LANG_ROMANIAN       0x18
+#define LANG_RUSSIAN        0x19
+#define LANG_CROATIAN       0x1a
+#define LANG_SLOVAK         0x1b
+#define LANG_ALBANIAN       0x1c
+#define LANG_SWEDISH        0x1d
+#define LANG_THAI           0x1e
+#define LANG_TURKISH        0x1f
+#define LANG_UKRAINIAN      0x22
 #define SUBLANG_NEUTRAL     0x00
 #define SUBLANG_DEFAULT     0x01
 #define SUBLANG_SYS_DEFAULT 0x02
@@ -88,6 +122,42 @@ PERFLIB_END_CXX
 #define LOCALE_SYSTEM_DEFAULT MAKELCID(LANG_SYSTEM_DEFAULT, SORT_DEFAULT)
 #define LOCALE_USER_DEFAULT   MAKELCID(LANG_USER_DEFAULT, SORT_DEFAULT)
 #define LOCALE_NEUTRAL        MAKELCID(MAKELANGID(LANG_NEUTRAL, SUBLANG_NEUTRAL), SORT_DEFAULT)
+
+/* The version of the system, for GetVersionEx. */
+#define VER_PLATFORM_WIN32_NT 2
+#define PERFLIB_VERSION_INFO(Char)  \
+    DWORD dwOSVersionInfoSize;      \
+    DWORD dwMajorVersion;           \
+    DWORD dwMinorVersion;           \
+    DWORD dwBuildNumber;            \
+    DWORD dwPlatformId;             \
+    Char szCSDVersion[128]
+#define PERFLIB_VERSION_INFO_EX(Char) \
+    PERFLIB_VERSION_INFO(Char);       \
+    WORD wServicePackMajor;           \
+    WORD wServicePackMinor;           \
+    WORD wSuiteMask;                  \
+    BYTE wProductType;                \
+    BYTE wReserved
+typedef struct _OSVERSIONINFOA {
+    PERFLIB_VERSION_INFO(CHAR);
+} OSVERSIONINFOA, *POSVERSIONINFOA, *LPOSVERSIONINFOA;
+typedef struct _OSVERSIONINFOW {
+    PERFLIB_VERSION_INFO(WCHAR);
+} OSVERSIONINFOW, *POSVERSIONINFOW, *LPOSVERSIONINFOW;
+typedef struct _OSVERSIONINFOEXA {
+    PERFLIB_VERSION_INFO_EX(CHAR);
+} OSVERSIONINFOEXA, *POSVERSIONINFOEXA, *LPOSVERSIONINFOEXA;
+typedef struct _OSVERSIONINFOEXW {
+    PERFLIB_VERSION_INFO_EX(WCHAR);
+} OSVERSIONINFOEXW, *POSVERSIONINFOEXW, *LPOSVERSIONINFOEXW;
+#ifdef UNICODE
+typedef OSVERSIONINFOW OSVERSIONINFO, *POSVERSIONINFO, *LPOSVERSIONINFO;
+typedef OSVERSIONINFOEXW OSVERSIONINFOEX, *POSVERSIONINFOEX, *LPOSVERSIONINFOEX;
+#else
+typedef OSVERSIONINFOA OSVERSIONINFO, *POSVERSIONINFO, *LPOSVERSIONINFO;
+typedef OSVERSIONINFOEXA OSVERSIONINFOEX, *POSVERSIONINFOEX, *LPOSVERSIONINFOEX;
+#endif
 
 /* Kinds of registry values. */
 #define REG_NONE                0

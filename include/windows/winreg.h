@@ -40,10 +40,10 @@ LSTATUS RegQueryValueExW(HKEY key, LPCWSTR name, LPDWORD reserved, LPDWORD type,
 /* These give codes and sizes only, no text: the narrow and the wide form are one function. */
 LSTATUS RegQueryInfoKeyA(HKEY key, LPSTR className, LPDWORD classSize, LPDWORD reserved, LPDWORD subKeys,
     LPDWORD subKeySize, LPDWORD subKeyClassSize, LPDWORD values, LPDWORD valueNameSize, LPDWORD valueSize,
-    LPDWORD securitySize, PFILETIME written) PERFLIB_SYMBOL("RegQueryInfoKey");
+    LPDWORD securitySize, PFILETIME written) PERFLIB_SYMBOL("RegQueryInfoKeyA");
 LSTATUS RegQueryInfoKeyW(HKEY key, LPWSTR className, LPDWORD classSize, LPDWORD reserved, LPDWORD subKeys,
     LPDWORD subKeySize, LPDWORD subKeyClassSize, LPDWORD values, LPDWORD valueNameSize, LPDWORD valueSize,
-    LPDWORD securitySize, PFILETIME written) PERFLIB_SYMBOL("RegQueryInfoKey");
+    LPDWORD securitySize, PFILETIME written) PERFLIB_WIDE_SYMBOL("RegQueryInfoKeyW");
 LSTATUS RegEnumValueA(HKEY key, DWORD index, LPSTR name, LPDWORD nameSize, LPDWORD reserved, LPDWORD type,
     LPBYTE data, LPDWORD size) PERFLIB_SYMBOL("RegEnumValue");
 LSTATUS RegEnumValueW(HKEY key, DWORD index, LPWSTR name, LPDWORD nameSize, LPDWORD reserved, LPDWORD type,

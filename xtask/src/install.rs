@@ -1,13 +1,13 @@
 //! `cargo xtask install`: the C library with its headers, for C and C++ programs to be built with.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 
-use crate::repository::{root, run as run_program, target};
+use crate::repository::{output_of, root, run as run_program, target};
 
 /// Build the C library and install it with its headers, for pkg-config and CMake.
 #[derive(clap::Args)]
@@ -20,8 +20,9 @@ pub struct Args {
 /// Our own headers; all of `include/windows` is the shim.
 const HEADERS: [&str; 4] = ["perflib.h", "perflib_types.h", "perflib_symbols.h", "winperf.h"];
 
-/// What the archive needs of the system: `rustc --print native-static-libs`.
-const STATIC_LIBS: [&str; 7] = ["gcc_s", "util", "rt", "pthread", "m", "dl", "c"];
+/// What the archive needs of the system: `rustc --print native-static-libs`, with the unwinder that static programs
+/// have.
+const STATIC_LIBS: [&str; 7] = ["gcc_eh", "util", "rt", "pthread", "m", "dl", "c"];
 
 /// What pkg-config and CMake read: where it goes, and the template.
 const PACKAGES: [(&str, &str); 4] = [
@@ -41,29 +42,29 @@ pub fn run(args: &Args) -> Result<()> {
 
 /// Builds and installs.
 pub fn install(prefix: &Path) -> Result<()> {
-    // With these crate types alone the whole program is optimised together, which an rlib beside them prevents.
-    let mut build = Command::new("cargo");
-    build.args(["rustc", "--release", "--locked", "--quiet", "--package", "perflib", "--lib"]);
-    build.args(["--crate-type", "cdylib,staticlib"]).arg("--target-dir").arg(target().join("install"));
-    run_program(build.current_dir(root()))?;
-
+    let (shared, archive) = build()?;
     let (include, lib) = (prefix.join("include"), prefix.join("lib"));
     for header in HEADERS {
         copy(&root().join("include").join(header), &include.join(header))?;
     }
-    for header in files(&root().join("include/windows"))? {
-        let name = header.file_name().context("a header has a name")?;
-        copy(&header, &include.join("perflib-windows").join(name))?;
+    let shim = include.join("perflib-windows");
+    if shim.exists() {
+        // It is all ours, and another version may have had other headers.
+        fs::remove_dir_all(&shim).with_context(|| format!("cannot replace {}", shim.display()))?;
     }
+    for header in files(&root().join("include/windows"))? {
+        copy(&header, &shim.join(header.file_name().context("a header has a name")?))?;
+    }
+    // As many sources write it. Not in the repository: some systems cannot hold both names in one folder.
+    write(&shim.join("Windows.h"), b"#include <windows.h>\n")?;
 
-    let built = target().join("install/release");
     let version = &version()?;
     let (major, _) = version.split_once('.').context("a version has parts")?;
-    copy(&built.join("libperflib.so"), &lib.join(format!("libperflib.so.{version}")))?;
+    copy(&shared, &lib.join(format!("libperflib.so.{version}")))?;
     link(&format!("libperflib.so.{version}"), &lib.join(format!("libperflib.so.{major}")))?;
     link(&format!("libperflib.so.{major}"), &lib.join("libperflib.so"))?;
-    copy(&built.join("libperflib.a"), &lib.join("libperflib.a"))?;
-    support_library(&lib.join("libperflib-windows.a"))?;
+    copy(&own_symbols_alone(&archive)?, &lib.join("libperflib.a"))?;
+    copy(&support_library()?, &lib.join("libperflib-windows.a"))?;
 
     for (place, template) in PACKAGES {
         let separator = if place.ends_with(".pc") { " -l" } else { ";" };
@@ -73,6 +74,46 @@ pub fn install(prefix: &Path) -> Result<()> {
         write(&lib.join(place), text.as_bytes())?;
     }
     Ok(())
+}
+
+/// Builds the library: where Cargo says that the shared one and the archive are.
+fn build() -> Result<(PathBuf, PathBuf)> {
+    // With these crate types alone the whole program is optimised together, which an rlib beside them prevents.
+    let mut build = Command::new("cargo");
+    build.args(["rustc", "--release", "--locked", "--quiet", "--package", "perflib", "--lib"]);
+    build.args(["--crate-type", "cdylib,staticlib", "--message-format", "json-render-diagnostics"]);
+    build.arg("--target-dir").arg(folder()).current_dir(root()).stderr(Stdio::inherit());
+    let said = output_of(&mut build)?;
+    let built = |name: &str| -> Option<PathBuf> {
+        said.lines().find_map(|line| {
+            let message: serde_json::Value = serde_json::from_str(line).ok()?;
+            let files = message.get("filenames")?.as_array()?.iter().filter_map(|file| file.as_str());
+            files.map(PathBuf::from).find(|file| file.file_name().is_some_and(|file| file == name))
+        })
+    };
+    let found = built("libperflib.so").zip(built("libperflib.a"));
+    found.context("cargo does not say where it put the library")
+}
+
+fn folder() -> PathBuf {
+    target().join("install")
+}
+
+/// The archive as one object that shows our functions and nothing of Rust's library, which another archive may have
+/// too.
+fn own_symbols_alone(archive: &Path) -> Result<PathBuf> {
+    let (plain, one, own) =
+        (folder().join("plain.a"), folder().join("perflib.o"), folder().join("libperflib.a"));
+    // What these sections hold is for compilers, and some linkers take it for an object of theirs.
+    let mut strip = tool("OBJCOPY", "objcopy");
+    run_program(strip.args(["-R", ".llvmbc", "-R", ".llvmcmd"]).arg(archive).arg(&plain))?;
+    run_program(tool("LD", "ld").args(["-r", "--whole-archive"]).arg(&plain).arg("-o").arg(&one))?;
+    let mut hide = tool("OBJCOPY", "objcopy");
+    hide.args(["--wildcard", "--keep-global-symbol=Perf*", "--keep-global-symbol=perflib_*"]);
+    // The reference to the unwinder's function is weak, and merged with that of others by its name.
+    run_program(hide.arg("--keep-global-symbol=DW.ref.*").arg(&one))?;
+    bundle(&own, &[one])?;
+    Ok(own)
 }
 
 /// That of the workspace.
@@ -85,24 +126,41 @@ fn version() -> Result<String> {
 }
 
 /// What programs with the shim's headers are linked with: C, compiled here.
-fn support_library(archive: &Path) -> Result<()> {
-    let folder = target().join("install/windows");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+fn support_library() -> Result<PathBuf> {
+    let (objects_folder, archive) = (folder().join("windows"), folder().join("libperflib-windows.a"));
+    fs::create_dir_all(&objects_folder)?;
     let mut objects = Vec::new();
     for source in files(&root().join("crates/perflib/windows"))? {
         if source.extension().is_none_or(|extension| extension != "c") {
             continue;
         }
-        let object = folder.join(source.file_stem().context("a source has a name")?).with_extension("o");
-        let mut compile = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-        compile.args(["-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c"]);
+        let name = source.file_stem().context("a source has a name")?;
+        let object = objects_folder.join(name).with_extension("o");
+        let mut compile = tool("CC", "cc");
+        compile.args(["-std=c11", "-O2", "-fPIC", "-Wall", "-Wextra", "-c"]);
         run_program(compile.arg(&source).arg("-o").arg(&object))?;
         objects.push(object);
     }
+    bundle(&archive, &objects)?;
+    Ok(archive)
+}
+
+/// Objects as a new archive.
+fn bundle(archive: &Path, objects: &[PathBuf]) -> Result<()> {
     if archive.exists() {
         fs::remove_file(archive).with_context(|| format!("cannot replace {}", archive.display()))?;
     }
-    run_program(Command::new("ar").arg("rcsD").arg(archive).args(objects))
+    run_program(tool("AR", "ar").arg("rcsD").arg(archive).args(objects))
+}
+
+/// A program of the C compiler's, or the command that a variable names instead: `CC="ccache gcc"`.
+fn tool(variable: &str, usual: &str) -> Command {
+    let chosen = std::env::var(variable).ok().filter(|chosen| !chosen.trim().is_empty());
+    let chosen = chosen.unwrap_or_else(|| usual.to_owned());
+    let mut words = chosen.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or(usual));
+    command.args(words);
+    command
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>> {
@@ -116,19 +174,32 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
     write(to, &fs::read(from).with_context(|| format!("cannot read {}", from.display()))?)
 }
 
-/// As a new file: programs that run with the old one keep it.
+/// In place of what was there, at once: programs that run with the old file keep it. For all users to read, whatever is
+/// usual for who installs.
 fn write(to: &Path, bytes: &[u8]) -> Result<()> {
-    let folder = to.parent().context("it goes into a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
-    if to.symlink_metadata().is_ok() {
-        fs::remove_file(to).with_context(|| format!("cannot replace {}", to.display()))?;
-    }
-    fs::write(to, bytes).with_context(|| format!("cannot write {}", to.display()))
+    let new = beside(to)?;
+    fs::write(&new, bytes).with_context(|| format!("cannot write {}", new.display()))?;
+    fs::set_permissions(&new, Permissions::from_mode(0o644))?;
+    fs::rename(&new, to).with_context(|| format!("cannot write {}", to.display()))
 }
 
 fn link(to: &str, at: &Path) -> Result<()> {
-    if at.symlink_metadata().is_ok() {
-        fs::remove_file(at).with_context(|| format!("cannot replace {}", at.display()))?;
+    let new = beside(at)?;
+    if new.symlink_metadata().is_ok() {
+        fs::remove_file(&new)?;
     }
-    symlink(to, at).with_context(|| format!("cannot link {}", at.display()))
+    symlink(to, &new).with_context(|| format!("cannot link {}", new.display()))?;
+    fs::rename(&new, at).with_context(|| format!("cannot link {}", at.display()))
+}
+
+/// Where something is made before it takes its place, in a folder that is there.
+fn beside(place: &Path) -> Result<PathBuf> {
+    let folder = place.parent().context("it goes into a folder")?;
+    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    for made in missing.iter().filter(|made| !made.as_os_str().is_empty()) {
+        fs::set_permissions(made, Permissions::from_mode(0o755))?;
+    }
+    let name = place.file_name().context("it has a name")?.to_string_lossy();
+    Ok(folder.join(format!(".{name}.new")))
 }

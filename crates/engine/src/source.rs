@@ -101,13 +101,18 @@ impl QueryHandle for Query {
     }
 }
 
-/// Whether a machine argument means this machine, whose name is `own` (R-7).
+/// Whether a machine argument means this machine, whose name is `own` (R-7). Its name on Windows does too, which is the
+/// first label of its own, cut to 15 characters.
 ///
 /// # Errors
 /// [`SourceError::Remote`] for any other machine.
 pub fn local_machine(name: Option<&str>, own: &str) -> Result<(), SourceError> {
+    const WINDOWS_NAME_MOST: usize = 15;
     let Some(name) = name else { return Ok(()) };
     let bare = name.strip_prefix(r"\\").unwrap_or(name);
-    let local = ["", ".", "localhost", own].iter().any(|local| bare.eq_ignore_ascii_case(local));
+    let label = own.split('.').next().unwrap_or(own);
+    let cut = label.char_indices().nth(WINDOWS_NAME_MOST).and_then(|(at, _)| label.get(..at));
+    let names = ["", ".", "localhost", own, label, cut.unwrap_or(label)];
+    let local = names.iter().any(|local| bare.eq_ignore_ascii_case(local));
     if local { Ok(()) } else { Err(SourceError::Remote(name.to_string())) }
 }

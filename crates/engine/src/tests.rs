@@ -805,6 +805,13 @@ fn machine_names() {
     {
         assert_eq!(local_machine(local, "Ada"), Ok(()), "{local:?}");
     }
+    let long = "web-frontend-production-7.example.org";
+    for local in [long, "web-frontend-production-7", "WEB-FRONTEND-PR", r"\\WEB-FRONTEND-PR"] {
+        assert_eq!(local_machine(Some(local), long), Ok(()), "{local}");
+    }
+    for other in ["web-frontend", "web-frontend-pro", "example.org", "WEB-FRONTEND-PR.example.org"] {
+        assert!(local_machine(Some(other), long).is_err(), "{other}");
+    }
     let error = local_machine(Some(r"\\bob"), "Ada").unwrap_err();
     assert_eq!(error.status(), Status::RPC_S_SERVER_UNAVAILABLE);
     assert_eq!(error.status().0, 1722);

@@ -1,5 +1,6 @@
 //! What is alike at every function: no panic passes it, pointers are of any alignment, buffers have one protocol.
 
+use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use perfset::Status;
@@ -16,9 +17,27 @@ pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
 const MACHINE_NAME_MOST: usize = 1_024;
 
 /// Runs a function's body; a panic in it is a code.
+///
+/// The thread cannot be cancelled meanwhile: it would end in the middle, by an unwinding that no Rust may stop.
 pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
+    let cancelling = set_cancel_state(CANCEL_DISABLE);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(ERROR_INTERNAL_ERROR));
+    set_cancel_state(cancelling);
     result.err().unwrap_or(Status::ERROR_SUCCESS).0
+}
+
+/// PTHREAD_CANCEL_DISABLE: the same in every C library of Linux.
+const CANCEL_DISABLE: c_int = 1;
+
+/// Whether this thread may be cancelled: the state before.
+fn set_cancel_state(state: c_int) -> c_int {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+    let mut before = 0;
+    // SAFETY: a state that was given, or the one to disable, and a place for the state before.
+    unsafe { pthread_setcancelstate(state, &mut before) };
+    before
 }
 
 /// Exports one function under several names, each for another kind of text: what stands behind its name is the first

@@ -9,7 +9,7 @@ use perfset::{Guid, Status, perflib};
 
 use crate::boundary::{Buffer, Handle, check_machine, export, guard, handle, load, number, store};
 use crate::process::{OpenQuery, process};
-use crate::wide::{Shape, Wide, data_to_utf32, identifiers_to_utf16, to_utf32, unwalkable};
+use crate::wide::{Shape, Wide, data_to_utf32, identifiers_to_utf16, to_utf32};
 
 export! {
     /// The GUIDs of all registered countersets, ascending.
@@ -48,7 +48,8 @@ export! {
     /// ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_PARAMETER, ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND,
     /// ERROR_NOT_FOUND, ERROR_RESOURCE_LANG_NOT_FOUND, RPC_S_SERVER_UNAVAILABLE.
     ///
-    /// # Safety `machine` is null or a string; `counterset` is null or a GUID; `info` is null or has room for `len`
+    /// # Safety
+    /// `machine` is null or a string; `counterset` is null or a GUID; `info` is null or has room for `len`
     /// bytes; `actual` is null or may be written. No pointer needs to be aligned.
     PerfQueryCounterSetRegistrationInfo: Wide::Utf16,
     PerfQueryCounterSetRegistrationInfo_utf32: Wide::Utf32 =>
@@ -209,7 +210,8 @@ export! {
     /// The entries of a query, and where each one's result stands. ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_HANDLE,
     /// ERROR_INVALID_PARAMETER.
     ///
-    /// # Safety `counters` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to
+    /// # Safety
+    /// `counters` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to
     /// be aligned.
     PerfQueryCounterInfo: Wide::Utf16, PerfQueryCounterInfo_utf32: Wide::Utf32 =>
     info(query: Handle, counters: *mut u8, len: u32, actual: *mut u32)
@@ -294,7 +296,8 @@ unsafe fn for_each_entry(
         match wide {
             Wide::Utf16 => process(&mut open.query, blocks),
             Wide::Utf32 => {
-                let (mut utf16, places) = identifiers_to_utf16(blocks).map_err(unwalkable)?;
+                let (mut utf16, places) =
+                    identifiers_to_utf16(blocks).map_err(|_| Status::ERROR_INVALID_PARAMETER)?;
                 process(&mut open.query, &mut utf16)?;
                 let statuses = perfset::v2::identifier::Identifiers::new(&utf16).flatten();
                 for (identifier, at) in statuses.zip(places) {

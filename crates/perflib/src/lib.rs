@@ -9,6 +9,9 @@
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test may overflow"))]
 
+#[cfg(target_endian = "big")]
+compile_error!("a block is little-endian, and C reads it as its own structures");
+
 mod boundary;
 mod handles;
 mod process;

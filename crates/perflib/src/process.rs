@@ -1,7 +1,7 @@
 //! What the library keeps for a process: its machine and its query handles.
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
 
 use perfset::{Machine, Query, Snapshot};
 
@@ -32,24 +32,25 @@ pub struct OpenQuery {
 /// Handles that may be open at once.
 const MOST_HANDLES: usize = 65_536;
 
-static PROCESS: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-static INHERITED: AtomicPtr<Process> = AtomicPtr::new(null_mut());
-
 /// Those of this process, made by its first call.
 ///
 /// Without a lock. A process that is forked begins anew: what it inherited may be locked by threads that it does not
 /// have, and is left alone.
 pub fn process() -> &'static Process {
-    let mut now = PROCESS.load(Acquire);
+    static LATEST: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+    let own = own_place();
+    let mut now = own.load(Acquire);
     if now.is_null() {
-        forget_at_fork();
         let ours = Box::into_raw(Box::new(Process {
             machine: perfset::separate(!has_more_rights()),
             queries: Table::new(MOST_HANDLES),
-            _inherited: AtomicPtr::new(INHERITED.load(Acquire)),
+            _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));
-        now = match PROCESS.compare_exchange(null_mut(), ours, AcqRel, Acquire) {
-            Ok(_) => ours,
+        now = match own.compare_exchange(null_mut(), ours, AcqRel, Acquire) {
+            Ok(_) => {
+                LATEST.store(ours, Release);
+                ours
+            }
             Err(theirs) => {
                 // SAFETY: `ours` came from `Box::into_raw` above, and nobody else has seen it.
                 drop(unsafe { Box::from_raw(ours) });
@@ -57,28 +58,41 @@ pub fn process() -> &'static Process {
             }
         };
     }
-    // SAFETY: it is not null, came from `Box::into_raw`, and is never freed once it stands in `PROCESS`.
+    // SAFETY: it is not null, came from `Box::into_raw`, and is never freed once it stands in its place.
     unsafe { &*now }
+}
+
+/// Where a process keeps its own: in a page that the kernel empties for whoever is forked, however that is done. Linux
+/// before 4.14 does not; there a forked process goes on with its parent's.
+fn own_place() -> &'static AtomicPtr<Process> {
+    const LEN: usize = size_of::<AtomicPtr<Process>>();
+    static WITHOUT_PAGE: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+    static PLACE: AtomicPtr<AtomicPtr<Process>> = AtomicPtr::new(null_mut());
+    let mut place = PLACE.load(Acquire);
+    if place.is_null() {
+        let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping, where nothing is.
+        let page = unsafe { libc::mmap(null_mut(), LEN, rights, kind, -1, 0) };
+        if page == libc::MAP_FAILED {
+            return &WITHOUT_PAGE;
+        }
+        // SAFETY: the page that was mapped above.
+        unsafe { libc::madvise(page, LEN, libc::MADV_WIPEONFORK) };
+        place = match PLACE.compare_exchange(null_mut(), page.cast(), AcqRel, Acquire) {
+            Ok(_) => page.cast(),
+            Err(theirs) => {
+                // SAFETY: nobody else has seen the page.
+                unsafe { libc::munmap(page, LEN) };
+                theirs
+            }
+        };
+    }
+    // SAFETY: a page that is never unmapped once it stands in `PLACE`; it begins with zeros, which are a null pointer.
+    unsafe { &*place }
 }
 
 /// Whether the program runs with more rights than who started it.
 fn has_more_rights() -> bool {
     // SAFETY: it reads what the kernel told the process when it began.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}
-
-/// Registered before there is anything to forget. Two threads may both do it, which does no harm.
-fn forget_at_fork() {
-    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
-    extern "C" fn forget() {
-        let parents = PROCESS.swap(null_mut(), AcqRel);
-        if !parents.is_null() {
-            INHERITED.store(parents, Release);
-        }
-    }
-    if !IS_REGISTERED.load(Acquire) {
-        // SAFETY: `forget` may be called at any fork: it touches two atomics and nothing else.
-        let failed = unsafe { libc::pthread_atfork(None, None, Some(forget)) };
-        IS_REGISTERED.store(failed == 0, Release);
-    }
 }

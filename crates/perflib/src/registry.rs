@@ -124,6 +124,15 @@ impl Text {
         text.ok_or(Status::ERROR_INVALID_PARAMETER)
     }
 
+    /// Bytes of a unit.
+    fn unit_len(self) -> usize {
+        match self {
+            Self { is_narrow: true, .. } => 1,
+            Self { wide: Wide::Utf16, .. } => 2,
+            Self { wide: Wide::Utf32, .. } => 4,
+        }
+    }
+
     /// A table of names as the program has text.
     fn table(self, utf16: Vec<u8>) -> Vec<u8> {
         match self {
@@ -293,11 +302,12 @@ fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Stat
             let bytes = Some(perflib_value(name)?.to_le_bytes().to_vec());
             Ok(Value { kind: REG_DWORD, bytes })
         }
-        _ => match (table_name(name, key), has_room) {
-            (Some(name), _) => Ok(Value { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) }),
-            (None, false) => Ok(Value { kind: REG_BINARY, bytes: None }),
-            (None, true) => {
-                let name = name.parse().unwrap_or(ValueName::Objects(Vec::new()));
+        _ => match (value_name(name, key), has_room) {
+            (name @ (ValueName::Names(_) | ValueName::Helps(_)), _) => {
+                Ok(Value { kind: REG_MULTI_SZ, bytes: Some(text.table(table(&name)?)) })
+            }
+            (_, false) => Ok(Value { kind: REG_BINARY, bytes: None }),
+            (name, true) => {
                 let block = answer(&name)?;
                 let block = if text.wide == Wide::Utf32 { v1_to_utf32(&block) } else { block };
                 Ok(Value { kind: REG_BINARY, bytes: Some(block) })
@@ -306,20 +316,22 @@ fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Stat
     }
 }
 
-/// Which table a value name asks for: `Counter`, `Help` or `Explain`, in any case and with anything behind it; a
-/// language if it is one.
-fn table_name(name: &str, key: Key) -> Option<ValueName> {
-    let name = name.trim_start().to_ascii_lowercase();
-    let suffix = |word| name.strip_prefix(word);
-    let language = |rest: &str| {
-        let digits = rest.trim();
-        let is_language = matches!(digits.len(), 1..=4) && digits.bytes().all(|b| b.is_ascii_hexdigit());
-        let language = u32::from_str_radix(digits, 16).ok().filter(|_| is_language);
-        language.map_or(key.language(), Language)
+/// What a value name asks for. `Counter`, `Help` and `Explain` may have anything behind them, which is a language if it
+/// reads as one; what means nothing asks for no objects.
+fn value_name(name: &str, key: Key) -> ValueName {
+    let word = name.trim().to_ascii_lowercase();
+    let is_table = |begin| word.starts_with(begin);
+    let table = match (is_table("counter"), is_table("help") || is_table("explain")) {
+        (true, _) => Some(ValueName::Names(key.language())),
+        (_, true) => Some(ValueName::Helps(key.language())),
+        _ => None,
     };
-    match suffix("counter") {
-        Some(rest) => Some(ValueName::Names(language(rest))),
-        None => suffix("help").or(suffix("explain")).map(|rest| ValueName::Helps(language(rest))),
+    let names_language = word.contains(char::is_whitespace);
+    match (table, word.parse()) {
+        (Some(table), _) if !names_language => table,
+        (_, Ok(name)) => name,
+        (Some(table), Err(_)) => table,
+        (None, Err(_)) => ValueName::Objects(Vec::new()),
     }
 }
 
@@ -358,16 +370,38 @@ fn perflib_value(name: &str) -> Result<u32, Status> {
     }
 }
 
-/// `RegQueryInfoKey`: no keys and two values, the longer of which needs no more room than is said.
-///
+export! {
+    /// `RegQueryInfoKey`: a performance key has no keys and two values, the longer of which needs no more room than is
+    /// said. `Perflib` cannot be enumerated and has neither. There is no class: its text is empty.
+    ///
+    /// # Safety
+    /// Each pointer is null or may be written; `class` has room for as many units as `class_len` says.
+    perflib_RegQueryInfoKeyA: ANSI_UTF16, perflib_RegQueryInfoKeyW: UTF16, perflib_RegQueryInfoKeyW_utf32: UTF32 =>
+    query_info_key(
+        key: Handle,
+        class: *mut u8,
+        class_len: *mut u32,
+        reserved: *const u32,
+        key_count: *mut u32,
+        key_name_len_max: *mut u32,
+        class_len_max: *mut u32,
+        value_count: *mut u32,
+        value_name_len_max: *mut u32,
+        value_len_max: *mut u32,
+        security_len: *mut u32,
+        written_at: *mut i64,
+    )
+}
+
 /// # Safety
-/// Each pointer is null or may be written.
-#[unsafe(no_mangle)]
-pub unsafe extern "system" fn perflib_RegQueryInfoKey(
+/// As [`perflib_RegQueryInfoKeyW`].
+#[expect(clippy::too_many_arguments, reason = "the function has them")]
+unsafe fn query_info_key(
+    text: Text,
     key: Handle,
     class: *mut u8,
     class_len: *mut u32,
-    _reserved: *mut u32,
+    reserved: *const u32,
     key_count: *mut u32,
     key_name_len_max: *mut u32,
     class_len_max: *mut u32,
@@ -376,38 +410,41 @@ pub unsafe extern "system" fn perflib_RegQueryInfoKey(
     value_len_max: *mut u32,
     security_len: *mut u32,
     written_at: *mut i64,
-) -> u32 {
-    const NAME_LEN_MAX: u32 = 12; // "Last Counter"
-    guard(|| {
-        let key = Key::from_handle(key)?;
-        let _ = (class, class_len); // there is no class
-        let mut values = 0;
-        let mut longest = 4;
-        if key.is_performance() {
-            values = 2;
-            for name in [ValueName::Names(Language::ENGLISH), ValueName::Helps(Language::ENGLISH)] {
-                // In the widest units: no program needs more.
-                let len = to_utf32(&answer(&name)?, Shape::Text).len();
-                longest = longest.max(u32::try_from(len).unwrap_or(u32::MAX));
-            }
+) -> Result<(), Status> {
+    let key = Key::from_handle(key)?;
+    if !reserved.is_null() || (class_len.is_null() && !class.is_null()) {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    let (mut values, mut name_len, mut longest) = (0, 0, 0);
+    if key.is_performance() {
+        (values, name_len) = (2, 7); // "Counter"
+        for name in [ValueName::Names(key.language()), ValueName::Helps(key.language())] {
+            longest = longest.max(u32::try_from(text.table(table(&name)?).len()).unwrap_or(u32::MAX));
         }
-        let answers = [
-            (key_count, 0),
-            (key_name_len_max, 0),
-            (class_len_max, 0),
-            (value_count, values),
-            (value_name_len_max, NAME_LEN_MAX),
-            (value_len_max, longest),
-            (security_len, 0),
-        ];
-        for (at, value) in answers {
-            // SAFETY: the caller promises it.
-            unsafe { store(at, value) };
-        }
+    }
+    // SAFETY: the caller promises it.
+    let class_room = unsafe { load(class_len) }.unwrap_or(0);
+    if class_room > 0 && !class.is_null() {
+        // SAFETY: the caller promised room for a unit.
+        unsafe { class.write_bytes(0, text.unit_len()) };
+    }
+    let answers = [
+        (class_len, 0),
+        (key_count, 0),
+        (key_name_len_max, 0),
+        (class_len_max, 0),
+        (value_count, values),
+        (value_name_len_max, name_len),
+        (value_len_max, longest),
+        (security_len, 0),
+    ];
+    for (at, value) in answers {
         // SAFETY: the caller promises it.
-        unsafe { store(written_at, 0) };
-        Ok(())
-    })
+        unsafe { store(at, value) };
+    }
+    // SAFETY: the caller promises it.
+    unsafe { store(written_at, 0) };
+    Ok(())
 }
 
 /// `RegEnumValue`. A performance key has two values, whose size nobody can say: ERROR_MORE_DATA, and nothing is

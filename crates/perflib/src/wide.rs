@@ -7,7 +7,7 @@
 use perfset::v2::PERF_MAX_INSTANCE_NAME;
 use perfset::v2::identifier::Identifiers;
 use perfset::v2::raw::Cell;
-use perfset::{Status, wire::WireError};
+use perfset::wire::WireError;
 
 /// The units of a program's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,11 +291,6 @@ fn put_len_since(out: &mut [u8], start: usize, at: usize) {
 fn pad(out: &mut Vec<u8>, start: usize) {
     let len = out.len().saturating_sub(start).saturating_add(7) & !7;
     out.resize(start.saturating_add(len), 0);
-}
-
-/// The code for blocks that cannot be walked.
-pub fn unwalkable(_: WireError) -> Status {
-    Status::ERROR_INVALID_PARAMETER
 }
 
 #[cfg(test)]

@@ -273,11 +273,13 @@ fn other_functions_of_the_keys() {
             assert_eq!(perflib_RegOpenKeyExW(key, name.as_ptr().cast(), 0, 1, &mut out), 6);
             let (mut keys, mut values, mut longest) = (7, 7, 7);
             let no = null_mut::<u32>();
-            let info = perflib_RegQueryInfoKey(
+            let (mut class, mut class_len) = ([7_u16; 4], 4);
+            let at = class.as_mut_ptr().cast();
+            let info = perflib_RegQueryInfoKeyW(
                 key,
-                null_mut(),
-                no,
-                no,
+                at,
+                &mut class_len,
+                null(),
                 &mut keys,
                 no,
                 no,
@@ -287,8 +289,25 @@ fn other_functions_of_the_keys() {
                 no,
                 null_mut(),
             );
+            assert_eq!((class, class_len), ([0, 7, 7, 7], 0), "there is no class");
             assert_eq!((info, keys, values), (0, 0, 2));
-            assert!(longest as usize >= 2 * whole(of, "Help").len(), "for 4-byte units too");
+            assert_eq!(longest as usize, whole(of, "Help").len().max(whole(of, "Counter").len()));
+            let reserved = 0;
+            let info = perflib_RegQueryInfoKeyW(
+                key,
+                null_mut(),
+                no,
+                &reserved,
+                no,
+                no,
+                no,
+                no,
+                no,
+                no,
+                no,
+                null_mut(),
+            );
+            assert_eq!(info, 87);
         }
         assert_eq!(perflib_RegQueryValue(key), 6);
         assert_eq!(perflib_RegSetValue(key), 6);

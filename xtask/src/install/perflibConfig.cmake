@@ -2,7 +2,7 @@
 # perflib::perflib_static  the same as an archive
 # perflib::windows         besides, what Windows source includes and calls: windows.h, wmain
 
-get_filename_component(_perflib_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
+get_filename_component(_perflib_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." REALPATH)
 
 if(NOT TARGET perflib::perflib)
   add_library(perflib::perflib SHARED IMPORTED)

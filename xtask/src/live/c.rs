@@ -5,8 +5,9 @@ use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use super::{Load, finished, median, perfset};
 use crate::install::install;
@@ -41,8 +42,19 @@ fn folder() -> PathBuf {
     target().join("live-c")
 }
 
-fn prefix() -> PathBuf {
-    folder().join("prefix")
+/// Where the library of this very source is installed: by the first check that needs it, into an empty folder.
+fn prefix() -> Result<PathBuf> {
+    static INSTALLED: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let install = || -> Result<PathBuf> {
+        if folder().exists() {
+            std::fs::remove_dir_all(folder())?;
+        }
+        let prefix = folder().join("prefix");
+        install(&prefix)?;
+        Ok(prefix)
+    };
+    let installed = INSTALLED.get_or_init(|| install().map_err(|error| format!("{error:#}")));
+    installed.clone().map_err(|error| anyhow!("the library cannot be installed: {error}"))
 }
 
 /// A source of the crate.
@@ -53,7 +65,7 @@ fn source(path: &str) -> PathBuf {
 /// What pkg-config says of a package there.
 fn flags(package: &str, what: &[&str]) -> Result<Vec<String>> {
     let mut ask = Command::new("pkg-config");
-    ask.args(what).arg(package).env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
+    ask.args(what).arg(package).env("PKG_CONFIG_PATH", prefix()?.join("lib/pkgconfig"));
     let answer = output_of(&mut ask).context("is Debian's pkg-config installed?")?;
     Ok(answer.split_whitespace().map(str::to_owned).collect())
 }
@@ -78,14 +90,13 @@ fn build(
 /// Runs a program with the installed library.
 fn start(program: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env("LD_LIBRARY_PATH", prefix().join("lib")).stdin(Stdio::null());
+    command.env("LD_LIBRARY_PATH", folder().join("prefix/lib")).stdin(Stdio::null());
     command
 }
 
 /// Installs, and looks at the library as a packager does.
 pub fn installed() -> Result<String> {
-    install(&prefix())?;
-    let library = prefix().join("lib/libperflib.so.0");
+    let library = prefix()?.join("lib/libperflib.so.0");
     let dynamic = output_of(Command::new("readelf").args(["-d", "-W"]).arg(&library))?;
     let quoted = |line: &str| Some(line.split_once('[')?.1.split_once(']')?.0.to_owned());
     let lines = |tag: &str| -> BTreeSet<String> {
@@ -109,14 +120,19 @@ pub fn installed() -> Result<String> {
     build("cc", &["-std=c11", "-Werror"], &list, "perflib", &program)?;
     let shared = finished(start(&program).output()?)?;
     ensure!(shared.contains("Processor Information"), "it prints {shared}");
-    let archive = prefix().join("lib/libperflib.a");
     let mut link = Command::new("cc");
-    link.arg(&list[0]).args(flags("perflib", &["--cflags"])?).arg("-o").arg(&program).arg(archive);
-    let private = flags("perflib", &["--static", "--libs-only-l"])?;
-    let private = private.into_iter().filter(|flag| flag != "-lperflib");
-    output_of(link.args(private))?;
+    link.arg("-static").arg(&list[0]).args(flags("perflib", &["--static", "--cflags", "--libs"])?);
+    output_of(link.arg("-o").arg(&program))?;
     let alone = finished(Command::new(&program).env_remove("LD_LIBRARY_PATH").output()?)?;
-    ensure!(alone == shared, "linked with the archive it prints {alone}");
+    ensure!(alone == shared, "as a static program it prints {alone}");
+    let archive = prefix()?.join("lib/libperflib.a");
+    let symbols = output_of(Command::new("nm").args(["-g", "--defined-only"]).arg(archive))?;
+    for symbol in symbols.lines().filter_map(|line| line.split_whitespace().nth(2)) {
+        ensure!(
+            ["Perf", "perflib_", "DW.ref."].iter().any(|own| symbol.starts_with(own)),
+            "the archive has {symbol}"
+        );
+    }
     cmake()?;
     more_rights(&program, &alone)?;
     Ok(format!(": {exported} symbols"))
@@ -164,7 +180,7 @@ target_link_libraries(names perflib::windows)
     std::fs::write(project.join("CMakeLists.txt"), lists)?;
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(&project).arg("-B").arg(&built);
-    output_of(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix().display())))?;
+    output_of(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", prefix()?.display())))?;
     output_of(Command::new("cmake").arg("--build").arg(&built))?;
     for (program, word) in [("list", "Processor"), ("list_static", "Processor"), ("names", "_Total")] {
         let printed = finished(start(&built.join(program)).output()?)?;
@@ -178,9 +194,8 @@ pub fn headers() -> Result<String> {
     let includes = flags("perflib-windows", &["--cflags"])?;
     let (ours, shim): (Vec<_>, Vec<_>) = (
         ["perflib.h", "winperf.h", "perflib_types.h", "perflib_symbols.h"].map(str::to_owned).to_vec(),
-        std::fs::read_dir(prefix().join("include/perflib-windows"))?
+        std::fs::read_dir(prefix()?.join("include/perflib-windows"))?
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".h"))
             .collect(),
     );
     let mut checked = 0;
@@ -190,7 +205,8 @@ pub fn headers() -> Result<String> {
             let mut sources = Vec::new();
             let extension = if standard.starts_with("c++") { "cpp" } else { "c" };
             let together: Vec<String> = ["windows.h", "winperf.h", "perflib.h"].map(str::to_owned).to_vec();
-            let alone = ours.iter().chain(&shim).map(|header| vec![header.clone()]);
+            let is_known = |header: &&String| header.ends_with(".h") || extension == "cpp";
+            let alone = ours.iter().chain(&shim).filter(is_known).map(|header| vec![header.clone()]);
             for headers in alone.chain([together.clone(), together.into_iter().rev().collect()]) {
                 let file = folder().join(format!("header-{}.{extension}", sources.len()));
                 let twice = headers.iter().chain(&headers);
@@ -243,13 +259,14 @@ pub fn suites() -> Result<String> {
         }
         let (program, what) = (folder().join("plain"), format!("{suite} under valgrind"));
         build("gcc", &["-std=c11", "-O1"], &sources, package, &program)?;
+        run(&mut start(&program), &format!("{suite} as it is"))?;
         let mut valgrind = Command::new("valgrind");
         valgrind.args(["--quiet", "--error-exitcode=99", "--child-silent-after-fork=yes"]);
         if matches!(suite, "suite.c" | "shim.c") {
             // The others fork while threads work: what those had is lost in the child.
             valgrind.args(["--leak-check=full", "--errors-for-leak-kinds=definite"]);
         }
-        run(valgrind.arg(&program).env("LD_LIBRARY_PATH", prefix().join("lib")), &what)?;
+        run(valgrind.arg(&program).env("LD_LIBRARY_PATH", prefix()?.join("lib")), &what)?;
     }
     Ok(format!(": {checks} checks in {runs} runs"))
 }
@@ -287,12 +304,15 @@ fn cpu_sources() -> [PathBuf; 2] {
 /// What such a program prints, in both modes, beside mpstat over the same ten seconds.
 pub fn cpu_perf_counters() -> Result<String> {
     const SECONDS: &str = "10";
-    let load = Load::start();
-    let mut programs = Vec::new();
     for (mode, mode_flags) in MODES {
         let program = folder().join(format!("cpu-{mode}"));
         build("g++", mode_flags, &cpu_sources(), "perflib-windows", &program)?;
-        programs.push((mode, start(&program).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?));
+    }
+    let load = Load::start();
+    let mut programs = Vec::new();
+    for (mode, _) in MODES {
+        let mut program = start(&folder().join(format!("cpu-{mode}")));
+        programs.push((mode, program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?));
     }
     let mut mpstat = Command::new("mpstat");
     mpstat.args([SECONDS, "1"]).env("LC_ALL", "C");

@@ -15,6 +15,7 @@
 #include <objbase.h>
 #include <strsafe.h>
 #include <tchar.h>
+#include <wmistr.h>
 
 static int checks, failures;
 
@@ -638,6 +639,25 @@ static void dates(void)
     CHECK(GetTickCount64() >= before + 1);
 }
 
+static void version(void)
+{
+    OSVERSIONINFOA narrow_info;
+    OSVERSIONINFOEX info;
+    narrow_info.dwOSVersionInfoSize = sizeof narrow_info;
+    CHECK(GetVersionExA(&narrow_info) && narrow_info.dwMajorVersion == 10 && narrow_info.szCSDVersion[0] == 0);
+    memset(&info, 0xFF, sizeof info);
+    info.dwOSVersionInfoSize = sizeof info;
+    CHECK(GetVersionEx((LPOSVERSIONINFO)&info) && info.dwPlatformId == VER_PLATFORM_WIN32_NT);
+    CHECK(info.wServicePackMajor == 0 && info.dwOSVersionInfoSize == sizeof info);
+    info.dwOSVersionInfoSize = sizeof info - 1;
+    CHECK(!GetVersionEx((LPOSVERSIONINFO)&info));
+    NUMBER(GetLastError(), ERROR_INSUFFICIENT_BUFFER);
+    NUMBER(PRIMARYLANGID(GetUserDefaultUILanguage()), LANG_ENGLISH);
+    NUMBER(sizeof(WNODE_HEADER), 48);
+    const UNALIGNED ULONGLONG value = 7;
+    NUMBER(value, 7);
+}
+
 static void names(void)
 {
     CHECK(sizeof(DWORD) == 4 && sizeof(LONG) == 4 && sizeof(HKEY) == sizeof(void *) && sizeof(TCHAR) == sizeof(WCHAR));
@@ -666,6 +686,7 @@ int main(void)
     code_pages();
     memory();
     dates();
+    version();
     names();
     if (failures != 0) {
         fprintf(stderr, "shim: %d of %d checks failed\n", failures, checks);
