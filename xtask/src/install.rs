@@ -20,6 +20,25 @@ pub struct Args {
 /// Our own headers; all of `include/windows` is the shim.
 const HEADERS: [&str; 4] = ["perflib.h", "perflib_types.h", "perflib_symbols.h", "winperf.h"];
 
+/// Headers as many sources write them, where letters' case does not count. They are not in the repository: some systems
+/// cannot hold both names in one folder.
+const SPELLINGS: [(&str, &str); 14] = [
+    ("Windows.h", "windows.h"),
+    ("WinBase.h", "winbase.h"),
+    ("WinNT.h", "winnt.h"),
+    ("WinReg.h", "winreg.h"),
+    ("WinError.h", "winerror.h"),
+    ("WinPerf.h", "winperf.h"),
+    ("Winperf.h", "winperf.h"),
+    ("PerfLib.h", "perflib.h"),
+    ("Perflib.h", "perflib.h"),
+    ("StrSafe.h", "strsafe.h"),
+    ("Strsafe.h", "strsafe.h"),
+    ("ObjBase.h", "objbase.h"),
+    ("Objbase.h", "objbase.h"),
+    ("TChar.h", "tchar.h"),
+];
+
 /// What the archive needs of the system: `rustc --print native-static-libs`, with the unwinder that static programs
 /// have.
 const STATIC_LIBS: [&str; 7] = ["gcc_eh", "util", "rt", "pthread", "m", "dl", "c"];
@@ -55,8 +74,9 @@ pub fn install(prefix: &Path) -> Result<()> {
     for header in files(&root().join("include/windows"))? {
         copy(&header, &shim.join(header.file_name().context("a header has a name")?))?;
     }
-    // As many sources write it. Not in the repository: some systems cannot hold both names in one folder.
-    write(&shim.join("Windows.h"), b"#include <windows.h>\n")?;
+    for (spelling, header) in SPELLINGS {
+        write(&shim.join(spelling), format!("#include <{header}>\n").as_bytes())?;
+    }
 
     let version = &version()?;
     let (major, _) = version.split_once('.').context("a version has parts")?;

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+_Static_assert(sizeof(WCHAR) == sizeof(wchar_t), "names are printed as wchar_t here: leave PERFLIB_WCHAR_SIZE alone");
+
 /* All functions that fill a buffer answer a short one with ERROR_NOT_ENOUGH_MEMORY and the size that would do. That may
  * have grown when they are asked again, so they are asked in a loop. This one counts GUIDs, the others bytes.
  */

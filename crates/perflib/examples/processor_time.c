@@ -21,6 +21,8 @@
 #include <time.h>
 #include <wchar.h>
 
+_Static_assert(sizeof(WCHAR) == sizeof(wchar_t), "names are printed as wchar_t here: leave PERFLIB_WCHAR_SIZE alone");
+
 /* What PerfQueryCounterData filled. */
 struct block {
     unsigned char *bytes;

@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+static_assert(sizeof(WCHAR) == sizeof(wchar_t), "names are printed as wchar_t here: leave PERFLIB_WCHAR_SIZE alone");
+
 using Text = std::basic_string<WCHAR>;
 
 // A function of PerfLib gave a code other than 0.

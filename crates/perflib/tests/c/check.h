@@ -34,8 +34,8 @@ static inline int check_equal(const char *file, int line, const char *row, const
     unsigned long long found)
 {
     if (check_says(wanted == found))
-        fprintf(stderr, "%s:%d: %s: %s: wanted %llu (%#llx), found %llu (%#llx)\n", file, line, row, what, wanted, wanted,
-            found, found);
+        fprintf(stderr, "%s:%d: %s: %s: wanted %llu (%#llx), found %llu (%#llx)\n", file, line, row, what, wanted,
+            wanted, found, found);
     return wanted == found;
 }
 

@@ -111,6 +111,42 @@ static inline DWORD add_entry(HANDLE query, const GUID *set, DWORD counter, DWOR
     return code != ERROR_SUCCESS ? code : identifier_at(bytes).Status;
 }
 
+/* Calls with pointers of any alignment, as C allows to write them down. */
+#define GUIDS(at) ((LPGUID)(void *)(at))
+#define HEADERS(at) ((PPERF_INSTANCE_HEADER)(void *)(at))
+#define IDENTIFIERS(at) ((PPERF_COUNTER_IDENTIFIER)(void *)(at))
+#define DATA(at) ((PPERF_DATA_HEADER)(void *)(at))
+
+/* What gives a block, and for what. */
+enum ask_kind { SETS, REGISTRATION, INSTANCES, INFO, QUERY_DATA };
+
+struct question {
+    const char *row;
+    enum ask_kind kind;
+    HANDLE query;
+    const GUID *set;
+    DWORD code;
+    DWORD language;
+};
+
+static inline ULONG ask(const struct question *q, void *buffer, DWORD size, LPDWORD actual)
+{
+    switch (q->kind) {
+    case SETS:
+        return PerfEnumerateCounterSet(NULL, GUIDS(buffer), size, actual);
+    case REGISTRATION:
+        return PerfQueryCounterSetRegistrationInfo(NULL, q->set, (PerfRegInfoType)q->code, q->language,
+            (LPBYTE)buffer, size, actual);
+    case INSTANCES:
+        return PerfEnumerateCounterSetInstances(NULL, q->set, HEADERS(buffer), size, actual);
+    case INFO:
+        return PerfQueryCounterInfo(q->query, IDENTIFIERS(buffer), size, actual);
+    case QUERY_DATA:
+        break;
+    }
+    return PerfQueryCounterData(q->query, DATA(buffer), size, actual);
+}
+
 /* Memory that ends where nothing may be touched. */
 struct fenced {
     unsigned char *start, *end;

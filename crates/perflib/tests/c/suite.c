@@ -22,12 +22,6 @@ static ULONG called(int line, const char *call, ULONG code)
 #define CALL(call) called(__LINE__, #call, call)
 #define WANT(row, code, call) EQUAL(row, "code", code, CALL(call))
 
-/* Calls with pointers of any alignment, as C allows to write them down. */
-#define GUIDS(at) ((LPGUID)(void *)(at))
-#define HEADERS(at) ((PPERF_INSTANCE_HEADER)(void *)(at))
-#define IDENTIFIERS(at) ((PPERF_COUNTER_IDENTIFIER)(void *)(at))
-#define DATA(at) ((PPERF_DATA_HEADER)(void *)(at))
-
 static struct set processors, the_system, the_memory;
 
 static HANDLE opened(void)
@@ -43,35 +37,6 @@ static void closed(HANDLE query)
 }
 
 /* ---- Buffers: one protocol for all that give blocks ---- */
-
-enum ask_kind { SETS, REGISTRATION, INSTANCES, INFO, QUERY_DATA };
-
-struct question {
-    const char *row;
-    enum ask_kind kind;
-    HANDLE query;
-    const GUID *set;
-    DWORD code;
-    DWORD language;
-};
-
-static ULONG ask(const struct question *q, void *buffer, DWORD size, LPDWORD actual)
-{
-    switch (q->kind) {
-    case SETS:
-        return PerfEnumerateCounterSet(NULL, GUIDS(buffer), size, actual);
-    case REGISTRATION:
-        return PerfQueryCounterSetRegistrationInfo(NULL, q->set, (PerfRegInfoType)q->code, q->language,
-            (LPBYTE)buffer, size, actual);
-    case INSTANCES:
-        return PerfEnumerateCounterSetInstances(NULL, q->set, HEADERS(buffer), size, actual);
-    case INFO:
-        return PerfQueryCounterInfo(q->query, IDENTIFIERS(buffer), size, actual);
-    case QUERY_DATA:
-        break;
-    }
-    return PerfQueryCounterData(q->query, DATA(buffer), size, actual);
-}
 
 static const char *in_row(const struct question *q, const char *what)
 {
@@ -218,7 +183,7 @@ static void test_enumerate(void)
 
 /* ---- PerfQueryCounterSetRegistrationInfo ---- */
 
-static void check_text(const char *row, const GUID *set, PerfRegInfoType code, const WCHAR *wanted)
+static void check_text(const char *row, const GUID *set, DWORD code, const WCHAR *wanted)
 {
     DWORD size = 0;
     unsigned char *bytes = registration(set, code, 0, &size);
@@ -234,7 +199,7 @@ static void check_text(const char *row, const GUID *set, PerfRegInfoType code, c
 }
 
 /* A PERF_STRING_BUFFER_HEADER block: one header a counter, and the texts one behind the other. */
-static void check_strings(const char *row, const struct set *set, PerfRegInfoType code, DWORD without, const WCHAR *first)
+static void check_strings(const char *row, const struct set *set, DWORD code, DWORD without, const WCHAR *first)
 {
     DWORD size = 0, i, next;
     unsigned char *bytes = registration(set->guid, code, 0, &size);
@@ -988,11 +953,33 @@ static void test_wildcards(void)
         const WCHAR *pattern;
         int least; /* instances that there are in any case; -1: none */
     } rows[] = {
-        { T("*"), 3 }, { T("**"), 3 }, { T("*?"), 3 }, { T("?*"), 3 }, { T("*,*"), 2 }, { T("0,?"), 1 }, { T("0,*"), 2 },
-        { T("?,?"), 1 }, { T("*_Total"), 2 }, { T("*,_total"), 1 }, { T("_T*l"), 1 }, { T("_?????"), 1 }, { T("_??????"), -1 },
-        { T("*_TOTAL*"), 2 }, { T("*a*t*"), -1 }, { T("*t*a*"), 2 }, { T("???"), 1 }, { T("?"), -1 }, { T("*,"), -1 },
-        { T(",*"), -1 }, { T("*0"), 1 }, { T("0*0"), 1 }, { T("*?????????????????????????????"), -1 },
-        { T("*******x"), -1 }, { T("[0],*"), -1 }, { T("\\*"), -1 }, { T("0,0"), 1 },
+        { T("*"), 3 },
+        { T("**"), 3 },
+        { T("*?"), 3 },
+        { T("?*"), 3 },
+        { T("*,*"), 2 },
+        { T("0,?"), 1 },
+        { T("0,*"), 2 },
+        { T("?,?"), 1 },
+        { T("*_Total"), 2 },
+        { T("*,_total"), 1 },
+        { T("_T*l"), 1 },
+        { T("_?????"), 1 },
+        { T("_??????"), -1 },
+        { T("*_TOTAL*"), 2 },
+        { T("*a*t*"), -1 },
+        { T("*t*a*"), 2 },
+        { T("???"), 1 },
+        { T("?"), -1 },
+        { T("*,"), -1 },
+        { T(",*"), -1 },
+        { T("*0"), 1 },
+        { T("0*0"), 1 },
+        { T("*?????????????????????????????"), -1 },
+        { T("*******x"), -1 },
+        { T("[0],*"), -1 },
+        { T("\\*"), -1 },
+        { T("0,0"), 1 },
     };
     DWORD i, k, size = 0;
     for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -1019,6 +1006,55 @@ static void test_wildcards(void)
         free(bytes);
         closed(query);
     }
+}
+
+/* The cells of an entry's results in one block: a value is the same, or missing, in whichever form it is asked. */
+static void check_same_values(const struct set *set, const WCHAR *name, DWORD at_row)
+{
+    HANDLE query = opened();
+    DWORD size = 0, all_at = 48 + 16 + ALIGN8(8 + 4 * set->counters), at, i;
+    unsigned char *bytes;
+    const char *row = row_name("%s, the same value in every form", set->label);
+    EQUAL(row, "Status", ERROR_SUCCESS, add_entry(query, set->guid, PERF_WILDCARD_COUNTER, ANY, name));
+    for (i = 0; i < set->counters; i++)
+        EQUAL(row, "Status", ERROR_SUCCESS, add_entry(query, set->guid, set->counter[i].CounterId, ANY, name));
+    if (name != NULL)
+        EQUAL(row, "Status", ERROR_SUCCESS, add_entry(query, set->guid, PERF_WILDCARD_COUNTER, ANY, T("*")));
+    bytes = data_of(query, &size);
+    at = 48 + dword_at(bytes + 48 + 8);
+    REQUIRE(row, at == all_at + 16 * set->counters);
+    for (i = 0; i < set->counters; i++) {
+        const unsigned char *cell = bytes + all_at + 16 * i;
+        int is_missing = dword_at(cell) == 0;
+        EQUAL(row, "dwType", is_missing ? PERF_ERROR_RETURN : PERF_SINGLE_COUNTER, dword_at(bytes + at + 4));
+        EQUAL(row, "dwStatus", is_missing ? ERROR_NO_DATA : ERROR_SUCCESS, dword_at(bytes + at));
+        EQUAL(row, "dwSize", is_missing ? 16 : 32, dword_at(bytes + at + 8));
+        if (!is_missing)
+            BYTES(row, "the counter alone", cell, bytes + at + 16, 16);
+        at += dword_at(bytes + at + 8);
+    }
+    if (name != NULL) {
+        at += 16;
+        BYTES(row, "counter ids", bytes + 48 + 16, bytes + at, ALIGN8(8 + 4 * set->counters));
+        at += ALIGN8(8 + 4 * set->counters) + 8;
+        for (i = 0; i < at_row; i++)
+            at += dword_at(bytes + at) + 16 * set->counters;
+        REQUIRE(row, at < size);
+        BYTES(row, "name in the table", name, bytes + at + 8, (text_len(name) + 1) * UNIT);
+        at += dword_at(bytes + at);
+        BYTES(row, "values in the table", bytes + all_at, bytes + at, 16 * set->counters);
+    }
+    free(bytes);
+    closed(query);
+}
+
+static void test_same_values(void)
+{
+    DWORD i;
+    check_same_values(&the_system, NULL, 0);
+    check_same_values(&the_memory, NULL, 0);
+    for (i = 0; i < processors.instances; i++)
+        check_same_values(&processors, processors.instance[i].name, i);
 }
 
 /* A value of a single-instance counterset. */
@@ -1212,6 +1248,7 @@ int main(void)
     test_clocks();
     test_types();
     test_wildcards();
+    test_same_values();
     test_values();
     forget_set(&processors);
     forget_set(&the_system);

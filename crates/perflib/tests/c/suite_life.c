@@ -116,14 +116,14 @@ static void *share(void *argument)
     do {
         code = add_entry(shared->query, &PROCESSORS, PERF_WILDCARD_COUNTER, ANY, T("*"));
         check_code("PerfAddCounters", code, code == ERROR_ALREADY_EXISTS ? code : ERROR_SUCCESS);
-        code = PerfQueryCounterInfo(shared->query, (PPERF_COUNTER_IDENTIFIER)(void *)bytes, ROOM, &actual);
+        code = PerfQueryCounterInfo(shared->query, IDENTIFIERS(bytes), ROOM, &actual);
         check_code("PerfQueryCounterInfo", code, ERROR_SUCCESS);
-        code = PerfQueryCounterData(shared->query, (PPERF_DATA_HEADER)(void *)bytes, ROOM, &actual);
+        code = PerfQueryCounterData(shared->query, DATA(bytes), ROOM, &actual);
         check_code("PerfQueryCounterData", code, ERROR_SUCCESS);
         if (code == ERROR_SUCCESS)
             EQUAL("4 threads share a handle that is closed", "dwTotalSize", actual, dword_at(bytes));
         put_identifier(bytes, &PROCESSORS, PERF_WILDCARD_COUNTER, ANY, T("*"));
-        code = PerfDeleteCounters(shared->query, (PPERF_COUNTER_IDENTIFIER)(void *)bytes, identifier_size(T("*")));
+        code = PerfDeleteCounters(shared->query, IDENTIFIERS(bytes), identifier_size(T("*")));
         check_code("PerfDeleteCounters", code, ERROR_SUCCESS);
     } while (code != ERROR_INVALID_HANDLE);
     free(bytes);
@@ -395,7 +395,56 @@ static void *work_on(void *argument)
     exit(0);
 }
 
-static const char *const WAYS[] = { "return", "first use", "busy threads", "exit from a thread", "main thread first" };
+/* The shortest use, which needs nothing learned before. */
+static void *touch(void *argument)
+{
+    const char *row = "fork in the middle of the first use";
+    HANDLE query = NULL;
+    ULONGLONG now = 0;
+    DWORD size = 0;
+    (void)argument;
+    perflib_GetSystemTimeAsFileTime(&now);
+    TRUE_IN(row, now != 0);
+    EQUAL(row, "open", ERROR_SUCCESS, PerfOpenQueryHandle(NULL, &query));
+    EQUAL(row, "Status", ERROR_SUCCESS, add_entry(query, &PROCESSORS, PERF_WILDCARD_COUNTER, ANY, T("*")));
+    EQUAL(row, "data", ERROR_NOT_ENOUGH_MEMORY, PerfQueryCounterData(query, NULL, 0, &size));
+    EQUAL(row, "close", ERROR_SUCCESS, PerfCloseQueryHandle(query));
+    return NULL;
+}
+
+/* Two threads begin to use the library while the main thread forks. */
+static void fork_early(void)
+{
+    enum { CHILDREN = 8 };
+    pthread_t threads[2];
+    pid_t children[CHILDREN];
+    int i;
+    for (i = 0; i < 2; i++)
+        threads[i] = started(touch, NULL);
+    for (i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            alarm(300);
+            touch(NULL);
+            _exit(checks_failed != 0);
+        }
+    }
+    for (i = 0; i < CHILDREN; i++)
+        check_child("fork in the middle of the first use", children[i], 0);
+    for (i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+}
+
+enum { RETURN, FIRST_USE, BUSY_THREADS, EXIT_FROM_THREAD, MAIN_THREAD_FIRST, FORK_EARLY, WAYS };
+
+static const char *const WAY_NAMES[WAYS] = {
+    "the main thread returns",
+    "the first use is at the end",
+    "threads are busy at the end",
+    "a thread exits",
+    "the main thread ends before another",
+    "fork in the middle of the first use",
+};
 
 static int end(int way)
 {
@@ -403,24 +452,26 @@ static int end(int way)
     alarm(300);
     is_ending = 1;
     atexit(at_exit);
-    if (way != 1) {
+    if (way == FORK_EARLY)
+        fork_early();
+    if (way != FIRST_USE && way != FORK_EARLY) {
         learn();
         use("before the end", 1);
         PerfOpenQueryHandle(NULL, &kept_open);
         add_entry(kept_open, &PROCESSORS, PERF_WILDCARD_COUNTER, ANY, T("*"));
     }
-    if (way == 2) {
+    if (way == BUSY_THREADS) {
         is_busy = 1; /* for good: they run while the process ends */
         for (i = 0; i < 2; i++)
             pthread_detach(started(keep_busy, NULL));
         usleep(5000);
     }
-    if (way == 3) {
+    if (way == EXIT_FROM_THREAD) {
         pthread_detach(started(exit_from_thread, NULL));
         for (;;)
             pause();
     }
-    if (way == 4) {
+    if (way == MAIN_THREAD_FIRST) {
         pthread_detach(started(work_on, NULL));
         pthread_exit(NULL);
     }
@@ -429,10 +480,12 @@ static int end(int way)
 
 static void test_ends_of_processes(char *program)
 {
-    size_t way, round;
-    for (way = 0; way < sizeof WAYS / sizeof WAYS[0]; way++)
-        for (round = 0; round < 5; round++) {
+    int way, round;
+    for (way = 0; way < WAYS; way++)
+        for (round = 0; round < (way == FORK_EARLY ? 20 : 5); round++) {
             pid_t child;
+            if (way == FORK_EARLY && !FORKS_AMONG_THREADS)
+                break;
             fflush(NULL);
             child = fork();
             if (child == 0) {
@@ -440,11 +493,11 @@ static void test_ends_of_processes(char *program)
                 execv(program, arguments);
                 _exit(127);
             }
-            check_child(WAYS[way], child, ENDED_WELL);
+            check_child(WAY_NAMES[way], child, ENDED_WELL);
         }
 }
 
-/* With a number, ends in that way. */
+/* With the number of a way, ends in that way. */
 int main(int argc, char **argv)
 {
     if (argc == 2)

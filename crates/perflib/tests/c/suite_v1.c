@@ -312,8 +312,8 @@ static int is_base(DWORD type)
 }
 
 /* Returns the length of a counter block that all values of the definitions are in, or 0. */
-static DWORD check_counters(const char *row, const unsigned char *at, DWORD left, const PERF_COUNTER_DEFINITION *counters,
-    DWORD count)
+static DWORD check_counters(const char *row, const unsigned char *at, DWORD left,
+    const PERF_COUNTER_DEFINITION *counters, DWORD count)
 {
     PERF_COUNTER_BLOCK block;
     DWORD i;
@@ -429,7 +429,8 @@ static DWORD check_object(const char *row, const unsigned char *at, DWORD left, 
 }
 
 /* Returns how many objects a block has, and their indexes, if it is as it must be. */
-static DWORD check_block(const char *row, const unsigned char *bytes, DWORD size, enum expected expected, DWORD indexes[64])
+static DWORD check_block(const char *row, const unsigned char *bytes, DWORD size, enum expected expected,
+    DWORD indexes[64])
 {
     static const unsigned char signature[8] = { 'P', 0, 'E', 0, 'R', 0, 'F', 0 };
     PERF_DATA_BLOCK block;

@@ -22,57 +22,48 @@ struct set {
     struct instance *instance;
 };
 
-/* Asks for a block until it fits. Memory from malloc; *size is what was written. */
-static inline unsigned char *registration(const GUID *guid, PerfRegInfoType code, DWORD language, DWORD *size)
+/* Asks for a block until it fits, as consumers do. Memory from malloc; *size is what was written. */
+static inline unsigned char *answer(const struct question *q, DWORD *size)
 {
-    DWORD room = 0, result = ERROR_NOT_ENOUGH_MEMORY;
+    DWORD room = 0, result, rounds = 0;
     unsigned char *bytes = NULL;
-    while (result == ERROR_NOT_ENOUGH_MEMORY) {
-        result = PerfQueryCounterSetRegistrationInfo(NULL, guid, code, language, bytes, room, size);
-        if (result == ERROR_NOT_ENOUGH_MEMORY) {
-            free(bytes);
-            room = *size;
-            bytes = (unsigned char *)malloc(room);
-        }
+    while ((result = ask(q, bytes, room, size)) == ERROR_NOT_ENOUGH_MEMORY) {
+        REQUIRE(q->row, *size > room && ++rounds < 100);
+        free(bytes);
+        room = *size;
+        bytes = (unsigned char *)malloc(room);
+        REQUIRE(q->row, bytes != NULL);
     }
-    REQUIRE("registration", result == ERROR_SUCCESS && bytes != NULL);
+    REQUIRE(q->row, result == ERROR_SUCCESS && bytes != NULL);
     return bytes;
 }
 
-static inline unsigned char *instances_of(const GUID *guid, DWORD *size)
+static inline unsigned char *registration(const GUID *set, DWORD code, DWORD language, DWORD *size)
 {
-    DWORD room = 0, result = ERROR_NOT_ENOUGH_MEMORY;
-    unsigned char *bytes = NULL;
-    while (result == ERROR_NOT_ENOUGH_MEMORY) {
-        result = PerfEnumerateCounterSetInstances(NULL, guid, (PPERF_INSTANCE_HEADER)(void *)bytes, room, size);
-        if (result == ERROR_NOT_ENOUGH_MEMORY) {
-            free(bytes);
-            room = *size;
-            bytes = (unsigned char *)malloc(room);
-        }
-    }
-    REQUIRE("instances", result == ERROR_SUCCESS && bytes != NULL);
-    return bytes;
+    struct question q = { "registration", REGISTRATION, NULL, NULL, 0, 0 };
+    q.set = set;
+    q.code = code;
+    q.language = language;
+    return answer(&q, size);
+}
+
+static inline unsigned char *instances_of(const GUID *set, DWORD *size)
+{
+    struct question q = { "instances", INSTANCES, NULL, NULL, 0, 0 };
+    q.set = set;
+    return answer(&q, size);
 }
 
 static inline unsigned char *data_of(HANDLE query, DWORD *size)
 {
-    DWORD room = 0, result = ERROR_NOT_ENOUGH_MEMORY;
-    unsigned char *bytes = NULL;
-    while (result == ERROR_NOT_ENOUGH_MEMORY) {
-        result = PerfQueryCounterData(query, (PPERF_DATA_HEADER)(void *)bytes, room, size);
-        if (result == ERROR_NOT_ENOUGH_MEMORY) {
-            free(bytes);
-            room = *size;
-            bytes = (unsigned char *)malloc(room);
-        }
-    }
-    REQUIRE("data", result == ERROR_SUCCESS && bytes != NULL);
-    return bytes;
+    struct question q = { "data", QUERY_DATA, NULL, NULL, 0, 0 };
+    q.query = query;
+    return answer(&q, size);
 }
 
 /* An instance block: its size if all of it is as it must be, else 0. */
-static inline DWORD check_instance(const char *row, const unsigned char *at, DWORD left, DWORD *id, WCHAR name[MOST_NAME])
+static inline DWORD check_instance(const char *row, const unsigned char *at, DWORD left, DWORD *id,
+    WCHAR name[MOST_NAME])
 {
     PERF_INSTANCE_HEADER header;
     DWORD units = 0;
@@ -188,8 +179,8 @@ static inline const PERF_COUNTER_REG_INFO *counter_of(const struct set *set, DWO
 }
 
 /* A PERF_COUNTER_DATA block: its size if all of it is as it must be, else 0. */
-static inline DWORD check_value(const char *row, const unsigned char *at, DWORD left, const struct set *set, DWORD counter,
-    int may_be_empty)
+static inline DWORD check_value(const char *row, const unsigned char *at, DWORD left, const struct set *set,
+    DWORD counter, int may_be_empty)
 {
     PERF_COUNTER_DATA data;
     const PERF_COUNTER_REG_INFO *info = counter_of(set, counter);
