@@ -13,7 +13,7 @@ use perflib::wide::data_to_utf32;
 use perfset_core::catalogue::processor_information as cpu;
 use perfset_core::v2::identifier::{self, NewIdentifier};
 use perfset_core::{CounterFilter, CounterId, InstanceIdFilter};
-use perfset_engine::{Entry, Snapshot};
+use perfset_engine::Snapshot;
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
 use crate::collect::{OF_INTERRUPTS, warm_query};
@@ -43,7 +43,7 @@ fn call(rounds: usize) -> Result<Report> {
         );
     }
     let title = format!("c: Processor Information, all counters but 3 and 20, instance *, {len} bytes");
-    let comparison = Comparison::new(title, counters.len() * snapshot.values(None).count() / counters.len())
+    let comparison = Comparison::new(title, snapshot.values(None).count())
         .variant("Query::collect and memcpy of the block (floor)", || {
             let collected = query.collect(black_box(&mut snapshot));
             copy.copy(snapshot.block()) + u64::from(collected.is_ok())
@@ -101,7 +101,7 @@ impl Handle {
         ensure!(opened == 0, "PerfOpenQueryHandle answers {opened}");
         let mut entries = Vec::new();
         for counter in counters {
-            let Entry { counterset, .. } = Entry::all(cpu::GUID);
+            let counterset = cpu::GUID;
             let counter = CounterFilter::One(*counter);
             let (instance_id, name) = (InstanceIdFilter::Any, Some(&[u16::from(b'*')][..]));
             identifier::write(
