@@ -3,8 +3,14 @@
 #ifndef PERFLIB_WINDOWS_INTSAFE_H
 #define PERFLIB_WINDOWS_INTSAFE_H
 
+#pragma GCC system_header
+
 #include <windef.h>
 #include <winerror.h>
+
+#ifndef DWORD_MAX
+#define DWORD_MAX 0xffffffffu
+#endif
 
 #define INTSAFE_E_ARITHMETIC_OVERFLOW PERFLIB_HRESULT(0x80070216)
 

@@ -108,6 +108,35 @@
 #define open_wmemstream perflib_system_open_wmemstream
 #define fputws_unlocked perflib_system_fputws_unlocked
 #define fgetws_unlocked perflib_system_fgetws_unlocked
+#define wcstol_l perflib_system_wcstol_l
+#define wcstoul_l perflib_system_wcstoul_l
+#define wcstoll_l perflib_system_wcstoll_l
+#define wcstoull_l perflib_system_wcstoull_l
+#define wcstod_l perflib_system_wcstod_l
+#define wcstof_l perflib_system_wcstof_l
+#define wcstold_l perflib_system_wcstold_l
+#define wcscasecmp_l perflib_system_wcscasecmp_l
+#define wcsncasecmp_l perflib_system_wcsncasecmp_l
+#define wcscoll_l perflib_system_wcscoll_l
+#define wcsxfrm_l perflib_system_wcsxfrm_l
+#define wcsftime_l perflib_system_wcsftime_l
+#define wcswcs perflib_system_wcswcs
+#define wcstoq perflib_system_wcstoq
+#define wcstouq perflib_system_wcstouq
+#define wcstof16 perflib_system_wcstof16
+#define wcstof16_l perflib_system_wcstof16_l
+#define wcstof32 perflib_system_wcstof32
+#define wcstof32_l perflib_system_wcstof32_l
+#define wcstof64 perflib_system_wcstof64
+#define wcstof64_l perflib_system_wcstof64_l
+#define wcstof128 perflib_system_wcstof128
+#define wcstof128_l perflib_system_wcstof128_l
+#define wcstof32x perflib_system_wcstof32x
+#define wcstof32x_l perflib_system_wcstof32x_l
+#define wcstof64x perflib_system_wcstof64x
+#define wcstof64x_l perflib_system_wcstof64x_l
+#define wcstof128x perflib_system_wcstof128x
+#define wcstof128x_l perflib_system_wcstof128x_l
 #endif
 
 /* Only the header of C; that of C++ comes by the wrapper. */
@@ -199,6 +228,35 @@
 #undef open_wmemstream
 #undef fputws_unlocked
 #undef fgetws_unlocked
+#undef wcstol_l
+#undef wcstoul_l
+#undef wcstoll_l
+#undef wcstoull_l
+#undef wcstod_l
+#undef wcstof_l
+#undef wcstold_l
+#undef wcscasecmp_l
+#undef wcsncasecmp_l
+#undef wcscoll_l
+#undef wcsxfrm_l
+#undef wcsftime_l
+#undef wcswcs
+#undef wcstoq
+#undef wcstouq
+#undef wcstof16
+#undef wcstof16_l
+#undef wcstof32
+#undef wcstof32_l
+#undef wcstof64
+#undef wcstof64_l
+#undef wcstof128
+#undef wcstof128_l
+#undef wcstof32x
+#undef wcstof32x_l
+#undef wcstof64x
+#undef wcstof64x_l
+#undef wcstof128x
+#undef wcstof128x_l
 #endif
 
 #include <perflib_crt_printf.h>

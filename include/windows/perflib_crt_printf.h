@@ -25,11 +25,10 @@ PERFLIB_BEGIN_CXX
 #define vsprintf  perflib_call_vsprintf
 #define snprintf  perflib_call_snprintf
 #define vsnprintf perflib_call_vsnprintf
-/* Only in calls: the word is the name of an attribute's argument, too. */
-int perflib_call_printf(const char *format, ...) PERFLIB_WIDE_SYMBOL("printf");
-#define printf(...) perflib_call_printf(__VA_ARGS__)
+/* The word is the name of an attribute's argument, too, and this is its other spelling. */
+#define printf    __printf__
 #endif
-int (printf)(const char *format, ...) PERFLIB_WIDE_SYMBOL("printf");
+int printf(const char *format, ...) PERFLIB_WIDE_SYMBOL("printf");
 int vprintf(const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vprintf");
 int fprintf(FILE *stream, const char *format, ...) PERFLIB_WIDE_SYMBOL("fprintf");
 int vfprintf(FILE *stream, const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfprintf");
@@ -43,10 +42,10 @@ PERFLIB_END_CXX
 
 PERFLIB_BEGIN_C
 
-int printf_s(const char *format, ...) PERFLIB_WIDE_SYMBOL("printf");
-int vprintf_s(const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vprintf");
-int fprintf_s(FILE *stream, const char *format, ...) PERFLIB_WIDE_SYMBOL("fprintf");
-int vfprintf_s(FILE *stream, const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfprintf");
+int printf_s(const char *format, ...) PERFLIB_WIDE_SYMBOL("printf_s");
+int vprintf_s(const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vprintf_s");
+int fprintf_s(FILE *stream, const char *format, ...) PERFLIB_WIDE_SYMBOL("fprintf_s");
+int vfprintf_s(FILE *stream, const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfprintf_s");
 int _scprintf(const char *format, ...) PERFLIB_WIDE_SYMBOL("_scprintf");
 int _vscprintf(const char *format, va_list arguments) PERFLIB_WIDE_SYMBOL("_vscprintf");
 int _snprintf(char *buffer, size_t count, const char *format, ...) PERFLIB_WIDE_SYMBOL("_snprintf");
@@ -61,10 +60,10 @@ int wprintf(const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("wprintf");
 int vwprintf(const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vwprintf");
 int fwprintf(FILE *stream, const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("fwprintf");
 int vfwprintf(FILE *stream, const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfwprintf");
-int wprintf_s(const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("wprintf");
-int vwprintf_s(const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vwprintf");
-int fwprintf_s(FILE *stream, const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("fwprintf");
-int vfwprintf_s(FILE *stream, const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfwprintf");
+int wprintf_s(const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("wprintf_s");
+int vwprintf_s(const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vwprintf_s");
+int fwprintf_s(FILE *stream, const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("fwprintf_s");
+int vfwprintf_s(FILE *stream, const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("vfwprintf_s");
 int _scwprintf(const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("_scwprintf");
 int _vscwprintf(const wchar_t *format, va_list arguments) PERFLIB_WIDE_SYMBOL("_vscwprintf");
 int _swprintf(wchar_t *buffer, const wchar_t *format, ...) PERFLIB_WIDE_SYMBOL("_swprintf");

@@ -32,6 +32,12 @@ errno_t wcscat_s(wchar_t *to, size_t size, const wchar_t *from) PERFLIB_WIDE_SYM
 errno_t wcsncpy_s(wchar_t *to, size_t size, const wchar_t *from, size_t count) PERFLIB_WIDE_SYMBOL("wcsncpy_s");
 errno_t wcsncat_s(wchar_t *to, size_t size, const wchar_t *from, size_t count) PERFLIB_WIDE_SYMBOL("wcsncat_s");
 
+errno_t memcpy_s(void *to, size_t size, const void *from, size_t count) PERFLIB_SYMBOL("memcpy_s");
+errno_t memmove_s(void *to, size_t size, const void *from, size_t count) PERFLIB_SYMBOL("memmove_s");
+errno_t wmemcpy_s(wchar_t *to, size_t size, const wchar_t *from, size_t count) PERFLIB_WIDE_SYMBOL("wmemcpy_s");
+errno_t wmemmove_s(wchar_t *to, size_t size, const wchar_t *from, size_t count) PERFLIB_WIDE_SYMBOL("wmemmove_s");
+errno_t strerror_s(char *to, size_t size, int error) PERFLIB_SYMBOL("strerror_s");
+
 /* A long has 32 bits there. */
 errno_t _itoa_s(int value, char *to, size_t size, int base) PERFLIB_SYMBOL("_itoa_s");
 char *_itoa(int value, char *to, int base) PERFLIB_SYMBOL("_itoa");
@@ -99,6 +105,11 @@ template <size_t Size>
 inline errno_t wcsncat_s(wchar_t (&to)[Size], const wchar_t *from, size_t count)
 {
     return wcsncat_s(to, Size, from, count);
+}
+template <size_t Size>
+inline errno_t strerror_s(char (&to)[Size], int error)
+{
+    return strerror_s(to, Size, error);
 }
 template <size_t Size>
 inline errno_t _itoa_s(int value, char (&to)[Size], int base)

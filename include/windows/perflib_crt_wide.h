@@ -106,6 +106,49 @@ int swscanf(const wchar_t *, const wchar_t *, ...) PERFLIB_REFUSED;
 int vfwscanf(FILE *, const wchar_t *, va_list) PERFLIB_REFUSED;
 int vwscanf(const wchar_t *, va_list) PERFLIB_REFUSED;
 int vswscanf(const wchar_t *, const wchar_t *, va_list) PERFLIB_REFUSED;
+
+/* Those that few systems have, and that need types which not all dialects have: with any arguments. For such a function
+ * of C the error attribute is nothing to Clang.
+ */
+#ifdef __cplusplus
+#define PERFLIB_ANY ...
+#else
+#define PERFLIB_ANY
+#ifdef __clang__
+#undef PERFLIB_REFUSED
+#define PERFLIB_REFUSED __attribute__((__unavailable__("not available with -fshort-wchar")))
+#endif
+#endif
+int wcstol_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstoul_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstoll_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstoull_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstod_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstold_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcscasecmp_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcsncasecmp_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcscoll_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcsxfrm_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcsftime_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcswcs(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstoq(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstouq(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof16(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof16_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof32(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof32_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof64(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof64_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof128(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof128_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof32x(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof32x_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof64x(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof64x_l(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof128x(PERFLIB_ANY) PERFLIB_REFUSED;
+int wcstof128x_l(PERFLIB_ANY) PERFLIB_REFUSED;
+#undef PERFLIB_ANY
 #endif
 
 #ifndef __cplusplus
@@ -142,6 +185,9 @@ int _strnicmp(const char *left, const char *right, size_t count) __asm__("strnca
 int stricmp(const char *left, const char *right) __asm__("strcasecmp");
 int strnicmp(const char *left, const char *right, size_t count) __asm__("strncasecmp");
 char *_strdup(const char *text) __asm__("strdup");
+char *_strupr(char *text) PERFLIB_SYMBOL("_strupr");
+char *_strlwr(char *text) PERFLIB_SYMBOL("_strlwr");
+char *_strrev(char *text) PERFLIB_SYMBOL("_strrev");
 char *strtok_s(char *text, const char *set, char **rest) __asm__("strtok_r");
 long long _atoi64(const char *text) __asm__("atoll");
 long long _strtoi64(const char *text, char **end, int base) __asm__("strtoll");

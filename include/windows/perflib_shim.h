@@ -9,6 +9,8 @@
 #ifndef PERFLIB_SHIM_H
 #define PERFLIB_SHIM_H
 
+#pragma GCC system_header
+
 #include <perflib_types.h>
 
 #if PERFLIB_WCHAR_SIZE != __SIZEOF_WCHAR_T__
@@ -25,13 +27,16 @@
 #define PERFLIB_END_CXX }
 #endif
 
-#if __SIZEOF_WCHAR_T__ == 2
-/* Tells the start-up code which arguments wmain wants. */
+/* Tells the start-up code which arguments wmain wants, and that all sources of a program agree about it. */
 PERFLIB_BEGIN_C
+#if __SIZEOF_WCHAR_T__ == 2
 extern char perflib_wchar_has_2_bytes __attribute__((__weak__, __visibility__("hidden")));
 char perflib_wchar_has_2_bytes __attribute__((__weak__, __visibility__("hidden"))) = 1;
-PERFLIB_END_C
+#else
+extern char perflib_wchar_has_4_bytes __attribute__((__weak__, __visibility__("hidden")));
+char perflib_wchar_has_4_bytes __attribute__((__weak__, __visibility__("hidden"))) = 1;
 #endif
+PERFLIB_END_C
 
 /* Keywords of MS C. The integers are macros because sources write `unsigned __int64` and `__int64 unsigned`. */
 #ifndef __int8
@@ -42,8 +47,37 @@ PERFLIB_END_C
 #endif
 
 #ifndef _MSC_VER
+/* What changes how a program works, or what compilers say of it, is kept; what only tells how it is linked is not. The
+ * name may come before or after `static`, and may have an argument or none. One name to a __declspec.
+ */
 #undef __declspec
-#define __declspec(attribute)
+#define __declspec(attribute) PERFLIB_DECLSPEC_##attribute ))
+#ifdef __cplusplus
+#define PERFLIB_DECLSPEC_thread     thread_local __attribute__((
+#else
+#define PERFLIB_DECLSPEC_thread     _Thread_local __attribute__((
+#endif
+#define PERFLIB_DECLSPEC_           __attribute__((
+#define PERFLIB_DECLSPEC_align      __attribute__((__aligned__
+#define PERFLIB_DECLSPEC_selectany  __attribute__((__weak__
+#define PERFLIB_DECLSPEC_noreturn   __attribute__((__noreturn__
+#define PERFLIB_DECLSPEC_noinline   __attribute__((__noinline__
+#define PERFLIB_DECLSPEC_deprecated __attribute__((__deprecated__
+#define PERFLIB_DECLSPEC_dllexport  __attribute__((
+#define PERFLIB_DECLSPEC_dllimport  __attribute__((
+#define PERFLIB_DECLSPEC_novtable   __attribute__((
+#define PERFLIB_DECLSPEC_nothrow    __attribute__((
+#define PERFLIB_DECLSPEC_restrict   __attribute__((
+#define PERFLIB_DECLSPEC_noalias    __attribute__((
+#define PERFLIB_DECLSPEC_naked      __attribute__((
+#define PERFLIB_DECLSPEC_allocator  __attribute__((
+#define PERFLIB_DECLSPEC_safebuffers        __attribute__((
+#define PERFLIB_DECLSPEC_empty_bases        __attribute__((
+#define PERFLIB_DECLSPEC_uuid(text)         __attribute__((
+#define PERFLIB_DECLSPEC_allocate(section)  __attribute__((
+#define PERFLIB_DECLSPEC_code_seg(section)  __attribute__((
+#define PERFLIB_DECLSPEC_guard(kind)        __attribute__((
+#define PERFLIB_DECLSPEC_spectre(kind)      __attribute__((
 #undef __cdecl
 #define __cdecl
 #undef __stdcall
@@ -64,6 +98,8 @@ PERFLIB_END_C
 #define __ptr64
 #define __ptr32
 #define __wchar_t wchar_t
+#define __pragma(text)
+#define __noop(...) ((void)0)
 #endif
 
 #endif

@@ -11,6 +11,9 @@
 #ifndef PERFLIB_WINDOWS_STDLIB_H
 #define PERFLIB_WINDOWS_STDLIB_H
 
+#define __max(left, right) (((left) > (right)) ? (left) : (right))
+#define __min(left, right) (((left) < (right)) ? (left) : (right))
+
 #define _MAX_PATH  260
 #define _MAX_DRIVE 3
 #define _MAX_DIR   256

@@ -3,6 +3,8 @@
 #ifndef PERFLIB_WINDOWS_STRSAFE_H
 #define PERFLIB_WINDOWS_STRSAFE_H
 
+#pragma GCC system_header
+
 #include <windef.h>
 #include <winerror.h>
 

@@ -6,6 +6,7 @@
 #include <winerror.h>
 #include <winnt.h>
 
+#include <stdarg.h>
 #include <string.h>
 
 #define INVALID_HANDLE_VALUE ((HANDLE)(LONG_PTR)-1)
@@ -35,10 +36,24 @@
 
 #define MAX_COMPUTERNAME_LENGTH 15
 
+#define FORMAT_MESSAGE_ALLOCATE_BUFFER 0x00000100
+#define FORMAT_MESSAGE_IGNORE_INSERTS  0x00000200
+#define FORMAT_MESSAGE_FROM_STRING     0x00000400
+#define FORMAT_MESSAGE_FROM_HMODULE    0x00000800
+#define FORMAT_MESSAGE_FROM_SYSTEM     0x00001000
+#define FORMAT_MESSAGE_ARGUMENT_ARRAY  0x00002000
+#define FORMAT_MESSAGE_MAX_WIDTH_MASK  0x000000FF
+
 PERFLIB_BEGIN_C
 
 DWORD GetLastError(void) PERFLIB_SYMBOL("GetLastError");
 void SetLastError(DWORD code) PERFLIB_SYMBOL("SetLastError");
+
+/* What an error code means, for the codes of winerror.h. The texts are ours, in English, and have no inserts. */
+DWORD FormatMessageA(DWORD flags, LPCVOID source, DWORD code, DWORD language, LPSTR buffer, DWORD size,
+    va_list *arguments) PERFLIB_SYMBOL("FormatMessageA");
+DWORD FormatMessageW(DWORD flags, LPCVOID source, DWORD code, DWORD language, LPWSTR buffer, DWORD size,
+    va_list *arguments) PERFLIB_WIDE_SYMBOL("FormatMessageW");
 
 /* Clocks; the first three are the ones of the performance library. */
 BOOL QueryPerformanceCounter(LARGE_INTEGER *count) PERFLIB_SYMBOL("QueryPerformanceCounter");
@@ -95,6 +110,7 @@ BOOL GetComputerNameA(LPSTR name, LPDWORD size) PERFLIB_SYMBOL("GetComputerNameA
 BOOL GetComputerNameW(LPWSTR name, LPDWORD size) PERFLIB_WIDE_SYMBOL("GetComputerNameW");
 DWORD GetCurrentProcessId(void) PERFLIB_SYMBOL("GetCurrentProcessId");
 DWORD GetCurrentThreadId(void) PERFLIB_SYMBOL("GetCurrentThreadId");
+DECLSPEC_NORETURN void ExitProcess(UINT code) PERFLIB_SYMBOL("ExitProcess");
 
 PERFLIB_END_C
 
@@ -122,6 +138,7 @@ FORCEINLINE BOOL GetVersionExW(LPOSVERSIONINFOW info)
 }
 
 #ifdef UNICODE
+#define FormatMessage FormatMessageW
 #define GetVersionEx GetVersionExW
 #define lstrlen lstrlenW
 #define lstrcmp lstrcmpW
@@ -133,6 +150,7 @@ FORCEINLINE BOOL GetVersionExW(LPOSVERSIONINFOW info)
 #define wvsprintf wvsprintfW
 #define GetComputerName GetComputerNameW
 #else
+#define FormatMessage FormatMessageA
 #define GetVersionEx GetVersionExA
 #define lstrlen lstrlenA
 #define lstrcmp lstrcmpA

@@ -58,7 +58,14 @@
 #define WINBASEAPI
 #define WINADVAPI
 #define DECLSPEC_IMPORT
-#define DECLSPEC_NORETURN
+#define DECLSPEC_ALIGN(bytes)  __declspec(align(bytes))
+#define DECLSPEC_DEPRECATED    __declspec(deprecated)
+#define DECLSPEC_NOINLINE      __declspec(noinline)
+#define DECLSPEC_NORETURN      __declspec(noreturn)
+#define DECLSPEC_NOTHROW       __declspec(nothrow)
+#define DECLSPEC_NOVTABLE      __declspec(novtable)
+#define DECLSPEC_SELECTANY     __declspec(selectany)
+#define DECLSPEC_UUID(text)    __declspec(uuid(text))
 
 typedef BYTE BOOLEAN, *PBOOLEAN;
 typedef int8_t INT8, *PINT8;

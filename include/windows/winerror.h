@@ -3,6 +3,8 @@
 #ifndef PERFLIB_WINDOWS_WINERROR_H
 #define PERFLIB_WINDOWS_WINERROR_H
 
+#pragma GCC system_header
+
 #include <windef.h>
 
 #define NO_ERROR 0
@@ -49,6 +51,7 @@
 #define ERROR_NO_DATA                 232
 #define ERROR_MORE_DATA               234
 #define ERROR_NO_MORE_ITEMS           259
+#define ERROR_MR_MID_NOT_FOUND        317
 #define ERROR_INVALID_FLAGS           1004
 #define ERROR_BADDB                   1009
 #define ERROR_BADKEY                  1010

@@ -16,15 +16,16 @@ typedef WCHAR TCHAR, *PTCHAR, *PTCH, *LPTCH;
 typedef LPWSTR PTSTR, LPTSTR;
 typedef LPCWSTR PCTSTR, LPCTSTR;
 typedef PZZWSTR PZZTSTR;
+typedef WCHAR TBYTE, *PTBYTE;
 #define __TEXT(quote) L##quote
 #else
 typedef CHAR TCHAR, *PTCHAR, *PTCH, *LPTCH;
 typedef LPSTR PTSTR, LPTSTR;
 typedef LPCSTR PCTSTR, LPCTSTR;
 typedef PZZSTR PZZTSTR;
+typedef unsigned char TBYTE, *PTBYTE;
 #define __TEXT(quote) quote
 #endif
-typedef unsigned char TBYTE, *PTBYTE;
 #define _TCHAR_DEFINED
 #undef TEXT
 #define TEXT(quote) __TEXT(quote)
@@ -34,6 +35,8 @@ typedef unsigned char TBYTE, *PTBYTE;
 
 #define MAXLONGLONG 0x7fffffffffffffffLL
 #define MAXDWORD    0xffffffffu
+#define MAXDWORD64  0xffffffffffffffffULL
+#define MAXULONG    0xffffffffu
 #define MAXLONG     0x7fffffff
 #define MINLONG     ((LONG)0x80000000)
 #define MAXWORD     0xffff
@@ -49,6 +52,7 @@ PERFLIB_END_CXX
 #define RTL_NUMBER_OF(array) (sizeof(array) / sizeof((array)[0]))
 #endif
 #define ARRAYSIZE(array) RTL_NUMBER_OF(array)
+#define _ARRAYSIZE(array) RTL_NUMBER_OF(array)
 
 #define FIELD_OFFSET(type, field) ((LONG)offsetof(type, field))
 #define RTL_FIELD_SIZE(type, field) (sizeof(((type *)0)->field))

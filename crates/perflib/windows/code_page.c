@@ -103,14 +103,14 @@ static int to_wide(unsigned code_page, uint32_t flags, const char *from, int fro
 static int to_narrow(unsigned code_page, uint32_t flags, const void *from, int from_count, char *to, int to_count,
                      const char *replacement, int32_t *was_replaced, unsigned unit)
 {
+    /* Who names UTF-8 must not ask for what other code pages can do; who takes the machine's does not know it. */
+    bool is_named = code_page == CODE_PAGE_UTF8;
     code_page = actual(code_page);
     if (!are_good(from, from_count, to, to_count) || !is_known(code_page)) return fail(PERFLIB_INVALID_PARAMETER);
-    if (code_page == CODE_PAGE_UTF8) {
-        if (replacement != NULL || was_replaced != NULL) return fail(PERFLIB_INVALID_PARAMETER);
-        if ((flags & ~(uint32_t)FAIL_ON_INVALID_WIDE) != 0) return fail(PERFLIB_INVALID_FLAGS);
-    } else if ((flags & ~(uint32_t)(NO_BEST_FIT | 0x270)) != 0) {
-        return fail(PERFLIB_INVALID_FLAGS);
-    }
+    uint32_t known = is_named ? 0 : NO_BEST_FIT | 0x270;
+    if (code_page == CODE_PAGE_UTF8) known |= FAIL_ON_INVALID_WIDE;
+    if (is_named && (replacement != NULL || was_replaced != NULL)) return fail(PERFLIB_INVALID_PARAMETER);
+    if ((flags & ~known) != 0) return fail(PERFLIB_INVALID_FLAGS);
     if (was_replaced != NULL) *was_replaced = 0;
     size_t rest = from_count < 0 ? perflib_text_length(from, SIZE_MAX, unit) + 1 : (size_t)from_count;
     size_t written = 0;
@@ -119,8 +119,12 @@ static int to_narrow(unsigned code_page, uint32_t flags, const void *from, int f
         char bytes[4];
         unsigned count = 1;
         if (code_page == CODE_PAGE_UTF8) {
-            if (!character.valid && flags != 0) return fail(PERFLIB_NO_UNICODE_TRANSLATION);
-            count = perflib_text_write(bytes, 1, character.code);
+            if (!character.valid && (flags & FAIL_ON_INVALID_WIDE) != 0) return fail(PERFLIB_NO_UNICODE_TRANSLATION);
+            uint32_t code = character.code;
+            if (!character.valid && replacement != NULL)
+                code = perflib_text_read(replacement, strlen(replacement) + 1, 1).code;
+            count = perflib_text_write(bytes, 1, code);
+            if (!character.valid && was_replaced != NULL) *was_replaced = 1;
         } else {
             int byte = to_byte(code_page, character.code);
             bytes[0] = byte >= 0 ? (char)byte : replacement != NULL ? *replacement : '?';

@@ -1,7 +1,8 @@
 /* The formatted output of Windows: what a directive of printf and its relatives means there.
  *
  * It differs from the one of Linux where programs feel it: %s means text of the function's own kind and %S of the
- * other, l before an integer means 32 bits, I64 and I32 are lengths, %p has all its digits. %n is refused, as there.
+ * other, l before an integer means 32 bits, I64 and I32 are lengths, %p has all its digits. A character that is no
+ * conversion stands for itself, and %n is refused.
  *
  * Floating point goes through the C library, everything else is done here. Memory does not depend on widths.
  */
@@ -20,6 +21,7 @@ struct directive {
     int precision; /* -1: none */
     enum length length;
     uint32_t conversion;
+    const void *place; /* of the conversion in the format */
 };
 
 /* va_list may be an array, which cannot be passed on by address once it is a parameter. */
@@ -351,8 +353,15 @@ static void put(struct perflib_sink *sink, const struct directive *directive, un
     case 'S':
         put_text(sink, directive, va_arg(arguments->list, const void *), unit_of(directive, sink->unit, wide));
         break;
-    default:
+    case 'n':
         refuse(sink, EINVAL);
+        break;
+    default:
+        /* No directive: the character stands for itself, and its arguments are not touched. */
+        if (sink->is_strict)
+            refuse(sink, EINVAL);
+        else
+            perflib_sink_put(sink, directive->place, 1);
     }
 }
 
@@ -435,11 +444,8 @@ static bool read_directive(struct reader *reader, struct arguments *arguments, s
     }
     directive->length = read_length(reader);
     directive->conversion = peek(reader, 0);
-    if (directive->conversion == 0) {
-        errno = EINVAL;
-        return false;
-    }
-    reader->at++;
+    directive->place = (const char *)reader->format + reader->at * reader->unit;
+    if (directive->conversion != 0) reader->at++;
     return true;
 }
 
@@ -469,21 +475,30 @@ void perflib_format(struct perflib_sink *sink, unsigned wide, const void *format
             break;
         }
         errno = error;
+        if (directive.conversion == 0) {
+            /* The format ends where a directive begins, and so does the output. */
+            if (sink->is_strict) refuse(sink, EINVAL);
+            break;
+        }
+        if (sink->has_own_long && sizeof(long) == 8 && directive.length == LENGTH_L) directive.length = LENGTH_64;
         put(sink, &directive, wide, &arguments);
     }
     va_end(arguments.list);
 }
 
-int perflib_format_buffer(void *buffer, size_t room, unsigned unit, unsigned wide, const void *format,
-                          va_list arguments)
+int perflib_format_buffer(void *buffer, size_t room, unsigned unit, unsigned wide, enum perflib_rules rules,
+                          const void *format, va_list arguments)
 {
     struct perflib_sink sink;
     perflib_sink_buffer(&sink, unit, buffer, room);
+    sink.is_strict = rules == PERFLIB_STRICT;
+    sink.has_own_long = rules == PERFLIB_OWN_LONG;
     perflib_format(&sink, wide, format, arguments);
     return perflib_sink_finish(&sink);
 }
 
-int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, const void *format, va_list arguments)
+int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, enum perflib_rules rules, const void *format,
+                          va_list arguments)
 {
     if (stream == NULL) {
         errno = EINVAL;
@@ -491,6 +506,7 @@ int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, const void
     }
     struct perflib_sink sink;
     perflib_sink_stream(&sink, unit, stream);
+    sink.is_strict = rules == PERFLIB_STRICT;
     /* As one piece, whatever other threads write. */
     flockfile(stream);
     perflib_format(&sink, wide, format, arguments);

@@ -1,6 +1,8 @@
 /* GUIDs as text: {00112233-4455-6677-8899-AABBCCDDEEFF}. */
 #include "internal.h"
 
+#include <stdlib.h>
+
 #pragma GCC visibility push(hidden)
 
 struct guid {
@@ -16,6 +18,7 @@ enum { TEXT_LENGTH = 38 };
 
 #define INVALID_TEXT ((int32_t)0x800401F3)
 #define INVALID_ARGUMENT ((int32_t)0x80070057)
+#define OUT_OF_MEMORY ((int32_t)0x8007000E)
 
 /* Where the bytes of a GUID stand, and how many digits each part has. */
 static void bytes_of(const struct guid *guid, uint8_t bytes[16])
@@ -108,6 +111,27 @@ int perflib_StringFromGUID2_utf32(const struct guid *guid, uint32_t *text, int s
 int perflib_StringFromGUID2_utf32(const struct guid *guid, uint32_t *text, int size)
 {
     return to_text(guid, text, size, 4);
+}
+
+static int32_t to_new_text(const struct guid *guid, void **text, unsigned unit)
+{
+    if (guid == NULL || text == NULL) return INVALID_ARGUMENT;
+    *text = malloc((TEXT_LENGTH + 1) * unit);
+    if (*text == NULL) return OUT_OF_MEMORY;
+    to_text(guid, *text, TEXT_LENGTH + 1, unit);
+    return 0;
+}
+
+int32_t perflib_StringFromCLSID(const struct guid *guid, void **text);
+int32_t perflib_StringFromCLSID(const struct guid *guid, void **text)
+{
+    return to_new_text(guid, text, 2);
+}
+
+int32_t perflib_StringFromCLSID_utf32(const struct guid *guid, void **text);
+int32_t perflib_StringFromCLSID_utf32(const struct guid *guid, void **text)
+{
+    return to_new_text(guid, text, 4);
 }
 
 int32_t perflib_CLSIDFromString(const uint16_t *text, struct guid *guid);

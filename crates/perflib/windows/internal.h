@@ -83,13 +83,15 @@ size_t perflib_text_length(const void *text, size_t limit, unsigned unit);
 struct perflib_sink {
     unsigned unit;
     bool failed; /* errno says why */
+    bool is_strict;    /* a directive that does not exist is an error */
+    bool has_own_long; /* l before an integer means the long of this system */
     uint64_t count;
 
     /* A buffer: `room` units from `next`. */
     void *next;
     size_t room;
 
-    /* Or a stream, which gets UTF-8. */
+    /* Or a stream, which gets UTF-8, or characters once the program has made it wide. */
     FILE *stream;
     uint32_t high; /* high surrogate that waits for its other half */
     size_t used;
@@ -111,12 +113,16 @@ int perflib_sink_finish(struct perflib_sink *sink);
 /* Writes `format`, in units of the sink, with its arguments. Wide arguments of narrow formats have units of `wide`. */
 void perflib_format(struct perflib_sink *sink, unsigned wide, const void *format, va_list arguments);
 
+/* As printf does it; as printf_s, which refuses directives that do not exist; or with l as this system has it. */
+enum perflib_rules { PERFLIB_PLAIN, PERFLIB_STRICT, PERFLIB_OWN_LONG };
+
 /* Into a buffer of `room` units, without a terminator; returns the length of all of it, or -1 and errno. */
-int perflib_format_buffer(void *buffer, size_t room, unsigned unit, unsigned wide, const void *format,
-                          va_list arguments);
+int perflib_format_buffer(void *buffer, size_t room, unsigned unit, unsigned wide, enum perflib_rules rules,
+                          const void *format, va_list arguments);
 
 /* To a stream. */
-int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, const void *format, va_list arguments);
+int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, enum perflib_rules rules, const void *format,
+                          va_list arguments);
 
 /* The last error of the thread, which the performance library keeps. */
 extern void perflib_SetLastError(uint32_t code) __attribute__((__visibility__("default")));

@@ -38,27 +38,40 @@
 FAMILY(FORM(printf, wprintf), FORM(vprintf, vwprintf), (const TEXT *format), (format))
 int FORM(vprintf, vwprintf)(const TEXT *format, va_list arguments)
 {
-    return perflib_format_stream(stdout, UNIT, WIDE_UNIT, format, arguments);
+    return perflib_format_stream(stdout, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
 }
 
 FAMILY(FORM(fprintf, fwprintf), FORM(vfprintf, vfwprintf), (FILE *stream, const TEXT *format), (stream, format))
 int FORM(vfprintf, vfwprintf)(FILE *stream, const TEXT *format, va_list arguments)
 {
-    return perflib_format_stream(stream, UNIT, WIDE_UNIT, format, arguments);
+    return perflib_format_stream(stream, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
+}
+
+FAMILY(FORM(printf_s, wprintf_s), FORM(vprintf_s, vwprintf_s), (const TEXT *format), (format))
+int FORM(vprintf_s, vwprintf_s)(const TEXT *format, va_list arguments)
+{
+    return perflib_format_stream(stdout, UNIT, WIDE_UNIT, PERFLIB_STRICT, format, arguments);
+}
+
+FAMILY(FORM(fprintf_s, fwprintf_s), FORM(vfprintf_s, vfwprintf_s), (FILE *stream, const TEXT *format),
+       (stream, format))
+int FORM(vfprintf_s, vfwprintf_s)(FILE *stream, const TEXT *format, va_list arguments)
+{
+    return perflib_format_stream(stream, UNIT, WIDE_UNIT, PERFLIB_STRICT, format, arguments);
 }
 
 /* Only the length. */
 FAMILY(FORM(_scprintf, _scwprintf), FORM(_vscprintf, _vscwprintf), (const TEXT *format), (format))
 int FORM(_vscprintf, _vscwprintf)(const TEXT *format, va_list arguments)
 {
-    return perflib_format_buffer(NULL, 0, UNIT, WIDE_UNIT, format, arguments);
+    return perflib_format_buffer(NULL, 0, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
 }
 
 /* Into a buffer that the caller knows to be large enough. */
 FAMILY(FORM(sprintf, _swprintf), FORM(vsprintf, _vswprintf), (TEXT *buffer, const TEXT *format), (buffer, format))
 int FORM(vsprintf, _vswprintf)(TEXT *buffer, const TEXT *format, va_list arguments)
 {
-    int length = perflib_format_buffer(buffer, INT_MAX, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, INT_MAX, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
     buffer[length < 0 ? 0 : length] = 0;
     return length;
 }
@@ -70,9 +83,10 @@ FAMILY(FORM(snprintf, swprintf), FORM(vsnprintf, vswprintf), (TEXT *buffer, size
        (buffer, size, format))
 int FORM(vsnprintf, vswprintf)(TEXT *buffer, size_t size, const TEXT *format, va_list arguments)
 {
-    int length = perflib_format_buffer(buffer, size == 0 ? 0 : size - 1, UNIT, WIDE_UNIT, format, arguments);
+    size_t room = size == 0 ? 0 : size - 1;
+    int length = perflib_format_buffer(buffer, room, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
     bool fits = length >= 0 && (size_t)length < size;
-    if (size > 0) buffer[fits ? (size_t)length : length < 0 ? 0 : size - 1] = 0;
+    if (size > 0) buffer[fits ? (size_t)length : length < 0 ? 0 : room] = 0;
     if (UNIT == 1 || fits || length < 0) return length;
     errno = EOVERFLOW;
     return -1;
@@ -87,7 +101,7 @@ int FORM(_vsnprintf, _vsnwprintf)(TEXT *buffer, size_t count, const TEXT *format
         errno = EINVAL;
         return -1;
     }
-    int length = perflib_format_buffer(buffer, count, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, count, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
     if (length < 0 && count > 0) buffer[0] = 0;
     if (length >= 0 && (size_t)length < count) buffer[length] = 0;
     return buffer != NULL && length >= 0 && (size_t)length > count ? -1 : length;
@@ -107,7 +121,7 @@ FAMILY(FORM(sprintf_s, swprintf_s), FORM(vsprintf_s, vswprintf_s), (TEXT *buffer
 int FORM(vsprintf_s, vswprintf_s)(TEXT *buffer, size_t size, const TEXT *format, va_list arguments)
 {
     if (!FORM(is_good_s, wide_is_good_s)(buffer, size, format)) return -1;
-    int length = perflib_format_buffer(buffer, size - 1, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, size - 1, UNIT, WIDE_UNIT, PERFLIB_STRICT, format, arguments);
     bool fits = length >= 0 && (size_t)length < size;
     buffer[fits ? length : 0] = 0;
     if (length >= 0 && !fits) errno = ERANGE;
@@ -122,7 +136,7 @@ int FORM(_vsnprintf_s, _vsnwprintf_s)(TEXT *buffer, size_t size, size_t count, c
     if (buffer == NULL && size == 0 && count == 0 && format != NULL) return 0;
     if (!FORM(is_good_s, wide_is_good_s)(buffer, size, format)) return -1;
     size_t room = count < size ? count : size - 1;
-    int length = perflib_format_buffer(buffer, room, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, room, UNIT, WIDE_UNIT, PERFLIB_STRICT, format, arguments);
     bool fits = length >= 0 && (size_t)length <= room;
     bool may_be_cut = length >= 0 && (count == PERFLIB_TRUNCATE || count < size);
     buffer[fits ? (size_t)length : may_be_cut ? room : 0] = 0;
@@ -134,7 +148,7 @@ int FORM(_vsnprintf_s, _vsnwprintf_s)(TEXT *buffer, size_t size, size_t count, c
 FAMILY(FORM(wsprintfA, wsprintfW), FORM(wvsprintfA, wvsprintfW), (TEXT *buffer, const TEXT *format), (buffer, format))
 int FORM(wvsprintfA, wvsprintfW)(TEXT *buffer, const TEXT *format, va_list arguments)
 {
-    int length = perflib_format_buffer(buffer, 1023, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, 1023, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
     if (length < 0) length = 0;
     if (length > 1023) length = 1023;
     buffer[length] = 0;
@@ -147,7 +161,7 @@ FAMILY(FORM(StringCchPrintfA, StringCchPrintfW), FORM(StringCchVPrintfA, StringC
 int FORM(StringCchVPrintfA, StringCchVPrintfW)(TEXT *buffer, size_t size, const TEXT *format, va_list arguments)
 {
     if (size == 0 || size > INT_MAX) return PERFLIB_E_INVALID;
-    int length = perflib_format_buffer(buffer, size - 1, UNIT, WIDE_UNIT, format, arguments);
+    int length = perflib_format_buffer(buffer, size - 1, UNIT, WIDE_UNIT, PERFLIB_PLAIN, format, arguments);
     bool fits = length >= 0 && (size_t)length < size;
     buffer[fits ? (size_t)length : length < 0 ? 0 : size - 1] = 0;
     return fits ? 0 : length < 0 ? PERFLIB_E_INVALID : PERFLIB_E_BUFFER;
@@ -159,3 +173,16 @@ int FORM(StringCbVPrintfA, StringCbVPrintfW)(TEXT *buffer, size_t bytes, const T
 {
     return FORM(StringCchVPrintfA, StringCchVPrintfW)(buffer, bytes / sizeof *buffer, format, arguments);
 }
+
+#if UNIT == 2
+/* What <string> of C++ makes its numbers with. */
+int perflib_to_wstring(TEXT *buffer, size_t size, const TEXT *format, va_list arguments);
+int perflib_to_wstring(TEXT *buffer, size_t size, const TEXT *format, va_list arguments)
+{
+    if (size == 0) return -1;
+    int length = perflib_format_buffer(buffer, size - 1, UNIT, WIDE_UNIT, PERFLIB_OWN_LONG, format, arguments);
+    bool fits = length >= 0 && (size_t)length < size;
+    buffer[fits ? length : 0] = 0;
+    return fits ? length : -1;
+}
+#endif

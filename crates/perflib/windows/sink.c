@@ -1,13 +1,18 @@
-/* Where formatted output goes: a buffer that may be too small, or a stream, which gets UTF-8. */
+/* Where formatted output goes: a buffer that may be too small, or a stream, which gets UTF-8.
+ *
+ * A stream that the program has used with wide functions of its own, such as std::wcout, takes no bytes any more. It
+ * gets characters, which the C library writes by the rules of the locale.
+ */
 #include "internal.h"
 
 #include <errno.h>
 #include <limits.h>
+#include <wchar.h>
 
 void perflib_sink_buffer(struct perflib_sink *sink, unsigned unit, void *buffer, size_t room)
 {
     sink->unit = unit;
-    sink->failed = false;
+    sink->failed = sink->is_strict = sink->has_own_long = false;
     sink->count = 0;
     sink->next = buffer;
     sink->room = room;
@@ -40,28 +45,51 @@ static bool is_countable(struct perflib_sink *sink, uint64_t count)
     return true;
 }
 
-static void write_out(struct perflib_sink *sink, const char *bytes, size_t count)
+/* Writes the characters of UTF-8, and returns how many bytes are left: the beginning of one that is yet to come. */
+static size_t write_characters(struct perflib_sink *sink, const char *bytes, size_t count, bool is_end)
 {
-    if (count == 0 || sink->failed) return;
-    /* The stream has said why in errno. */
-    if (fwrite(bytes, 1, count, sink->stream) != count) sink->failed = true;
+    while (count > 0 && !sink->failed) {
+        struct perflib_character character = perflib_text_read(bytes, count, 1);
+        if (character.cut && !is_end) break;
+        if (fputwc((wchar_t)character.code, sink->stream) == WEOF) sink->failed = true;
+        bytes += character.units;
+        count -= character.units;
+    }
+    return sink->failed ? 0 : count;
 }
 
-static void flush(struct perflib_sink *sink)
+static size_t write_out(struct perflib_sink *sink, const char *bytes, size_t count, bool is_end)
 {
-    write_out(sink, sink->bytes, sink->used);
-    sink->used = 0;
+    if (count == 0 || sink->failed) return 0;
+    if (fwide(sink->stream, 0) > 0) return write_characters(sink, bytes, count, is_end);
+    /* The stream has said why in errno. */
+    if (fwrite(bytes, 1, count, sink->stream) != count) sink->failed = true;
+    return 0;
+}
+
+static void flush(struct perflib_sink *sink, bool is_end)
+{
+    size_t left = write_out(sink, sink->bytes, sink->used, is_end);
+    memmove(sink->bytes, sink->bytes + sink->used - left, left);
+    sink->used = left;
 }
 
 static void put_bytes(struct perflib_sink *sink, const char *bytes, size_t count)
 {
-    if (count > sizeof sink->bytes - sink->used) flush(sink);
-    if (count > sizeof sink->bytes) {
-        write_out(sink, bytes, count);
-        return;
+    while (count > 0 && !sink->failed) {
+        if (count > sizeof sink->bytes - sink->used) flush(sink, false);
+        if (sink->used == 0 && count > sizeof sink->bytes) {
+            size_t left = write_out(sink, bytes, count, false);
+            bytes += count - left;
+            count = left;
+        }
+        size_t room = sizeof sink->bytes - sink->used;
+        size_t fits = count < room ? count : room;
+        memcpy(sink->bytes + sink->used, bytes, fits);
+        sink->used += fits;
+        bytes += fits;
+        count -= fits;
     }
-    memcpy(sink->bytes + sink->used, bytes, count);
-    sink->used += count;
 }
 
 static void put_code(struct perflib_sink *sink, uint32_t code)
@@ -150,7 +178,7 @@ int perflib_sink_finish(struct perflib_sink *sink)
         int error = errno;
         bool failed = sink->failed;
         sink->failed = false;
-        flush(sink);
+        flush(sink, true);
         if (failed) errno = error;
         sink->failed |= failed;
     }

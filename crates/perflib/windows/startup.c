@@ -2,7 +2,7 @@
  *
  * wmain may be a C function, or a C++ function with any of the parameters that it may have: whichever the program has
  * is found by its mangled name. The headers leave a mark in programs whose wchar_t has 2 bytes, for the names of both
- * kinds are the same.
+ * kinds are the same, and another in those with 4 bytes: a program has one kind.
  */
 #include "internal.h"
 
@@ -27,6 +27,7 @@ ENTRY(entry_const_both, "_Z5wmainiPKPKw");
 ENTRY(entry_const_both_environment, "_Z5wmainiPKPKwS2_");
 
 extern char perflib_wchar_has_2_bytes __attribute__((__weak__));
+extern char perflib_wchar_has_4_bytes __attribute__((__weak__));
 
 static entry *find(void)
 {
@@ -78,6 +79,11 @@ int main(int count, char **texts)
     entry *wmain = find();
     if (wmain == NULL) {
         fputs("This program has neither main nor wmain, so there is nothing to start.\n", stderr);
+        return EXIT_FAILURE;
+    }
+    if (&perflib_wchar_has_2_bytes != NULL && &perflib_wchar_has_4_bytes != NULL) {
+        fputs("Some sources of this program were compiled with -fshort-wchar and some without. All must be, or none.\n",
+              stderr);
         return EXIT_FAILURE;
     }
     unsigned unit = &perflib_wchar_has_2_bytes != NULL ? 2 : 4;

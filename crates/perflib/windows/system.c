@@ -2,6 +2,7 @@
 #include "internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <strings.h>
 #include <unistd.h>
 #include <wctype.h>
@@ -78,6 +79,12 @@ uint32_t perflib_GetCurrentThreadId(void);
 uint32_t perflib_GetCurrentThreadId(void)
 {
     return (uint32_t)gettid();
+}
+
+void perflib_ExitProcess(unsigned code) __attribute__((__noreturn__));
+void perflib_ExitProcess(unsigned code)
+{
+    exit((int)code);
 }
 
 /* NULL is a string without units for lstrlen, and less than any other for lstrcmp. */

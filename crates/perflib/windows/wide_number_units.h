@@ -6,7 +6,7 @@
 /* The value of a digit, or -1. */
 static int perflib_digit(uint32_t what, int base)
 {
-    int digit = 36;
+    int digit = -1;
     if (what >= '0' && what <= '9') digit = (int)(what - '0');
     if (what >= 'A' && what <= 'Z') digit = (int)(what - 'A') + 10;
     if (what >= 'a' && what <= 'z') digit = (int)(what - 'a') + 10;
@@ -14,17 +14,18 @@ static int perflib_digit(uint32_t what, int base)
 }
 #endif
 
-/* Copies what may belong to a number, so that the C library can read it; text that is not a number is left out. */
-static size_t WIDE(ascii_number)(const TEXT *text, char *number, size_t size, const char *extra)
+/* How many units from `text` on may belong to a number that the C library can read. */
+static size_t WIDE(number_length)(const TEXT *text)
 {
+    const struct lconv *locale = localeconv();
+    char extra[8] = "+-.()_";
+    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
     size_t length = 0;
-    while (length + 1 < size && text[length] != 0 && text[length] < 0x80) {
+    for (; text[length] != 0 && text[length] < 0x80; length++) {
         char what = (char)text[length];
         bool is_letter = (what >= '0' && what <= '9') || (what >= 'A' && what <= 'Z') || (what >= 'a' && what <= 'z');
         if (!is_letter && strchr(extra, what) == NULL) break;
-        number[length++] = what;
     }
-    number[length] = 0;
     return length;
 }
 
@@ -32,10 +33,15 @@ static size_t WIDE(ascii_number)(const TEXT *text, char *number, size_t size, co
 static unsigned long long WIDE(read_integer)(const TEXT *text, TEXT **end, int base, bool *is_negative,
                                              bool *is_too_large)
 {
+    *is_negative = *is_too_large = false;
+    if (base < 0 || base == 1 || base > 36) {
+        errno = EINVAL;
+        if (end != NULL) *end = (TEXT *)(uintptr_t)text;
+        return 0;
+    }
     const TEXT *at = text;
     while (*at < 0x80 && (*at == ' ' || (*at >= '\t' && *at <= '\r'))) at++;
     *is_negative = *at == '-';
-    *is_too_large = false;
     if (*at == '-' || *at == '+') at++;
     if ((base == 0 || base == 16) && at[0] == '0' && (at[1] == 'x' || at[1] == 'X') && perflib_digit(at[2], 16) >= 0) {
         at += 2;
@@ -127,53 +133,29 @@ int64_t WIDE(_wtoi64)(const TEXT *text)
     return (int64_t)(is_negative ? 0 - value : value);
 }
 
-double WIDE(wcstod)(const TEXT *text, TEXT **end);
-double WIDE(wcstod)(const TEXT *text, TEXT **end)
-{
-    const TEXT *start = text;
-    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
-    char number[400];
-    const struct lconv *locale = localeconv();
-    char extra[8] = "+-.()_";
-    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
-    WIDE(ascii_number)(start, number, sizeof number, extra);
-    char *stop;
-    double value = strtod(number, &stop);
-    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
-    return value;
-}
-
-float WIDE(wcstof)(const TEXT *text, TEXT **end);
-float WIDE(wcstof)(const TEXT *text, TEXT **end)
-{
-    const TEXT *start = text;
-    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
-    char number[400];
-    const struct lconv *locale = localeconv();
-    char extra[8] = "+-.()_";
-    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
-    WIDE(ascii_number)(start, number, sizeof number, extra);
-    char *stop;
-    float value = strtof(number, &stop);
-    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
-    return value;
-}
-
-long double WIDE(wcstold)(const TEXT *text, TEXT **end);
-long double WIDE(wcstold)(const TEXT *text, TEXT **end)
-{
-    const TEXT *start = text;
-    while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;
-    char number[400];
-    const struct lconv *locale = localeconv();
-    char extra[8] = "+-.()_";
-    if ((unsigned char)locale->decimal_point[0] < 0x80) extra[6] = locale->decimal_point[0];
-    WIDE(ascii_number)(start, number, sizeof number, extra);
-    char *stop;
-    long double value = strtold(number, &stop);
-    if (end != NULL) *end = (TEXT *)(uintptr_t)(stop == number ? text : start + (stop - number));
-    return value;
-}
+#undef WCSTO
+#define WCSTO(name, type, narrow)                                                                                      \
+    type WIDE(name)(const TEXT *text, TEXT **end);                                                                     \
+    type WIDE(name)(const TEXT *text, TEXT **end)                                                                      \
+    {                                                                                                                  \
+        const TEXT *start = text;                                                                                      \
+        while (*start < 0x80 && (*start == ' ' || (*start >= '\t' && *start <= '\r'))) start++;                        \
+        size_t length = WIDE(number_length)(start);                                                                    \
+        char fixed[400];                                                                                               \
+        char *number = length < sizeof fixed ? fixed : malloc(length + 1);                                             \
+        if (end != NULL) *end = (TEXT *)(uintptr_t)text;                                                               \
+        if (number == NULL) return 0;                                                                                  \
+        for (size_t index = 0; index < length; index++) number[index] = (char)start[index];                            \
+        number[length] = 0;                                                                                            \
+        char *stop;                                                                                                    \
+        type value = narrow(number, &stop);                                                                            \
+        if (end != NULL && stop != number) *end = (TEXT *)(uintptr_t)(start + (stop - number));                        \
+        if (number != fixed) free(number);                                                                             \
+        return value;                                                                                                  \
+    }
+WCSTO(wcstod, double, strtod)
+WCSTO(wcstof, float, strtof)
+WCSTO(wcstold, long double, strtold)
 
 double WIDE(_wtof)(const TEXT *text);
 double WIDE(_wtof)(const TEXT *text)

@@ -16,9 +16,10 @@ int WIDE(fputws)(const TEXT *text, FILE *stream)
 int WIDE(_putws)(const TEXT *text);
 int WIDE(_putws)(const TEXT *text)
 {
+    const TEXT end[] = { '\n', 0 };
     flockfile(stdout);
     int result = WIDE(fputws)(text, stdout);
-    if (putc('\n', stdout) == EOF) result = -1;
+    if (WIDE(fputws)(end, stdout) < 0) result = -1;
     funlockfile(stdout);
     return result;
 }

@@ -10,8 +10,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include <initguid.h>
+#include <io.h>
 #include <objbase.h>
 #include <strsafe.h>
 #include <tchar.h>
@@ -203,8 +205,27 @@ static void refusals(void)
     NUMBER(written, 99);
     NUMBER(swprintf(wide, _countof(wide), L"abc%n", &written), -1);
     NUMBER(written, 99);
-    NUMBER(snprintf(narrow, sizeof narrow, "%y", 1), -1);
-    NUMBER(snprintf(narrow, sizeof narrow, "abc%"), -1);
+    /* What is no conversion stands for itself, except in the secure forms. */
+    FORMAT("y7", "%y%d", 7);
+    FORMAT("a%b", "a%5%b");
+    FORMAT("\xc3\xa4", "%\xc3\xa4");
+    FORMAT("abc", "abc%");
+    FORMAT("abc", "abc%-08.3I64");
+    WFORMAT(L"\u20acy7", L"%\u20ac%-5.3I64y%d", 7);
+    WFORMAT(L"abc", L"abc%");
+    NUMBER(_snprintf(narrow, 10, "%y"), 1);
+    NUMBER(wsprintfA(narrow, "100%"), 3);
+    NUMBER(StringCchPrintfA(narrow, 20, "a%yb"), S_OK);
+    NARROW(narrow, "ayb");
+    errno = 0;
+    NUMBER(sprintf_s(narrow, sizeof narrow, "a%y"), -1);
+    NUMBER(errno, EINVAL);
+    NARROW(narrow, "");
+    NUMBER(sprintf_s(narrow, sizeof narrow, "a%"), -1);
+    NUMBER(_snprintf_s(narrow, sizeof narrow, _TRUNCATE, "a%y"), -1);
+    NUMBER(swprintf_s(wide, _countof(wide), L"a%"), -1);
+    NUMBER(_snwprintf_s(wide, _countof(wide), _TRUNCATE, L"a%y"), -1);
+    NUMBER(StringCchPrintfA(narrow, 20, "%n", &written), STRSAFE_E_INVALID_PARAMETER);
     NUMBER(snprintf(narrow, sizeof narrow, "%99999999999d", 1), -1);
     NUMBER(errno, EOVERFLOW);
     NUMBER(snprintf(NULL, 0, "%2147483647d", 1), INT_MAX);
@@ -299,6 +320,24 @@ static void streams(void)
     NARROW(found, narrow);
     fclose(file);
 
+    /* The same file, as wide functions of the C library write it: what it wrote before and writes then must stand. */
+    file = tmpfile();
+    if (file == NULL || fwide(file, 1) <= 0) return;
+    memset(found, 0, sizeof found);
+    NUMBER(fprintf(file, "%s %S\n", "narrow", L"wide"), 12);
+    NUMBER(fwprintf(file, L"%s%5d\n", L"wide", 42), 10);
+    NUMBER(fputws(L"text\n", file), 0);
+    NUMBER(fputwc(L'c', file), 'c');
+    NUMBER(fprintf(file, "%600d", 5), 600);
+    NUMBER(fprintf_s(file, "%y"), -1);
+    NUMBER(fwprintf_s(file, L"%d%y", 7), -1);
+    rewind(file);
+    CHECK(fgetwc(file) == L'n');
+    CHECK(fflush(file) == 0 && lseek(_fileno(file), 0, SEEK_SET) == 0 && read(_fileno(file), found, 34) == 34);
+    NARROW(found, "narrow wide\nwide   42\ntext\nc      ");
+    NUMBER(lseek(_fileno(file), 0, SEEK_END), 12 + 10 + 5 + 1 + 600 + 1);
+    fclose(file);
+
     file = fopen("/dev/full", "w");
     if (file == NULL) return;
     setvbuf(file, NULL, _IONBF, 0);
@@ -361,6 +400,23 @@ static void wide_text(void)
     CHECK(wcstoull(L"-1", NULL, 10) == ULLONG_MAX);
     CHECK(wcstod(L" 2.5e3kg", &end) == 2500.0);
     WIDE(end, L"kg");
+    const int bases[] = { 37, 1, -1 };
+    for (size_t index = 0; index < _countof(bases); index++) {
+        const wchar_t *digits = L"12";
+        errno = 0;
+        NUMBER(_wcstoi64(digits, &end, bases[index]), 0);
+        CHECK(end == digits && errno == EINVAL);
+        errno = 0;
+        NUMBER(_wcstoui64(digits, &end, bases[index]), 0);
+        CHECK(end == digits && errno == EINVAL);
+        NUMBER(wcstol(digits, NULL, bases[index]), 0);
+    }
+    NUMBER(_wcstoi64(L"!", &end, 36), 0);
+    WIDE(end, L"!");
+    for (size_t index = 0; index < 1500; index++) wide[index] = L'0';
+    wcscpy(wide + 1500, L"25.5e1kg");
+    CHECK(wcstod(wide, &end) == 255.0 && wcstof(wide, NULL) == 255.0f && wcstold(wide, NULL) == 255.0L);
+    CHECK(end == wide + 1506 && _wtof(wide) == 255.0);
     NUMBER(_wtoi(L" 12abc"), 12);
     NUMBER(_wtoi(L"99999999999"), INT_MAX);
     NUMBER(_wtol(L"-7"), -7);
@@ -566,8 +622,23 @@ static void code_pages(void)
     NUMBER(GetLastError(), ERROR_INSUFFICIENT_BUFFER);
     NUMBER(WideCharToMultiByte(CP_UTF8, 0, L"abc", -1, narrow, 9, "?", NULL), 0);
     NUMBER(GetLastError(), ERROR_INVALID_PARAMETER);
+    /* Who does not name UTF-8 need not know that the machine's code page is it. */
+    was_replaced = TRUE;
+    NUMBER(WideCharToMultiByte(CP_ACP, 0, L"\u00e4b", -1, narrow, 9, "?", &was_replaced), 4);
+    NARROW(narrow, "\xc3\xa4" "b");
+    NUMBER(was_replaced, FALSE);
+    NUMBER(WideCharToMultiByte(CP_ACP, 0, L"\u00e4b", -1, narrow, 9, "?", NULL), 4);
+    const DWORD flags = WC_COMPOSITECHECK | WC_NO_BEST_FIT_CHARS;
+    NUMBER(WideCharToMultiByte(CP_OEMCP, flags, L"ab", -1, narrow, 9, NULL, NULL), 3);
+    NUMBER(WideCharToMultiByte(CP_THREAD_ACP, 0x10000, L"ab", -1, narrow, 9, NULL, NULL), 0);
+    NUMBER(GetLastError(), ERROR_INVALID_FLAGS);
+    NUMBER(WideCharToMultiByte(CP_UTF8, WC_NO_BEST_FIT_CHARS, L"ab", -1, narrow, 9, NULL, NULL), 0);
+    NUMBER(GetLastError(), ERROR_INVALID_FLAGS);
     wide[0] = 0xD800;
     wide[1] = 0;
+    NUMBER(WideCharToMultiByte(CP_ACP, 0, wide, -1, narrow, 9, "?", &was_replaced), 2);
+    NARROW(narrow, "?");
+    NUMBER(was_replaced, TRUE);
     NUMBER(WideCharToMultiByte(CP_UTF8, 0, wide, -1, narrow, 9, NULL, NULL), 4);
     NARROW(narrow, "\xef\xbf\xbd");
     NUMBER(WideCharToMultiByte(CP_UTF8, WC_ERR_INVALID_CHARS, wide, -1, narrow, 9, NULL, NULL), 0);
@@ -658,8 +729,42 @@ static void version(void)
     NUMBER(value, 7);
 }
 
+/* Attributes as MS C writes them: on either side of `static`, with and without an argument. */
+typedef struct __declspec(align(32)) aligned_part {
+    char byte;
+} aligned_part;
+__declspec(thread) static int in_each_thread = 5;
+static __declspec(thread) DECLSPEC_ALIGN(64) char aligned_in_each_thread;
+extern __declspec(selectany) int perhaps_elsewhere;
+__declspec(selectany) int perhaps_elsewhere = 6;
+__declspec(deprecated) int old_function(void);
+__declspec(deprecated("use another")) int older_function(void);
+__declspec(dllexport) __declspec(noinline) int __cdecl exported(void);
+DECLSPEC_NORETURN void no_way_back(void);
+int exported(void)
+{
+    return in_each_thread + perhaps_elsewhere + aligned_in_each_thread;
+}
+
+/* The names of the printf family may be names of other things. */
+struct writer {
+    int (*printf)(const char *format, ...);
+    int (*sprintf)(char *buffer, const char *format, ...);
+};
+__attribute__((format(printf, 1, 2))) static int print_nothing(const char *format, ...)
+{
+    return format[0];
+}
+
 static void names(void)
 {
+    struct writer writer = { print_nothing, sprintf };
+    NUMBER(writer.printf("a%d", 1), 'a');
+    NUMBER(writer.sprintf(narrow, "%lu", (DWORD)-1), 10);
+    NUMBER(exported(), 11);
+    NUMBER(sizeof(aligned_part), 32);
+    NUMBER((uintptr_t)&aligned_in_each_thread % 64, 0);
+    NUMBER(sizeof(TBYTE), sizeof(WCHAR));
     CHECK(sizeof(DWORD) == 4 && sizeof(LONG) == 4 && sizeof(HKEY) == sizeof(void *) && sizeof(TCHAR) == sizeof(WCHAR));
     CHECK((INT_PTR)HKEY_PERFORMANCE_DATA == (INT_PTR)(LONG)0x80000004);
     NUMBER(ARRAYSIZE(wide), 2000);
@@ -668,6 +773,59 @@ static void names(void)
     NUMBER(sizeof(__int64), 8);
     NUMBER(_tcslen(_T("abc")), 3);
     NUMBER(max(min(3, 5), 2), 3);
+}
+
+static void messages(void)
+{
+    const DWORD from_system = FORMAT_MESSAGE_FROM_SYSTEM | FORMAT_MESSAGE_IGNORE_INSERTS;
+    WCHAR *text = NULL;
+    char small[4] = "";
+    const DWORD allocating = from_system | FORMAT_MESSAGE_ALLOCATE_BUFFER;
+    DWORD length = FormatMessage(allocating, NULL, ERROR_ACCESS_DENIED, 0, (LPWSTR)&text, 0, NULL);
+    CHECK(length > 4 && text != NULL);
+    if (text == NULL) return;
+    CHECK(wcslen(text) == length && wcscmp(text + length - 3, L".\r\n") == 0);
+    WIDE(_wcsupr(text), L"ACCESS DENIED.\r\n");
+    LocalFree(text);
+    NUMBER(FormatMessageA(from_system | FORMAT_MESSAGE_MAX_WIDTH_MASK, NULL, 0x80070005, 0, narrow, 100, NULL), 15);
+    NARROW(narrow, "Access denied. ");
+    NUMBER(FormatMessageA(from_system, NULL, 5, 0, small, sizeof small, NULL), 0);
+    NUMBER(GetLastError(), ERROR_INSUFFICIENT_BUFFER);
+    NUMBER(FormatMessageA(from_system, NULL, 999999, 0, narrow, 100, NULL), 0);
+    NUMBER(GetLastError(), ERROR_MR_MID_NOT_FOUND);
+    NUMBER(FormatMessageA(FORMAT_MESSAGE_FROM_STRING, "text", 0, 0, narrow, 100, NULL), 0);
+    NUMBER(GetLastError(), ERROR_INVALID_PARAMETER);
+
+    strcpy_s(small, sizeof small, "abc");
+    NUMBER(memcpy_s(small, sizeof small, "xy", 2), 0);
+    NARROW(small, "xyc");
+    NUMBER(memmove_s(small, sizeof small, "12345", 5), ERANGE);
+    NARROW(small, "xyc");
+    NUMBER(memcpy_s(small, sizeof small, "12345", 5), ERANGE);
+    CHECK(memcmp(small, "\0\0\0", 4) == 0);
+    NUMBER(memcpy_s(small, sizeof small, NULL, 1), EINVAL);
+    NUMBER(wmemcpy_s(wide, 4, L"abc", 4), 0);
+    WIDE(wide, L"abc");
+    NUMBER(wmemcpy_s(wide, 3, L"abcd", 4), ERANGE);
+    NUMBER(wmemmove_s(wide, SIZE_MAX, L"z", 1), 0);
+    NUMBER(strerror_s(small, sizeof small, EINVAL), 0);
+    CHECK(strlen(small) == 3 && strncmp(small, strerror(EINVAL), 3) == 0);
+    strcpy_s(small, sizeof small, "aBc");
+    NARROW(_strupr(small), "ABC");
+    NARROW(_strlwr(small), "abc");
+    NARROW(_strrev(small), "cba");
+
+    NUMBER(_setmode(_fileno(stdout), _O_U16TEXT), _O_TEXT);
+    LPOLESTR guid = NULL;
+    NUMBER(StringFromCLSID(BY_REFERENCE(processor_information), &guid), S_OK);
+    WIDE(guid, L"{B4FC721A-0378-476F-89BA-A5A79F810B36}");
+    CoTaskMemFree(guid);
+    wcscpy(wide, L"aBc");
+    WIDE(_tcsupr(wide), L"ABC");
+    CHECK(_ttof(L"2.5") == 2.5 && __max(1, 2) == 2 && __min(1, 2) == 1);
+    NUMBER(_ARRAYSIZE(wide), 2000);
+    __pragma(warning(disable : 4996))
+    __noop("nothing", 5);
 }
 
 int main(void)
@@ -687,6 +845,7 @@ int main(void)
     memory();
     dates();
     version();
+    messages();
     names();
     if (failures != 0) {
         fprintf(stderr, "shim: %d of %d checks failed\n", failures, checks);

@@ -2,6 +2,10 @@
  *
  * Plain C11, and C++ as well. Sizes of names follow WCHAR. Threads, forks and ends of processes: suite_life.c. V1 and
  * clocks: suite_v1.c.
+ *
+ *     cc suite.c -o suite $(pkg-config --cflags --libs perflib)
+ *
+ * and with -fshort-wchar, or with -DPERFLIB_WCHAR_SIZE=2.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,6 +1,10 @@
 /* The consumer functions in the life of a process: many handles, threads, forks, ends.
  *
  * Plain C11, and C++ as well. Starts itself anew to see how a process ends: see main.
+ *
+ *     cc suite_life.c -o suite_life -pthread $(pkg-config --cflags --libs perflib)
+ *
+ * and with -fshort-wchar, or with -DPERFLIB_WCHAR_SIZE=2.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

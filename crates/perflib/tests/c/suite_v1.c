@@ -2,6 +2,8 @@
  *
  * Written as source for Windows is: it takes windows.h of include/windows, and with it what that needs at linking. So
  * WCHAR is wchar_t, of 4 bytes or with -fshort-wchar of 2. Plain C11, and C++ as well.
+ *
+ *     cc suite_v1.c -o suite_v1 -pthread $(pkg-config --cflags --libs perflib-windows)
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
