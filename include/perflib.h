@@ -19,14 +19,6 @@
 
 #include "perflib_types.h"
 
-#ifndef PERFLIB_STATIC_ASSERT
-#ifdef __cplusplus
-#define PERFLIB_STATIC_ASSERT(condition, text) static_assert(condition, text)
-#else
-#define PERFLIB_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
-#endif
-#endif
-
 PERFLIB_STATIC_ASSERT(sizeof(DWORD) == 4 && sizeof(ULONG) == 4 && sizeof(LONG) == 4,
     "perflib.h: DWORD, ULONG and LONG of the windows.h before it must have 32 bits: uint32_t and int32_t, not long");
 PERFLIB_STATIC_ASSERT(sizeof(LONGLONG) == 8 && sizeof(ULONGLONG) == 8,

@@ -32,9 +32,11 @@
 #ifdef __cplusplus
 #define PERFLIB_BEGIN_C extern "C" {
 #define PERFLIB_END_C }
+#define PERFLIB_STATIC_ASSERT(condition, text) static_assert(condition, text)
 #else
 #define PERFLIB_BEGIN_C
 #define PERFLIB_END_C
+#define PERFLIB_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
 #endif
 
 #if !defined(PERFLIB_NO_WINDOWS_TYPES) && !defined(_WINDEF_) && !defined(_MINWINDEF_)

@@ -18,14 +18,6 @@
 
 #include "perflib_types.h"
 
-#ifndef PERFLIB_STATIC_ASSERT
-#ifdef __cplusplus
-#define PERFLIB_STATIC_ASSERT(condition, text) static_assert(condition, text)
-#else
-#define PERFLIB_STATIC_ASSERT(condition, text) _Static_assert(condition, text)
-#endif
-#endif
-
 PERFLIB_STATIC_ASSERT(sizeof(DWORD) == 4 && sizeof(LONG) == 4,
     "winperf.h: DWORD and LONG of the windows.h before it must have 32 bits: uint32_t and int32_t, not long");
 PERFLIB_STATIC_ASSERT(sizeof(WCHAR) == PERFLIB_WCHAR_SIZE,

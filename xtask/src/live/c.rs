@@ -329,7 +329,7 @@ pub fn cpu_perf_counters() -> Result<String> {
     for (mode, program) in programs {
         let printed = finished(program.wait_with_output()?)?;
         let total = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [percent, "_Total"] => percent.strip_suffix('%')?.parse::<f64>().ok(),
+            [percent, "_Total/_Total"] => percent.strip_suffix('%')?.parse::<f64>().ok(),
             _ => None,
         };
         let totals: Vec<f64> = printed.lines().filter_map(total).collect();

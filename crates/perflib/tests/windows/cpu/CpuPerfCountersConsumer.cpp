@@ -52,7 +52,7 @@ PrintBusy(_In_ Reading const& before, _In_ Reading const& after)
         // PERF_100NSEC_TIMER_INV: the value counts idle time, in units of 100 ns.
         double const idle = static_cast<double>(
             static_cast<__int64>(now.PercentProcessorTime - then->PercentProcessorTime));
-        printf("%7.2f%% %ls\n", 100.0 * (1.0 - idle / elapsed), now.InstanceName);
+        printf("%7.2f%% %ls/%ls\n", 100.0 * (1.0 - idle / elapsed), then->InstanceName, now.InstanceName);
     }
 }
 
