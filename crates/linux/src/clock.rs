@@ -55,6 +55,18 @@ fn slept_ns() -> i64 {
     (0..4).map(least).max().unwrap_or(0) // whatever comes between two readings makes it less
 }
 
+/// `PerfTimeStamp` alone.
+#[must_use]
+pub fn perf_time() -> i64 {
+    monotonic_ns()
+}
+
+/// `PerfTime100NSec` alone.
+#[must_use]
+pub fn time_100ns() -> i64 {
+    anchor().time_100ns(monotonic_ns())
+}
+
 /// Time that the monotonic clock has shown since it began, in ns.
 #[must_use]
 pub fn elapsed_ns() -> u64 {

@@ -68,7 +68,7 @@ mod system;
 mod testing;
 
 #[cfg(target_os = "linux")]
-pub use clock::{SystemClock, elapsed_ns, hostname, start_100ns};
+pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
 pub use named::Number;

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use perfset::{Status, now};
+use perfset::{Status, now, perf_time, time_100ns};
 
 use crate::boundary::store;
 
@@ -33,7 +33,7 @@ pub extern "system" fn perflib_SetLastError(code: u32) {
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn perflib_QueryPerformanceCounter(ticks: *mut i64) -> i32 {
     // SAFETY: the caller promises it.
-    unsafe { tell(ticks, now().perf_time) }
+    unsafe { tell(ticks, perf_time()) }
 }
 
 /// `QueryPerformanceFrequency`: ticks a second.
@@ -53,7 +53,7 @@ pub unsafe extern "system" fn perflib_QueryPerformanceFrequency(ticks: *mut i64)
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn perflib_GetSystemTimeAsFileTime(time: *mut i64) {
     // SAFETY: the caller promises it. On a little-endian machine the halves of FILETIME are one number.
-    unsafe { store(time, now().time_100ns) }
+    unsafe { store(time, time_100ns()) }
 }
 
 /// # Safety

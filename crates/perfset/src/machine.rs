@@ -31,6 +31,18 @@ pub fn now() -> ClockReading {
     backend::now()
 }
 
+/// [`ClockReading::perf_time`] of [`now`] alone, at a fifth of the cost.
+#[must_use]
+pub fn perf_time() -> i64 {
+    backend::perf_time()
+}
+
+/// [`ClockReading::time_100ns`] of [`now`] alone.
+#[must_use]
+pub fn time_100ns() -> i64 {
+    backend::time_100ns()
+}
+
 /// The name of this machine, as other machines know it.
 #[must_use]
 pub fn own_name() -> String {
@@ -59,6 +71,7 @@ mod backend {
     use perfset_core::clock::ClockReading;
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
+    pub use perfset_linux::{perf_time, time_100ns};
 
     pub fn machine(trusts_environment: bool) -> Machine {
         let machine = Machine::new(Box::new(SystemClock));
