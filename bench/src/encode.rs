@@ -7,14 +7,12 @@ use anyhow::{Context, Result, ensure};
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{Patch, PatchResult};
-use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
-    InstanceType, ProviderIdentity,
-};
+use perfset_core::{CounterType, Guid, InstanceId};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
+use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 
 /// Tables of all sizes.
@@ -84,38 +82,9 @@ impl Counting {
     const GUID: Guid = Guid::from_u128(0x2d1f_6a50_8f5c_4f0e_9b57_6f3c_7e0d_11aa);
 
     fn new(instances: usize) -> Self {
-        let counter = |id| Counter {
-            id: CounterId(id),
-            name: Some(format!("Counter {id}").into()),
-            help: "".into(),
-            counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
-            attributes: Attributes::default(),
-            detail: DetailLevel::NOVICE,
-            default_scale: 0,
-            base: None,
-            perf_time: None,
-            perf_freq: None,
-            multi: None,
-            aggregate: Aggregate::Undefined,
-            unit: "".into(),
-            wraps: false,
-            source: "".into(),
-            availability: "".into(),
-            v1_index: None,
-        };
-        let set = Counterset {
-            guid: Self::GUID,
-            name: "Counting".into(),
-            help: "".into(),
-            provider: ProviderIdentity { guid: Self::GUID, name: "bench".into() },
-            instance_type: InstanceType::Multiple,
-            counters: (0..COUNTERS as u32).map(counter).collect(),
-            translations: Vec::new().into(),
-            v1_index: None,
-            view_of: None,
-        };
+        let types = [CounterType::PERF_COUNTER_BULK_COUNT; COUNTERS];
         Self {
-            catalogue: Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] }),
+            catalogue: catalogue(Self::GUID, types),
             names: (0..instances).map(|row| format!("inst{row:06}")).collect(),
             collections: 0,
         }

@@ -6,13 +6,11 @@ use std::sync::Arc;
 
 use anyhow::{Result, ensure};
 use perfset_core::v2::{Block, Body, Value};
-use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
-    InstanceType, ProviderIdentity, RawValue,
-};
+use perfset_core::{CounterType, Guid, InstanceId, RawValue};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
 
+use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
 
 /// The counters of every instance; those with a base are followed by it.
@@ -168,41 +166,7 @@ impl Counting {
     const GUID: Guid = Guid::from_u128(0x8d0c_4a1e_0f7b_4d5e_a6c3_5b1e_92f4_22bb);
 
     fn new(instances: [Vec<usize>; 2]) -> Self {
-        let counter = |(at, counter_type): (usize, CounterType)| {
-            let has_base = counter_type.needs_base();
-            Counter {
-                id: CounterId(at as u32),
-                name: Some(format!("Counter {at}").into()),
-                help: "".into(),
-                counter_type,
-                attributes: Attributes::default(),
-                detail: DetailLevel::NOVICE,
-                default_scale: 0,
-                base: has_base.then_some(CounterId(at as u32 + 1)),
-                perf_time: None,
-                perf_freq: None,
-                multi: None,
-                aggregate: Aggregate::Undefined,
-                unit: "".into(),
-                wraps: false,
-                source: "".into(),
-                availability: "".into(),
-                v1_index: None,
-            }
-        };
-        let set = Counterset {
-            guid: Self::GUID,
-            name: "Counting".into(),
-            help: "".into(),
-            provider: ProviderIdentity { guid: Self::GUID, name: "bench".into() },
-            instance_type: InstanceType::Multiple,
-            counters: TYPES.into_iter().enumerate().map(counter).collect(),
-            translations: Vec::new().into(),
-            v1_index: None,
-            view_of: None,
-        };
-        let catalogue = Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] });
-        Self { catalogue, instances, collections: 0 }
+        Self { catalogue: catalogue(Self::GUID, TYPES), instances, collections: 0 }
     }
 
     /// The instances of the next collection: as the last one if there have been both.

@@ -3,6 +3,7 @@
 mod blocks;
 mod c;
 mod collect;
+mod counting;
 mod decode;
 mod encode;
 mod exporter;

@@ -27,6 +27,17 @@
 #define PERFLIB_END_CXX }
 #endif
 
+/* The elements of an array; in C++ nothing else has any. */
+#ifdef __cplusplus
+PERFLIB_BEGIN_CXX
+template <typename Item, size_t Size>
+char (*perflib_count_of(Item (&)[Size]))[Size];
+PERFLIB_END_CXX
+#define PERFLIB_COUNT_OF(array) (sizeof(*perflib_count_of(array)))
+#else
+#define PERFLIB_COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#endif
+
 /* Tells the start-up code which arguments wmain wants, and that all sources of a program agree about it. */
 PERFLIB_BEGIN_C
 #if __SIZEOF_WCHAR_T__ == 2

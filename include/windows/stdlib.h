@@ -20,14 +20,6 @@
 #define _MAX_FNAME 256
 #define _MAX_EXT   256
 
-#ifdef __cplusplus
-PERFLIB_BEGIN_CXX
-template <typename Item, size_t Size>
-char (*perflib_countof(Item (&)[Size]))[Size];
-PERFLIB_END_CXX
-#define _countof(array) (sizeof(*perflib_countof(array)))
-#else
-#define _countof(array) (sizeof(array) / sizeof(*(array)))
-#endif
+#define _countof(array) PERFLIB_COUNT_OF(array)
 
 #endif

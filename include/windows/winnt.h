@@ -42,15 +42,7 @@ typedef unsigned char TBYTE, *PTBYTE;
 #define MAXWORD     0xffff
 #define MAXBYTE     0xff
 
-#ifdef __cplusplus
-PERFLIB_BEGIN_CXX
-template <typename Item, size_t Size>
-char (*perflib_array_size(Item (&)[Size]))[Size];
-PERFLIB_END_CXX
-#define RTL_NUMBER_OF(array) (sizeof(*perflib_array_size(array)))
-#else
-#define RTL_NUMBER_OF(array) (sizeof(array) / sizeof((array)[0]))
-#endif
+#define RTL_NUMBER_OF(array) PERFLIB_COUNT_OF(array)
 #define ARRAYSIZE(array) RTL_NUMBER_OF(array)
 #define _ARRAYSIZE(array) RTL_NUMBER_OF(array)
 

@@ -87,8 +87,10 @@ pub fn install(prefix: &Path) -> Result<()> {
     copy(&support_library()?, &lib.join("libperflib-windows.a"))?;
 
     for (place, template) in PACKAGES {
-        let separator = if place.ends_with(".pc") { " -l" } else { ";" };
-        let libs = format!("{}{}", separator.trim_matches([' ', ';']), STATIC_LIBS.join(separator));
+        let libs = match place.ends_with(".pc") {
+            true => STATIC_LIBS.map(|lib| format!("-l{lib}")).join(" "),
+            false => STATIC_LIBS.join(";"),
+        };
         let text =
             template.replace("@VERSION@", version).replace("@MAJOR@", major).replace("@STATIC_LIBS@", &libs);
         write(&lib.join(place), text.as_bytes())?;

@@ -50,8 +50,7 @@ struct Key {
 }
 
 impl Key {
-    fn new(entry: &Entry, is_single: bool) -> Self {
-        let name = entry.instance.as_ref().filter(|_| !is_single);
+    fn new(entry: &Entry, name: Option<&Utf16>) -> Self {
         Self {
             counterset: entry.counterset,
             counter: entry.counter,
@@ -101,7 +100,7 @@ impl Query {
         let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
-            self.numbers.insert(Key::new(&entry, false), self.added);
+            self.numbers.insert(Key::new(&entry, entry.instance.as_ref()), self.added);
             self.entries.insert(self.added, entry);
             self.added = self.added.wrapping_add(1);
             self.plan = None;
@@ -114,7 +113,7 @@ impl Query {
     pub fn delete(&mut self, entry: &Entry) -> Status {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
         let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
-        self.numbers.remove(&Key::new(&removed, false));
+        self.numbers.remove(&Key::new(&removed, removed.instance.as_ref()));
         self.plan = None;
         removed_from(&self.machine, &removed);
         Status::ERROR_SUCCESS
@@ -144,9 +143,10 @@ impl Query {
 
     /// The number of the same entry: that of a single instance has no name.
     fn number(&self, entry: &Entry) -> Option<u64> {
-        let single = is_single_name(entry.instance.as_ref()).then(|| Key::new(entry, true));
-        let keys = single.into_iter().chain([Key::new(entry, false)]);
-        keys.filter_map(|key| self.numbers.get(&key)).next().copied()
+        let name = entry.instance.as_ref();
+        let find = |name| self.numbers.get(&Key::new(entry, name)).copied();
+        let single = if is_single_name(name) { find(None) } else { None };
+        single.or_else(|| find(name))
     }
 }
 

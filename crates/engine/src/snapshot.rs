@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
-use perfset_core::{Birth, Counter, Counterset, InstanceId, Name, NoValue, Owner};
+use perfset_core::{
+    Birth, Counter, Counterset, Guid, InstanceId, InstanceIdFilter, Name, NoValue, Owner, Utf16,
+};
 
 use crate::entry::Entry;
 use crate::rows::Note;
@@ -115,16 +117,22 @@ impl EntryInfo {
 
     /// Finds for all entries of a query what their counters are computed with.
     pub(crate) fn relate(infos: &mut [Self]) {
-        let of = |info: &Self| (info.entry.counterset, info.entry.instance_id, info.entry.instance.clone());
         let mut peers: HashMap<_, Vec<usize>> = HashMap::new();
         for (entry, info) in infos.iter().enumerate() {
-            peers.entry(of(info)).or_default().push(entry);
+            peers.entry(info.instances()).or_default().push(entry);
         }
-        let related = |(entry, info)| related(infos, entry, peers.get(&of(info)).map_or(&[], Vec::as_slice));
+        let related = |(entry, info): (usize, &Self)| {
+            related(infos, entry, peers.get(&info.instances()).map_or(&[], Vec::as_slice))
+        };
         let related: Vec<Vec<Related>> = infos.iter().enumerate().map(related).collect();
         for (info, related) in infos.iter_mut().zip(related) {
             info.related = related;
         }
+    }
+
+    /// Which instances it asks for: entries that have these in common can be computed with each other.
+    fn instances(&self) -> (Guid, InstanceIdFilter, Option<&Utf16>) {
+        (self.entry.counterset, self.entry.instance_id, self.entry.instance.as_ref())
     }
 
     /// The instance name that the entry asks for.

@@ -5,7 +5,7 @@
 //! `perflib_*`, as in [`windows`](crate::windows). Source: MS Learn, "Using the Registry Functions to Consume Counter
 //! Data"; how Windows answers odd calls is what a peer's tests state of it.
 
-use perfset::v1::{ValueName, query};
+use perfset::v1::{BASE_INDEX, NameTable, Names, ValueName, query};
 use perfset::{Language, Status};
 
 use crate::boundary::{Handle, export, guard, handle, load, number, read_text, store};
@@ -354,11 +354,10 @@ fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
 
 /// A value of the key `Perflib`.
 fn perflib_value(name: &str) -> Result<u32, Status> {
-    const BASE_INDEX: u32 = 1847;
     const VERSION: u32 = 0x0001_0001;
     let last = |name: &ValueName| {
         let table = answer(name)?;
-        let (names, _) = perfset::v1::Names::read(perfset::v1::NameTable::new(&table));
+        let (names, _) = Names::read(NameTable::new(&table));
         Ok(names.iter().map(|(index, _)| index).max().unwrap_or(BASE_INDEX))
     };
     match name.to_ascii_lowercase().as_str() {

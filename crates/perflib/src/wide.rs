@@ -4,9 +4,9 @@
 //! gives UTF-32: the same blocks, with names of 4-byte units, and sizes and offsets that fit them. Everything but text
 //! is the same. Unpaired surrogates keep their value both ways.
 
-use perfset::v2::PERF_MAX_INSTANCE_NAME;
 use perfset::v2::identifier::Identifiers;
 use perfset::v2::raw::Cell;
+use perfset::v2::{Kind, PERF_MAX_INSTANCE_NAME};
 use perfset::wire::WireError;
 
 /// The units of a program's text.
@@ -60,16 +60,14 @@ pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
 
 /// A PERF_DATA_HEADER block of the engine's with UTF-32 names, into a buffer that is used again.
 pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
-    const MULTIPLE_INSTANCES: u32 = 4;
-    const COUNTERSET: u32 = 6;
     out.clear();
     let (header, mut rest) = block.split_at_checked(48).unwrap_or((block, &[]));
     out.extend_from_slice(header);
     while let Some((result, after)) = sized(rest, 8) {
         let start = out.len();
-        match u32_at(result, 4) {
-            Some(MULTIPLE_INSTANCES) => table(out, result, 16, 1),
-            Some(COUNTERSET) => {
+        match u32_at(result, 4).and_then(Kind::from_wire) {
+            Some(Kind::MultipleInstances) => table(out, result, 16, 1),
+            Some(Kind::Counterset) => {
                 let ids = len_at(result, 16).unwrap_or(0);
                 table(out, result, ids.saturating_add(16), len_at(result, 20).unwrap_or(0));
             }
@@ -270,7 +268,7 @@ fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 /// A field of 4 bytes.
-pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_le_bytes(*field))
 }

@@ -67,16 +67,23 @@ static int64_t days_before(int64_t year)
     return years * 365 + years / 4 - years / 100 + years / 400;
 }
 
+/* The two halves as one number, or an error: no time is that late. */
+static bool read_time(const struct file_time *from, int64_t *time)
+{
+    uint64_t whole = (uint64_t)from->high << 32 | from->low;
+    *time = (int64_t)whole;
+    if (whole <= INT64_MAX) return true;
+    perflib_SetLastError(PERFLIB_INVALID_PARAMETER);
+    return false;
+}
+
 int perflib_FileTimeToSystemTime(const struct file_time *from, struct system_time *to);
 int perflib_FileTimeToSystemTime(const struct file_time *from, struct system_time *to)
 {
-    uint64_t time = (uint64_t)from->high << 32 | from->low;
-    if (time > INT64_MAX) {
-        perflib_SetLastError(PERFLIB_INVALID_PARAMETER);
-        return 0;
-    }
-    int64_t days = (int64_t)time / DAY;
-    int64_t rest = (int64_t)time % DAY;
+    int64_t time;
+    if (!read_time(from, &time)) return 0;
+    int64_t days = time / DAY;
+    int64_t rest = time % DAY;
     int64_t year = 1601 + days / 366;
     while (days_before(year + 1) <= days) year++;
     int64_t day = days - days_before(year);
@@ -154,16 +161,14 @@ void perflib_GetLocalTime(struct system_time *to)
 int perflib_FileTimeToLocalFileTime(const struct file_time *from, struct file_time *to);
 int perflib_FileTimeToLocalFileTime(const struct file_time *from, struct file_time *to)
 {
-    uint64_t time = (uint64_t)from->high << 32 | from->low;
-    if (time > INT64_MAX) {
-        perflib_SetLastError(PERFLIB_INVALID_PARAMETER);
-        return 0;
-    }
-    time_t seconds = (time_t)((int64_t)time / SECOND - INT64_C(86400) * UNIX_DAYS);
+    int64_t time;
+    if (!read_time(from, &time)) return 0;
+    time_t seconds = (time_t)(time / SECOND - INT64_C(86400) * UNIX_DAYS);
     struct tm date;
-    if (localtime_r(&seconds, &date) != NULL) time += (uint64_t)((int64_t)date.tm_gmtoff * SECOND);
-    to->low = (uint32_t)time;
-    to->high = (uint32_t)(time >> 32);
+    uint64_t local = (uint64_t)time;
+    if (localtime_r(&seconds, &date) != NULL) local += (uint64_t)((int64_t)date.tm_gmtoff * SECOND);
+    to->low = (uint32_t)local;
+    to->high = (uint32_t)(local >> 32);
     return 1;
 }
 

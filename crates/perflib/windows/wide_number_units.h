@@ -61,76 +61,43 @@ static unsigned long long WIDE(read_integer)(const TEXT *text, TEXT **end, int b
     return value;
 }
 
-long WIDE(wcstol)(const TEXT *text, TEXT **end, int base);
-long WIDE(wcstol)(const TEXT *text, TEXT **end, int base)
+/* What a type cannot hold is its nearest value, and an error. */
+static unsigned long long WIDE(read_limited)(const TEXT *text, TEXT **end, int base, unsigned long long most,
+    unsigned long long most_negative)
 {
     bool is_negative, is_too_large;
     unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
-    if (is_too_large || value > (unsigned long long)LONG_MAX + is_negative) {
+    unsigned long long limit = is_negative && most_negative != 0 ? most_negative : most;
+    if (is_too_large || value > limit) {
         errno = ERANGE;
-        return is_negative ? LONG_MIN : LONG_MAX;
+        value = limit;
+        is_negative = is_negative && most_negative != 0;
     }
-    return (long)(is_negative ? 0 - value : value);
+    return is_negative ? 0 - value : value;
 }
 
-long long WIDE(wcstoll)(const TEXT *text, TEXT **end, int base);
-long long WIDE(wcstoll)(const TEXT *text, TEXT **end, int base)
-{
-    bool is_negative, is_too_large;
-    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
-    if (is_too_large || value > (unsigned long long)LLONG_MAX + is_negative) {
-        errno = ERANGE;
-        return is_negative ? LLONG_MIN : LLONG_MAX;
+#undef WCSTOI
+#define WCSTOI(name, type, most, most_negative)                                                                        \
+    type WIDE(name)(const TEXT *text, TEXT **end, int base);                                                           \
+    type WIDE(name)(const TEXT *text, TEXT **end, int base)                                                            \
+    {                                                                                                                  \
+        return (type)WIDE(read_limited)(text, end, base, most, most_negative);                                         \
     }
-    return (long long)(is_negative ? 0 - value : value);
-}
-
-unsigned long WIDE(wcstoul)(const TEXT *text, TEXT **end, int base);
-unsigned long WIDE(wcstoul)(const TEXT *text, TEXT **end, int base)
-{
-    bool is_negative, is_too_large;
-    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
-    if (is_too_large || value > ULONG_MAX) {
-        errno = ERANGE;
-        return ULONG_MAX;
-    }
-    return (unsigned long)(is_negative ? 0 - value : value);
-}
-
-unsigned long long WIDE(wcstoull)(const TEXT *text, TEXT **end, int base);
-unsigned long long WIDE(wcstoull)(const TEXT *text, TEXT **end, int base)
-{
-    bool is_negative, is_too_large;
-    unsigned long long value = WIDE(read_integer)(text, end, base, &is_negative, &is_too_large);
-    if (is_too_large || value > ULLONG_MAX) {
-        errno = ERANGE;
-        return ULLONG_MAX;
-    }
-    return (unsigned long long)(is_negative ? 0 - value : value);
-}
+WCSTOI(wcstol, long, LONG_MAX, LONG_MAX + 1ull)
+WCSTOI(wcstoll, long long, LLONG_MAX, LLONG_MAX + 1ull)
+WCSTOI(wcstoul, unsigned long, ULONG_MAX, 0)
+WCSTOI(wcstoull, unsigned long long, ULLONG_MAX, 0)
 
 int32_t WIDE(_wtoi)(const TEXT *text);
 int32_t WIDE(_wtoi)(const TEXT *text)
 {
-    bool is_negative, is_too_large;
-    unsigned long long value = WIDE(read_integer)(text, NULL, 10, &is_negative, &is_too_large);
-    if (is_too_large || value > (unsigned long long)INT32_MAX + is_negative) {
-        errno = ERANGE;
-        return is_negative ? INT32_MIN : INT32_MAX;
-    }
-    return (int32_t)(is_negative ? 0 - value : value);
+    return (int32_t)WIDE(read_limited)(text, NULL, 10, INT32_MAX, INT32_MAX + 1ull);
 }
 
 int64_t WIDE(_wtoi64)(const TEXT *text);
 int64_t WIDE(_wtoi64)(const TEXT *text)
 {
-    bool is_negative, is_too_large;
-    unsigned long long value = WIDE(read_integer)(text, NULL, 10, &is_negative, &is_too_large);
-    if (is_too_large || value > (unsigned long long)INT64_MAX + is_negative) {
-        errno = ERANGE;
-        return is_negative ? INT64_MIN : INT64_MAX;
-    }
-    return (int64_t)(is_negative ? 0 - value : value);
+    return (int64_t)WIDE(read_limited)(text, NULL, 10, INT64_MAX, INT64_MAX + 1ull);
 }
 
 #undef WCSTO

@@ -70,21 +70,12 @@ fn flags(package: &str, what: &[&str]) -> Result<Vec<String>> {
     Ok(answer.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Compiles and links, and says nothing unless it fails. What the compiler says is the result.
-fn build(
-    compiler: &str,
-    args: &[&str],
-    sources: &[PathBuf],
-    package: &str,
-    program: &Path,
-) -> Result<String> {
+/// Compiles and links; what the compiler says is said only if it fails.
+fn build(compiler: &str, args: &[&str], sources: &[PathBuf], package: &str, program: &Path) -> Result<()> {
     let mut command = Command::new(compiler);
     command.args(["-g", "-pthread", "-Wall", "-Wextra"]).args(args).args(sources);
     command.args(flags(package, &["--cflags", "--libs"])?).arg("-o").arg(program);
-    let output = command.output().with_context(|| format!("cannot start {compiler}"))?;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    ensure!(output.status.success(), "{compiler} {args:?} {sources:?}: {said}");
-    Ok(said)
+    output_of(&mut command).with_context(|| format!("{compiler} {args:?} {sources:?}")).map(|_| ())
 }
 
 /// Runs a program with the installed library.

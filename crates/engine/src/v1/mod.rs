@@ -14,5 +14,5 @@ mod titles;
 
 pub use answer::{Answer, LeftOut, query};
 pub use blocks::{Blocks, Problem, Trouble};
-pub use titles::{Titles, windows_names};
+pub use titles::{BASE_INDEX, Titles, windows_names};
 pub use value_name::{BadValueName, ValueName};

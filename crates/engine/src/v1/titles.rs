@@ -9,8 +9,8 @@ use perfset_core::{Counter, CounterId, Counterset, Guid, Text, catalogue};
 const FIRST: u32 = 1 << 17;
 const END: u32 = 1 << 20;
 
-/// The help index behind which every system's own begin.
-const LAST_OF_EVERY_SYSTEM: u32 = 1_847;
+/// The last index that every system has, a help's; what is installed has higher ones. `Base Index` in the registry.
+pub const BASE_INDEX: u32 = 1_847;
 const END_MARKER: &str = "End Marker";
 
 /// The title indexes of countersets and their counters.
@@ -81,9 +81,9 @@ impl Titles {
     #[must_use]
     pub fn name_table(&self) -> Vec<u8> {
         let mut pairs: BTreeMap<u32, &str> = self.names.iter().map(|(i, (name, _))| (*i, &**name)).collect();
-        let last = LAST_OF_EVERY_SYSTEM.to_string();
+        let last = BASE_INDEX.to_string();
         pairs.insert(1, &last);
-        pairs.insert(LAST_OF_EVERY_SYSTEM.saturating_sub(1), END_MARKER);
+        pairs.insert(BASE_INDEX.saturating_sub(1), END_MARKER);
         name_table(pairs)
     }
 
@@ -92,7 +92,7 @@ impl Titles {
     pub fn help_table(&self) -> Vec<u8> {
         let helps = self.names.iter().map(|(index, (_, help))| (index.saturating_add(1), &**help));
         let mut pairs: BTreeMap<u32, &str> = helps.filter(|(_, help)| !help.is_empty()).collect();
-        pairs.insert(LAST_OF_EVERY_SYSTEM, END_MARKER);
+        pairs.insert(BASE_INDEX, END_MARKER);
         name_table(pairs)
     }
 }
