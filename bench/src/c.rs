@@ -16,7 +16,7 @@ use perfset_core::{CounterFilter, CounterId, InstanceIdFilter};
 use perfset_engine::Snapshot;
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
-use crate::collect::{OF_INTERRUPTS, warm_query};
+use crate::collect::{OF_INTERRUPTS, values, warm_query};
 use crate::measure::{Comparison, Report};
 
 /// A call on this machine, then tables of all sizes.
@@ -43,7 +43,7 @@ fn call(rounds: usize) -> Result<Report> {
         );
     }
     let title = format!("c: Processor Information, all counters but 3 and 20, instance *, {len} bytes");
-    let comparison = Comparison::new(title, snapshot.values(None).count())
+    let comparison = Comparison::new(title, values(snapshot.block())?.count)
         .variant("Query::collect and memcpy of the block (floor)", || {
             let collected = query.collect(black_box(&mut snapshot));
             copy.copy(snapshot.block()) + u64::from(collected.is_ok())
