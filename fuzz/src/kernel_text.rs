@@ -2,16 +2,17 @@
 
 use std::fmt::Debug;
 
-use perfset_linux::cpuinfo::CpuInfo;
-use perfset_linux::cpulist::{CPU_LIMIT, NODE_LIMIT};
-use perfset_linux::interrupts::Interrupts;
-use perfset_linux::loadavg::LoadAvg;
-use perfset_linux::meminfo::MemInfo;
-use perfset_linux::modules::Modules;
-use perfset_linux::proc_stat::{ProcStat, Totals};
-use perfset_linux::softirqs::Softirqs;
-use perfset_linux::vmstat::VmStat;
-use perfset_linux::{Number, TextError, attribute, cppc, cpuidle, cpulist, processes, topology};
+use perfset_linux::TextError;
+use perfset_linux::sources::cpuinfo::CpuInfo;
+use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::interrupts::Interrupts;
+use perfset_linux::sources::loadavg::LoadAvg;
+use perfset_linux::sources::meminfo::MemInfo;
+use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::vmstat::VmStat;
+use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
 /// The first byte says which file it is, a line end may follow it; the rest is the text.
 pub fn check(input: &[u8]) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use perfset_core::NoValue;
 
-use crate::text::TextError;
+use crate::sources::text::TextError;
 
 /// A kernel file could not be read or understood.
 #[derive(Debug, thiserror::Error)]

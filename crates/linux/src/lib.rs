@@ -1,9 +1,9 @@
 //! The operating system's counters on Linux, one module a kernel source.
 //!
-//! Parsers take text and compile everywhere:
+//! Parsers, the [`sources`], take text and compile everywhere:
 //!
 //! ```
-//! use perfset_linux::proc_stat::ProcStat;
+//! use perfset_linux::sources::proc_stat::ProcStat;
 //!
 //! let mut stat = ProcStat::default();
 //! stat.parse(b"cpu  5 0 3 90\ncpu0 2 0 1 45\ncpu1 3 0 2 45\nintr 7 7 0\n")?;
@@ -23,46 +23,19 @@
     allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
 )]
 
-mod columns;
-mod named;
-mod text;
-
-pub mod attribute;
-pub mod cppc;
-pub mod cpuidle;
-pub mod cpuinfo;
-pub mod cpulist;
-pub mod interrupts;
-pub mod loadavg;
-pub mod meminfo;
-pub mod modules;
-pub mod proc_stat;
-pub mod processes;
-pub mod softirqs;
-pub mod topology;
-pub mod vmstat;
+pub mod sources;
 
 #[cfg(target_os = "linux")]
 mod clock;
+#[cfg(target_os = "linux")]
+mod countersets;
 #[cfg(target_os = "linux")]
 mod folder;
 #[cfg(target_os = "linux")]
 mod kept_file;
 #[cfg(target_os = "linux")]
-mod memory;
-#[cfg(target_os = "linux")]
 mod pass;
-#[cfg(target_os = "linux")]
-mod processor_information;
-#[cfg(target_os = "linux")]
-mod providers;
 mod roots;
-#[cfg(target_os = "linux")]
-mod single;
-#[cfg(test)]
-mod sweeps;
-#[cfg(target_os = "linux")]
-mod system;
 #[cfg(target_os = "linux")]
 #[cfg(test)]
 mod testing;
@@ -70,11 +43,8 @@ mod testing;
 #[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
+pub use countersets::{ProcessorInformation, providers};
+#[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
-pub use named::Number;
-#[cfg(target_os = "linux")]
-pub use processor_information::ProcessorInformation;
-#[cfg(target_os = "linux")]
-pub use providers::providers;
 pub use roots::Roots;
-pub use text::TextError;
+pub use sources::text::TextError;

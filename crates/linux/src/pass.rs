@@ -2,15 +2,16 @@
 
 use std::fmt::Display;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::NoValue;
 
-use crate::attribute;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed, ReadError};
-use crate::named::Number;
-use crate::text::TextError;
+use crate::sources::attribute;
+use crate::sources::named::Number;
+use crate::sources::text::TextError;
 
 /// One collection.
 #[derive(Debug)]
@@ -24,6 +25,17 @@ pub(crate) struct Pass {
 }
 
 impl Pass {
+    pub(crate) fn new(number: u64, elapsed_ns: u64) -> Self {
+        Self { number, elapsed_ns, bytes_read: 0 }
+    }
+
+    /// One for an enumeration of instances: numbered from above, as collections are from below, so that neither takes
+    /// over what the other has read.
+    pub(crate) fn enumeration(elapsed_ns: u64) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
+        Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
+    }
+
     /// Reads a file and takes from it what is wanted. `absent` is the reason for having no value if it is not there.
     pub(crate) fn read<T>(
         &mut self,

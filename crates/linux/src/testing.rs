@@ -1,12 +1,14 @@
 //! What tests of all countersets need: changed copies of the fixtures, and collections from them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use perfset_core::{Birth, Counter, CounterId, InstanceIdFilter, Mark, NoValue};
 use perfset_engine::{InstanceFilter, Note, Pattern, Provider, Rows, SourceError, Want};
+use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::roots::Roots;
 
@@ -40,9 +42,10 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Where `proc/…` or `cpu/…` or `node/…` is.
+    /// Where `proc/…` or `sys/…` is; `cpu/…` and `node/…` are below `sys/devices/system`.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
-        let folder = if file.starts_with("proc/") { "" } else { "sys/devices/system" };
+        let is_whole = file.starts_with("proc/") || file.starts_with("sys/");
+        let folder = if is_whole { "" } else { "sys/devices/system" };
         self.root.join(folder).join(file)
     }
 
@@ -57,6 +60,35 @@ impl Tree {
 
     pub(crate) fn remove(&self, file: &str) {
         fs::remove_file(self.path(file)).unwrap();
+    }
+
+    /// What `work` opens of it, in order of names: files, and folders, which end in `/`.
+    pub(crate) fn opened(&self, work: impl FnOnce()) -> Vec<String> {
+        let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
+        let mut folders = BTreeMap::new();
+        let mut next = vec![self.root.clone()];
+        while let Some(folder) = next.pop() {
+            let number = inotify::add_watch(&watch, &folder, WatchFlags::OPEN).unwrap();
+            for entry in fs::read_dir(&folder).unwrap().map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    next.push(entry.path());
+                }
+            }
+            folders.insert(number, folder);
+        }
+        let mut buffer = [const { MaybeUninit::uninit() }; 4_096];
+        let mut events = inotify::Reader::new(&watch, &mut buffer);
+        while events.next().is_ok() {} // of the walk above
+        work();
+        let mut opened = BTreeSet::new();
+        while let Ok(event) = events.next() {
+            let Some(name) = event.file_name() else { continue }; // a folder; the one above it tells its name
+            let path = folders[&event.wd()].join(name.to_str().unwrap());
+            let is_folder = event.events().contains(ReadFlags::ISDIR);
+            let path = path.strip_prefix(&self.root).unwrap().display();
+            opened.insert(format!("{path}{}", if is_folder { "/" } else { "" }));
+        }
+        opened.into_iter().collect()
     }
 }
 
@@ -219,4 +251,15 @@ pub(crate) fn collect_all(provider: &mut dyn Provider) -> Collected {
     let counters = catalogue.countersets.first().unwrap().counters.iter();
     let all: Vec<CounterId> = counters.map(|counter| counter.id).collect();
     collect(provider, &all, &["*"])
+}
+
+/// What a fresh provider opens in its first collection of some counters of some instances.
+pub(crate) fn opened<P: Provider>(
+    tree: &Tree,
+    provider: impl Fn(&Roots) -> P,
+    wanted: &[CounterId],
+    patterns: &[&str],
+) -> Vec<String> {
+    let mut provider = provider(&tree.roots());
+    tree.opened(|| drop(try_collect(&mut provider, wanted, patterns)))
 }

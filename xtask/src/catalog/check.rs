@@ -32,12 +32,15 @@ pub fn entry(entry: &Entry) -> Result<()> {
 
     let mut last = None;
     let mut names = BTreeSet::new();
+    let mut indexes = BTreeSet::from([entry.v1_index]);
     let mut symbols = BTreeSet::from(RESERVED.map(str::to_owned));
     for counter in &entry.counters {
         let place = || format!("counter {} {}", counter.id, counter.label());
         ensure!(last < Some(counter.id), "{}: id: must be above that of the counter before it", place());
         last = Some(counter.id);
         check_counter(counter, entry).with_context(place)?;
+        let index = counter.v1_index;
+        ensure!(indexes.insert(index), "{}: v1_index: {index} is taken in this set", place());
         if let Some(name) = &counter.name {
             ensure!(names.insert(name.to_lowercase()), "{}: name: is taken", place());
         }
@@ -58,20 +61,24 @@ pub fn entry(entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Checks what no file can say by itself: that nothing is taken twice.
+/// Checks what no file can say by itself: that nothing is taken twice, and that a title index has one name.
 pub fn together(sets: &[Set]) -> Result<()> {
     let mut guids = Taken::default();
     let mut names = Taken::default();
-    let mut indexes = Taken::default();
+    let mut titles = BTreeMap::new();
     let mut providers: BTreeMap<Uuid, &str> = BTreeMap::new();
     for set in sets {
         let owner = file(&set.stem);
         guids.take("guid", set.guid, &owner)?;
         names.take("name", set.entry.name.to_lowercase(), &owner)?;
-        indexes.take("v1_index", set.entry.v1_index, &owner)?;
-        for counter in &set.entry.counters {
-            let owner = format!("{owner}: counter {} {}", counter.id, counter.label());
-            indexes.take("v1_index", counter.v1_index, &owner)?;
+        let own = (set.entry.v1_index, set.entry.name.to_string(), owner.clone());
+        let of_counters = set.entry.counters.iter().map(|counter| {
+            let label = counter.label();
+            (counter.v1_index, label.clone(), format!("{owner}: counter {} {label}", counter.id))
+        });
+        for (index, name, owner) in std::iter::once(own).chain(of_counters) {
+            let (known, other) = titles.entry(index).or_insert_with(|| (name.clone(), owner.clone()));
+            ensure!(*known == name, "{owner}: v1_index: {index} is taken by {other}");
         }
         let name = &*set.entry.provider.name;
         let known = *providers.entry(set.provider_guid).or_insert(name);
@@ -123,6 +130,7 @@ fn check_v1_index(index: u32) -> Result<()> {
 }
 
 fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
+    ensure!(counter.of.is_none() || entry.view_of.is_some(), "of: the set is no view");
     match &counter.name {
         Some(name) => check_name(name)?,
         None => ensure!(!counter.is_shown(), "name: only a noDisplay counter may have none"),

@@ -55,7 +55,8 @@ impl Entry {
     /// Takes over what a view does not say of its counters from the set that it is a view of.
     fn inherit(&mut self, base: &Self) -> Result<()> {
         for counter in &mut self.counters {
-            let name = counter.name.as_deref().unwrap_or_default();
+            let own_name = counter.name.as_deref().unwrap_or_default();
+            let name = counter.of.as_deref().unwrap_or(own_name);
             let of_base = base.counters.iter().find(|other| other.name.as_deref() == Some(name));
             let of_base = of_base
                 .with_context(|| format!("counter {} {name}: is not in {}", counter.id, &*base.name))?;
@@ -94,6 +95,8 @@ pub struct Provider {
 pub struct Counter {
     pub id: u32,
     pub name: Option<Text>,
+    /// The counter that it shows of the set that this one is a view of, if that has another name.
+    pub of: Option<Text>,
     pub symbol: Option<String>,
     pub v1_index: u32,
     #[serde(rename = "type")]

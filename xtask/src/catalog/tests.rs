@@ -116,6 +116,14 @@ fn errors_name_file_counter_and_rule() {
             "counter 5 (AGE): ",
             "name: only a noDisplay",
         ),
+        ("index twice", "30006", "30002", "counter 5 Age: ", "v1_index: 30002 is taken in this set"),
+        (
+            "no view",
+            "name = \"Age\"",
+            "name = \"Age\"\nof = \"Time\"",
+            "counter 5 Age: ",
+            "of: the set is no view",
+        ),
         ("odd index", "30006", "30007", "counter 5 Age: ", "v1_index: 30007 must be even"),
         (
             "index of applications",
@@ -208,6 +216,8 @@ fn nothing_is_taken_twice() {
             "30006",
             "v1_index: 30006 is taken by catalog/demo-set.toml: counter 5 Age",
         ),
+        ("index of the same name", "31006", "30006", ""),
+        ("index of another name", "31004", "30006", "v1_index: 30006 is taken by"),
         ("index of a counter", "31006", "30000", "other.toml: counter 5 Age: v1_index: 30000 is taken"),
         ("provider's name", "\"demo\"", "\"demon\"", "is called \"demo\" elsewhere"),
         ("provider's GUID", provider, guid.as_str(), "is that of a counterset"),

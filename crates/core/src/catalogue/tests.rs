@@ -1,6 +1,6 @@
 //! The generated tables, against what is known without them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ALL, by_guid, perfset_engine, processor_information};
 use crate::counter_type::CounterType as T;
@@ -112,13 +112,16 @@ fn what_has_no_source_says_why() {
 }
 
 #[test]
-fn v1_indexes_are_unique_and_leave_room_for_the_help() {
-    let mut seen = BTreeSet::new();
+fn v1_indexes_have_one_name_and_leave_room_for_the_help() {
+    let mut names = BTreeMap::new();
     for set in ALL {
-        let indexes = set.counters.iter().map(|c| c.v1_index);
-        for index in std::iter::once(set.v1_index).chain(indexes) {
+        let counters = set.counters.iter().map(|c| (c.v1_index, c.name.clone().unwrap_or_default()));
+        let mut in_set = BTreeSet::new();
+        for (index, name) in std::iter::once((set.v1_index, set.name.clone())).chain(counters) {
             let index = index.unwrap();
-            assert!(index % 2 == 0 && seen.insert(index), "{} {index}", set.name);
+            assert!(index % 2 == 0 && in_set.insert(index), "{} {index}", set.name);
+            let known = names.entry(index).or_insert_with(|| name.clone());
+            assert_eq!(*known, name, "{} {index}", set.name);
         }
     }
 }

@@ -1,0 +1,155 @@
+//! The counterset Memory.
+
+use perfset_core::catalogue::memory as id;
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use crate::countersets::single::Values;
+use crate::kept_file::Printed;
+use crate::pass::{Pass, Table};
+use crate::roots::Roots;
+use crate::sources::meminfo::MemInfo;
+use crate::sources::modules::Modules;
+use crate::sources::named::Number;
+use crate::sources::vmstat::VmStat;
+
+#[cfg(test)]
+mod tests;
+
+/// Memory from `/proc/meminfo`, `/proc/vmstat` and `/proc/modules`.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// In bytes.
+    page_size: u64,
+    meminfo: Table<MemInfo>,
+    vmstat: Table<VmStat>,
+    modules: Table<Modules>,
+}
+
+const BYTES_IN_KIB: u64 = 1_024;
+const KIB_IN_MIB: u64 = 1_024;
+
+impl Memory {
+    /// Reads below `roots`. A page has so many bytes.
+    pub(crate) fn new(roots: &Roots, page_size: u64) -> Self {
+        let proc = |name| roots.proc.join(name);
+        let (at_once, in_records) = (Printed::AtOnce, Printed::InRecords);
+        Self {
+            page_size,
+            meminfo: Table::new(proc("meminfo"), at_once, "there is no /proc/meminfo", MemInfo::parse),
+            vmstat: Table::new(proc("vmstat"), in_records, "there is no /proc/vmstat", VmStat::parse),
+            modules: Table::new(proc("modules"), in_records, "there is no /proc/modules", Modules::parse),
+        }
+    }
+
+    fn kib(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.meminfo.number(of, pass)
+    }
+
+    fn bytes(&mut self, of: fn(&MemInfo) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+        Ok(self.kib(of, pass)?.saturating_mul(BYTES_IN_KIB))
+    }
+
+    fn events(&mut self, of: fn(&VmStat) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.vmstat.number(of, pass)
+    }
+
+    fn pages(&self, kib: u64) -> u64 {
+        kib.saturating_mul(BYTES_IN_KIB).checked_div(self.page_size).unwrap_or(0)
+    }
+
+    fn pages_input(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        let kib = self.events(|vm| &vm.pgpgin, pass)?;
+        Ok(self.pages(kib))
+    }
+
+    fn pages_output(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        let kib = self.events(|vm| &vm.pgpgout, pass)?;
+        Ok(self.pages(kib))
+    }
+}
+
+impl Values for Memory {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        Ok(match counter {
+            id::AVAILABLE_BYTES => self.bytes(|mi| &mi.mem_available, pass)?,
+            id::AVAILABLE_KBYTES => self.kib(|mi| &mi.mem_available, pass)?,
+            id::AVAILABLE_MBYTES => self.kib(|mi| &mi.mem_available, pass)? / KIB_IN_MIB,
+            id::FREE_ZERO_PAGE_LIST_BYTES => self.bytes(|mi| &mi.mem_free, pass)?,
+            id::STANDBY_CACHE_NORMAL_PRIORITY_BYTES => self.bytes(|mi| &mi.inactive_file, pass)?,
+            id::STANDBY_CACHE_CORE_BYTES => self.bytes(|mi| &mi.active_file, pass)?,
+            id::MODIFIED_PAGE_LIST_BYTES => {
+                let dirty = self.bytes(|mi| &mi.dirty, pass)?;
+                dirty.saturating_add(self.bytes(|mi| &mi.writeback, pass)?)
+            }
+            id::CACHE_BYTES | id::SYSTEM_CACHE_RESIDENT_BYTES => {
+                let cached = self.bytes(|mi| &mi.cached, pass)?;
+                let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);
+                all.saturating_sub(self.bytes(|mi| &mi.shmem, pass)?)
+            }
+
+            id::COMMITTED_BYTES | id::PERCENT_COMMITTED_BYTES_IN_USE => {
+                self.bytes(|mi| &mi.committed_as, pass)?
+            }
+            id::COMMIT_LIMIT | id::PERCENT_COMMITTED_BYTES_IN_USE_BASE => {
+                self.bytes(|mi| &mi.commit_limit, pass)?
+            }
+
+            id::POOL_PAGED_BYTES | id::POOL_PAGED_RESIDENT_BYTES => {
+                self.bytes(|mi| &mi.s_reclaimable, pass)?
+            }
+            id::POOL_NONPAGED_BYTES => {
+                let slab = self.bytes(|mi| &mi.s_unreclaim, pass)?;
+                let stacks = self.bytes(|mi| &mi.kernel_stack, pass)?;
+                let tables = self.bytes(|mi| &mi.page_tables, pass)?;
+                let percpu = self.bytes(|mi| &mi.percpu, pass)?;
+                slab.saturating_add(stacks).saturating_add(tables).saturating_add(percpu)
+            }
+            id::FREE_SYSTEM_PAGE_TABLE_ENTRIES => {
+                let total = self.kib(|mi| &mi.vmalloc_total, pass)?;
+                let used = self.kib(|mi| &mi.vmalloc_used, pass)?;
+                self.pages(total.saturating_sub(used))
+            }
+            id::SYSTEM_DRIVER_TOTAL_BYTES | id::SYSTEM_DRIVER_RESIDENT_BYTES => self.modules.get(pass)?.bytes,
+
+            id::PAGE_FAULTS_PER_SEC => self.events(|vm| &vm.pgfault, pass)?,
+            id::PAGE_READS_PER_SEC => self.events(|vm| &vm.pgmajfault, pass)?,
+            id::TRANSITION_FAULTS_PER_SEC => {
+                let all = self.events(|vm| &vm.pgfault, pass)?;
+                all.saturating_sub(self.events(|vm| &vm.pgmajfault, pass)?)
+            }
+            id::TRANSITION_PAGES_REPURPOSED_PER_SEC => {
+                let in_background = self.events(|vm| &vm.pgsteal_kswapd, pass)?;
+                in_background.saturating_add(self.events(|vm| &vm.pgsteal_direct, pass)?)
+            }
+            id::PAGES_INPUT_PER_SEC => self.pages_input(pass)?,
+            id::PAGES_OUTPUT_PER_SEC => self.pages_output(pass)?,
+            id::PAGES_PER_SEC => self.pages_input(pass)?.saturating_add(self.pages_output(pass)?),
+
+            _ => return Err(never(counter)),
+        })
+    }
+}
+
+/// Why a counter has no value on any Linux.
+fn never(counter: CounterId) -> NoValue {
+    let why = match counter {
+        id::WRITE_COPIES_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {
+            "the kernel does not count them apart from other faults"
+        }
+        id::CACHE_FAULTS_PER_SEC => "the kernel does not count misses of its page cache",
+        id::PAGE_WRITES_PER_SEC => "the kernel counts what was written, not in how many writes",
+        id::POOL_PAGED_ALLOCS | id::POOL_NONPAGED_ALLOCS => "no file counts pieces by this division",
+        id::CACHE_BYTES_PEAK => "the kernel keeps no such maximum",
+        id::SYSTEM_CODE_TOTAL_BYTES | id::SYSTEM_CODE_RESIDENT_BYTES => {
+            "the kernel does not publish the size of its code"
+        }
+        id::STANDBY_CACHE_RESERVE_BYTES => "the caches of Linux have two priorities only",
+        id::LONG_TERM_AVERAGE_STANDBY_CACHE_LIFETIME => {
+            "the kernel does not note when contents came into its cache"
+        }
+        _ => return NoValue::NotGiven,
+    };
+    NoValue::Unavailable(why.into())
+}

@@ -1,0 +1,33 @@
+//! The countersets of Linux, one module each or for several that belong together, and their providers.
+
+use perfset_engine::Provider;
+
+use crate::clock::{elapsed_ns, start_100ns};
+use crate::kept_file::Printed;
+use crate::pass::SharedFile;
+use crate::roots::Roots;
+
+mod memory;
+mod processor_information;
+mod several;
+mod single;
+mod system;
+mod value;
+
+use memory::Memory;
+pub use processor_information::ProcessorInformation;
+use single::Single;
+use system::System;
+
+/// The providers of the operating system's counters, reading below `roots`.
+#[must_use]
+pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
+    let clock_ticks = rustix::param::clock_ticks_per_second();
+    let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    vec![
+        Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
+        Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
+    ]
+}

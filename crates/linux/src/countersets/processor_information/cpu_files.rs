@@ -1,0 +1,197 @@
+//! What `/sys` has about one CPU: idle states, frequencies, and how fast it really ran.
+
+use std::path::{Path, PathBuf};
+
+use perfset_core::NoValue;
+
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Attribute, Latest, Pass};
+use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
+use crate::sources::cpuidle::{self, IdleClass};
+
+/// `cpuidle`: the idle states, which are found when somebody asks for them.
+#[derive(Debug)]
+pub(super) struct IdleFiles {
+    folder: PathBuf,
+    keep: bool,
+    first_name: KeptFile,
+    found: Latest<()>,
+    states: Vec<IdleState>,
+}
+
+#[derive(Debug)]
+struct IdleState {
+    class: Option<IdleClass>,
+    time: Attribute,
+    usage: Attribute,
+}
+
+impl IdleFiles {
+    /// Linux has room for 10.
+    const STATE_LIMIT: usize = 32;
+    const ABSENT: &'static str = "this machine has no cpuidle";
+
+    pub(super) fn new(cpu: &Path, keep: bool) -> Self {
+        let folder = cpu.join("cpuidle");
+        let first_name = KeptFile::new(folder.join("state0/name"), Printed::AtOnce).keep(false);
+        Self { folder, keep, first_name, found: Latest::default(), states: Vec::new() }
+    }
+
+    /// Time in the states of a class, or in all, in µs.
+    pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.sum(class, pass, |state| &mut state.time)
+    }
+
+    /// Stays in the states of a class, or in all.
+    pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.sum(class, pass, |state| &mut state.usage)
+    }
+
+    fn sum(
+        &mut self,
+        class: Option<IdleClass>,
+        pass: &mut Pass,
+        part: impl Fn(&mut IdleState) -> &mut Attribute,
+    ) -> Result<u64, NoValue> {
+        self.find(pass)?;
+        let mut sum = None;
+        for state in self.states.iter_mut().filter(|state| class.is_none() || state.class == class) {
+            let part = part(state).get(pass)?;
+            sum = Some(part.wrapping_add(sum.unwrap_or(0)));
+        }
+        sum.ok_or(NoValue::Unavailable("this CPU has no idle state of that class".into()))
+    }
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { folder, keep, first_name, found, states } = self;
+        if !states.is_empty() {
+            return Ok(());
+        }
+        found.get(pass, |pass| {
+            let mut depths = Vec::new();
+            while depths.len() < Self::STATE_LIMIT {
+                let mut next_name;
+                let name = if depths.is_empty() {
+                    &mut *first_name
+                } else {
+                    let path = folder.join(format!("state{}/name", depths.len()));
+                    next_name = KeptFile::new(path, Printed::AtOnce);
+                    &mut next_name
+                };
+                match pass.read(name, Self::ABSENT, cpuidle::depth) {
+                    Ok(depth) => depths.push(depth),
+                    Err(NoValue::Unavailable(_)) if !depths.is_empty() => break,
+                    Err(reason) => return Err(reason),
+                }
+            }
+            states.extend(cpuidle::classes(&depths).into_iter().enumerate().map(|(number, class)| {
+                let attribute = |name| {
+                    let path = folder.join(format!("state{number}/{name}"));
+                    Attribute::new(path, *keep, Self::ABSENT)
+                };
+                IdleState { class, time: attribute("time"), usage: attribute("usage") }
+            }));
+            Ok(())
+        })?;
+        Ok(())
+    }
+}
+
+/// `cpufreq`, in kHz.
+#[derive(Debug)]
+pub(super) struct FrequencyFiles {
+    base: Attribute,
+    highest: Attribute,
+    current: Attribute,
+    limit: Attribute,
+}
+
+impl FrequencyFiles {
+    pub(super) fn new(cpu: &Path, keep: bool) -> Self {
+        let attribute = |name: &str| {
+            let path = cpu.join("cpufreq").join(name);
+            Attribute::new(path, keep, "this machine has no cpufreq")
+        };
+        Self {
+            base: attribute("base_frequency"),
+            highest: attribute("cpuinfo_max_freq"),
+            current: attribute("scaling_cur_freq"),
+            limit: attribute("scaling_max_freq"),
+        }
+    }
+
+    /// The nominal frequency in kHz, or the highest where the driver does not know it.
+    pub(super) fn nominal(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        match self.base.get(pass) {
+            Err(NoValue::Unavailable(_)) => self.highest.get(pass),
+            known => known,
+        }
+    }
+
+    /// The current frequency in % of the highest.
+    pub(super) fn current_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        percent(self.current.get(pass)?, self.highest.get(pass)?)
+    }
+
+    /// The highest frequency that is allowed now in % of the highest.
+    pub(super) fn limit_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        percent(self.limit.get(pass)?, self.highest.get(pass)?)
+    }
+}
+
+fn percent(part: u64, whole: u64) -> Result<u64, NoValue> {
+    let percent = u128::from(part).saturating_mul(100).checked_div(u128::from(whole));
+    let percent = percent.ok_or(NoValue::Unavailable("cpufreq gives the highest frequency as 0".into()))?;
+    Ok(u64::try_from(percent).unwrap_or(u64::MAX))
+}
+
+/// `acpi_cppc`.
+#[derive(Debug)]
+pub(super) struct CppcFiles {
+    feedback: KeptFile,
+    counters: Latest<FeedbackCounters>,
+    /// Never changes: it is read until it is known.
+    speed: Option<ReferenceSpeed>,
+    reference_perf: Attribute,
+    nominal_perf: Attribute,
+    nominal_freq: Attribute,
+}
+
+impl CppcFiles {
+    const ABSENT: &'static str = "this machine has no feedback counters of ACPI CPPC";
+
+    pub(super) fn new(cpu: &Path, keep: bool) -> Self {
+        let folder = cpu.join("acpi_cppc");
+        let attribute = |name: &str| Attribute::new(folder.join(name), false, Self::ABSENT);
+        Self {
+            feedback: KeptFile::new(folder.join("feedback_ctrs"), Printed::AtOnce).keep(keep),
+            counters: Latest::default(),
+            speed: None,
+            reference_perf: attribute("reference_perf"),
+            nominal_perf: attribute("nominal_perf"),
+            nominal_freq: attribute("nominal_freq"),
+        }
+    }
+
+    pub(super) fn counters(&mut self, pass: &mut Pass) -> Result<FeedbackCounters, NoValue> {
+        let Self { feedback, counters, .. } = self;
+        counters.get(pass, |pass| pass.read(feedback, Self::ABSENT, FeedbackCounters::parse)).copied()
+    }
+
+    /// Cycles delivered, where it is known what could have been delivered.
+    pub(super) fn work(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.speed(pass)?;
+        Ok(self.counters(pass)?.delivered)
+    }
+
+    pub(super) fn speed(&mut self, pass: &mut Pass) -> Result<ReferenceSpeed, NoValue> {
+        if let Some(speed) = self.speed {
+            return Ok(speed);
+        }
+        let (reference, nominal) = (self.reference_perf.get(pass)?, self.nominal_perf.get(pass)?);
+        self.speed = ReferenceSpeed::new(reference, nominal, self.nominal_freq.get(pass)?);
+        self.speed.ok_or(NoValue::Unavailable(
+            "the firmware does not say how fast the reference counter runs".into(),
+        ))
+    }
+}

@@ -1,0 +1,229 @@
+//! The online CPUs and the files about them.
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+
+use perfset_core::{Mark, NoValue};
+use perfset_engine::SourceError;
+
+use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
+use crate::countersets::value::Value;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Latest, Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::cpuinfo::CpuInfo;
+use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
+use crate::sources::interrupts::Interrupts;
+use crate::sources::proc_stat::{CpuTicks, ProcStat};
+use crate::sources::softirqs::Softirqs;
+use crate::sources::topology::{Place, places};
+
+/// Why [`Machine::cpuinfo`] has no frequency.
+pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
+
+/// Reads what is asked for, at most once a collection.
+#[derive(Debug)]
+pub(super) struct Machine {
+    roots: Roots,
+    /// Of `/proc/stat`, a second.
+    pub(super) clock_ticks: u64,
+    online: KeptFile,
+    /// The text of `online` at the last look, and the numbers in it; both are empty if it cannot be read.
+    online_text: Vec<u8>,
+    online_ids: Vec<u32>,
+    /// The numbers that `cpus` is made from, ascending.
+    ids: Vec<u32>,
+    /// What `ids` may become.
+    listed: Vec<u32>,
+    /// By node, then by index.
+    pub(super) cpus: Vec<Cpu>,
+    pub(super) stat: Table<ProcStat>,
+    pub(super) interrupts: Table<Interrupts>,
+    pub(super) softirqs: Table<Softirqs>,
+    pub(super) cpuinfo: Table<CpuInfo>,
+}
+
+/// One online CPU.
+#[derive(Debug)]
+pub(super) struct Cpu {
+    pub(super) place: Place,
+    times: Latest<Times>,
+    /// The marked last reading: the most ticks it has rested.
+    most_rest: u64,
+    pub(super) idle: IdleFiles,
+    pub(super) frequency: FrequencyFiles,
+    pub(super) cppc: CppcFiles,
+}
+
+/// What `/proc/stat` says about one CPU.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    pub(super) ticks: CpuTicks,
+    /// [`CpuTicks::resting`], held where the kernel stepped back.
+    pub(super) resting: Value,
+}
+
+impl Machine {
+    /// Up to so many CPUs keep the descriptors of their own files, about a dozen each: an application's limit is
+    /// often 1,024 in all.
+    const CPUS_THAT_KEEP: usize = 16;
+
+    pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
+        let proc = |name| roots.proc.join(name);
+        Self {
+            online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
+            online_text: Vec::new(),
+            online_ids: Vec::new(),
+            ids: Vec::new(),
+            listed: Vec::new(),
+            cpus: Vec::new(),
+            stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
+            interrupts: Table::new(
+                proc("interrupts"),
+                Printed::InRecords,
+                "there is no /proc/interrupts",
+                Interrupts::parse,
+            ),
+            softirqs: Table::new(
+                proc("softirqs"),
+                Printed::AtOnce,
+                "there is no /proc/softirqs",
+                Softirqs::parse,
+            ),
+            cpuinfo: Table::new(proc("cpuinfo"), Printed::InRecords, NO_FREQUENCY, CpuInfo::parse),
+            roots,
+            clock_ticks,
+        }
+    }
+
+    /// Looks which CPUs there are. Whether they are others than in the last collection.
+    ///
+    /// They are those that both `/sys` and `/proc/stat` list, as in a container one of the two may be the host's. If
+    /// there are none, they are those of `/proc/stat`, else those of `/sys`.
+    ///
+    /// `/proc/stat` is read if `/sys` says something new or does not suffice, or for the `times` in it.
+    ///
+    /// # Errors
+    /// If neither lists any.
+    pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
+        let Self { online, online_text, online_ids, stat, ids, listed, .. } = self;
+        let by_sys = pass.read(online, "it does not exist", |text| {
+            if text == online_text && !text.is_empty() {
+                return Ok(false);
+            }
+            cpulist::parse(text, CPU_LIMIT, online_ids)?;
+            online_text.clear();
+            online_text.extend_from_slice(text);
+            Ok(true)
+        });
+        if by_sys.is_err() {
+            online_text.clear();
+            online_ids.clear();
+        }
+        let nothing_new = by_sys == Ok(false) && !online_ids.is_empty();
+        if nothing_new && !times {
+            return Ok(false);
+        }
+        let by_stat = stat.get(pass);
+        if nothing_new && by_stat.is_err() {
+            return Ok(false);
+        }
+
+        listed.clear();
+        if let Ok(stat) = &by_stat {
+            listed.extend(online_ids.iter().filter(|cpu| stat.cpu(**cpu).is_some()));
+            if listed.is_empty() {
+                listed.extend(stat.cpus.iter().map(|line| line.cpu));
+            }
+        }
+        if listed.is_empty() {
+            listed.extend_from_slice(online_ids);
+        }
+        if listed.is_empty() {
+            return Err(no_cpus(online.path(), by_sys.map(|_| ()), by_stat.map(|_| ())));
+        }
+        let changed = listed != ids;
+        if changed {
+            std::mem::swap(listed, ids);
+            self.find_cpus(pass);
+        }
+        Ok(changed)
+    }
+
+    fn find_cpus(&mut self, pass: &mut Pass) {
+        let gone = std::mem::take(&mut self.cpus);
+        let mut rests: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.most_rest)).collect();
+        rests.sort_unstable();
+        let folder = self.roots.sys.join("devices/system/cpu");
+        let keep = self.ids.len() <= Self::CPUS_THAT_KEEP;
+        let cpu = |place: Place| {
+            let folder = folder.join(format!("cpu{}", place.cpu));
+            let before = rests.binary_search_by_key(&place.cpu, |rest| rest.0).ok();
+            Cpu {
+                place,
+                times: Latest::default(),
+                most_rest: before.and_then(|at| rests.get(at)).map_or(0, |rest| rest.1),
+                idle: IdleFiles::new(&folder, keep),
+                frequency: FrequencyFiles::new(&folder, keep),
+                cppc: CppcFiles::new(&folder, keep),
+            }
+        };
+        let nodes = self.nodes(pass);
+        self.cpus = places(&self.ids, &nodes).into_iter().map(cpu).collect();
+    }
+
+    /// The nodes and their CPUs. A list that cannot be read is empty.
+    fn nodes(&self, pass: &mut Pass) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
+        let folder = self.roots.sys.join("devices/system/node");
+        let mut list = |path, limit| {
+            let (mut file, mut ranges) = (KeptFile::new(path, Printed::AtOnce), Vec::new());
+            let read = pass.read(&mut file, "", |text| cpulist::ranges(text, limit, &mut ranges));
+            read.map(|()| ranges).unwrap_or_default()
+        };
+        let nodes = list(folder.join("online"), NODE_LIMIT);
+        let mut cpus = |node| list(folder.join(format!("node{node}/cpulist")), CPU_LIMIT);
+        nodes.into_iter().flatten().map(|node| (node, cpus(node))).collect()
+    }
+}
+
+/// The error that no CPU is listed in `/sys`, nor in `/proc/stat`.
+fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoValue>) -> SourceError {
+    let denied = [&by_sys, &by_stat].iter().any(|by| matches!(by, Err(NoValue::Denied(_))));
+    let why =
+        |by: Result<(), NoValue>| by.map_or_else(|reason| reason.to_string(), |()| "it lists none".into());
+    let online = online.display();
+    let why = format!("no CPU can be listed. {online}: {}; stat: {}", why(by_sys), why(by_stat));
+    if denied { SourceError::Denied(why.into()) } else { SourceError::Failed(why.into()) }
+}
+
+impl Cpu {
+    /// Seconds of rest that the kernel may step back by. More is a new beginning.
+    const HOLD_SECONDS: u64 = 60;
+
+    /// Its line of `/proc/stat`.
+    ///
+    /// The kernel lets idle and iowait of a CPU step back a little: then their highest sum so far is held.
+    pub(super) fn times(
+        &mut self,
+        stat: &mut Table<ProcStat>,
+        clock_ticks: u64,
+        pass: &mut Pass,
+    ) -> Result<&Times, NoValue> {
+        let Self { place, times, most_rest, .. } = self;
+        times.get(pass, |pass| {
+            let ticks = match stat.get(pass)?.cpu(place.cpu).map(|line| line.ticks.clone()) {
+                Some(Ok(ticks)) => ticks,
+                Some(Err(text)) => return Err(stat.fault(text)),
+                None => return Err(stat.lacks(place)),
+            };
+            let now = ticks.resting();
+            let step_back = most_rest.saturating_sub(now);
+            let held = step_back > 0 && step_back < clock_ticks.saturating_mul(Self::HOLD_SECONDS);
+            if !held {
+                *most_rest = now;
+            }
+            let mark = held.then_some(Mark::Held);
+            Ok(Times { ticks, resting: Value { raw: *most_rest, mark } })
+        })
+    }
+}

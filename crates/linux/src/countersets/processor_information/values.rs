@@ -1,0 +1,223 @@
+//! From what the kernel says to the raw values of the counters: all conversions of units are here.
+
+use std::ops::Range;
+
+use perfset_core::catalogue::processor_information as id;
+use perfset_core::{CounterId, Mark, NoValue};
+
+use super::machine::{Cpu, Machine, NO_FREQUENCY, Times};
+use crate::countersets::value::Value;
+use crate::pass::{Pass, Table};
+use crate::sources::cpuidle::IdleClass;
+use crate::sources::interrupts::Interrupts;
+use crate::sources::softirqs::Softirqs;
+
+/// The CPUs of a row. A single one is a sum over one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Covered {
+    /// Indexes of [`Machine::cpus`]; never empty.
+    pub(super) cpus: Range<usize>,
+    /// Whether it is the row of the machine, for which the kernel has a sum of its own.
+    pub(super) machine: bool,
+}
+
+const SECOND_100NS: u128 = 10_000_000;
+const SECOND_NS: u128 = 1_000_000_000;
+const MICROSECOND_100NS: u128 = 10;
+
+/// Cycles are counted in units of 2^10, so that samples may be 2^41 cycles apart before a step of the 32-bit base
+/// passes for a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are mended: the bases are marked
+/// `wraps`.
+const CYCLE_SHIFT: u32 = 10;
+
+impl Machine {
+    /// The raw value of a counter for the CPUs of a row. Reads what it needs and nothing else.
+    ///
+    /// Times, averages and gauges are the mean over the CPUs, events are the sum. Gauges leave out the CPUs that do
+    /// not have them. All others need every CPU of the row: a sum over fewer than before would be compared with it.
+    pub(super) fn value(
+        &mut self,
+        counter: CounterId,
+        row: &Covered,
+        pass: &mut Pass,
+    ) -> Result<Value, NoValue> {
+        if let Some(part) = part_of_time(counter) {
+            return self.time(part, row, pass);
+        }
+        let Self { cpus, stat, interrupts, softirqs, cpuinfo, clock_ticks, .. } = self;
+        let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let count = cpus.len();
+        let mut mark = None;
+        let raw = match counter {
+            id::INTERRUPTS_PER_SEC if row.machine => match stat.get(pass)?.interrupts.clone() {
+                Some(Ok(interrupts)) => u128::from(interrupts),
+                Some(Err(text)) => return Err(stat.fault(text)),
+                None => return Err(stat.lacks("intr")),
+            },
+            id::INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::of, pass)?,
+            id::CLOCK_INTERRUPTS_PER_SEC if !interrupts.get(pass)?.has_clock() => {
+                return Err(unavailable("/proc/interrupts has no row of clock interrupts: LOC, arch_timer"));
+            }
+            id::CLOCK_INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::clock_of, pass)?,
+            id::DPCS_QUEUED_PER_SEC => column(cpus, softirqs, Softirqs::of, pass)?,
+
+            id::PERCENT_C1_TIME => mean(idle_100ns(cpus, Some(IdleClass::C1), pass)?, count),
+            id::PERCENT_C2_TIME => mean(idle_100ns(cpus, Some(IdleClass::C2), pass)?, count),
+            id::PERCENT_C3_TIME => mean(idle_100ns(cpus, Some(IdleClass::C3), pass)?, count),
+            id::AVERAGE_IDLE_TIME => idle_100ns(cpus, None, pass)?,
+            id::C1_TRANSITIONS_PER_SEC => sum(cpus, |cpu| cpu.idle.usage(Some(IdleClass::C1), pass))?,
+            id::C2_TRANSITIONS_PER_SEC => sum(cpus, |cpu| cpu.idle.usage(Some(IdleClass::C2), pass))?,
+            id::C3_TRANSITIONS_PER_SEC => sum(cpus, |cpu| cpu.idle.usage(Some(IdleClass::C3), pass))?,
+            id::AVERAGE_IDLE_TIME_BASE | id::IDLE_BREAK_EVENTS_PER_SEC => {
+                sum(cpus, |cpu| cpu.idle.usage(None, pass))?
+            }
+
+            id::PROCESSOR_FREQUENCY => {
+                let khz = gauge(cpus, |cpu| match cpu.frequency.nominal(pass) {
+                    Err(NoValue::Unavailable(_)) => {
+                        let (cpuinfo, reused) = cpuinfo.in_turn(pass)?;
+                        mark = mark.or(reused.then_some(Mark::Reused));
+                        cpuinfo.khz_of(cpu.place.cpu).ok_or(unavailable(NO_FREQUENCY))
+                    }
+                    known => known,
+                })?;
+                khz.saturating_add(500) / 1_000 // the nearest MHz
+            }
+            id::PERCENT_OF_MAXIMUM_FREQUENCY => gauge(cpus, |cpu| cpu.frequency.current_percent(pass))?,
+            id::PERCENT_PERFORMANCE_LIMIT => gauge(cpus, |cpu| cpu.frequency.limit_percent(pass))?,
+
+            id::PERCENT_PROCESSOR_PERFORMANCE => {
+                let delivered = sum(cpus, |cpu| Ok(cpu.cppc.counters(pass)?.delivered))?;
+                cycles(delivered.saturating_mul(100), count)
+            }
+            id::PERCENT_PROCESSOR_PERFORMANCE_BASE => {
+                cycles(sum(cpus, |cpu| Ok(cpu.cppc.counters(pass)?.reference))?, count)
+            }
+            id::PERCENT_PROCESSOR_UTILITY => {
+                cycles(sum(cpus, |cpu| cpu.cppc.work(pass))?.saturating_mul(100), count)
+            }
+            id::UTILITY_BASE => {
+                cycles(sum(cpus, |cpu| Ok(cpu.cppc.speed(pass)?.cycles_in(pass.elapsed_ns)))?, count)
+            }
+            id::PERCENT_PRIVILEGED_UTILITY => {
+                // Nothing counts what the kernel delivered, and a part of all that was delivered would not only grow.
+                let privileged = sum(cpus, |cpu| {
+                    let speed = cpu.cppc.speed(pass)?;
+                    let ticks = u128::from(cpu.times(stat, *clock_ticks, pass)?.ticks.privileged());
+                    let ns = ticks.saturating_mul(SECOND_NS).checked_div(u128::from(*clock_ticks));
+                    Ok(speed.cycles_in(saturated(ns.unwrap_or(0))))
+                })?;
+                cycles(privileged.saturating_mul(100), count)
+            }
+
+            id::DPC_RATE => return Err(unavailable("the kernel counts soft interrupts since boot only")),
+            id::PARKING_STATUS => return Err(unavailable("Linux does not park cores")),
+            id::PROCESSOR_STATE_FLAGS => return Err(unavailable("Linux has no such flags")),
+            id::PERFORMANCE_LIMIT_FLAGS => {
+                return Err(unavailable("no file tells what limits the processor at the moment"));
+            }
+            _ => return Err(NoValue::NotGiven),
+        };
+        Ok(Value { raw: saturated(raw), mark })
+    }
+
+    /// The mean over the CPUs of a part of their times, in 100 ns.
+    fn time(
+        &mut self,
+        part: fn(&Times) -> Option<Value>,
+        row: &Covered,
+        pass: &mut Pass,
+    ) -> Result<Value, NoValue> {
+        let Self { cpus, stat, clock_ticks, .. } = self;
+        let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let count = cpus.len();
+        let mut mark = None;
+        let ticks = sum(cpus, |cpu| {
+            let part = part(cpu.times(stat, *clock_ticks, pass)?);
+            let part = part.ok_or(unavailable("this kernel does not count it apart"))?;
+            mark = mark.or(part.mark);
+            Ok(part.raw)
+        })?;
+        // Divided once, at the end, so that nothing is lost on the way.
+        let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
+        Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
+    }
+}
+
+/// Whether a counter needs each CPU's times in `/proc/stat`.
+pub(super) fn needs_times(counter: CounterId) -> bool {
+    part_of_time(counter).is_some() || counter == id::PERCENT_PRIVILEGED_UTILITY
+}
+
+/// The part of the times in `/proc/stat` that a counter is a share of.
+fn part_of_time(counter: CounterId) -> Option<fn(&Times) -> Option<Value>> {
+    Some(match counter {
+        id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Some(times.resting),
+        id::PERCENT_USER_TIME => |times| Some(times.ticks.user.saturating_add(times.ticks.nice).into()),
+        id::PERCENT_PRIVILEGED_TIME => |times| Some(times.ticks.privileged().into()),
+        id::PERCENT_DPC_TIME => |times| times.ticks.softirq.map(Value::from),
+        id::PERCENT_INTERRUPT_TIME => |times| times.ticks.irq.map(Value::from),
+        id::PERCENT_PRIORITY_TIME => |times| {
+            let Value { raw, mark } = times.resting;
+            Some(Value { raw: raw.saturating_add(times.ticks.nice), mark })
+        },
+        _ => return None,
+    })
+}
+
+fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Pass) -> Result<u128, NoValue> {
+    Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
+}
+
+/// The sum of what a table has in the CPUs' columns.
+fn column<T: Default>(
+    cpus: &mut [Cpu],
+    table: &mut Table<T>,
+    of: fn(&T, u32) -> Option<u64>,
+    pass: &mut Pass,
+) -> Result<u128, NoValue> {
+    sum(cpus, |cpu| {
+        let number = of(table.get(pass)?, cpu.place.cpu);
+        number.ok_or_else(|| table.lacks(cpu.place))
+    })
+}
+
+/// The sum over all CPUs, or the first reason why one of them has no value.
+fn sum<T: Into<u128>>(
+    cpus: &mut [Cpu],
+    mut of: impl FnMut(&mut Cpu) -> Result<T, NoValue>,
+) -> Result<u128, NoValue> {
+    cpus.iter_mut().try_fold(0, |sum: u128, cpu| Ok(sum.saturating_add(of(cpu)?.into())))
+}
+
+fn mean(sum: u128, count: usize) -> u128 {
+    u128::try_from(count).ok().and_then(|count| sum.checked_div(count)).unwrap_or(0)
+}
+
+/// The mean over the CPUs that have a value, or the first reason if none has.
+fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>) -> Result<u128, NoValue> {
+    let (mut sum, mut count, mut without) = (0_u128, 0_usize, None);
+    for cpu in cpus {
+        match of(cpu) {
+            Ok(value) => (sum, count) = (sum.saturating_add(value.into()), count.saturating_add(1)),
+            Err(reason) => without = without.or(Some(reason)),
+        }
+    }
+    match without {
+        Some(reason) if count == 0 => Err(reason),
+        _ => Ok(mean(sum, count)),
+    }
+}
+
+/// The mean over the CPUs in the unit of cycles.
+fn cycles(sum: u128, count: usize) -> u128 {
+    mean(sum, count) >> CYCLE_SHIFT
+}
+
+fn saturated(value: u128) -> u64 {
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+fn unavailable(reason: &'static str) -> NoValue {
+    NoValue::Unavailable(reason.into())
+}

@@ -1,0 +1,69 @@
+//! Countersets of one instance.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
+use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+
+use crate::clock::elapsed_ns;
+use crate::pass::Pass;
+
+/// What the one instance of a counterset is made of: its sources.
+pub(crate) trait Values: Debug + Send {
+    /// The counterset.
+    const COUNTERSET: &'static Counterset;
+
+    /// The raw value of a counter. Reads what it needs and nothing else.
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue>;
+}
+
+/// Provides a counterset that has one instance, without a name.
+#[derive(Debug)]
+pub(crate) struct Single<V> {
+    catalogue: Arc<Catalogue>,
+    values: V,
+}
+
+impl<V: Values> Single<V> {
+    pub(crate) fn new(values: V) -> Self {
+        let countersets = vec![Arc::new(V::COUNTERSET.clone())];
+        let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
+        Self { catalogue, values }
+    }
+}
+
+const NAME: &str = "";
+const ID: InstanceId = InstanceId(0);
+
+impl<V: Values> Provider for Single<V> {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        known::<V>(*counterset)?;
+        rows.push(NAME, ID, None);
+        Ok(())
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        known::<V>(want.counterset.guid)?;
+        let mut pass = Pass::new(want.collection, elapsed_ns());
+        if want.wants(NAME, ID) {
+            let mut cells = rows.push(NAME, ID, None);
+            for (column, counter) in want.counters.iter().enumerate() {
+                match self.values.value(*counter, &mut pass) {
+                    Ok(value) => cells.set(column, value),
+                    Err(reason) => cells.none(column, reason),
+                }
+            }
+        }
+        rows.count_bytes_read(pass.bytes_read);
+        Ok(())
+    }
+}
+
+fn known<V: Values>(counterset: Guid) -> Result<(), SourceError> {
+    if counterset == V::COUNTERSET.guid { Ok(()) } else { Err(SourceError::UnknownCounterset(counterset)) }
+}

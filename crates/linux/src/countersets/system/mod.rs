@@ -1,0 +1,86 @@
+//! The counterset System.
+
+use perfset_core::catalogue::system as id;
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use crate::countersets::single::Values;
+use crate::folder::Folder;
+use crate::kept_file::Printed;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::loadavg::LoadAvg;
+use crate::sources::proc_stat::Totals;
+use crate::sources::processes::pid;
+
+#[cfg(test)]
+mod tests;
+
+/// System from `/proc/stat`, `/proc/loadavg`, the names in `/proc`, and a clock.
+#[derive(Debug)]
+pub(crate) struct System {
+    start_100ns: fn() -> u64,
+    stat: Table<Totals>,
+    loadavg: Table<LoadAvg>,
+    proc: Folder,
+}
+
+impl System {
+    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in
+    /// terms of PerfTime100NSec.
+    pub(crate) fn new(roots: &Roots, stat: SharedFile, start_100ns: fn() -> u64) -> Self {
+        let proc = |name| roots.proc.join(name);
+        let at_once = Printed::AtOnce;
+        Self {
+            start_100ns,
+            stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
+            loadavg: Table::new(proc("loadavg"), at_once, "there is no /proc/loadavg", LoadAvg::parse),
+            proc: Folder::new(&roots.proc),
+        }
+    }
+}
+
+impl Values for System {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        Ok(match counter {
+            id::CONTEXT_SWITCHES_PER_SEC => self.stat.number(|stat| &stat.ctxt, pass)?,
+            id::PROCESSOR_QUEUE_LENGTH => {
+                let runnable = self.stat.number(|stat| &stat.procs_running, pass)?;
+                runnable.saturating_sub(self.stat.get(pass)?.online_cpus)
+            }
+            id::SYSTEM_UP_TIME => (self.start_100ns)(),
+            id::THREADS => self.loadavg.get(pass)?.threads,
+            id::PROCESSES => {
+                let mut count = 0_u64;
+                pass.list(&mut self.proc, |name| {
+                    count = count.saturating_add(u64::from(pid(name).is_some()))
+                })?;
+                count
+            }
+            _ => return Err(never(counter)),
+        })
+    }
+}
+
+/// Why a counter has no value on any Linux.
+fn never(counter: CounterId) -> NoValue {
+    let why = match counter {
+        id::FILE_READ_OPERATIONS_PER_SEC
+        | id::FILE_WRITE_OPERATIONS_PER_SEC
+        | id::FILE_DATA_OPERATIONS_PER_SEC
+        | id::FILE_READ_BYTES_PER_SEC
+        | id::FILE_WRITE_BYTES_PER_SEC => {
+            "the kernel counts it by process only, and forgets those that ended"
+        }
+        id::FILE_CONTROL_OPERATIONS_PER_SEC
+        | id::FILE_CONTROL_BYTES_PER_SEC
+        | id::FLOATING_EMULATIONS_PER_SEC => "the kernel does not count them",
+        id::SYSTEM_CALLS_PER_SEC => "the kernel counts them only while they are traced",
+        id::ALIGNMENT_FIXUPS_PER_SEC => "there is no such count for all architectures and all programs",
+        id::EXCEPTION_DISPATCHES_PER_SEC => "the kernel does not count signals",
+        id::PERCENT_REGISTRY_QUOTA_IN_USE | id::PERCENT_REGISTRY_QUOTA_IN_USE_BASE => "Linux has no registry",
+        _ => return NoValue::NotGiven,
+    };
+    NoValue::Unavailable(why.into())
+}

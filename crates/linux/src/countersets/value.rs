@@ -1,0 +1,32 @@
+//! What a counterset says of one counter of one instance.
+
+use perfset_core::{Mark, NoValue};
+use perfset_engine::Row;
+
+/// A raw value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    pub(crate) raw: u64,
+    /// What is special about it.
+    pub(crate) mark: Option<Mark>,
+}
+
+impl From<u64> for Value {
+    fn from(raw: u64) -> Self {
+        Self { raw, mark: None }
+    }
+}
+
+/// Fills a cell.
+pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoValue>) {
+    match value {
+        Ok(Value { raw, mark: None }) => cells.set(column, raw),
+        Ok(Value { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
+        Err(reason) => cells.none(column, reason),
+    }
+}
+
+/// That a counter has no value, on any Linux or on this machine.
+pub(crate) fn unavailable(why: &'static str) -> NoValue {
+    NoValue::Unavailable(why.into())
+}

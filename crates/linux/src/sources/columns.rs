@@ -1,0 +1,49 @@
+//! What `/proc/interrupts` and `/proc/softirqs` share: a column for each CPU, named in the first line.
+
+use crate::sources::cpulist::CPU_LIMIT;
+use crate::sources::text::{Text, TextError};
+
+/// The CPUs of the columns, in ascending order, and a sum for each.
+///
+/// Sums wrap as the kernel's own do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Columns {
+    cpus: Vec<u32>,
+    sums: Vec<u64>,
+}
+
+impl Columns {
+    /// Begins anew with the first line of a file.
+    pub(crate) fn start(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
+        self.cpus.clear();
+        self.sums.clear();
+        let mut lowest = 0;
+        while !text.is_at_line_end() {
+            if !text.take(b"CPU") {
+                return Err(text.expected("a column \"CPU\""));
+            }
+            let cpu = text.id(lowest..CPU_LIMIT)?;
+            lowest = cpu.saturating_add(1);
+            self.cpus.push(cpu);
+            self.sums.push(0);
+        }
+        text.end_of_line()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Adds the numbers that come next, one for each column.
+    pub(crate) fn add(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
+        for sum in &mut self.sums {
+            *sum = sum.wrapping_add(text.number()?);
+        }
+        Ok(())
+    }
+
+    /// The sum of a CPU's column.
+    pub(crate) fn get(&self, cpu: u32) -> Option<u64> {
+        self.cpus.binary_search(&cpu).ok().and_then(|at| self.sums.get(at).copied())
+    }
+}

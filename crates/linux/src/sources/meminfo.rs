@@ -1,0 +1,127 @@
+//! `/proc/meminfo`: what physical memory is used for.
+//!
+//! Source: `proc_meminfo(5)`.
+
+use crate::sources::named::{Number, numbers};
+use crate::sources::text::{Text, TextError};
+
+/// The lines that feed counters. Unit: KiB, which the kernel calls kB.
+///
+/// ```
+/// use perfset_linux::sources::meminfo::MemInfo;
+///
+/// let mut meminfo = MemInfo::default();
+/// meminfo.parse(b"MemTotal:  7 kB\nMemFree:   2 kB\nMemAvailable:  3 kB\n").unwrap();
+/// assert_eq!(meminfo.mem_available, Some(Ok(3)));
+/// assert_eq!(meminfo.cached, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemInfo {
+    /// `MemFree`: holds nothing.
+    pub mem_free: Number,
+    /// `MemAvailable`: could be had without swapping, as the kernel estimates. Since Linux 3.14.
+    pub mem_available: Number,
+    /// `Buffers`: cached blocks of disks.
+    pub buffers: Number,
+    /// `Cached`: cached contents of files, shared memory included.
+    pub cached: Number,
+    /// `Active(file)`: cached contents of files that were used lately.
+    pub active_file: Number,
+    /// `Inactive(file)`: those that were not.
+    pub inactive_file: Number,
+    /// `Dirty`: waits to be written to disk.
+    pub dirty: Number,
+    /// `Writeback`: is being written to disk.
+    pub writeback: Number,
+    /// `Shmem`: shared memory, tmpfs included.
+    pub shmem: Number,
+    /// `SReclaimable`: slab caches that can be given up.
+    pub s_reclaimable: Number,
+    /// `SUnreclaim`: those that cannot.
+    pub s_unreclaim: Number,
+    /// `KernelStack`: stacks that threads have in the kernel.
+    pub kernel_stack: Number,
+    /// `PageTables`: page tables of processes.
+    pub page_tables: Number,
+    /// `CommitLimit`: what may be promised if promises are to be kept.
+    pub commit_limit: Number,
+    /// `Committed_AS`: what was promised.
+    pub committed_as: Number,
+    /// `VmallocTotal`: the kernel's range of addresses for its own larger pieces.
+    pub vmalloc_total: Number,
+    /// `VmallocUsed`: the used part of it. 0 in Linux 4.4 to 5.2.
+    pub vmalloc_used: Number,
+    /// `Percpu`: memory of which each processor has its own. After Linux 4.18.
+    pub percpu: Number,
+}
+
+impl MemInfo {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If it has none of the lines.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        *self = Self::default();
+        let mut wanted = [
+            ("MemFree:", &mut self.mem_free),
+            ("MemAvailable:", &mut self.mem_available),
+            ("Buffers:", &mut self.buffers),
+            ("Cached:", &mut self.cached),
+            ("Active(file):", &mut self.active_file),
+            ("Inactive(file):", &mut self.inactive_file),
+            ("Dirty:", &mut self.dirty),
+            ("Writeback:", &mut self.writeback),
+            ("Shmem:", &mut self.shmem),
+            ("SReclaimable:", &mut self.s_reclaimable),
+            ("SUnreclaim:", &mut self.s_unreclaim),
+            ("KernelStack:", &mut self.kernel_stack),
+            ("PageTables:", &mut self.page_tables),
+            ("CommitLimit:", &mut self.commit_limit),
+            ("Committed_AS:", &mut self.committed_as),
+            ("VmallocTotal:", &mut self.vmalloc_total),
+            ("VmallocUsed:", &mut self.vmalloc_used),
+            ("Percpu:", &mut self.percpu),
+        ];
+        numbers(&mut Text::new(text), kib, &mut wanted)
+    }
+}
+
+fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
+    let number = text.number()?;
+    text.skip_blanks();
+    if !text.take(b"kB") {
+        return Err(text.expected("\"kB\""));
+    }
+    text.end_of_line()?;
+    Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units() {
+        for (line, want) in [
+            ("Dirty:  2 kB\n", Ok(2)),
+            ("Dirty:2\tkB \n", Ok(2)),
+            ("Dirty:  2\n", Err("the end of the line")),
+            ("Dirty:  2 MB\n", Err("\"MB\"")),
+            ("Dirty:  2 kB 3\n", Err("\"3\"")),
+            ("Dirty:\n", Err("the end of the line")),
+            ("Dirty:  2 kB", Err("the end of the file")),
+        ] {
+            let mut meminfo = MemInfo::default();
+            meminfo.parse(line.as_bytes()).unwrap();
+            let got = meminfo.dirty.unwrap();
+            assert_eq!(got.map_err(|e| e.found), want.map_err(str::to_owned), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn names_that_contain_others() {
+        let mut meminfo = MemInfo::default();
+        meminfo.parse(b"SwapCached: 2 kB\nWritebackTmp: 3 kB\nInactive: 5 kB\nMemFree: 7 kB\n").unwrap();
+        assert_eq!(meminfo, MemInfo { mem_free: Some(Ok(7)), ..MemInfo::default() });
+    }
+}

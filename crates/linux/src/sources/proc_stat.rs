@@ -1,0 +1,293 @@
+//! `/proc/stat`: the times of each CPU, and what the machine as a whole did.
+//!
+//! Source: `proc_stat(5)`.
+
+use crate::sources::cpulist::CPU_LIMIT;
+use crate::sources::named::{Number, numbers};
+use crate::sources::text::{Text, TextError};
+
+/// Time that one logical processor spent in each state since boot.
+///
+/// Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second). `None` where the kernel does not report it: lines had 4
+/// columns before Linux 2.5.41, and have grown to 10.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// Programs, guests included.
+    pub user: u64,
+    /// Programs with a nice value above 0, guests included.
+    pub nice: u64,
+    /// The kernel.
+    pub system: u64,
+    /// Nothing to do.
+    pub idle: u64,
+    /// Nothing to do while a task of this CPU waits for a disk.
+    pub iowait: Option<u64>,
+    /// Handlers of hardware interrupts.
+    pub irq: Option<u64>,
+    /// Soft interrupts.
+    pub softirq: Option<u64>,
+    /// Wanted to run, but the hypervisor ran something else.
+    pub steal: Option<u64>,
+    /// Guests' part of `user`.
+    pub guest: Option<u64>,
+    /// Guests' part of `nice`.
+    pub guest_nice: Option<u64>,
+}
+
+impl CpuTicks {
+    /// Idle, waiting for disks or not.
+    #[must_use]
+    pub fn resting(&self) -> u64 {
+        self.idle.saturating_add(self.iowait.unwrap_or(0))
+    }
+
+    /// In the kernel, interrupts included. Kernels that do not report those apart have them in `system`.
+    #[must_use]
+    pub fn privileged(&self) -> u64 {
+        let interrupts = self.irq.unwrap_or(0).saturating_add(self.softirq.unwrap_or(0));
+        self.system.saturating_add(interrupts)
+    }
+
+    fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
+        let (user, nice, system, idle) = (text.number()?, text.number()?, text.number()?, text.number()?);
+        let mut column = || if text.is_at_line_end() { Ok(None) } else { text.number().map(Some) };
+        let ticks = Self {
+            user,
+            nice,
+            system,
+            idle,
+            iowait: column()?,
+            irq: column()?,
+            softirq: column()?,
+            steal: column()?,
+            guest: column()?,
+            guest_nice: column()?,
+        };
+        text.line()?; // columns that are yet to come
+        Ok(ticks)
+    }
+}
+
+/// One `cpuN` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuLine {
+    /// Its number.
+    pub cpu: u32,
+    /// Its times, or what is wrong with this line.
+    pub ticks: Result<CpuTicks, TextError>,
+}
+
+/// The file. A faulty line does not lose the others.
+///
+/// ```
+/// use perfset_linux::sources::proc_stat::ProcStat;
+///
+/// let mut stat = ProcStat::default();
+/// stat.parse(b"cpu  2 3 5 7\ncpu0 2 3 5 7\nintr 11 0 0\n").unwrap();
+/// assert_eq!(stat.cpu(0).unwrap().ticks.as_ref().unwrap().system, 5);
+/// assert_eq!(stat.interrupts, Some(Ok(11)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProcStat {
+    /// The online CPUs, in ascending order.
+    pub cpus: Vec<CpuLine>,
+    /// Interrupts of all CPUs since boot: the first number of `intr`. `None` if there is no such line.
+    pub interrupts: Number,
+}
+
+impl ProcStat {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If the file makes no sense as a whole.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.cpus.clear();
+        self.interrupts = None;
+        let mut text = behind_first_line(text)?;
+        let mut lowest = 0;
+        while text.take(b"cpu") {
+            let cpu = text.id(lowest..CPU_LIMIT)?;
+            lowest = cpu.saturating_add(1);
+            let mut line = text;
+            let ticks = CpuTicks::parse(&mut line);
+            let cut = text.line().is_err();
+            self.cpus.push(CpuLine { cpu, ticks });
+            if cut {
+                return Ok(());
+            }
+        }
+        while !text.is_at_end() && self.interrupts.is_none() {
+            self.interrupts = match text.take(b"intr ") {
+                true => Some(text.number()),
+                false => text.line().err().map(Err),
+            };
+        }
+        Ok(())
+    }
+
+    /// The line of one CPU.
+    #[must_use]
+    pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
+        self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
+    }
+}
+
+/// What the file says about the machine as a whole. The lines of the CPUs are counted, and not looked into.
+///
+/// ```
+/// use perfset_linux::sources::proc_stat::Totals;
+///
+/// let mut totals = Totals::default();
+/// totals.parse(b"cpu  2 3 5 7\ncpu0 2 3 5 7\nintr 11 0 0\nctxt 13\nprocs_running 2\n").unwrap();
+/// assert_eq!((totals.online_cpus, totals.ctxt, totals.procs_running), (1, Some(Ok(13)), Some(Ok(2))));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// How many CPUs are online.
+    pub online_cpus: u64,
+    /// `ctxt`: context switches since boot.
+    pub ctxt: Number,
+    /// `procs_running`: threads that run or wait for a CPU. Since Linux 2.5.45.
+    pub procs_running: Number,
+}
+
+impl Totals {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If the file makes no sense as a whole.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        *self = Self::default();
+        let mut text = behind_first_line(text)?;
+        while text.take(b"cpu") {
+            self.online_cpus = self.online_cpus.saturating_add(1);
+            text.line()?;
+        }
+        let mut wanted = [("ctxt ", &mut self.ctxt), ("procs_running ", &mut self.procs_running)];
+        numbers(&mut text, Text::last_number, &mut wanted)
+    }
+}
+
+/// What comes behind the line of all CPUs.
+fn behind_first_line(text: &[u8]) -> Result<Text<'_>, TextError> {
+    let mut text = Text::new(text);
+    if !text.take(b"cpu ") {
+        return Err(text.expected("the line \"cpu\""));
+    }
+    text.line()?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ProcStat, TextError> {
+        let mut stat = ProcStat::default();
+        stat.parse(text.as_bytes()).map(|()| stat)
+    }
+
+    #[test]
+    fn columns_of_all_kernels() {
+        let full = CpuTicks {
+            user: 2,
+            nice: 3,
+            system: 5,
+            idle: 7,
+            iowait: Some(11),
+            irq: Some(13),
+            softirq: Some(17),
+            steal: Some(19),
+            guest: Some(23),
+            guest_nice: Some(29),
+        };
+        let no_guest_nice = CpuTicks { guest_nice: None, ..full };
+        let no_guest = CpuTicks { guest: None, ..no_guest_nice };
+        let no_steal = CpuTicks { steal: None, ..no_guest };
+        let only_iowait = CpuTicks { softirq: None, irq: None, ..no_steal };
+        let oldest = CpuTicks { iowait: None, ..only_iowait };
+        for (columns, want) in [
+            ("2 3 5 7", oldest),
+            ("2 3 5 7 11", only_iowait),
+            ("2 3 5 7 11 13 17", no_steal),
+            ("2 3 5 7 11 13 17 19", no_guest),
+            ("2 3 5 7 11 13 17 19 23", no_guest_nice),
+            ("2 3 5 7 11 13 17 19 23 29", full),
+            ("2 3 5 7 11 13 17 19 23 29 31 37", full),
+        ] {
+            let stat = parse(&format!("cpu  0 0 0 0\ncpu4 {columns}\n")).unwrap();
+            assert_eq!(stat.cpu(4).unwrap().ticks, Ok(want), "{columns}");
+        }
+        assert_eq!((full.resting(), full.privileged()), (18, 35));
+        assert_eq!((oldest.resting(), oldest.privileged()), (7, 5));
+        let huge = CpuTicks { system: u64::MAX, idle: u64::MAX, ..full };
+        assert_eq!((huge.resting(), huge.privileged()), (u64::MAX, u64::MAX));
+    }
+
+    #[test]
+    fn one_bad_line_does_not_lose_the_others() {
+        let stat = parse("cpu  1 1 1 1\ncpu0 2 x 5 7\ncpu2 11 13 17 19\nctxt 5\nintr 23 0\n").unwrap();
+        let wrong = |line, expected, found: &str| TextError { line, expected, found: found.into() };
+        assert_eq!(stat.cpu(0).unwrap().ticks, Err(wrong(2, "a number", "\"x\"")));
+        assert_eq!(stat.cpu(1), None);
+        assert_eq!(stat.cpu(2).unwrap().ticks.as_ref().unwrap().idle, 19);
+        assert_eq!(stat.interrupts, Some(Ok(23)));
+
+        for (text, found) in
+            [("cpu \ncpu0 2 3 5\n", "the end of the line"), ("cpu \ncpu0 2 3 5 7", { "the end of the file" })]
+        {
+            let stat = parse(text).unwrap();
+            assert_eq!(stat.cpu(0).unwrap().ticks.as_ref().unwrap_err().found, found, "{text:?}");
+        }
+        assert_eq!(parse("cpu \nintr x\n").unwrap().interrupts, Some(Err(wrong(2, "a number", "\"x\""))));
+        let cut = wrong(2, "the rest of the line", "the end of the file");
+        assert_eq!(parse("cpu \nctxt 5").unwrap().interrupts, Some(Err(cut)));
+        assert_eq!(parse("cpu \nctxt 5\n").unwrap().interrupts, None);
+    }
+
+    /// Work is proportional to the text, also if every line is bad: counted back from each error it would take minutes.
+    #[test]
+    fn many_bad_lines_cost_little() {
+        let lines: String = (0..CPU_LIMIT).map(|cpu| format!("cpu{cpu} x\n")).collect();
+        let stat = parse(&format!("cpu \n{lines}")).unwrap();
+        let last = stat.cpu(CPU_LIMIT - 1).unwrap().ticks.as_ref().unwrap_err();
+        assert_eq!(u32::try_from(last.line), Ok(CPU_LIMIT + 1));
+    }
+
+    #[test]
+    fn no_sense_as_a_whole() {
+        for (text, line) in [
+            ("", 1),
+            ("intr 5\n", 1),
+            ("cpu0 2 3 5 7\n", 1),
+            ("cpu 1 2", 1),
+            ("cpu \ncpu1 2 3 5 7\ncpu1 2 3 5 7\n", 3),
+            ("cpu \ncpux\n", 2),
+        ] {
+            assert_eq!(parse(text).unwrap_err().line, line, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn totals() {
+        let parse = |text: &str| {
+            let mut totals = Totals::default();
+            totals.parse(text.as_bytes()).map(|()| totals)
+        };
+        let some = |n| Some(Ok(n));
+        for (text, online_cpus, ctxt, procs_running) in [
+            ("cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n", 2, some(7), some(11)),
+            ("cpu \nprocs_running 11\nctxt 7\n", 0, some(7), some(11)),
+            ("cpu \ncpu0 2\nctxt 7\nprocs_blocked 11\n", 1, some(7), None),
+        ] {
+            assert_eq!(parse(text), Ok(Totals { online_cpus, ctxt, procs_running }), "{text:?}");
+        }
+        let cut = parse("cpu \ncpu0 2\nctxt 7\nprocs_running 11").unwrap();
+        assert_eq!((cut.ctxt, cut.procs_running.unwrap().unwrap_err().line), (some(7), 4));
+        for (text, line) in
+            [("", 1), ("ctxt 7\n", 1), ("cpu ", 1), ("cpu \ncpu0 2", 2), ("cpu \nintr 3 5\n", 3)]
+        {
+            assert_eq!(parse(text).unwrap_err().line, line, "{text:?}");
+        }
+    }
+}

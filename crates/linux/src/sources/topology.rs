@@ -1,0 +1,115 @@
+//! Where CPUs are: their NUMA node, and their index in it.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+/// The place of one online CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The NUMA node.
+    pub node: u32,
+    /// Its rank in the node's list of CPUs.
+    pub index: u32,
+    /// The kernel's number for it.
+    pub cpu: u32,
+}
+
+impl std::fmt::Display for Place {
+    /// As the kernel names it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "cpu{}", self.cpu)
+    }
+}
+
+/// The places of the `online` CPUs, by node and index.
+///
+/// `nodes` are the numbers of nodes, ascending, and their CPUs (`node/nodeN/cpulist`). A node without CPUs has no
+/// place. A CPU that no node lists comes last in node 0: on a kernel without NUMA that is every CPU. Of a CPU that
+/// several nodes list, the first counts.
+///
+/// ```
+/// use perfset_linux::sources::topology::{Place, places};
+///
+/// let places = places(&[0, 1, 2], &[(0, vec![0..=0, 2..=2]), (1, vec![1..=1])]);
+/// assert_eq!(places.last(), Some(&Place { node: 1, index: 0, cpu: 1 }));
+/// ```
+#[must_use]
+pub fn places(online: &[u32], nodes: &[(u32, Vec<RangeInclusive<u32>>)]) -> Vec<Place> {
+    let mut unplaced: BTreeSet<u32> = online.iter().copied().collect();
+    let mut places = Vec::with_capacity(unplaced.len());
+    let mut in_node_0 = 0;
+    for (node, ranges) in nodes {
+        let mut first_index = 0_u32;
+        for range in ranges.iter().filter(|range| !range.is_empty()) {
+            let (first, last) = (*range.start(), *range.end());
+            while let Some(cpu) = unplaced.range(first..=last).next().copied() {
+                unplaced.remove(&cpu);
+                let index = first_index.saturating_add(cpu.saturating_sub(first));
+                places.push(Place { node: *node, index, cpu });
+            }
+            first_index = first_index.saturating_add(last.saturating_sub(first)).saturating_add(1);
+        }
+        if *node == 0 {
+            in_node_0 = first_index;
+        }
+    }
+    places.extend(unplaced.into_iter().zip(in_node_0..=u32::MAX).map(|(cpu, index)| Place {
+        node: 0,
+        index,
+        cpu,
+    }));
+    places.sort_unstable();
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn machines() {
+        /// Name, online, nodes, and the places as node, index and CPU.
+        type Case = (&'static str, &'static [u32], Vec<(u32, Vec<u32>)>, &'static [(u32, u32, u32)]);
+        let cases: [Case; 7] = [
+            ("no NUMA", &[0, 1, 3], vec![], &[(0, 0, 0), (0, 1, 1), (0, 2, 3)]),
+            (
+                "interleaved",
+                &[0, 1, 2, 3],
+                vec![(0, vec![0, 2]), (1, vec![1, 3])],
+                &[(0, 0, 0), (0, 1, 2), (1, 0, 1), (1, 1, 3)],
+            ),
+            ("an offline CPU in the list", &[0, 2], vec![(0, vec![0, 1, 2])], &[(0, 0, 0), (0, 2, 2)]),
+            ("a node without CPUs", &[0, 1], vec![(0, vec![0, 1]), (2, vec![])], &[(0, 0, 0), (0, 1, 1)]),
+            ("nodes with gaps", &[4, 5], vec![(3, vec![4]), (7, vec![5])], &[(3, 0, 4), (7, 0, 5)]),
+            (
+                "unlisted",
+                &[0, 1, 2, 3],
+                vec![(0, vec![2]), (1, vec![1])],
+                &[(0, 0, 2), (0, 1, 0), (0, 2, 3), (1, 0, 1)],
+            ),
+            ("listed twice", &[0, 1], vec![(0, vec![0, 1]), (1, vec![1])], &[(0, 0, 0), (0, 1, 1)]),
+        ];
+        for (name, online, nodes, want) in cases {
+            let in_ranges =
+                |(node, cpus): (u32, Vec<u32>)| (node, cpus.iter().map(|cpu| *cpu..=*cpu).collect());
+            let nodes: Vec<_> = nodes.into_iter().map(in_ranges).collect();
+            let got: Vec<_> = places(online, &nodes).iter().map(|p| (p.node, p.index, p.cpu)).collect();
+            assert_eq!(got, want, "{name}");
+        }
+    }
+    #[test]
+    fn an_index_counts_what_is_not_online() {
+        let got = places(&[5, 12, 13], &[(0, vec![1..=3, 10..=12]), (1, vec![4..=6, 12..=13])]);
+        let want = [(0, 5, 12), (1, 1, 5), (1, 4, 13)];
+        assert_eq!(got.iter().map(|p| (p.node, p.index, p.cpu)).collect::<Vec<_>>(), want);
+    }
+    /// Work is proportional to the text, not to the CPUs that it could mean: in full, these lists would be 768 MiB.
+    #[test]
+    fn long_lists_cost_little() {
+        let online: Vec<u32> = (0..65_536).collect();
+        let nodes: Vec<_> = (0..1_024).map(|node| (node, vec![0..=65_535])).collect();
+        let places = places(&online, &nodes);
+        assert!(places.iter().all(|place| place.node == 0 && place.index == place.cpu));
+        assert_eq!(places.len(), online.len());
+    }
+}

@@ -1,0 +1,63 @@
+//! `/proc/vmstat`: what the memory manager did since boot.
+//!
+//! Source: `proc_vmstat(5)`.
+
+use crate::sources::named::{Number, numbers};
+use crate::sources::text::{Text, TextError};
+
+/// The lines that feed counters.
+///
+/// ```
+/// use perfset_linux::sources::vmstat::VmStat;
+///
+/// let mut vmstat = VmStat::default();
+/// vmstat.parse(b"nr_free_pages 7\npgfault 5\npgmajfault 2\n").unwrap();
+/// assert_eq!(vmstat.pgmajfault, Some(Ok(2)));
+/// assert_eq!(vmstat.pgpgin, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VmStat {
+    /// KiB that block devices read.
+    pub pgpgin: Number,
+    /// KiB that block devices wrote.
+    pub pgpgout: Number,
+    /// Page faults.
+    pub pgfault: Number,
+    /// Those that had to read from disk.
+    pub pgmajfault: Number,
+    /// Pages that were reclaimed in the background. Since Linux 4.8, before that by zone.
+    pub pgsteal_kswapd: Number,
+    /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8, before that by zone.
+    pub pgsteal_direct: Number,
+}
+
+impl VmStat {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If it has none of the lines.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        *self = Self::default();
+        let mut wanted = [
+            ("pgpgin ", &mut self.pgpgin),
+            ("pgpgout ", &mut self.pgpgout),
+            ("pgfault ", &mut self.pgfault),
+            ("pgmajfault ", &mut self.pgmajfault),
+            ("pgsteal_kswapd ", &mut self.pgsteal_kswapd),
+            ("pgsteal_direct ", &mut self.pgsteal_direct),
+        ];
+        numbers(&mut Text::new(text), Text::last_number, &mut wanted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_contain_others() {
+        let mut vmstat = VmStat::default();
+        vmstat.parse(b"pgsteal_kswapd_normal 2\nnr_pgfault 3\npgfault_x 5\npgfault 7\n").unwrap();
+        assert_eq!(vmstat, VmStat { pgfault: Some(Ok(7)), ..VmStat::default() });
+    }
+}
