@@ -15,7 +15,7 @@ use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
 use crate::provider::{InstanceFilter, Want};
-use crate::rows::{Note, Rows};
+use crate::rows::Rows;
 use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
 
 /// What a query's entries mean for the registry as it is, and their rows of the last collection.
@@ -314,12 +314,17 @@ impl Plan {
             annex.failure = self.failure(planned);
             annex.rows.clear();
             annex.notes.clear();
+            annex.reasons.clear();
             annex.clock = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
             annex.clock = rows.clock();
+            if rows.has_column_reasons() {
+                let reason = |column: &usize| rows.column_reason(*column).cloned();
+                annex.reasons.extend(target.columns.iter().map(reason));
+            }
             annex.rows.extend(planned.selected().iter().map(|row| RowNote {
                 id: rows.id(*row),
                 birth: rows.birth(*row),
@@ -349,12 +354,11 @@ impl Plan {
         if let Err(error) = outcome {
             return Some(error.reason());
         }
-        let column = target.columns.first().copied();
-        let note = planned.rows.first().and_then(|row| rows.notes(*row).find(|(at, _)| Some(*at) == column));
-        Some(match note {
-            Some((_, Note::Missing(reason))) => reason.clone(),
-            _ if planned.rows.is_empty() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
-            _ => NoValue::Status(status),
+        let cell = planned.rows.first().zip(target.columns.first());
+        Some(match cell.and_then(|(row, column)| rows.reason(*row, *column)) {
+            Some(reason) => reason.clone(),
+            None if planned.rows.is_empty() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
+            None => NoValue::Status(status),
         })
     }
 }

@@ -15,6 +15,8 @@ pub struct Rows {
     names: Vec<u16>,
     cells: Vec<Cell>,
     notes: Vec<CellNote>,
+    /// By column: why cells without a value and a note have none. Empty if that was said of no column.
+    reasons: Vec<Option<NoValue>>,
     /// Rows filled since [`start`](Self::start); `keys` beyond it are of the collection before.
     filled: usize,
     changed: bool,
@@ -70,6 +72,7 @@ impl Rows {
     /// Begins a collection: all rows are to be filled again.
     pub fn start(&mut self) {
         self.notes.clear();
+        self.reasons.clear();
         self.filled = 0;
         self.changed = false;
         self.bytes_read = 0;
@@ -134,6 +137,14 @@ impl Rows {
         let cells = self.cells.get_mut(from..to).unwrap_or_default();
         cells.fill(Cell::EMPTY);
         Row { row, cells, columns: &self.columns, notes: &mut self.notes, delivered: &mut self.delivered }
+    }
+
+    /// Why a column has no value, in all rows that say nothing else: one note for a counter that no row can have.
+    pub fn none_in_column(&mut self, column: usize, reason: NoValue) {
+        self.reasons.resize(self.columns.len(), None);
+        if let Some(known) = self.reasons.get_mut(column) {
+            *known = Some(reason);
+        }
     }
 
     /// Says whose the rows are that are pushed from now on: at first the system's.
@@ -237,14 +248,39 @@ impl Rows {
         self.cells(row).get(column).filter(|cell| **cell != Cell::EMPTY).map(|cell| cell.value.get())
     }
 
-    /// What is special about a row's cells: column and note, in order of the columns.
+    /// What was said of single cells of a row: column and note, in order of the columns.
     pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &Note)> {
         let from = self.notes.partition_point(|note| note.at.0 < row);
         let rest = self.notes.get(from..).unwrap_or_default();
         rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
     }
 
-    /// What is special about any cell: row, column and note, in order of rows and columns.
+    /// Why a cell without a value has none, as far as was said of it or of its column.
+    #[must_use]
+    pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
+        match self.note(row, column) {
+            Some(Note::Missing(reason)) => Some(reason),
+            _ => self.column_reason(column),
+        }
+    }
+
+    /// Why the cells of a column have no value, where they have none and say nothing else.
+    #[must_use]
+    pub fn column_reason(&self, column: usize) -> Option<&NoValue> {
+        self.reasons.get(column)?.as_ref()
+    }
+
+    /// Whether any column has such a reason.
+    pub(crate) fn has_column_reasons(&self) -> bool {
+        !self.reasons.is_empty()
+    }
+
+    fn note(&self, row: usize, column: usize) -> Option<&Note> {
+        let at = self.notes.binary_search_by_key(&(row, column), |note| note.at).ok()?;
+        self.notes.get(at).map(|note| &note.note)
+    }
+
+    /// What was said of any single cell: row, column and note, in order of rows and columns.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &Note)> {
         self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
     }
@@ -257,7 +293,7 @@ impl Rows {
     }
 }
 
-/// One row, to be filled. A cell that is not touched has no value, and no reason was given.
+/// One row, to be filled. A cell that is not touched has no value, and the reason of its column if that has one.
 #[derive(Debug)]
 pub struct Row<'a> {
     row: usize,

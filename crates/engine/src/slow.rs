@@ -286,15 +286,21 @@ impl Provider for Slow {
         rows.count_bytes_read(usize::try_from(bytes).unwrap_or(usize::MAX));
         let (from, age) = (&kept.rows, kept.at.elapsed());
         let sources: Vec<_> = want.counters.iter().map(|id| from.columns().position(|c| c == *id)).collect();
+        for (column, source) in sources.iter().enumerate() {
+            let reason = match source {
+                Some(source) => from.column_reason(*source).cloned(),
+                None => Some(NoValue::Late), // not asked then
+            };
+            if let Some(reason) = reason {
+                rows.none_in_column(column, reason);
+            }
+        }
         for row in 0..from.len() {
             let Some(id) = from.id(row) else { continue };
             rows.set_owner(from.owner(row));
             let mut to = rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
             for (column, source) in sources.iter().enumerate() {
-                let Some(source) = *source else {
-                    to.none(column, NoValue::Late); // not asked then
-                    continue;
-                };
+                let Some(source) = *source else { continue };
                 let note = from.notes(row).find(|(at, _)| *at == source).map(|(_, note)| note.clone());
                 let value = from.number(row, source);
                 match (value, note) {

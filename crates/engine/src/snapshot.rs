@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::{
-    Birth, Counter, Counterset, Guid, InstanceId, InstanceIdFilter, Name, NoValue, Owner, Utf16,
+    Birth, Counter, Counterset, Guid, InstanceId, InstanceIdFilter, Mark, Name, NoValue, Owner, Utf16,
 };
 
 use crate::entry::Entry;
@@ -50,6 +50,8 @@ pub struct EntryAnnex {
     pub(crate) rows: Vec<RowNote>,
     /// The counterset's own clock and its ticks a second, if its source has one.
     pub(crate) clock: Option<(i64, i64)>,
+    /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
+    pub(crate) reasons: Vec<Option<NoValue>>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -85,9 +87,30 @@ impl EntryAnnex {
         self.clock
     }
 
-    /// What is special about a value.
+    /// Why a value that is missing is, as far as its source said.
     #[must_use]
-    pub fn note(&self, row: usize, column: usize) -> Option<&Note> {
+    pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
+        match self.note(row, column) {
+            Some(Note::Missing(reason)) => Some(reason),
+            _ => self.column_reason(column),
+        }
+    }
+
+    /// What is special about a value that is there.
+    #[must_use]
+    pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
+        match self.note(row, column) {
+            Some(Note::Marked(mark)) => Some(*mark),
+            _ => None,
+        }
+    }
+
+    /// Why values of a column are missing where nothing else was said.
+    pub(crate) fn column_reason(&self, column: usize) -> Option<&NoValue> {
+        self.reasons.get(column)?.as_ref()
+    }
+
+    fn note(&self, row: usize, column: usize) -> Option<&Note> {
         let at = self.notes.binary_search_by_key(&(row, column), |(at, _)| *at).ok()?;
         self.notes.get(at).map(|(_, note)| note)
     }

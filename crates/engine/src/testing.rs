@@ -40,6 +40,8 @@ pub struct Script {
     pub catalogue: Arc<Catalogue>,
     /// Its rows.
     pub rows: Vec<ScriptRow>,
+    /// Columns that have no value where a row says nothing, and why.
+    pub reasons: Vec<(usize, NoValue)>,
     /// Fails every collection.
     pub failure: Option<SourceError>,
     /// Panics in every collection.
@@ -107,6 +109,9 @@ impl Provider for Scripted {
         #[expect(clippy::panic, reason = "a provider that panics is what a test asks for")]
         if script.panics {
             panic!("as told");
+        }
+        for (column, reason) in &script.reasons {
+            rows.none_in_column(*column, reason.clone());
         }
         for (name, id, values) in &script.rows {
             let mut row = rows.push(name, InstanceId(*id), None);

@@ -495,6 +495,41 @@ fn a_new_registration_costs_no_interval() {
     );
 }
 
+/// Said once for a column: whoever has no value there and says nothing has that reason.
+#[test]
+fn a_column_has_a_reason() {
+    let (machine, provider) = machine();
+    let (never, denied) = (NoValue::Unavailable("never".into()), NoValue::Denied("here".into()));
+    provider.with(|s| {
+        s.reasons = vec![(2, never.clone()), (9, never.clone())];
+        s.rows[0].2 = vec![Ok(100), Err(denied.clone())];
+        s.rows[1].2 = vec![Ok(200), Ok(30), Ok(50)];
+        s.rows.push(("c", 3, vec![Ok(300), Ok(31), Err(denied.clone())]));
+    });
+    let mut query = machine.query();
+    let one = |id, name| Entry::one(MULTI, CounterId(id)).instance(name);
+    let entries = [Entry::all(MULTI).instance("*"), one(5, "a"), one(5, "c"), one(5, "*"), one(7, "a")];
+    assert!(entries.iter().all(|entry| query.add(entry).is_success()));
+    let old = collected(&mut query);
+    let new = collected(&mut query);
+    let all = lines(&new, Some(&old));
+    let want =
+        ["a 7=100", "a 3=denied", "a 5=unavailable", "a 9=not_given", "b 7=200", "b 3=0", "b 5=missing_base"];
+    assert_eq!(all[..7], want);
+    assert_eq!(all[8..12], ["c 7=300", "c 3=0", "c 5=denied", "c 9=not_given"]);
+    assert_eq!(all[12..14], ["a 5=unavailable", "c 5=denied"]);
+    assert_eq!(all[14..], ["a 5=unavailable", "b 5=missing_base", "c 5=denied", "a 7=100"]);
+    let failures: Vec<_> = new.annex().iter().map(|annex| annex.failure().cloned()).collect();
+    assert_eq!(failures, [None, Some(never.clone()), Some(denied.clone()), None, None]);
+    let annex = &new.annex()[0];
+    assert_eq!(
+        [annex.reason(0, 1), annex.reason(0, 2), annex.reason(0, 3)],
+        [Some(&denied), Some(&never), None]
+    );
+    provider.with(|s| s.reasons.clear());
+    assert_eq!(lines(&collected(&mut query), None)[2], "a 5=not_given", "said anew each time");
+}
+
 #[test]
 fn owners_and_births_travel_beside_the_block() {
     let owner = Owner::Process { pid: 2, user: 3 };
@@ -867,6 +902,7 @@ impl Provider for Quiet {
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        rows.none_in_column(1, NoValue::Unavailable("never".into()));
         for (name, id) in &self.0 {
             let mut row = rows.push(name, InstanceId(*id), None);
             for (column, counter) in want.counters.iter().enumerate() {

@@ -459,10 +459,12 @@ impl<'a> Current<'a> {
             }
         };
         let Some(raw) = row.cells.number(column).raw() else {
-            return match note {
-                Some(Note::Missing(reason)) => Err(reason.clone()),
-                _ => Err(NoValue::NotGiven),
+            let of_column = || rows_of(new, self.entry)?.annex?.column_reason(column);
+            let reason = match note {
+                Some(Note::Missing(reason)) => Some(reason),
+                _ => of_column(),
             };
+            return Err(reason.cloned().unwrap_or(NoValue::NotGiven));
         };
         let base = |all: &All<'a>, at: usize, row: &ResultRow<'a>| {
             related.base.and_then(|place| row.number(place, self.entry, all, at).raw())

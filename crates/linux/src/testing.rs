@@ -222,9 +222,9 @@ pub(crate) fn try_collect(
         let name = String::from_utf16(rows.name(row)).unwrap();
         let notes: BTreeMap<usize, &Note> = rows.notes(row).collect();
         for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
-            let got = match (cell.header.data_size.get(), notes.get(&column)) {
-                (0, Some(Note::Missing(reason))) => Got::None(reason.clone()),
-                (len, note) => {
+            let got = match (cell.header.data_size.get(), rows.reason(row, column), notes.get(&column)) {
+                (0, Some(reason), _) => Got::None(reason.clone()),
+                (len, _, note) => {
                     assert_eq!(len, counter.counter_type.value_len());
                     match note {
                         None => Got::Value(cell.value.get()),

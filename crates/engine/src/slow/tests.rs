@@ -109,6 +109,7 @@ fn collect_bytes(
     rows.end();
     let word = |row, column| {
         let note = rows.notes(row).find(|(at, _)| *at == column).map(|(_, note)| note.clone());
+        let note = note.or_else(|| rows.reason(row, column).cloned().map(Note::Missing));
         match (rows.number(row, column), note) {
             (Some(value), None) => value.to_string(),
             (Some(value), Some(Note::Marked(Mark::Stale(_)))) => format!("{value} stale"),
@@ -188,6 +189,18 @@ fn queries_do_not_lose_each_others_values() {
     say(&script, &[("a", 1, vec![Ok(11)])]);
     collect(&mut slow, &time, &[ALL]).unwrap();
     assert_eq!(held(&script, &mut slow, |slow| collect(slow, &both, &a)), lines(&["a: 5 stale, 7 stale"]));
+}
+
+#[test]
+fn reasons_of_columns_are_kept() {
+    let (script, mut slow) = slow();
+    let never = NoValue::Unavailable("never".into());
+    script.with(|s| s.reasons = vec![(1, never.clone())]);
+    say(&script, &[("a", 1, vec![Ok(2)]), ("b", 2, vec![Ok(3), Err(NoValue::NotGiven)])]);
+    let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
+    assert_eq!(both(&mut slow), lines(&[&format!("a: 2, {never:?}"), "b: 3, NotGiven"]));
+    let late = lines(&[&format!("a: 2 stale, {never:?}"), "b: 3 stale, NotGiven"]);
+    assert_eq!(held(&script, &mut slow, both), late);
 }
 
 #[test]
