@@ -315,6 +315,7 @@ impl Plan {
             annex.rows.clear();
             annex.notes.clear();
             annex.reasons.clear();
+            annex.marks.clear();
             annex.clock = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
@@ -324,6 +325,9 @@ impl Plan {
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
+            }
+            if rows.has_row_marks() {
+                annex.marks.extend(planned.selected().iter().map(|row| rows.row_mark(*row)));
             }
             annex.rows.extend(planned.selected().iter().map(|row| RowNote {
                 id: rows.id(*row),

@@ -17,6 +17,8 @@ pub struct Rows {
     notes: Vec<CellNote>,
     /// By column: why cells without a value and a note have none. Empty if that was said of no column.
     reasons: Vec<Option<NoValue>>,
+    /// By row: what is special about its values. Ends with the last row that is marked.
+    marks: Vec<Option<Mark>>,
     /// Rows filled since [`start`](Self::start); `keys` beyond it are of the collection before.
     filled: usize,
     changed: bool,
@@ -73,6 +75,7 @@ impl Rows {
     pub fn start(&mut self) {
         self.notes.clear();
         self.reasons.clear();
+        self.marks.clear();
         self.filled = 0;
         self.changed = false;
         self.bytes_read = 0;
@@ -136,7 +139,14 @@ impl Rows {
         }
         let cells = self.cells.get_mut(from..to).unwrap_or_default();
         cells.fill(Cell::EMPTY);
-        Row { row, cells, columns: &self.columns, notes: &mut self.notes, delivered: &mut self.delivered }
+        Row {
+            row,
+            cells,
+            columns: &self.columns,
+            notes: &mut self.notes,
+            marks: &mut self.marks,
+            delivered: &mut self.delivered,
+        }
     }
 
     /// Why a column has no value, in all rows that say nothing else: one note for a counter that no row can have.
@@ -275,6 +285,26 @@ impl Rows {
         !self.reasons.is_empty()
     }
 
+    /// What is special about the value of a cell, as far as was said of it or of its row.
+    #[must_use]
+    pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
+        match self.note(row, column) {
+            Some(Note::Marked(mark)) => Some(*mark),
+            _ => self.row_mark(row),
+        }
+    }
+
+    /// What is special about the values of a row that have no mark of their own.
+    #[must_use]
+    pub fn row_mark(&self, row: usize) -> Option<Mark> {
+        self.marks.get(row).copied().flatten()
+    }
+
+    /// Whether any row is marked.
+    pub(crate) fn has_row_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
     fn note(&self, row: usize, column: usize) -> Option<&Note> {
         let at = self.notes.binary_search_by_key(&(row, column), |note| note.at).ok()?;
         self.notes.get(at).map(|note| &note.note)
@@ -300,6 +330,7 @@ pub struct Row<'a> {
     cells: &'a mut [Cell],
     columns: &'a [Column],
     notes: &'a mut Vec<CellNote>,
+    marks: &'a mut Vec<Option<Mark>>,
     delivered: &'a mut u64,
 }
 
@@ -327,6 +358,12 @@ impl Row<'_> {
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
         self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
+    }
+
+    /// Marks all values of this row that are not marked themselves, whether they are there yet or not.
+    pub fn mark(&mut self, mark: Mark) {
+        self.marks.resize(self.row, None);
+        self.marks.push(Some(mark));
     }
 
     /// A column has no value here, and why.

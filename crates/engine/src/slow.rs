@@ -299,13 +299,16 @@ impl Provider for Slow {
             let Some(id) = from.id(row) else { continue };
             rows.set_owner(from.owner(row));
             let mut to = rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
+            let mark = if late { Some(Mark::Stale(age)) } else { from.row_mark(row) };
+            if let Some(mark) = mark {
+                to.mark(mark);
+            }
             for (column, source) in sources.iter().enumerate() {
                 let Some(source) = *source else { continue };
                 let note = from.notes(row).find(|(at, _)| *at == source).map(|(_, note)| note.clone());
                 let value = from.number(row, source);
                 match (value, note) {
-                    (Some(value), _) if late => to.set_marked(column, value, Mark::Stale(age)),
-                    (Some(value), Some(Note::Marked(mark))) => to.set_marked(column, value, mark),
+                    (Some(value), Some(Note::Marked(mark))) if !late => to.set_marked(column, value, mark),
                     (Some(value), _) => to.set(column, value),
                     (None, Some(Note::Missing(reason))) => to.none(column, reason),
                     (None, _) => {}

@@ -52,6 +52,8 @@ pub struct EntryAnnex {
     pub(crate) clock: Option<(i64, i64)>,
     /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
     pub(crate) reasons: Vec<Option<NoValue>>,
+    /// By row: what is special about its values that have no note; empty if no row is marked.
+    pub(crate) marks: Vec<Option<Mark>>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -101,8 +103,14 @@ impl EntryAnnex {
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         match self.note(row, column) {
             Some(Note::Marked(mark)) => Some(*mark),
-            _ => None,
+            _ => self.row_mark(row),
         }
+    }
+
+    /// What is special about the values of a row of which nothing else was said.
+    #[inline]
+    pub(crate) fn row_mark(&self, row: usize) -> Option<Mark> {
+        self.marks.get(row).copied().flatten()
     }
 
     /// Why values of a column are missing where nothing else was said.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
-use perfset_core::{Counterset, Guid, InstanceId, NoValue, Status};
+use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Status};
 
 use crate::clock::Clock;
 use crate::entry::Entry;
@@ -42,6 +42,8 @@ pub struct Script {
     pub rows: Vec<ScriptRow>,
     /// Columns that have no value where a row says nothing, and why.
     pub reasons: Vec<(usize, NoValue)>,
+    /// Rows whose values are marked: ids and marks.
+    pub marks: Vec<(u32, Mark)>,
     /// Fails every collection.
     pub failure: Option<SourceError>,
     /// Panics in every collection.
@@ -115,6 +117,9 @@ impl Provider for Scripted {
         }
         for (name, id, values) in &script.rows {
             let mut row = rows.push(name, InstanceId(*id), None);
+            for (_, mark) in script.marks.iter().filter(|(marked, _)| marked == id) {
+                row.mark(*mark);
+            }
             for (column, value) in values.iter().enumerate() {
                 match value {
                     Ok(value) => row.set(column, *value),

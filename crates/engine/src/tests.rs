@@ -530,6 +530,56 @@ fn a_column_has_a_reason() {
     assert_eq!(lines(&collected(&mut query), None)[2], "a 5=not_given", "said anew each time");
 }
 
+/// Said once for a row: its values are marked unless they are themselves.
+#[test]
+fn a_row_is_marked() {
+    let (machine, provider) = machine();
+    let denied = NoValue::Denied("here".into());
+    let held = |rows: &mut Rows| {
+        let mut row = rows.push("d", InstanceId(4), None);
+        row.mark(Mark::Held);
+        row.set_marked(1, 9, Mark::Reused);
+        row.mark(Mark::Stale(Duration::ZERO));
+        row.set(0, 8);
+    };
+    let mut rows = Rows::new(&*set(MULTI, InstanceType::Multiple).counters);
+    for _ in 0..2 {
+        rows.start();
+        rows.push("a", InstanceId(1), None).set(0, 7);
+        held(&mut rows);
+        rows.end();
+        let marks = [(0, 0), (1, 0), (1, 1)].map(|(row, column)| rows.mark(row, column));
+        assert_eq!(
+            marks,
+            [None, Some(Mark::Stale(Duration::ZERO)), Some(Mark::Reused)],
+            "the last word on a row"
+        );
+    }
+    rows.start();
+    rows.push("a", InstanceId(1), None).set(0, 7);
+    rows.push("d", InstanceId(4), None).set(0, 8);
+    rows.end();
+    assert!(!rows.changed() && rows.mark(1, 0).is_none(), "said anew each time");
+
+    provider.with(|s| {
+        s.marks = vec![(2, Mark::Reused)];
+        s.rows[1].2 = vec![Ok(200), Ok(30), Err(denied)];
+        s.rows.push(("c", 3, vec![Ok(300)]));
+    });
+    let mut query = machine.query();
+    let one = |id, name| Entry::one(MULTI, CounterId(id)).instance(name);
+    for entry in [Entry::all(MULTI).instance("*"), one(7, "b"), one(7, "c"), one(5, "b")] {
+        assert!(query.add(&entry).is_success());
+    }
+    let snapshot = collected(&mut query);
+    let all = lines(&snapshot, None);
+    let want = ["b 7=200 Reused", "b 3=needs_two_samples Reused", "b 5=denied", "b 9=not_given", "c 7=300"];
+    assert_eq!(all[4..9], want);
+    assert_eq!(all[12..], ["b 7=200 Reused", "c 7=300", "b 5=denied"]);
+    let marks: Vec<_> = snapshot.annex()[..3].iter().map(|annex| annex.mark(0, 0)).collect();
+    assert_eq!(marks, [None, Some(Mark::Reused), None]);
+}
+
 #[test]
 fn owners_and_births_travel_beside_the_block() {
     let owner = Owner::Process { pid: 2, user: 3 };
@@ -905,6 +955,7 @@ impl Provider for Quiet {
         rows.none_in_column(1, NoValue::Unavailable("never".into()));
         for (name, id) in &self.0 {
             let mut row = rows.push(name, InstanceId(*id), None);
+            row.mark(Mark::Reused);
             for (column, counter) in want.counters.iter().enumerate() {
                 match counter.0 {
                     5 => row.none(column, NoValue::Unavailable("never".into())),

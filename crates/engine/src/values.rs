@@ -228,6 +228,8 @@ struct Current<'a> {
     notes: &'a [((usize, usize), Note)],
     finder: Finder<'a>,
     at: usize,
+    /// What is special about the values of this row that have no note.
+    mark: Option<Mark>,
     /// `None`: the entry failed.
     row: Option<ResultRow<'a>>,
     older: Option<Older<'a>>,
@@ -330,6 +332,7 @@ impl<'a> Current<'a> {
             notes: rows.annex.map(|annex| &*annex.notes).unwrap_or_default(),
             finder: Finder::default(),
             at: 0,
+            mark: None,
             row: None,
             older: None,
             has_older: old_rows.is_some_and(|old| !old.rows.is_empty()),
@@ -344,6 +347,7 @@ impl<'a> Current<'a> {
         let Some(rows) = rows_of(new, self.entry) else { return false };
         let Some(row) = rows.rows.get(at).copied() else { return false };
         (self.at, self.column, self.row) = (at, 0, Some(row));
+        self.mark = rows.annex.and_then(|annex| annex.row_mark(at));
         self.older = rows_of(old, self.entry).and_then(|old| {
             let at_old = self.finder.find(&old.rows, &row)?;
             let row = *old.rows.get(at_old)?;
@@ -370,7 +374,7 @@ impl<'a> Current<'a> {
         };
         let mark = match note {
             Some(Note::Marked(mark)) => Some(*mark),
-            _ => None,
+            _ => self.mark.filter(|_| raw.width > 0),
         };
         // Written in one place and with the value last: it is large, and this is done for each of many.
         let with = |value| {

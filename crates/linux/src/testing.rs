@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use perfset_core::{Birth, Counter, CounterId, InstanceIdFilter, Mark, NoValue};
-use perfset_engine::{InstanceFilter, Note, Pattern, Provider, Rows, SourceError, Want};
+use perfset_engine::{InstanceFilter, Pattern, Provider, Rows, SourceError, Want};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::roots::Roots;
@@ -220,16 +220,15 @@ pub(crate) fn try_collect(
     let mut collected = Collected { rows: Vec::new(), cells: BTreeMap::new(), bytes_read: rows.bytes_read() };
     for row in 0..rows.len() {
         let name = String::from_utf16(rows.name(row)).unwrap();
-        let notes: BTreeMap<usize, &Note> = rows.notes(row).collect();
         for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
-            let got = match (cell.header.data_size.get(), rows.reason(row, column), notes.get(&column)) {
-                (0, Some(reason), _) => Got::None(reason.clone()),
-                (len, _, note) => {
+            let got = match (cell.header.data_size.get(), rows.reason(row, column)) {
+                (0, Some(reason)) => Got::None(reason.clone()),
+                (len, _) => {
                     assert_eq!(len, counter.counter_type.value_len());
-                    match note {
+                    match rows.mark(row, column) {
                         None => Got::Value(cell.value.get()),
-                        Some(Note::Marked(Mark::Held)) => Got::Held(cell.value.get()),
-                        Some(Note::Marked(Mark::Reused)) => Got::Reused(cell.value.get()),
+                        Some(Mark::Held) => Got::Held(cell.value.get()),
+                        Some(Mark::Reused) => Got::Reused(cell.value.get()),
                         other => panic!("{name} {:?}: {other:?}", counter.name),
                     }
                 }

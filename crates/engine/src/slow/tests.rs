@@ -107,16 +107,14 @@ fn collect_bytes(
         &mut rows,
     )?;
     rows.end();
-    let word = |row, column| {
-        let note = rows.notes(row).find(|(at, _)| *at == column).map(|(_, note)| note.clone());
-        let note = note.or_else(|| rows.reason(row, column).cloned().map(Note::Missing));
-        match (rows.number(row, column), note) {
-            (Some(value), None) => value.to_string(),
-            (Some(value), Some(Note::Marked(Mark::Stale(_)))) => format!("{value} stale"),
-            (None, Some(Note::Missing(why))) => format!("{why:?}"),
+    let word =
+        |row, column| match (rows.number(row, column), rows.mark(row, column), rows.reason(row, column)) {
+            (Some(value), None, _) => value.to_string(),
+            (Some(value), Some(Mark::Stale(_)), _) => format!("{value} stale"),
+            (Some(value), Some(mark), _) => format!("{value} {mark:?}"),
+            (None, _, Some(why)) => format!("{why:?}"),
             other => format!("{other:?}"),
-        }
-    };
+        };
     let line = |row| {
         let words: Vec<_> = (0..counters.len()).map(|column| word(row, column)).collect();
         format!("{}: {}", String::from_utf16_lossy(rows.name(row)), words.join(", "))
@@ -201,6 +199,16 @@ fn reasons_of_columns_are_kept() {
     assert_eq!(both(&mut slow), lines(&[&format!("a: 2, {never:?}"), "b: 3, NotGiven"]));
     let late = lines(&[&format!("a: 2 stale, {never:?}"), "b: 3 stale, NotGiven"]);
     assert_eq!(held(&script, &mut slow, both), late);
+}
+
+#[test]
+fn marks_of_rows_are_kept_and_age() {
+    let (script, mut slow) = slow();
+    script.with(|s| s.marks = vec![(2, Mark::Reused)]);
+    say(&script, &[("a", 1, vec![Ok(2)]), ("b", 2, vec![Ok(3), Err(NoValue::NotGiven)])]);
+    let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
+    assert_eq!(both(&mut slow).unwrap()[1], "b: 3 Reused, NotGiven");
+    assert_eq!(held(&script, &mut slow, both).unwrap()[1], "b: 3 stale, NotGiven");
 }
 
 #[test]
