@@ -60,6 +60,9 @@ pub fn run() -> Result<Exit, Failure> {
     }
     let with = lacking.len();
     writeln!(out, "ok    {} countersets, {with} of them with counters that this machine lacks", sets.len())?;
+    for (topic, what) in machine.about() {
+        writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
+    }
     for problem in machine.problems() {
         writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
     }

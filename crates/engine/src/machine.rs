@@ -141,6 +141,14 @@ impl Machine {
         self.lock().fresh().problems.clone()
     }
 
+    /// What the providers say of how they get their values, for people: topics and sentences.
+    #[must_use]
+    pub fn about(&self) -> Vec<(Text, Text)> {
+        let mut shared = self.lock();
+        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.about()));
+        shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
+    }
+
     /// What a counterset's registration says.
     ///
     /// # Errors

@@ -40,6 +40,11 @@ pub trait Provider: Send {
     /// # Errors
     /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
+
+    /// What there is to say of how it gets its values here, for people: a topic, as `process source`, and a sentence.
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        Vec::new()
+    }
 }
 
 /// Calls a provider. A panic there is that call's failure and nobody else's.

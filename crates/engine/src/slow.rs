@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Mark, NoValue, Status};
+use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Mark, NoValue, Status, Text};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
@@ -33,6 +33,8 @@ pub struct Slow {
     names: HashMap<Guid, Rows>,
     /// By counterset: its last values, one answer a shape of request, the newest last.
     values: HashMap<Guid, VecDeque<Kept>>,
+    /// What it last said of itself.
+    about: Vec<(Text, Text)>,
 }
 
 /// So many shapes of request to one counterset have their last values kept.
@@ -44,6 +46,7 @@ enum Request {
     Instances(Guid),
     Entry(Change, Entry),
     Collect(Asked),
+    About,
 }
 
 /// What a [`Want`] says, to be sent and kept.
@@ -66,6 +69,7 @@ enum Reply {
     Status(Status),
     Names(Guid, Rows),
     Values(Kept),
+    About(Vec<(Text, Text)>),
 }
 
 /// Values, and what they were asked with.
@@ -102,6 +106,7 @@ impl Slow {
             catalogue: Err(SourceError::Late),
             names: HashMap::new(),
             values: HashMap::new(),
+            about: Vec::new(),
         };
         let _ = slow.ask(Request::Catalogue);
         slow
@@ -159,6 +164,7 @@ impl Slow {
             Reply::Names(set, rows) => {
                 self.names.insert(set, rows);
             }
+            Reply::About(about) => self.about = about,
             Reply::Values(new) => {
                 let kept = self.values.entry(new.asked.set.guid).or_default();
                 kept.retain(|old| !old.asked.is_like(&new.asked));
@@ -177,6 +183,7 @@ impl Request {
         match self {
             Self::Catalogue => Ok(Reply::Status(Status::ERROR_SUCCESS)), // it comes with every answer
             Self::Entry(change, entry) => Ok(Reply::Status(provider.entry(change, &entry))),
+            Self::About => Ok(Reply::About(provider.about())),
             Self::Instances(set) => {
                 let mut rows = Rows::default();
                 rows.start();
@@ -316,6 +323,12 @@ impl Provider for Slow {
             }
         }
         Ok(())
+    }
+
+    /// If it is late, what it said last.
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        let _ = self.ask(Request::About); // what it said before is there all the same
+        self.about.clone()
     }
 }
 

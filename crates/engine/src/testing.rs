@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
-use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Status};
+use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Status, Text};
 
 use crate::clock::Clock;
 use crate::entry::Entry;
@@ -50,6 +50,8 @@ pub struct Script {
     pub panics: bool,
     /// A collection begins when this can be locked: who holds it makes the provider late.
     pub gate: Arc<Mutex<()>>,
+    /// What it says of itself.
+    pub about: Vec<(Text, Text)>,
     /// What [`Provider::entry`] answers.
     pub answer: Option<Status>,
     /// What it was asked, in order.
@@ -128,5 +130,9 @@ impl Provider for Scripted {
             }
         }
         script.failure.map_or(Ok(()), Err)
+    }
+
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        self.with(|script| script.about.clone())
     }
 }

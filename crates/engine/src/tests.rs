@@ -530,6 +530,36 @@ fn a_column_has_a_reason() {
     assert_eq!(lines(&collected(&mut query), None)[2], "a 5=not_given", "said anew each time");
 }
 
+#[test]
+fn providers_speak_of_themselves() {
+    let (machine, provider) = machine();
+    assert_eq!(machine.about(), []);
+    provider.with(|s| s.about = vec![("process source".into(), "files".into())]);
+    machine.register(Box::new(Mute));
+    assert_eq!(machine.about(), [("process source".into(), "files".into())]);
+}
+
+/// A provider that panics when it is asked about itself.
+struct Mute;
+
+impl Provider for Mute {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::default())
+    }
+
+    fn instances(&mut self, _: &Guid, _: &mut Rows) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn collect(&mut self, _: &Want<'_>, _: &mut Rows) -> Result<(), SourceError> {
+        Ok(())
+    }
+
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        panic!("as told")
+    }
+}
+
 /// Said once for a row: its values are marked unless they are themselves.
 #[test]
 fn a_row_is_marked() {

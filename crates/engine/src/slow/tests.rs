@@ -49,6 +49,11 @@ impl Provider for Gated {
         rows.count_bytes_read(5);
         self.0.collect(want, rows)
     }
+
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        self.pass();
+        self.0.about()
+    }
 }
 
 fn scripted() -> Scripted {
@@ -209,6 +214,22 @@ fn marks_of_rows_are_kept_and_age() {
     let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
     assert_eq!(both(&mut slow).unwrap()[1], "b: 3 Reused, NotGiven");
     assert_eq!(held(&script, &mut slow, both).unwrap()[1], "b: 3 stale, NotGiven");
+}
+
+#[test]
+fn what_it_said_last_of_itself() {
+    let (script, mut slow) = slow();
+    let said = |word: &'static str| vec![("source".into(), word.into())];
+    script.with(|s| s.about = said("files"));
+    assert_eq!(held(&script, &mut slow, Slow::about), []);
+    settle(&mut slow);
+    assert_eq!(slow.about(), said("files"));
+    script.with(|s| s.about = said("a device"));
+    assert_eq!(held(&script, &mut slow, Slow::about), said("files"));
+    settle(&mut slow);
+    assert_eq!(slow.about(), said("a device"));
+    script.with(|s| s.panics = true);
+    assert_eq!(slow.about(), said("a device"));
 }
 
 #[test]
