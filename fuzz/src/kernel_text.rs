@@ -9,6 +9,12 @@ use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::pid::io::Io;
+use perfset_linux::sources::pid::schedstat::SchedStat;
+use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
+use perfset_linux::sources::pid::stat::{Stat, comm};
+use perfset_linux::sources::pid::statm::Statm;
+use perfset_linux::sources::pid::status::Status;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::vmstat::VmStat;
@@ -21,6 +27,12 @@ pub fn check(input: &[u8]) {
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
         b'a' => number(text).err(),
+        b'A' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
+        b'B' => Statm::parse(text).err(),
+        b'C' => Io::parse(text).err(),
+        b'D' => Status::parse(text).err(),
+        b'E' => SchedStat::parse(text).err(),
+        b'F' => SmapsRollup::parse(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
         b'f' => cppc::FeedbackCounters::parse(text).err(),
@@ -58,6 +70,13 @@ fn again<T: Default + Debug + PartialEq>(
     first?;
     assert_eq!(used, new);
     Ok(new)
+}
+
+/// A name is part of what stands in parentheses.
+fn of_stat(stat: Stat, text: &[u8]) -> Result<(), TextError> {
+    let comm = comm(text)?;
+    assert!(comm.starts_with(stat.lasting_name(comm)));
+    Ok(())
 }
 
 /// The lines that are lost, the first of them.

@@ -316,6 +316,7 @@ impl Plan {
             account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
             account.missing_values = account.missing_values.saturating_add(group.rows.missing());
             let late = group.rows.is_late() || group.outcome == Err(SourceError::Late);
+            account.source_layer = account.source_layer.max(group.rows.layer());
             account.late_providers = account.late_providers.saturating_add(u64::from(late));
             let failed = group.outcome.is_err() && !late;
             account.provider_failures = account.provider_failures.saturating_add(u64::from(failed));

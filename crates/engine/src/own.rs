@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use perfset_core::catalogue::perfset_engine as set;
-use perfset_core::{Guid, InstanceId};
+use perfset_core::{Guid, InstanceId, NoValue};
 
 use crate::error::SourceError;
 use crate::provider::{Catalogue, Provider, Want};
@@ -25,6 +25,7 @@ pub(crate) struct Ledger {
     late_providers: AtomicU64,
     provider_failures: AtomicU64,
     layout_rebuilds: AtomicU64,
+    source_layer: AtomicU64,
 }
 
 /// What one collection was.
@@ -40,6 +41,7 @@ pub(crate) struct Account {
     pub late_providers: u64,
     pub provider_failures: u64,
     pub laid_out: bool,
+    pub source_layer: u32,
 }
 
 impl Ledger {
@@ -59,6 +61,9 @@ impl Ledger {
         self.late_providers.store(account.late_providers, Relaxed);
         self.provider_failures.fetch_add(account.provider_failures, Relaxed);
         self.layout_rebuilds.fetch_add(u64::from(account.laid_out), Relaxed);
+        if account.source_layer > 0 {
+            self.source_layer.store(account.source_layer.into(), Relaxed);
+        }
     }
 }
 
@@ -102,6 +107,16 @@ impl Provider for OwnCounters {
                 set::LATE_PROVIDERS => &ledger.late_providers,
                 set::PROVIDER_FAILURES_PER_SEC => &ledger.provider_failures,
                 set::LAYOUT_REBUILDS_PER_SEC => &ledger.layout_rebuilds,
+                set::SOURCE_LAYER => {
+                    match ledger.source_layer.load(Relaxed) {
+                        0 => row.none(
+                            column,
+                            NoValue::Unavailable("nothing was collected that has layers".into()),
+                        ),
+                        layer => row.set(column, layer),
+                    }
+                    continue;
+                }
                 _ => continue,
             };
             row.set(column, value.load(Relaxed));

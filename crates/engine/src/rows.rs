@@ -27,6 +27,8 @@ pub struct Rows {
     owner: Owner,
     /// The counterset's own clock and its ticks a second, if its source has one.
     clock: Option<(i64, i64)>,
+    /// Which of its ways the source took, if it has several.
+    layer: u32,
     /// Cells that were given a value.
     delivered: u64,
 }
@@ -82,6 +84,7 @@ impl Rows {
         self.late = false;
         self.owner = Owner::System;
         self.clock = None;
+        self.layer = 0;
         self.delivered = 0;
     }
 
@@ -171,6 +174,17 @@ impl Rows {
     #[must_use]
     pub fn clock(&self) -> Option<(i64, i64)> {
         self.clock
+    }
+
+    /// Says which of its ways the source took, if it has several: the higher, the dearer.
+    pub fn set_layer(&mut self, layer: u32) {
+        self.layer = layer;
+    }
+
+    /// Which of its ways the source took; 0 if it has one only.
+    #[must_use]
+    pub fn layer(&self) -> u32 {
+        self.layer
     }
 
     /// Adds to the bytes that were read from the source for this collection.

@@ -30,6 +30,8 @@ mod clock;
 #[cfg(target_os = "linux")]
 mod countersets;
 #[cfg(target_os = "linux")]
+mod cpu_clock;
+#[cfg(target_os = "linux")]
 mod folder;
 #[cfg(target_os = "linux")]
 mod kept_file;

@@ -16,11 +16,15 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod linux_process;
 pub mod memory;
 pub mod perfset_engine;
+pub mod process;
+pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
+pub mod thread;
 
 #[cfg(test)]
 mod tests;
@@ -30,11 +34,15 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &linux_process::COUNTERSET,
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
+    &process::COUNTERSET,
+    &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,
+    &thread::COUNTERSET,
 ];
 
 /// The built-in counterset with that GUID.

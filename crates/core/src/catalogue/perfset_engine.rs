@@ -36,6 +36,8 @@ pub const LATE_PROVIDERS: CounterId = CounterId(9);
 pub const PROVIDER_FAILURES_PER_SEC: CounterId = CounterId(10);
 /// `Layout Rebuilds/sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
 pub const LAYOUT_REBUILDS_PER_SEC: CounterId = CounterId(11);
+/// `Source Layer`: `PERF_COUNTER_LARGE_RAWCOUNT`.
+pub const SOURCE_LAYER: CounterId = CounterId(12);
 
 /// The counterset.
 pub static COUNTERSET: Counterset = Counterset {
@@ -57,7 +59,7 @@ pub static COUNTERSET: Counterset = Counterset {
     view_of: None,
 };
 
-static COUNTERS: [Counter; 12] = [
+static COUNTERS: [Counter; 13] = [
     Counter {
         id: COLLECTIONS_PER_SEC,
         name: Some(Cow::Borrowed("Collections/sec")),
@@ -303,5 +305,29 @@ static COUNTERS: [Counter; 12] = [
         source: Cow::Borrowed("Counted by the engine"),
         availability: Cow::Borrowed(""),
         v1_index: Some(20088),
+    },
+    Counter {
+        id: SOURCE_LAYER,
+        name: Some(Cow::Borrowed("Source Layer")),
+        help: Cow::Borrowed(concat!(
+            "Which way to their numbers the sources took that have several, the last time that one of ",
+            "them was asked; the higher, the dearer. For processes 2 reads files of those whose CPU ",
+            "clock moved, 3 files of all; 1 is kept for a walk inside the kernel. None until a ",
+            "counterset was collected whose source has several ways.",
+        )),
+        counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+        attributes: Attributes(0),
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed(""),
+        wraps: false,
+        source: Cow::Borrowed("Said by the providers"),
+        availability: Cow::Borrowed("None until a counterset was collected whose source has several ways."),
+        v1_index: Some(24090),
     },
 ];

@@ -133,5 +133,5 @@ fn perfset_engine_keeps_its_identity() {
     assert_eq!(set.guid.to_string(), "90864ab3-f160-5cda-97c2-67be2a74db10");
     assert_eq!((set.instance_type, set.v1_index), (InstanceType::Single, Some(20064)));
     let ids: Vec<_> = set.counters.iter().map(|c| c.id.0).collect();
-    assert_eq!(ids, Vec::from_iter(0..12));
+    assert_eq!(ids, Vec::from_iter(0..13));
 }

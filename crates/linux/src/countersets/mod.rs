@@ -8,6 +8,7 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod memory;
+mod process;
 mod processor_information;
 mod several;
 mod single;
@@ -15,6 +16,7 @@ mod system;
 mod value;
 
 use memory::Memory;
+use process::Processes;
 pub use processor_information::ProcessorInformation;
 use single::Single;
 use system::System;
@@ -28,6 +30,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_100ns)),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

@@ -77,6 +77,14 @@ pub(crate) fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Bir
     NonZeroU64::new(hash.max(1))
 }
 
+/// That nothing at all can be delivered, for that reason.
+pub(crate) fn source_error(reason: NoValue) -> SourceError {
+    match reason {
+        NoValue::Denied(why) => SourceError::Denied(why.into()),
+        other => SourceError::Failed(other.to_string().into()),
+    }
+}
+
 /// Provides a counterset of several instances.
 ///
 /// The birth of `_Total` depends on the instances that it covers: when one comes or goes, the sums are not comparable,
@@ -106,10 +114,7 @@ impl<I: Instances> Several<I> {
     }
 
     fn find(&mut self, pass: &mut Pass) -> Result<(), SourceError> {
-        self.instances.find(pass).map_err(|reason| match reason {
-            NoValue::Denied(why) => SourceError::Denied(why.into()),
-            other => SourceError::Failed(other.to_string().into()),
-        })
+        self.instances.find(pass).map_err(source_error)
     }
 
     /// Whether there is a row `_Total`: not if there is nothing that it could be the total of.

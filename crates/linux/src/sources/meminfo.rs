@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_meminfo(5)`.
 
-use crate::sources::named::{Number, numbers};
+use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
 /// The lines that feed counters. Unit: KiB, which the kernel calls kB.
@@ -84,16 +84,6 @@ impl MemInfo {
         ];
         numbers(&mut Text::new(text), kib, &mut wanted)
     }
-}
-
-fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
-    let number = text.number()?;
-    text.skip_blanks();
-    if !text.take(b"kB") {
-        return Err(text.expected("\"kB\""));
-    }
-    text.end_of_line()?;
-    Ok(number)
 }
 
 #[cfg(test)]

@@ -40,6 +40,17 @@ pub(crate) fn numbers<'t>(
     if none_found { Err(text.expected("a line with a known name")) } else { Ok(()) }
 }
 
+/// Skips a number of KiB, which the kernel calls kB, and the end of its line.
+pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
+    let number = text.number()?;
+    text.skip_blanks();
+    if !text.take(b"kB") {
+        return Err(text.expected("\"kB\""));
+    }
+    text.end_of_line()?;
+    Ok(number)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

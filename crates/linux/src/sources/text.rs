@@ -80,6 +80,46 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
+    /// Skips so many words.
+    pub(crate) fn words(&mut self, count: usize) -> Result<(), TextError> {
+        (0..count).try_for_each(|_| self.word())
+    }
+
+    /// Skips a letter.
+    pub(crate) fn letter(&mut self) -> Result<u8, TextError> {
+        match self.rest {
+            [letter, rest @ ..] if letter.is_ascii_alphabetic() => {
+                self.rest = rest;
+                Ok(*letter)
+            }
+            _ => Err(self.expected("a letter")),
+        }
+    }
+
+    /// Skips blanks and a number of that size.
+    pub(crate) fn u32(&mut self) -> Result<u32, TextError> {
+        self.skip_blanks();
+        let before = *self;
+        u32::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^32"))
+    }
+
+    /// Skips blanks and a number of that size.
+    pub(crate) fn u8(&mut self) -> Result<u8, TextError> {
+        self.skip_blanks();
+        let before = *self;
+        u8::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^8"))
+    }
+
+    /// Skips blanks and a number that may be negative.
+    pub(crate) fn i8(&mut self) -> Result<i8, TextError> {
+        self.skip_blanks();
+        let before = *self;
+        let negative = self.take(b"-");
+        let size = i16::try_from(self.digits()?).unwrap_or(i16::MAX);
+        let number = if negative { size.saturating_neg() } else { size };
+        i8::try_from(number).map_err(|_| before.expected("a number from -128 to 127"))
+    }
+
     /// Skips the digits that come next.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one

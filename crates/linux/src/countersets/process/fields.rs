@@ -1,0 +1,373 @@
+//! Counters of processes: the files that each needs, and its value.
+
+use perfset_core::catalogue::{linux_process, process, process_v2};
+use perfset_core::{CounterId, Guid, Mark, NoValue};
+
+use super::table::{Parts, Process, Seldom};
+use crate::countersets::value::{Value, unavailable};
+use crate::sources::pid::stat::Stat;
+use crate::sources::text::TextError;
+
+/// What a counter shows of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    ProcessorTime,
+    UserTime,
+    PrivilegedTime,
+    VirtualBytes,
+    VirtualBytesPeak,
+    PageFaults,
+    MinorFaults,
+    MajorFaults,
+    WorkingSet,
+    WorkingSetPeak,
+    WorkingSetPrivate,
+    PrivateBytes,
+    SwapBytes,
+    ProportionalSetBytes,
+    ThreadCount,
+    PriorityBase,
+    ElapsedTime,
+    ProcessId,
+    CreatingProcessId,
+    SessionId,
+    UserId,
+    HandleCount,
+    Io(IoLine),
+    IoDataOperations,
+    IoDataBytes,
+    RunQueueWaitTime,
+    Timeslices,
+    VoluntaryContextSwitches,
+    InvoluntaryContextSwitches,
+    BlockIoDelay,
+    OomScore,
+    Never(&'static str),
+}
+
+/// A line of `/proc/PID/io`, by its place in the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct IoLine(usize);
+
+impl IoLine {
+    const RCHAR: Self = Self(0);
+    const WCHAR: Self = Self(1);
+    const SYSCR: Self = Self(2);
+    const SYSCW: Self = Self(3);
+    const READ_BYTES: Self = Self(4);
+    const WRITE_BYTES: Self = Self(5);
+    const CANCELLED_WRITE_BYTES: Self = Self(6);
+}
+
+/// A line of `/proc/PID/status`, by its place in the part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct StatusLine(usize);
+
+impl StatusLine {
+    const UID: Self = Self(0);
+    const VM_PEAK: Self = Self(1);
+    const VM_HWM: Self = Self(2);
+    const RSS_ANON: Self = Self(3);
+    const VM_SWAP: Self = Self(4);
+    const VOLUNTARY_CTXT_SWITCHES: Self = Self(5);
+    const NONVOLUNTARY_CTXT_SWITCHES: Self = Self(6);
+}
+
+/// What values are made with besides what is known of a process.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    /// Of times in `stat`, a second.
+    pub(super) clock_ticks: u64,
+    /// In bytes.
+    pub(super) page_size: u64,
+    /// When the machine started, in terms of PerfTime100NSec.
+    pub(super) start_100ns: u64,
+    /// Whether the CPU clocks of processes can be had: else their time is that of `stat`.
+    pub(super) clocks: bool,
+    /// Whether the kernel measures how long threads wait for blocks.
+    pub(super) delays: bool,
+}
+
+impl Units {
+    pub(super) fn ticks_to_100ns(self, ticks: u64) -> u64 {
+        const UNITS: u128 = 10_000_000; // of 100 ns in a second
+        let in_100ns = u128::from(ticks).saturating_mul(UNITS).checked_div(u128::from(self.clock_ticks));
+        u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
+    pub(super) fn start_of(self, stat: &Stat) -> u64 {
+        self.start_100ns.saturating_add(self.ticks_to_100ns(stat.starttime))
+    }
+}
+
+impl Field {
+    /// What a counter of one of the countersets shows.
+    pub(super) fn of(counterset: Guid, counter: CounterId) -> Self {
+        match counterset {
+            process_v2::GUID => Self::of_process_v2(counter),
+            process::GUID => Self::of_process(counter),
+            _ => Self::of_linux_process(counter),
+        }
+    }
+
+    fn of_process_v2(counter: CounterId) -> Self {
+        use process_v2 as id;
+        match counter {
+            id::PERCENT_PROCESSOR_TIME => Self::ProcessorTime,
+            id::PERCENT_USER_TIME => Self::UserTime,
+            id::PERCENT_PRIVILEGED_TIME => Self::PrivilegedTime,
+            id::VIRTUAL_BYTES_PEAK => Self::VirtualBytesPeak,
+            id::VIRTUAL_BYTES => Self::VirtualBytes,
+            id::PAGE_FAULTS_PER_SEC => Self::PageFaults,
+            id::WORKING_SET_PEAK => Self::WorkingSetPeak,
+            id::WORKING_SET => Self::WorkingSet,
+            id::PAGE_FILE_BYTES_PEAK => Self::Never("the kernel keeps no such maximum"),
+            id::PAGE_FILE_BYTES | id::PRIVATE_BYTES => Self::PrivateBytes,
+            id::THREAD_COUNT => Self::ThreadCount,
+            id::PRIORITY_BASE => Self::PriorityBase,
+            id::ELAPSED_TIME => Self::ElapsedTime,
+            id::PROCESS_ID => Self::ProcessId,
+            id::CREATING_PROCESS_ID => Self::CreatingProcessId,
+            id::POOL_PAGED_BYTES | id::POOL_NONPAGED_BYTES => {
+                Self::Never("the kernel does not count its own memory by process")
+            }
+            id::HANDLE_COUNT => Self::HandleCount,
+            id::IO_READ_OPERATIONS_PER_SEC => Self::Io(IoLine::SYSCR),
+            id::IO_WRITE_OPERATIONS_PER_SEC => Self::Io(IoLine::SYSCW),
+            id::IO_DATA_OPERATIONS_PER_SEC => Self::IoDataOperations,
+            id::IO_READ_BYTES_PER_SEC => Self::Io(IoLine::RCHAR),
+            id::IO_WRITE_BYTES_PER_SEC => Self::Io(IoLine::WCHAR),
+            id::IO_DATA_BYTES_PER_SEC => Self::IoDataBytes,
+            id::IO_OTHER_OPERATIONS_PER_SEC | id::IO_OTHER_BYTES_PER_SEC => {
+                Self::Never("the kernel counts reads and writes only")
+            }
+            id::WORKING_SET_PRIVATE => Self::WorkingSetPrivate,
+            _ => Self::Never("there is no such counter"),
+        }
+    }
+
+    /// Counters of the same name show the same; a process's own number has another.
+    fn of_process(counter: CounterId) -> Self {
+        if counter == process::ID_PROCESS {
+            return Self::ProcessId;
+        }
+        let name = process::COUNTERSET.counter(counter).and_then(|counter| counter.name.as_deref());
+        let of_v2 = process_v2::COUNTERSET.counters.iter().find(|other| other.name.as_deref() == name);
+        of_v2.map_or(Self::Never("there is no such counter"), |other| Self::of_process_v2(other.id))
+    }
+
+    fn of_linux_process(counter: CounterId) -> Self {
+        use linux_process as id;
+        match counter {
+            id::STORAGE_READ_BYTES_PER_SEC => Self::Io(IoLine::READ_BYTES),
+            id::STORAGE_WRITE_BYTES_PER_SEC => Self::Io(IoLine::WRITE_BYTES),
+            id::CANCELLED_WRITE_BYTES_PER_SEC => Self::Io(IoLine::CANCELLED_WRITE_BYTES),
+            id::MINOR_FAULTS_PER_SEC => Self::MinorFaults,
+            id::MAJOR_FAULTS_PER_SEC => Self::MajorFaults,
+            id::SWAP_BYTES => Self::SwapBytes,
+            id::PROPORTIONAL_SET_BYTES => Self::ProportionalSetBytes,
+            id::PERCENT_RUN_QUEUE_WAIT_TIME => Self::RunQueueWaitTime,
+            id::TIMESLICES_PER_SEC => Self::Timeslices,
+            id::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC => Self::VoluntaryContextSwitches,
+            id::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC => Self::InvoluntaryContextSwitches,
+            id::PERCENT_BLOCK_I_O_DELAY_TIME => Self::BlockIoDelay,
+            id::OOM_SCORE => Self::OomScore,
+            id::SESSION_ID => Self::SessionId,
+            id::USER_ID => Self::UserId,
+            _ => Self::Never("there is no such counter"),
+        }
+    }
+
+    /// The files that it needs.
+    pub(super) fn parts(self, units: Units) -> Parts {
+        match self {
+            Self::ProcessorTime if units.clocks => Parts::NONE,
+            Self::ProcessId | Self::Never(_) => Parts::NONE,
+            Self::ProcessorTime
+            | Self::UserTime
+            | Self::PrivilegedTime
+            | Self::VirtualBytes
+            | Self::PageFaults
+            | Self::MinorFaults
+            | Self::MajorFaults
+            | Self::ThreadCount
+            | Self::PriorityBase
+            | Self::ElapsedTime
+            | Self::CreatingProcessId
+            | Self::SessionId
+            | Self::BlockIoDelay => Parts::STAT,
+            Self::WorkingSet | Self::WorkingSetPrivate => Parts::STATM,
+            Self::VirtualBytesPeak
+            | Self::WorkingSetPeak
+            | Self::PrivateBytes
+            | Self::SwapBytes
+            | Self::UserId
+            | Self::VoluntaryContextSwitches
+            | Self::InvoluntaryContextSwitches => Parts::STATUS,
+            Self::ProportionalSetBytes => Parts::SMAPS_ROLLUP,
+            Self::HandleCount => Parts::FD,
+            Self::Io(_) | Self::IoDataOperations | Self::IoDataBytes => Parts::IO,
+            Self::RunQueueWaitTime | Self::Timeslices => Parts::SCHEDSTAT,
+            Self::OomScore => Parts::OOM_SCORE,
+        }
+    }
+
+    /// Whether a sum over all processes says something.
+    pub(super) fn adds_up(self) -> bool {
+        !matches!(
+            self,
+            Self::PriorityBase
+                | Self::ElapsedTime
+                | Self::ProcessId
+                | Self::CreatingProcessId
+                | Self::SessionId
+                | Self::UserId
+                | Self::OomScore
+        )
+    }
+
+    /// Its value for a process.
+    pub(super) fn value(self, of: &Process, units: Units) -> Result<Value, NoValue> {
+        let raw = match self {
+            Self::ProcessorTime if units.clocks => of.clock_ns / 100,
+            Self::ProcessorTime => {
+                let user = held(of.stat.get()?.utime, of.most_utime, units);
+                let privileged = held(of.stat.get()?.stime, of.most_stime, units);
+                let raw = user.raw.saturating_add(privileged.raw);
+                return Ok(Value { raw, mark: user.mark.or(privileged.mark) });
+            }
+            Self::UserTime => return Ok(held(of.stat.get()?.utime, of.most_utime, units)),
+            Self::PrivilegedTime => return Ok(held(of.stat.get()?.stime, of.most_stime, units)),
+            Self::VirtualBytes => living(of)?.vsize,
+            Self::PageFaults => {
+                let stat = of.stat.get()?;
+                stat.minflt.wrapping_add(stat.majflt)
+            }
+            Self::MinorFaults => of.stat.get()?.minflt,
+            Self::MajorFaults => of.stat.get()?.majflt,
+            Self::WorkingSet => {
+                living(of)?;
+                of.statm.get()?.resident.saturating_mul(units.page_size)
+            }
+            Self::WorkingSetPrivate => {
+                living(of)?;
+                let statm = of.statm.get()?;
+                statm.resident.saturating_sub(statm.shared).saturating_mul(units.page_size)
+            }
+            Self::VirtualBytesPeak => memory(of, StatusLine::VM_PEAK)?,
+            Self::WorkingSetPeak => memory(of, StatusLine::VM_HWM)?,
+            Self::SwapBytes => memory(of, StatusLine::VM_SWAP)?,
+            Self::PrivateBytes => {
+                memory(of, StatusLine::RSS_ANON)?.saturating_add(memory(of, StatusLine::VM_SWAP)?)
+            }
+            Self::ProportionalSetBytes => {
+                living(of)?;
+                let pss =
+                    seldom(of)?.smaps_rollup.get()?.get(0).map_err(|text| fault(of, "smaps_rollup", text))?;
+                pss.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB)
+            }
+            Self::ThreadCount => of.stat.get()?.num_threads.into(),
+            Self::PriorityBase => priority_base(of.stat.get()?).into(),
+            Self::ElapsedTime => units.start_of(of.stat.get()?),
+            Self::ProcessId => of.pid.into(),
+            Self::CreatingProcessId => of.stat.get()?.ppid.into(),
+            Self::SessionId => of.stat.get()?.session.into(),
+            Self::UserId => status(of, StatusLine::UID)?.ok_or_else(no_line)?,
+            Self::VoluntaryContextSwitches => {
+                status(of, StatusLine::VOLUNTARY_CTXT_SWITCHES)?.ok_or_else(no_line)?
+            }
+            Self::InvoluntaryContextSwitches => {
+                status(of, StatusLine::NONVOLUNTARY_CTXT_SWITCHES)?.ok_or_else(no_line)?
+            }
+            Self::HandleCount => *seldom(of)?.fd.get()?,
+            Self::Io(line) => io(of, line)?,
+            Self::IoDataOperations => io(of, IoLine::SYSCR)?.wrapping_add(io(of, IoLine::SYSCW)?),
+            Self::IoDataBytes => io(of, IoLine::RCHAR)?.wrapping_add(io(of, IoLine::WCHAR)?),
+            Self::RunQueueWaitTime => seldom(of)?.schedstat.get()?.wait_ns / 100,
+            Self::Timeslices => seldom(of)?.schedstat.get()?.timeslices,
+            Self::BlockIoDelay => {
+                if !units.delays {
+                    return Err(unavailable("the kernel measures it with kernel.task_delayacct=1 only"));
+                }
+                let ticks = of.stat.get()?.delayacct_blkio_ticks.ok_or_else(no_line)?;
+                units.ticks_to_100ns(ticks)
+            }
+            Self::OomScore => *seldom(of)?.oom_score.get()?,
+            Self::Never(why) => return Err(unavailable(why)),
+        };
+        Ok(raw.into())
+    }
+}
+
+const BYTES_IN_KIB: u64 = 1_024;
+
+/// Ticks in units of 100 ns: the most so far where the kernel stepped back.
+pub(super) fn held(ticks: u64, most: u64, units: Units) -> Value {
+    let mark = (ticks < most).then_some(Mark::Held);
+    Value { raw: units.ticks_to_100ns(ticks.max(most)), mark }
+}
+
+/// Its `stat`, if it has memory still.
+fn living(of: &Process) -> Result<&Stat, NoValue> {
+    let stat = of.stat.get()?;
+    if stat.is_zombie() {
+        return Err(unavailable("the process has ended, and its parent has not taken note of it"));
+    }
+    Ok(stat)
+}
+
+fn seldom(of: &Process) -> Result<&Seldom, NoValue> {
+    of.seldom.as_deref().ok_or(NoValue::NotGiven)
+}
+
+fn io(of: &Process, line: IoLine) -> Result<u64, NoValue> {
+    let number = of.io.get()?.get(line.0).map_err(|text| fault(of, "io", text))?;
+    number.ok_or_else(no_line)
+}
+
+fn status(of: &Process, line: StatusLine) -> Result<Option<u64>, NoValue> {
+    seldom(of)?.status.get()?.get(line.0).map_err(|text| fault(of, "status", text))
+}
+
+/// A size in `status`, in bytes.
+fn memory(of: &Process, line: StatusLine) -> Result<u64, NoValue> {
+    living(of)?;
+    Ok(status(of, line)?.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB))
+}
+
+fn no_line() -> NoValue {
+    unavailable("this kernel does not report it")
+}
+
+fn of_kernel() -> NoValue {
+    unavailable("a thread of the kernel has no memory of its own, or this kernel does not report it")
+}
+
+/// That something is wrong with a line of a file.
+fn fault(of: &Process, file: &str, text: &TextError) -> NoValue {
+    let TextError { line, expected, found } = text;
+    NoValue::Failed(format!("/proc/{}/{file}:{line}: expected {expected}, found {found}", of.pid).into())
+}
+
+/// The priority that Windows would have for it, 0 to 31.
+pub(super) fn priority_base(stat: &Stat) -> u8 {
+    const FIFO: u8 = 1;
+    const RR: u8 = 2;
+    const IDLE: u8 = 5;
+    const DEADLINE: u8 = 6;
+    match stat.policy {
+        Some(FIFO | RR) => {
+            let priority = u16::from(stat.rt_priority.unwrap_or(0).min(99));
+            u8::try_from(priority.saturating_mul(15) / 99).unwrap_or(15).saturating_add(16)
+        }
+        Some(IDLE) => 1,
+        Some(DEADLINE) => 31,
+        _ => match stat.nice {
+            10.. => 4,
+            1..=9 => 6,
+            0 => 8,
+            -10..=-1 => 10,
+            ..=-11 => 13,
+        },
+    }
+}

@@ -1,0 +1,278 @@
+//! The numbers of all processes from their files in `/proc`.
+
+use perfset_core::NoValue;
+
+use super::reader::{Reader, gone};
+use super::source::{Layer, Source};
+use super::table::{Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread};
+use crate::cpu_clock::cpu_clock_ns;
+use crate::pass::Pass;
+use crate::roots::Roots;
+use crate::sources::attribute;
+use crate::sources::pid::io::Io;
+use crate::sources::pid::schedstat::SchedStat;
+use crate::sources::pid::smaps_rollup::SmapsRollup;
+use crate::sources::pid::stat::{Stat, comm};
+use crate::sources::pid::statm::Statm;
+use crate::sources::pid::status::Status;
+use crate::sources::text::TextError;
+
+/// Reads files of all processes: each time, or again only if the CPU clock of their process moved.
+///
+/// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and what it read
+/// and wrote are as they were. What others can change, such as its nice value or how much of it is in memory, is read
+/// again in turn; and its parent, if that ended.
+#[derive(Debug)]
+pub(super) struct Files {
+    reader: Reader,
+    /// Whether the clocks of these processes can be had.
+    clocks: bool,
+    layer: Layer,
+    pids: Vec<u32>,
+    tids: Vec<u32>,
+    new: Vec<Process>,
+    /// Processes whose children may have another parent now.
+    ended: Vec<u32>,
+}
+
+impl Files {
+    pub(super) fn new(roots: &Roots, clocks: bool, layer: Layer) -> Self {
+        let (pids, tids, new, ended) = Default::default();
+        Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, new, ended }
+    }
+
+    /// Finds out which processes there are, and whether they have run.
+    fn list(&mut self, table: &mut Table, pass: &mut Pass) -> Result<(), NoValue> {
+        let mut pids = std::mem::take(&mut self.pids);
+        let listed = self.reader.pids(&mut pids, pass);
+        let mut listed_pids = pids.iter().copied().peekable();
+        if listed.is_ok() {
+            table.start(pass);
+            let now = table.moment(pass);
+            self.ended.clear();
+            table.processes.retain_mut(|process| {
+                while let Some(pid) = listed_pids.next_if(|pid| *pid < process.pid) {
+                    self.new.push(Process::new(pid));
+                }
+                let stays = listed_pids.next_if_eq(&process.pid).is_some() && self.look(process, now, pass);
+                if !stays {
+                    self.ended.push(process.pid);
+                }
+                stays
+            });
+            self.new.extend(listed_pids.map(Process::new));
+            let mut new = std::mem::take(&mut self.new);
+            new.retain_mut(|process| self.look(process, now, pass));
+            if !new.is_empty() || !self.ended.is_empty() {
+                table.arrange(&mut new);
+            }
+            self.new = new;
+            self.ended.sort_unstable();
+            if !self.ended.is_empty() {
+                for process in &mut table.processes {
+                    let orphaned = self.ended.binary_search(&process.stat.value.ppid).is_ok();
+                    if orphaned && !process.stat.is_new(now) {
+                        self.read_stat(process, now, pass); // one that ended meanwhile is not listed next time
+                    }
+                }
+            }
+        }
+        self.pids = pids;
+        listed
+    }
+
+    /// Whether it is still there. Reads its `stat` if it has run.
+    fn look(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+        let mut moved = true;
+        if self.clocks {
+            match cpu_clock_ns(process.pid) {
+                Ok(ns) => {
+                    moved = !process.stat.is_unchanged(ns);
+                    process.clock_ns = ns;
+                }
+                Err(_) => return false,
+            }
+        }
+        let gated = self.layer == Layer::Gate && !moved && !process.stat.is_due(now);
+        gated || self.read_stat(process, now, pass)
+    }
+
+    /// Reads its name and `stat`. Whether it is still there.
+    fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+        let pid = process.pid;
+        let read = self.reader.read((pid, None), "stat", pass, |text| {
+            let stat = Stat::parse(text)?;
+            let name = stat.lasting_name(comm(text)?);
+            if process.begins(name, &stat) {
+                self.ended.push(pid);
+            }
+            Ok(stat)
+        });
+        let stat = match read {
+            Ok(None) => return false,
+            Ok(Some(stat)) => Ok(stat),
+            Err(reason) => {
+                process.stays_unknown();
+                Err(reason)
+            }
+        };
+        let was_zombie = process.stat.value.is_zombie();
+        process.stat.set(stat, pid, process.clock_ns, now);
+        if process.stat.value.is_zombie() && !was_zombie {
+            self.ended.push(pid);
+        }
+        true
+    }
+
+    /// Brings parts up to date.
+    fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
+        let Self { reader, layer, clocks, tids, .. } = self;
+        let (pid, clock_ns) = (process.pid, process.clock_ns);
+        let gated = *clocks && *layer == Layer::Gate;
+        let own = (pid, None);
+        // What only the process itself changes.
+        let of_itself = Fresh { gated, in_turn: false, pid, clock_ns, now };
+        // What others can change too.
+        let of_others = Fresh { in_turn: true, ..of_itself };
+        if parts.has(Parts::STATM) {
+            of_others.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
+        }
+        if parts.has(Parts::IO) {
+            of_itself.bring(&mut process.io, || reader.read(own, "io", pass, io));
+        }
+        if !parts.has(Parts::SELDOM) {
+            return;
+        }
+        let seldom: &mut Seldom = process.seldom.get_or_insert_default();
+        if parts.has(Parts::STATUS) {
+            of_others.bring(&mut seldom.status, || reader.read(own, "status", pass, status));
+        }
+        if parts.has(Parts::SCHEDSTAT) {
+            let part = &mut seldom.schedstat;
+            of_itself.bring(part, || reader.read(own, "schedstat", pass, SchedStat::parse));
+        }
+        if parts.has(Parts::SMAPS_ROLLUP) {
+            let part = &mut seldom.smaps_rollup;
+            of_others.bring(part, || reader.read(own, "smaps_rollup", pass, smaps_rollup));
+        }
+        if parts.has(Parts::FD) {
+            of_others.bring(&mut seldom.fd, || reader.open_files(pid, pass));
+        }
+        if parts.has(Parts::OOM_SCORE) {
+            of_others.bring(&mut seldom.oom_score, || reader.read(own, "oom_score", pass, attribute::number));
+        }
+        if parts.has(Parts::TASK) && of_others.must_read(&seldom.threads) {
+            let mut threads = std::mem::take(&mut seldom.threads.value);
+            let read = match reader.tids(pid, tids, pass) {
+                Ok(Some(())) => {
+                    read_threads(reader, pid, tids, &mut threads, pass);
+                    Ok(threads)
+                }
+                Ok(None) => Err(gone()),
+                Err(reason) => Err(reason),
+            };
+            seldom.threads.set(read, pid, clock_ns, now);
+        }
+    }
+}
+
+impl Source for Files {
+    fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    fn refresh(
+        &mut self,
+        parts: Parts,
+        wanted: &dyn Fn(&Process) -> bool,
+        table: &mut Table,
+        pass: &mut Pass,
+    ) -> Result<(), NoValue> {
+        if !table.is_listed(pass) {
+            self.list(table, pass)?;
+        }
+        let now = table.moment(pass);
+        if parts.has(Parts::BEYOND_STAT) {
+            for process in table.processes.iter_mut().filter(|process| wanted(process)) {
+                self.read_parts(parts, process, now, pass);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What decides whether a part is read again.
+#[derive(Clone, Copy)]
+struct Fresh {
+    gated: bool,
+    /// Whether it is also read in turn.
+    in_turn: bool,
+    pid: u32,
+    clock_ns: u64,
+    now: Moment,
+}
+
+impl Fresh {
+    fn must_read<T>(self, part: &Part<T>) -> bool {
+        if part.is_new(self.now) {
+            return false;
+        }
+        let stays = self.gated && part.is_unchanged(self.clock_ns);
+        !stays || self.in_turn && part.is_due(self.now)
+    }
+
+    fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) {
+        if self.must_read(part) {
+            let read = read().and_then(|read| read.ok_or_else(gone));
+            part.set(read, self.pid, self.clock_ns, self.now);
+        }
+    }
+}
+
+/// Replaces what is known of a process's threads. One that ends meanwhile is left out.
+fn read_threads(reader: &mut Reader, pid: u32, tids: &[u32], threads: &mut Vec<Thread>, pass: &mut Pass) {
+    let mut before = std::mem::take(threads).into_iter().peekable();
+    for tid in tids {
+        while before.next_if(|thread| thread.tid < *tid).is_some() {}
+        let known = before.next_if(|thread| thread.tid == *tid);
+        let path = (pid, Some(*tid));
+        let Some(stat) = reader.read(path, "stat", pass, Stat::parse).transpose() else { continue };
+        let schedstat = reader.read(path, "schedstat", pass, SchedStat::parse);
+        let schedstat = schedstat.and_then(|read| read.ok_or_else(gone));
+        let same = known.filter(|known| match (&known.stat, &stat) {
+            (Ok(old), Ok(new)) => old.starttime == new.starttime,
+            _ => true,
+        });
+        let (utime, stime) = stat.as_ref().map_or((0, 0), |stat| (stat.utime, stat.stime));
+        let (most_utime, most_stime) = same.map_or((0, 0), |known| (known.most_utime, known.most_stime));
+        threads.push(Thread {
+            tid: *tid,
+            most_utime: most_utime.max(utime),
+            most_stime: most_stime.max(stime),
+            stat,
+            schedstat,
+        });
+    }
+}
+
+fn io(text: &[u8]) -> Result<Numbers<7>, TextError> {
+    let Io { rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes } = Io::parse(text)?;
+    Ok([rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes].into())
+}
+
+fn status(text: &[u8]) -> Result<Numbers<7>, TextError> {
+    let Status {
+        uid,
+        vm_peak,
+        vm_hwm,
+        rss_anon,
+        vm_swap,
+        voluntary_ctxt_switches,
+        nonvoluntary_ctxt_switches,
+    } = Status::parse(text)?;
+    Ok([uid, vm_peak, vm_hwm, rss_anon, vm_swap, voluntary_ctxt_switches, nonvoluntary_ctxt_switches].into())
+}
+
+fn smaps_rollup(text: &[u8]) -> Result<Numbers<1>, TextError> {
+    SmapsRollup::parse(text).map(|rollup| [rollup.pss].into())
+}

@@ -1,0 +1,228 @@
+//! The files of processes, of which none stays open.
+
+use std::ffi::CStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use perfset_core::NoValue;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use crate::countersets::value::unavailable;
+use crate::pass::Pass;
+use crate::sources::processes::pid;
+use crate::sources::text::TextError;
+
+/// Opens, reads and closes files below a `/proc`.
+#[derive(Debug)]
+pub(super) struct Reader {
+    root: PathBuf,
+    /// `root`, open while a collection goes on.
+    folder: Option<OwnedFd>,
+    /// `PID/file` with a NUL behind it.
+    path: Vec<u8>,
+    text: Vec<u8>,
+    names: Vec<u8>,
+    /// Whether `root` is the kernel's, and no tree of other files.
+    is_procfs: bool,
+    /// Whether this kernel tells how many files a process has open without listing them: since Linux 6.2.
+    counts_files: bool,
+}
+
+impl Reader {
+    /// The most that is read of a file. The longest in use has 2 KiB.
+    const LIMIT: usize = 64 << 10;
+    /// As much of a folder's names is listed at a time.
+    const NAMES: usize = 64 << 10;
+    /// The most names that are listed, which is more than the kernel has processes.
+    const MOST: usize = 1 << 23;
+
+    pub(super) fn new(root: &Path) -> Self {
+        let (path, names) = (Vec::new(), Vec::new());
+        let text = vec![0; Self::LIMIT];
+        let is_procfs = is_procfs(root);
+        Self { root: root.into(), folder: None, path, text, names, is_procfs, counts_files: false }
+    }
+
+    /// The pids of all processes, ascending.
+    pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
+        pids.clear();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = rustix::fs::open(&self.root, flags, Mode::empty()).and_then(|folder| {
+            let listed = list(&folder, &mut self.names, pass, |name| pids.extend(pid(name)));
+            self.folder = Some(folder);
+            listed
+        });
+        listed.map_err(|errno| self.refused("", errno))?;
+        sort(pids);
+        Ok(())
+    }
+
+    /// The ids of a process's threads, ascending; `None` if it is gone.
+    pub(super) fn tids(
+        &mut self,
+        of: u32,
+        tids: &mut Vec<u32>,
+        pass: &mut Pass,
+    ) -> Result<Option<()>, NoValue> {
+        tids.clear();
+        self.set_path(of, None, "task");
+        let Some(folder) = self.open_folder().transpose() else { return Ok(None) };
+        let listed =
+            folder.and_then(|folder| list(&folder, &mut self.names, pass, |name| tids.extend(pid(name))));
+        listed.map_err(|errno| self.refused("task", errno))?;
+        sort(tids);
+        Ok(Some(()))
+    }
+
+    /// What a file of a process says, or of one of its threads; `None` if it is not there: the process ended, or the
+    /// kernel has no such file.
+    pub(super) fn read<T>(
+        &mut self,
+        (of, thread): (u32, Option<u32>),
+        file: &'static str,
+        pass: &mut Pass,
+        parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
+    ) -> Result<Option<T>, NoValue> {
+        self.set_path(of, thread, file);
+        let len = match self.fill() {
+            Ok(len) => len,
+            Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
+            Err(errno) => return Err(self.refused(file, errno)),
+        };
+        pass.bytes_read = pass.bytes_read.saturating_add(len);
+        let Some(text) = self.text.get(..len).filter(|_| len < Self::LIMIT) else {
+            let path = self.shown_path();
+            return Err(NoValue::Failed(
+                format!("{path}: does not end within {} KiB", Self::LIMIT >> 10).into(),
+            ));
+        };
+        parse(text).map(Some).map_err(|error| {
+            let TextError { line, expected, found } = error;
+            NoValue::Failed(
+                format!("{}:{line}: expected {expected}, found {found}", self.shown_path()).into(),
+            )
+        })
+    }
+
+    /// How many files a process has open; `None` if it is gone.
+    pub(super) fn open_files(&mut self, of: u32, pass: &mut Pass) -> Result<Option<u64>, NoValue> {
+        self.set_path(of, None, "fd");
+        let size = self.with_path(|folder, path| rustix::fs::statat(folder, path, AtFlags::empty()));
+        let size = match size {
+            Ok(stat) => u64::try_from(stat.st_size).unwrap_or(0),
+            Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
+            Err(errno) => return Err(self.refused("fd", errno)),
+        };
+        self.counts_files |= size > 0 && self.is_procfs;
+        if self.counts_files {
+            return Ok(Some(size));
+        }
+        let Some(folder) = self.open_folder().transpose() else { return Ok(None) };
+        let mut count = 0_u64;
+        let one = |name: &[u8]| count = count.saturating_add(u64::from(pid(name).is_some()));
+        let listed = folder.and_then(|folder| list(&folder, &mut self.names, pass, one));
+        listed.map_err(|errno| self.refused("fd", errno))?;
+        Ok(Some(count))
+    }
+
+    fn set_path(&mut self, of: u32, thread: Option<u32>, file: &str) {
+        self.path.clear();
+        let written = match thread {
+            None => write!(self.path, "{of}/{file}\0"),
+            Some(thread) => write!(self.path, "{of}/task/{thread}/{file}\0"),
+        };
+        drop(written); // into memory: it cannot fail
+    }
+
+    fn with_path<T>(&self, call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>) -> Result<T, Errno> {
+        let folder = self.folder.as_ref().ok_or(Errno::NOENT)?;
+        call(folder, CStr::from_bytes_with_nul(&self.path).map_err(|_| Errno::INVAL)?)
+    }
+
+    fn open_folder(&self) -> Result<Option<OwnedFd>, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match self.with_path(|folder, path| rustix::fs::openat(folder, path, flags, Mode::empty())) {
+            Err(Errno::NOENT | Errno::SRCH) => Ok(None),
+            opened => opened.map(Some),
+        }
+    }
+
+    /// Reads the file at `path`; how much it is.
+    fn fill(&mut self) -> Result<usize, Errno> {
+        // A pipe must not block.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = self.with_path(|folder, path| rustix::fs::openat(folder, path, flags, Mode::empty()))?;
+        loop {
+            match rustix::io::read(&file, &mut *self.text) {
+                Err(Errno::INTR) => {}
+                // The kernel prints each of these files at once.
+                read => return read,
+            }
+        }
+    }
+
+    fn shown_path(&self) -> String {
+        let path = self.path.strip_suffix(b"\0").unwrap_or(&self.path);
+        self.root.join(String::from_utf8_lossy(path).as_ref()).display().to_string()
+    }
+
+    /// The reason for having no value. What is refused has one that is the same for all processes.
+    fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
+        let why = match (errno, file) {
+            (Errno::ACCESS | Errno::PERM, "io") => "/proc/PID/io: needs the same user, or CAP_SYS_PTRACE",
+            (Errno::ACCESS | Errno::PERM, "fd") => "/proc/PID/fd: needs the same user, or CAP_SYS_PTRACE",
+            (Errno::ACCESS | Errno::PERM, "smaps_rollup") => {
+                "/proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE"
+            }
+            (Errno::ACCESS | Errno::PERM, _) => {
+                "files of the process: need the same user, or CAP_SYS_PTRACE and a /proc without hidepid"
+            }
+            _ => {
+                let error = std::io::Error::from(errno);
+                return NoValue::Failed(format!("{}: cannot be read: {error}", self.shown_path()).into());
+            }
+        };
+        NoValue::Denied(why.into())
+    }
+}
+
+/// Whether a folder is the kernel's.
+pub(super) fn is_procfs(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
+}
+
+/// That a file was not there.
+pub(super) fn gone() -> NoValue {
+    unavailable("the process has just ended, or this kernel has no such file")
+}
+
+/// Gives every name in a folder to `each`.
+fn list(
+    folder: impl AsFd,
+    names: &mut Vec<u8>,
+    pass: &mut Pass,
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), Errno> {
+    names.reserve_exact(Reader::NAMES); // it stays empty: nothing happens from the second time on
+    let mut entries = RawDir::new(folder, names.spare_capacity_mut());
+    for _ in 0..Reader::MOST {
+        let Some(entry) = entries.next() else { return Ok(()) };
+        match entry {
+            Ok(entry) => {
+                let name = entry.file_name().to_bytes();
+                pass.bytes_read = pass.bytes_read.saturating_add(name.len());
+                each(name);
+            }
+            Err(Errno::NOENT) => return Ok(()), // of a process that ended meanwhile
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::FBIG)
+}
+
+fn sort(ids: &mut Vec<u32>) {
+    ids.sort_unstable(); // as good as sorted: the kernel lists them so
+    ids.dedup();
+}

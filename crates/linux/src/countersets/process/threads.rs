@@ -1,0 +1,75 @@
+//! Counters of threads, and their values.
+
+use perfset_core::catalogue::thread as id;
+use perfset_core::{Birth, CounterId, NoValue};
+use std::num::NonZeroU64;
+
+use super::fields::{Units, held, priority_base};
+use super::table::{Process, Thread};
+use crate::countersets::value::{Value, unavailable};
+use crate::sources::pid::stat::Stat;
+
+impl Thread {
+    /// Tells it from others that had its number before: when it started.
+    pub(super) fn birth(&self) -> Birth {
+        self.stat.as_ref().ok().and_then(|stat| NonZeroU64::new(stat.starttime.saturating_add(1)))
+    }
+
+    fn stat(&self) -> Result<&Stat, NoValue> {
+        self.stat.as_ref().map_err(NoValue::clone)
+    }
+}
+
+/// Whether a sum over all threads says something.
+pub(super) fn adds_up(counter: CounterId) -> bool {
+    matches!(
+        counter,
+        id::PERCENT_PROCESSOR_TIME
+            | id::PERCENT_USER_TIME
+            | id::PERCENT_PRIVILEGED_TIME
+            | id::CONTEXT_SWITCHES_PER_SEC
+            | id::START_ADDRESS
+    )
+}
+
+/// The value of a counter for a thread of a process.
+pub(super) fn value(
+    counter: CounterId,
+    of: &Process,
+    thread: &Thread,
+    units: Units,
+) -> Result<Value, NoValue> {
+    let raw = match counter {
+        id::PERCENT_PROCESSOR_TIME => match &thread.schedstat {
+            Ok(schedstat) => schedstat.run_ns / 100,
+            Err(_) => {
+                let user = held(thread.stat()?.utime, thread.most_utime, units);
+                let privileged = held(thread.stat()?.stime, thread.most_stime, units);
+                let raw = user.raw.saturating_add(privileged.raw);
+                return Ok(Value { raw, mark: user.mark.or(privileged.mark) });
+            }
+        },
+        id::PERCENT_USER_TIME => return Ok(held(thread.stat()?.utime, thread.most_utime, units)),
+        id::PERCENT_PRIVILEGED_TIME => return Ok(held(thread.stat()?.stime, thread.most_stime, units)),
+        id::CONTEXT_SWITCHES_PER_SEC => thread.schedstat.as_ref().map_err(NoValue::clone)?.timeslices,
+        id::ELAPSED_TIME => units.start_of(thread.stat()?),
+        id::PRIORITY_CURRENT | id::PRIORITY_BASE => priority_base(thread.stat()?).into(),
+        id::THREAD_STATE => match thread.stat()?.state {
+            b'R' => 2,
+            b'Z' | b'X' | b'x' => 4,
+            _ => 5,
+        },
+        id::THREAD_WAIT_REASON => match thread.stat()?.state {
+            b'R' | b'Z' | b'X' | b'x' => return Err(unavailable("the thread does not wait")),
+            b'S' => 6,
+            b'T' | b't' => 5,
+            b'I' => 15,
+            _ => 0,
+        },
+        id::ID_PROCESS => of.pid.into(),
+        id::ID_THREAD => thread.tid.into(),
+        id::START_ADDRESS => return Err(unavailable("the kernel does not tell")),
+        _ => return Err(unavailable("there is no such counter")),
+    };
+    Ok(raw.into())
+}

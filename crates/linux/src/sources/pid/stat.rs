@@ -1,0 +1,225 @@
+//! `/proc/PID/stat`: times, faults, family and priority of a process or thread.
+//!
+//! Source: `proc_pid_stat(5)`.
+
+use crate::sources::text::{Text, TextError};
+
+/// The fields that feed counters, numbered in that manual from 1.
+///
+/// ```
+/// use perfset_linux::sources::pid::stat::{Stat, comm};
+///
+/// let text = b"7 (a) b) S 1 7 7 0 -1 4194304 11 0 13 0 17 19 0 0 20 0 1 0 23 4096 1 29\n";
+/// assert_eq!(comm(text), Ok(&b"a) b"[..]));
+/// let stat = Stat::parse(text)?;
+/// assert_eq!((stat.ppid, stat.minflt, stat.majflt, stat.starttime), (1, 11, 13, 23));
+/// # Ok::<_, perfset_linux::TextError>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// 3 `state`: a letter.
+    pub state: u8,
+    /// 4 `ppid`: the parent, or who took over when it ended.
+    pub ppid: u32,
+    /// 6 `session`.
+    pub session: u32,
+    /// 9 `flags`: the kernel's `PF_*`.
+    pub flags: u64,
+    /// 10 `minflt`: page faults that read nothing from disk; those of ended threads included.
+    pub minflt: u64,
+    /// 12 `majflt`: page faults that did.
+    pub majflt: u64,
+    /// 14 `utime`: in the program. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+    pub utime: u64,
+    /// 15 `stime`: in the kernel. Unit: clock ticks.
+    pub stime: u64,
+    /// 19 `nice`: -20 to 19.
+    pub nice: i8,
+    /// 20 `num_threads`.
+    pub num_threads: u32,
+    /// 22 `starttime`: since boot, sleep included. Unit: clock ticks.
+    pub starttime: u64,
+    /// 23 `vsize`. Unit: bytes.
+    pub vsize: u64,
+    /// 40 `rt_priority`: 1 to 99, or 0. Since Linux 2.5.19.
+    pub rt_priority: Option<u8>,
+    /// 41 `policy`: the kernel's `SCHED_*`. Since Linux 2.5.19.
+    pub policy: Option<u8>,
+    /// 42 `delayacct_blkio_ticks`: waited for blocks, one thread's alone. Unit: clock ticks. Since Linux 2.6.18.
+    pub delayacct_blkio_ticks: Option<u64>,
+}
+
+impl Stat {
+    /// The kernel's `PF_WQ_WORKER`: a worker of the kernel, whose name says what it works on.
+    const PF_WQ_WORKER: u64 = 0x20;
+
+    /// Takes everything from `text`.
+    ///
+    /// # Errors
+    /// If a field up to `vsize` is missing or not what it should be. Later ones are `None` then.
+    pub fn parse(text: &[u8]) -> Result<Self, TextError> {
+        let (_, fields) = around_comm(text)?;
+        let mut text = Text::new(fields);
+        text.skip_blanks();
+        let state = text.letter()?;
+        let ppid = text.u32()?;
+        text.word()?; // pgrp
+        let session = text.u32()?;
+        text.word()?; // tty_nr
+        text.word()?; // tpgid
+        let flags = text.number()?;
+        let minflt = text.number()?;
+        text.word()?; // cminflt
+        let majflt = text.number()?;
+        text.word()?; // cmajflt
+        let (utime, stime) = (text.number()?, text.number()?);
+        text.word()?; // cutime
+        text.word()?; // cstime
+        text.word()?; // priority
+        let nice = text.i8()?;
+        let num_threads = text.u32()?;
+        text.word()?; // itrealvalue
+        let (starttime, vsize) = (text.number()?, text.number()?);
+        let mut stat = Self {
+            state,
+            ppid,
+            session,
+            flags,
+            minflt,
+            majflt,
+            utime,
+            stime,
+            nice,
+            num_threads,
+            starttime,
+            vsize,
+            ..Self::default()
+        };
+        const RSS_TO_PROCESSOR: usize = 16; // fields 24 to 39
+        if text.words(RSS_TO_PROCESSOR).is_ok() {
+            stat.rt_priority = text.u8().ok();
+            stat.policy = stat.rt_priority.and_then(|_| text.u8().ok());
+            stat.delayacct_blkio_ticks = stat.policy.and_then(|_| text.number().ok());
+        }
+        Ok(stat)
+    }
+
+    /// Whether it has ended, and its parent has not taken note of it yet.
+    #[must_use]
+    pub fn is_zombie(&self) -> bool {
+        matches!(self.state, b'Z' | b'X' | b'x')
+    }
+
+    /// The part of its `comm` that stays: the kernel appends to a worker's name what it is working on.
+    ///
+    /// ```
+    /// use perfset_linux::sources::pid::stat::Stat;
+    ///
+    /// let worker = Stat { flags: 0x20, ..Stat::default() };
+    /// assert_eq!(worker.lasting_name(b"kworker/0:1H-kblockd"), b"kworker/0:1H");
+    /// assert_eq!(worker.lasting_name(b"kworker/R-mm_percpu_wq"), b"kworker/R-mm_percpu_wq");
+    /// assert_eq!(Stat::default().lasting_name(b"a:b-c"), b"a:b-c");
+    /// ```
+    #[must_use]
+    pub fn lasting_name<'a>(&self, comm: &'a [u8]) -> &'a [u8] {
+        let colon = memchr::memchr(b':', comm).filter(|_| self.flags & Self::PF_WQ_WORKER != 0);
+        let work = colon.and_then(|colon| {
+            let behind = comm.get(colon..).unwrap_or_default();
+            memchr::memchr2(b'-', b'+', behind).map(|at| colon.saturating_add(at))
+        });
+        work.and_then(|at| comm.get(..at)).unwrap_or(comm)
+    }
+}
+
+/// 2 `comm`: the name that the program gave itself, or that of its file. It may hold any byte, also `)` and blanks.
+///
+/// # Errors
+/// If it has no end.
+pub fn comm(text: &[u8]) -> Result<&[u8], TextError> {
+    around_comm(text).map(|(comm, _)| comm)
+}
+
+/// The name in the first and last parentheses, and what is behind them.
+fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
+    let open = memchr::memchr(b'(', text).map(|at| at.saturating_add(1));
+    let close = memchr::memrchr(b')', text);
+    let parts = open.zip(close).and_then(|(open, close)| {
+        let comm = text.get(open..close)?;
+        Some((comm, text.get(close.saturating_add(1)..)?))
+    });
+    parts.ok_or_else(|| Text::new(text).expected("a name in parentheses"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Field 24 and those behind it of a kernel of today.
+    const REST: &str =
+        "4891 18446744073709551615 1 1 0 0 0 0 0 4096 1256 0 0 0 17 0 5 2 61 0 0 0 0 0 0 0 0 0 0\n";
+
+    fn line(comm: &str, rest: &str) -> Vec<u8> {
+        let fields = "S 2 3 5 0 -1 4194560 7 11 13 17 19 23 29 31 20 -5 37 0 41 43";
+        format!("4242 ({comm}) {fields} {rest}").into_bytes()
+    }
+
+    #[test]
+    fn fields() {
+        let want = Stat {
+            state: b'S',
+            ppid: 2,
+            session: 5,
+            flags: 4_194_560,
+            minflt: 7,
+            majflt: 13,
+            utime: 19,
+            stime: 23,
+            nice: -5,
+            num_threads: 37,
+            starttime: 41,
+            vsize: 43,
+            rt_priority: Some(5),
+            policy: Some(2),
+            delayacct_blkio_ticks: Some(61),
+        };
+        for name in ["x", "", "a b", ")", "(", "a) S 9 9", "\n", "x\u{1b}[2J", "\\"] {
+            let text = line(name, REST);
+            assert_eq!(comm(&text), Ok(name.as_bytes()), "{name:?}");
+            assert_eq!(Stat::parse(&text), Ok(want), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn old_kernels_have_fewer() {
+        let until = |field: usize| {
+            let words: Vec<_> = REST.split(' ').collect();
+            Stat::parse(&line("x", &format!("{}\n", words[..field - 23].join(" ")))).unwrap()
+        };
+        let of = |stat: Stat| (stat.rt_priority, stat.policy, stat.delayacct_blkio_ticks);
+        assert_eq!(of(until(24)), (None, None, None));
+        assert_eq!(of(until(39)), (None, None, None));
+        assert_eq!(of(until(40)), (Some(5), None, None));
+        assert_eq!(of(until(41)), (Some(5), Some(2), None));
+        assert_eq!(of(until(42)), (Some(5), Some(2), Some(61)));
+        assert_eq!(of(Stat::parse(&line("x", "4891 x\n")).unwrap()), (None, None, None));
+    }
+
+    #[test]
+    fn no_sense() {
+        for (text, want) in [
+            ("", "line 1: expected a name in parentheses, found the end of the file"),
+            ("7 x S 1", "line 1: expected a name in parentheses, found \"7\""),
+            ("7 )x( S 1", "line 1: expected a name in parentheses, found \"7\""),
+            ("7 (x", "line 1: expected a name in parentheses, found \"7\""),
+            ("7 (x)", "line 1: expected a letter, found the end of the file"),
+            ("7 (x) S", "line 1: expected a number, found the end of the file"),
+            ("7 (x) S y", "line 1: expected a number, found \"y\""),
+            ("7 (x) S 4294967296 1", "line 1: expected a number below 2^32, found \"4294967296\""),
+        ] {
+            assert_eq!(Stat::parse(text.as_bytes()).unwrap_err().to_string(), want, "{text:?}");
+        }
+        let nice = String::from_utf8(line("x", REST)).unwrap().replace(" -5 ", " -129 ");
+        let error = Stat::parse(nice.as_bytes()).unwrap_err();
+        assert_eq!(error.to_string(), "line 1: expected a number from -128 to 127, found \"-129\"");
+    }
+}
