@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use perfset_core::{Birth, Counter, CounterId, Counterset, InstanceIdFilter, Mark, NoValue};
-use perfset_engine::{InstanceFilter, Pattern, Provider, Rows, SourceError, Want};
+use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Provider, Rows, SourceError, Want};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::roots::Roots;
@@ -218,7 +218,7 @@ pub(crate) fn try_collect_of(
     let ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
     let filter =
         |text: &&str| InstanceFilter { pattern: Pattern::new(&(*text).into()), id: InstanceIdFilter::Any };
-    let instances: Vec<_> = patterns.iter().map(filter).collect();
+    let instances: InstanceFilters = patterns.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().copied());
     rows.start();
     static COLLECTIONS: AtomicU64 = AtomicU64::new(1);

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use perfset_core::Birth;
+use perfset_engine::InstanceFilters;
 
 use super::*;
 use crate::clock::start_100ns;
@@ -304,7 +305,8 @@ fn which_layer_is_taken() {
     );
     let mut rows = Rows::new([]);
     rows.start();
-    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &[], collection: 7 };
+    let instances = InstanceFilters::default();
+    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
     provider(&Roots::default()).collect(&want, &mut rows).unwrap();
     assert_eq!(rows.layer(), 2);
 }
