@@ -16,8 +16,12 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod block_io;
+pub mod logical_disk;
 pub mod memory;
+pub mod paging_file;
 pub mod perfset_engine;
+pub mod physical_disk;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
@@ -30,8 +34,12 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &block_io::COUNTERSET,
+    &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
+    &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
+    &physical_disk::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,
