@@ -79,7 +79,7 @@ pub const PERCENT_IDLE_TIME: CounterId = CounterId(31);
 /// `% Idle Time Base`: `PERF_PRECISION_TIMESTAMP`.
 pub const PERCENT_IDLE_TIME_BASE: CounterId = CounterId(32);
 /// `Split IO/Sec`: `PERF_COUNTER_BULK_COUNT`, unit `/s`.
-pub const SPLIT_IO_SEC: CounterId = CounterId(33);
+pub const SPLIT_IO_PER_SEC: CounterId = CounterId(33);
 
 /// The counterset.
 pub static COUNTERSET: Counterset = Counterset {
@@ -784,7 +784,7 @@ static COUNTERS: [Counter; 34] = [
         v1_index: Some(20218),
     },
     Counter {
-        id: SPLIT_IO_SEC,
+        id: SPLIT_IO_PER_SEC,
         name: Some(Cow::Borrowed("Split IO/Sec")),
         help: Cow::Borrowed(concat!(
             "Requests per second that were divided into several because they were too large or their ",
