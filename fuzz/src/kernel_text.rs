@@ -5,12 +5,15 @@ use std::fmt::Debug;
 use perfset_linux::TextError;
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::diskstats::{DiskStats, Field};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -23,6 +26,9 @@ pub fn check(input: &[u8]) {
         b'a' => number(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
+        b'D' => again(text, DiskStats::parse).and_then(of_diskstats).err(),
+        b'M' => again(text, MountInfo::parse).err(),
+        b'S' => again(text, Swaps::parse).and_then(of_swaps).err(),
         b'f' => cppc::FeedbackCounters::parse(text).err(),
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
@@ -106,6 +112,26 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
     each([totals.ctxt, totals.procs_running])
+}
+
+/// The first line whose numbers are lost. A line has 11, 15 or 17.
+fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
+    for device in stats.devices {
+        assert!(!device.name.is_empty());
+        let numbers = device.numbers?;
+        let there = Field::ALL.iter().take_while(|field| numbers.get(**field).is_some()).count();
+        assert!([11, 15, 17].contains(&there));
+    }
+    Ok(())
+}
+
+/// The first line whose numbers are lost.
+fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
+    for area in swaps.areas {
+        assert!(!area.path.is_empty());
+        area.space?;
+    }
+    Ok(())
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

@@ -244,9 +244,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_READ,
         name: Some(Cow::Borrowed("Avg. sec/Read")),
-        help: Cow::Borrowed(
-            "Mean time of a read, waiting included. No value for an interval in which there was none.",
-        ),
+        help: Cow::Borrowed("Mean time of a read, waiting included. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -259,7 +257,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 7 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(20242),
     },
     Counter {
@@ -284,10 +282,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_READ,
         name: Some(Cow::Borrowed("Avg. Sectors/Read")),
-        help: Cow::Borrowed(concat!(
-            "Mean length of a read, in units of 512 bytes. No value for an interval in which there was ",
-            "none.",
-        )),
+        help: Cow::Borrowed("Mean length of a read, in units of 512 bytes. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -300,7 +295,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed(""),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 6"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(20246),
     },
     Counter {
@@ -404,9 +399,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_WRITE,
         name: Some(Cow::Borrowed("Avg. sec/Write")),
-        help: Cow::Borrowed(
-            "Mean time of a write, waiting included. No value for an interval in which there was none.",
-        ),
+        help: Cow::Borrowed("Mean time of a write, waiting included. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -419,7 +412,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 11 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(20258),
     },
     Counter {
@@ -444,10 +437,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_WRITE,
         name: Some(Cow::Borrowed("Avg. Sectors/Write")),
-        help: Cow::Borrowed(concat!(
-            "Mean length of a write, in units of 512 bytes. No value for an interval in which there ",
-            "was none.",
-        )),
+        help: Cow::Borrowed("Mean length of a write, in units of 512 bytes. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -460,7 +450,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed(""),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 10"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(20262),
     },
     Counter {
@@ -567,10 +557,9 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_DISCARD,
         name: Some(Cow::Borrowed("Avg. sec/Discard")),
-        help: Cow::Borrowed(concat!(
-            "Mean time of a discard, waiting included. Needs Linux 4.18 or newer. No value for an ",
-            "interval in which there was none.",
-        )),
+        help: Cow::Borrowed(
+            "Mean time of a discard, waiting included. 0 if there was none. Needs Linux 4.18 or newer.",
+        ),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -583,9 +572,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 18 x PerfFreq / 1000"),
-        availability: Cow::Borrowed(
-            "Needs Linux 4.18 or newer. No value for an interval in which there was none.",
-        ),
+        availability: Cow::Borrowed("Needs Linux 4.18 or newer."),
         v1_index: Some(20274),
     },
     Counter {
@@ -611,8 +598,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_SECTORS_DISCARD,
         name: Some(Cow::Borrowed("Avg. Sectors/Discard")),
         help: Cow::Borrowed(concat!(
-            "Mean length of a discard, in units of 512 bytes. Needs Linux 4.18 or newer. No value for ",
-            "an interval in which there was none.",
+            "Mean length of a discard, in units of 512 bytes. 0 if there was none. Needs Linux 4.18 or ",
+            "newer.",
         )),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
@@ -626,9 +613,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed(""),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 17"),
-        availability: Cow::Borrowed(
-            "Needs Linux 4.18 or newer. No value for an interval in which there was none.",
-        ),
+        availability: Cow::Borrowed("Needs Linux 4.18 or newer."),
         v1_index: Some(20278),
     },
     Counter {
@@ -697,10 +682,9 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_FLUSH,
         name: Some(Cow::Borrowed("Avg. sec/Flush")),
-        help: Cow::Borrowed(concat!(
-            "Mean time of a flush, waiting included. Needs Linux 5.5 or newer. No value for an ",
-            "interval in which there was none.",
-        )),
+        help: Cow::Borrowed(
+            "Mean time of a flush, waiting included. 0 if there was none. Needs Linux 5.5 or newer.",
+        ),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -713,9 +697,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 20 x PerfFreq / 1000"),
-        availability: Cow::Borrowed(
-            "Needs Linux 5.5 or newer. No value for an interval in which there was none.",
-        ),
+        availability: Cow::Borrowed("Needs Linux 5.5 or newer."),
         v1_index: Some(20286),
     },
     Counter {

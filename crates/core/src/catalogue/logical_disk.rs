@@ -388,9 +388,8 @@ static COUNTERS: [Counter; 34] = [
         id: AVG_DISK_SEC_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk sec/Transfer")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read or write, waiting included. The kernel tells whole milliseconds: ",
-            "where few requests are fast, the mean is coarse. No value for an interval in which there ",
-            "was none.",
+            "Mean time of a read or write, waiting included. 0 if there was none. The kernel tells ",
+            "whole milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -404,7 +403,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: (field 7 + field 11) x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(206),
     },
     Counter {
@@ -430,8 +429,8 @@ static COUNTERS: [Counter; 34] = [
         id: AVG_DISK_SEC_READ,
         name: Some(Cow::Borrowed("Avg. Disk sec/Read")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read, waiting included. The kernel tells whole milliseconds: where few ",
-            "requests are fast, the mean is coarse. No value for an interval in which there was none.",
+            "Mean time of a read, waiting included. 0 if there was none. The kernel tells whole ",
+            "milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -445,7 +444,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 7 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(208),
     },
     Counter {
@@ -471,8 +470,8 @@ static COUNTERS: [Counter; 34] = [
         id: AVG_DISK_SEC_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Write")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a write, waiting included. The kernel tells whole milliseconds: where few ",
-            "requests are fast, the mean is coarse. No value for an interval in which there was none.",
+            "Mean time of a write, waiting included. 0 if there was none. The kernel tells whole ",
+            "milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -486,7 +485,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 11 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(210),
     },
     Counter {
@@ -628,9 +627,7 @@ static COUNTERS: [Counter; 34] = [
     Counter {
         id: AVG_DISK_BYTES_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Transfer")),
-        help: Cow::Borrowed(
-            "Mean length of a read or write. No value for an interval in which there was none.",
-        ),
+        help: Cow::Borrowed("Mean length of a read or write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -643,7 +640,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: (field 6 + field 10) x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(224),
     },
     Counter {
@@ -668,7 +665,7 @@ static COUNTERS: [Counter; 34] = [
     Counter {
         id: AVG_DISK_BYTES_READ,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Read")),
-        help: Cow::Borrowed("Mean length of a read. No value for an interval in which there was none."),
+        help: Cow::Borrowed("Mean length of a read. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -681,7 +678,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 6 x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(226),
     },
     Counter {
@@ -706,7 +703,7 @@ static COUNTERS: [Counter; 34] = [
     Counter {
         id: AVG_DISK_BYTES_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Write")),
-        help: Cow::Borrowed("Mean length of a write. No value for an interval in which there was none."),
+        help: Cow::Borrowed("Mean length of a write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -719,7 +716,7 @@ static COUNTERS: [Counter; 34] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 10 x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(228),
     },
     Counter {

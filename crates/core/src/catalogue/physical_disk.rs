@@ -314,9 +314,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk sec/Transfer")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read or write, waiting included. The kernel tells whole milliseconds: ",
-            "where few requests are fast, the mean is coarse. No value for an interval in which there ",
-            "was none.",
+            "Mean time of a read or write, waiting included. 0 if there was none. The kernel tells ",
+            "whole milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -330,7 +329,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: (field 7 + field 11) x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(206),
     },
     Counter {
@@ -356,8 +355,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_READ,
         name: Some(Cow::Borrowed("Avg. Disk sec/Read")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read, waiting included. The kernel tells whole milliseconds: where few ",
-            "requests are fast, the mean is coarse. No value for an interval in which there was none.",
+            "Mean time of a read, waiting included. 0 if there was none. The kernel tells whole ",
+            "milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -371,7 +370,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 7 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(208),
     },
     Counter {
@@ -397,8 +396,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Write")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a write, waiting included. The kernel tells whole milliseconds: where few ",
-            "requests are fast, the mean is coarse. No value for an interval in which there was none.",
+            "Mean time of a write, waiting included. 0 if there was none. The kernel tells whole ",
+            "milliseconds: where few requests are fast, the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -412,7 +411,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("s"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 11 x PerfFreq / 1000"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(210),
     },
     Counter {
@@ -554,9 +553,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Transfer")),
-        help: Cow::Borrowed(
-            "Mean length of a read or write. No value for an interval in which there was none.",
-        ),
+        help: Cow::Borrowed("Mean length of a read or write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -569,7 +566,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: (field 6 + field 10) x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(224),
     },
     Counter {
@@ -594,7 +591,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_READ,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Read")),
-        help: Cow::Borrowed("Mean length of a read. No value for an interval in which there was none."),
+        help: Cow::Borrowed("Mean length of a read. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -607,7 +604,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 6 x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(226),
     },
     Counter {
@@ -632,7 +629,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Write")),
-        help: Cow::Borrowed("Mean length of a write. No value for an interval in which there was none."),
+        help: Cow::Borrowed("Mean length of a write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -645,7 +642,7 @@ static COUNTERS: [Counter; 31] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/diskstats: field 10 x 512"),
-        availability: Cow::Borrowed("No value for an interval in which there was none."),
+        availability: Cow::Borrowed(""),
         v1_index: Some(228),
     },
     Counter {

@@ -16,7 +16,7 @@ mod single;
 mod system;
 mod value;
 
-use disk::{BlockIo, Disks, LogicalDisk, PhysicalDisk};
+use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use memory::Memory;
 use paging_file::PagingFile;
 pub use processor_information::ProcessorInformation;
@@ -31,11 +31,12 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
     let disks = Disks::new(&roots, time_100ns_at);
+    let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
     vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
-        Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), |path| rustix::fs::statvfs(path)))),
+        Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
+    proc_stat, softirqs, swaps, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 17] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -54,6 +54,16 @@ const PARSERS: [(&str, Walk); 14] = [
         }
         Ok(())
     }),
+    ("../small-vm/proc/diskstats", |text| {
+        let mut stats = diskstats::DiskStats::default();
+        stats.parse(text)?;
+        for device in &stats.devices {
+            let _ = device.numbers.as_ref().map(|numbers| numbers.get(diskstats::Field::FlushMs)); // any will do
+        }
+        Ok(())
+    }),
+    ("../old-disks/proc/1/mountinfo", |text| mountinfo::MountInfo::default().parse(text)),
+    ("../old-disks/proc/swaps", |text| swaps::Swaps::default().parse(text)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -79,8 +89,9 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
-            let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
+            let name = file.rsplit('/').next().unwrap();
+            let by_line = ["stat", "meminfo", "vmstat", "diskstats", "swaps"].contains(&name);
+            let may_live = by_line && len > 0 || file.contains("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -105,7 +116,7 @@ fn every_changed_byte() {
 
 /// What the files are made of, as a pattern.
 const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
+    |pgfault |Live|sda|Filename|partition|\\\\\\\\040|8:1| - |[-,:./ \n\t]";
 
 proptest! {
     #[test]

@@ -52,9 +52,9 @@ struct Space {
 const BYTES_IN_MIB: u64 = 1 << 20;
 
 impl LogicalDisk {
-    /// Reads below `roots`. Where these are not those of this process, the first process says what is mounted there,
-    /// and `space` is never asked.
-    pub(crate) fn new(roots: &Roots, disks: Disks, space: AskSpace) -> Self {
+    /// Reads below `roots`. Where these are not those of this process, the first process says what is mounted there.
+    /// `space` asks a file system at its mount point; `None` where that is in another tree.
+    pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
         let (process, absent) = match roots.are_own() {
             true => ("self", "there is no /proc/self/mountinfo"),
             false => ("1", "there is no /proc/1/mountinfo"),
@@ -63,7 +63,7 @@ impl LogicalDisk {
         Self {
             mounts: Table::new(file, Printed::InRecords, absent, Mounts::parse),
             disks,
-            space: roots.are_own().then_some(space),
+            space,
             changes: 0,
             keys: Vec::new(),
             volumes: Vec::new(),

@@ -12,5 +12,5 @@ mod tests;
 
 pub(crate) use block_io::BlockIo;
 pub(crate) use disks::Disks;
-pub(crate) use logical::LogicalDisk;
+pub(crate) use logical::{AskSpace, LogicalDisk};
 pub(crate) use physical::PhysicalDisk;
