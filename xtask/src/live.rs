@@ -13,6 +13,7 @@ use anyhow::{Context, Result, ensure};
 use crate::repository::{root, run as run_program, target};
 
 mod c;
+mod disks;
 mod jq;
 mod known_load;
 mod mpstat;
@@ -44,11 +45,13 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 18] = [
+    let checks: [(&str, &dyn Fn() -> Result<String>); 20] = [
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
+        ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
+        ("space and swap agree with df and swapon", &disks::sizes),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

@@ -222,7 +222,8 @@ mod tests {
         let devices = parse("8 0 sda x\n8 16 s\\d\u{FC} 1 2 3 4 5 6 7 8 9 10 11\n8 32 sdc 1 2").unwrap();
         let names: Vec<_> = devices.iter().map(|device| device.name.as_slice()).collect();
         assert_eq!(names, [b"sda".as_slice(), "s\\d\u{FC}".as_bytes(), b"sdc"]);
-        let reads = devices.iter().map(|device| device.numbers.as_ref().map(|n| n.get(Field::Reads).unwrap()));
+        let reads =
+            devices.iter().map(|device| device.numbers.as_ref().map(|n| n.get(Field::Reads).unwrap()));
         let reads: Vec<_> = reads.map(|reads| reads.map_err(ToString::to_string)).collect();
         let bad = |why: &str| Err(why.to_owned());
         assert_eq!(reads[0], bad("line 1: expected a number, found \"x\""));

@@ -210,8 +210,7 @@ impl Disk {
         if !self.name.starts_with(b"dm-") {
             return false;
         }
-        let mut file =
-            KeptFile::new(self.folder(sys_block).join("dm/name"), Printed::AtOnce).keep(false);
+        let mut file = KeptFile::new(self.folder(sys_block).join("dm/name"), Printed::AtOnce).keep(false);
         let is_same = pass.read(&mut file, "", |text| Ok(text.strip_suffix(b"\n") == Some(name)));
         is_same.unwrap_or(false)
     }

@@ -53,7 +53,8 @@ impl Mounts {
     fn find(&mut self) {
         let Self { all, volumes, .. } = self;
         let mounts = all.mounts.as_slice();
-        let mut candidates: Vec<_> = mounts.iter().enumerate().filter(|(_, m)| m.is_on_block_device()).collect();
+        let mut candidates: Vec<_> =
+            mounts.iter().enumerate().filter(|(_, m)| m.is_on_block_device()).collect();
         candidates.sort_by_key(|(at, m)| (m.major, m.minor, m.mount_point.len(), *at));
         let mut chosen: Vec<(usize, Volume)> = Vec::new();
         for (at, mount) in candidates {
@@ -121,8 +122,17 @@ impl Mount {
     /// Whether neither a network nor a program must answer when a path leads through it.
     fn answers_at_once(&self) -> bool {
         const OF_THE_KERNEL: [&[u8]; 11] = [
-            b"autofs", b"cgroup", b"cgroup2", b"devtmpfs", b"overlay", b"proc", b"ramfs", b"rootfs", b"sysfs",
-            b"tmpfs", b"zfs",
+            b"autofs",
+            b"cgroup",
+            b"cgroup2",
+            b"devtmpfs",
+            b"overlay",
+            b"proc",
+            b"ramfs",
+            b"rootfs",
+            b"sysfs",
+            b"tmpfs",
+            b"zfs",
         ];
         self.is_on_block_device() || OF_THE_KERNEL.contains(&self.fs_type.as_slice())
     }
@@ -213,7 +223,8 @@ mod tests {
     #[test]
     fn what_has_not_changed_is_not_looked_at() {
         let mut mounts = Mounts::default();
-        let texts = ["", "", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "x\n", "x\n"];
+        let texts =
+            ["", "", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "x\n", "x\n"];
         let changes = texts.map(|text| {
             let _ = mounts.parse(text.as_bytes()); // the last make no sense
             (mounts.changes, mounts.volumes.len())

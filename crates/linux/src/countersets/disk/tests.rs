@@ -16,9 +16,7 @@ use super::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use crate::countersets::several::Several;
 use crate::pass::Pass;
 use crate::roots::Roots;
-use crate::testing::{
-    Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect,
-};
+use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
 const NOW: u64 = 133_456_789_012_345_678;
 
@@ -157,7 +155,10 @@ fn every_counter_of_physical_disk() {
             *sums.entry(counter.0).or_insert(0_u128) += u128::from(value);
         }
         assert_eq!(values.len() + 1, physical_disk::COUNTERSET.counters.len());
-        assert_eq!(collected.missing(device).keys().collect::<Vec<_>>(), [&physical_disk::SPLIT_IO_PER_SEC.0]);
+        assert_eq!(
+            collected.missing(device).keys().collect::<Vec<_>>(),
+            [&physical_disk::SPLIT_IO_PER_SEC.0]
+        );
     }
     assert_eq!(total.0, "_Total");
     for (counter, sum) in sums {
@@ -307,7 +308,8 @@ fn total_of_logical_disk() {
     use logical_disk::*;
     let tree = Tree::copy_of("many-disks");
     let lines = tree.text("proc/1/mountinfo");
-    let known = lines.lines().filter(|line| [" / / ", " /boot rw", "/home"].iter().any(|at| line.contains(at)));
+    let known =
+        lines.lines().filter(|line| [" / / ", " /boot rw", "/home"].iter().any(|at| line.contains(at)));
     tree.write("proc/1/mountinfo", &known.map(|line| format!("{line}\n")).collect::<String>());
     let collected = collect_all(&mut logical(&tree.roots()));
     assert_eq!(collected.names(), ["/", "/boot", "/home", "_Total"]);
@@ -363,11 +365,16 @@ fn what_a_file_system_refuses() {
     }
     let roots = fixture("many-disks");
     for (errno, want) in [
-        (Errno::ACCESS, "denied: /boot: needs the right to search the folders above it, or CAP_DAC_READ_SEARCH"),
+        (
+            Errno::ACCESS,
+            "denied: /boot: needs the right to search the folders above it, or CAP_DAC_READ_SEARCH",
+        ),
         (Errno::IO, "failed: /boot: cannot be asked: Input/output error (os error 5)"),
     ] {
         let ask: AskSpace = match errno {
-            Errno::ACCESS => |path| if path == "/boot" { Err(Errno::ACCESS) } else { space(path).ok_or(Errno::IO) },
+            Errno::ACCESS => {
+                |path| if path == "/boot" { Err(Errno::ACCESS) } else { space(path).ok_or(Errno::IO) }
+            }
             _ => |path| if path == "/boot" { Err(Errno::IO) } else { space(path).ok_or(Errno::IO) },
         };
         let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)));
@@ -392,7 +399,11 @@ fn only_what_is_needed_is_opened() {
     let mut provider = physical(&tree.roots());
     let all: Vec<_> = physical_disk::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
     drop(collect(&mut provider, &[], &["*"]));
-    assert_eq!(tree.opened(|| drop(collect(&mut provider, &all, &["*"]))), [""; 0], "kept, and nothing is new");
+    assert_eq!(
+        tree.opened(|| drop(collect(&mut provider, &all, &["*"]))),
+        [""; 0],
+        "kept, and nothing is new"
+    );
 
     for (counters, want) in [
         (&[][..], &["proc/1/mountinfo"][..]),
@@ -445,7 +456,9 @@ fn faults() {
                 let of_block = of_block.unwrap();
                 let missing = of_block.names().into_iter().filter(|name| !of_block.missing(name).is_empty());
                 assert_eq!(missing.collect::<Vec<_>>(), ["zram0"]);
-                assert!(matches!(of_block.get("zram0", block_io::READS_PER_SEC), Got::None(why) if is_right(why)));
+                assert!(
+                    matches!(of_block.get("zram0", block_io::READS_PER_SEC), Got::None(why) if is_right(why))
+                );
             }
             _ => {
                 assert!(matches!(of_physical.unwrap_err(), SourceError::Failed(_)), "{fault}");
@@ -555,11 +568,13 @@ fn milliseconds_that_pass_zero() {
     use physical_disk::*;
     let mut disk = OneDisk::new();
     let turn = 1_u64 << 32;
-    for (reads, printed, want) in
-        [(1, turn - 9, turn - 9), (2, 3, turn + 3), (3, turn / 2, turn + turn / 2), (4, turn - 1, 2 * turn - 1), {
-            (5, 0, 2 * turn)
-        }]
-    {
+    for (reads, printed, want) in [
+        (1, turn - 9, turn - 9),
+        (2, 3, turn + 3),
+        (3, turn / 2, turn + turn / 2),
+        (4, turn - 1, 2 * turn - 1),
+        { (5, 0, 2 * turn) },
+    ] {
         let collected = disk.at(NOW, reads, printed, 0);
         assert_eq!(*collected.get("sda", PERCENT_DISK_READ_TIME), Got::Value(want * 10_000), "{printed}");
         assert_eq!(*collected.get("_Total", AVG_DISK_SEC_READ), Got::Value(want * 1_000_000), "{printed}");
@@ -643,8 +658,8 @@ fn ids_and_title_indexes() {
     let indexes = |set: &Counterset| set.counters.iter().map(|c| c.v1_index.unwrap()).collect::<Vec<_>>();
     let ids = |set: &Counterset| set.counters.iter().map(|c| c.id.0).collect::<Vec<_>>();
     let of_disks = [
-        198, 200, 20200, 1400, 202, 20202, 1402, 204, 20204, 1404, 206, 20206, 208, 20208, 210, 20210, 212, 214,
-        216, 218, 220, 222, 224, 20212, 226, 20214, 228, 20216, 1482, 20218, 1484,
+        198, 200, 20200, 1400, 202, 20202, 1402, 204, 20204, 1404, 206, 20206, 208, 20208, 210, 20210, 212,
+        214, 216, 218, 220, 222, 224, 20212, 226, 20214, 228, 20216, 1482, 20218, 1484,
     ];
     assert_eq!(indexes(&physical_disk::COUNTERSET), of_disks);
     assert_eq!(indexes(&logical_disk::COUNTERSET), [&[408, 20220, 410][..], &of_disks].concat());

@@ -80,7 +80,8 @@ fn key(paths: &[Vec<u8>]) -> Option<Key> {
     let (path, before) = paths.split_last()?;
     let same = before.iter().filter(|other| *other == path).count();
     let same = u8::try_from(same).unwrap_or(u8::MAX);
-    let hash = path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
+    let hash =
+        path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
     let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
     Some(Key { name: instance_name(path), id, birth: None })
 }

@@ -46,9 +46,13 @@ fn an_id_stays_when_others_go() {
     };
     let before = id(&collect(&mut provider, &[], &["*"]));
     let text = tree.text("proc/swaps");
-    tree.write("proc/swaps", &text.lines().filter(|line| !line.contains("dm-1")).fold(String::new(), |all, line| {
-        all + line + "\n"
-    }));
+    tree.write(
+        "proc/swaps",
+        &text
+            .lines()
+            .filter(|line| !line.contains("dm-1"))
+            .fold(String::new(), |all, line| all + line + "\n"),
+    );
     let after = collect(&mut provider, &[], &["*"]);
     assert_eq!(after.names(), ["/swap file", "/old (deleted)", "/old (deleted)", "_Total"]);
     assert!(before.is_some() && id(&after) == before);
@@ -82,7 +86,9 @@ fn faults() {
     let tree = Tree::proc_of("many-disks");
     tree.write("proc/swaps", &tree.text("proc/swaps").replace("4194301", "-"));
     let collected = collect(&mut provider(&tree.roots()), &[PERCENT_USAGE], &["*"]);
-    let Got::None(NoValue::Failed(why)) = collected.get("/swap file", PERCENT_USAGE) else { panic!("{collected:?}") };
+    let Got::None(NoValue::Failed(why)) = collected.get("/swap file", PERCENT_USAGE) else {
+        panic!("{collected:?}")
+    };
     assert!(why.ends_with("/swaps:3: expected a number, found \"-\""), "{why}");
     assert_eq!(opened(&tree, provider, &[PERCENT_USAGE], &["*"]), ["proc/swaps"]);
 }
@@ -92,5 +98,8 @@ fn faults() {
 fn ids_and_title_indexes() {
     let numbers = COUNTERSET.counters.iter().map(|c| (c.id.0, c.v1_index.unwrap()));
     assert_eq!(numbers.collect::<Vec<_>>(), [(0, 702), (1, 20222), (2, 704), (3, 20224)]);
-    assert_eq!((GUID.to_string().as_str(), COUNTERSET.v1_index), ("f3ecbeff-f1e7-5e3e-b75d-4814eb315526", Some(700)));
+    assert_eq!(
+        (GUID.to_string().as_str(), COUNTERSET.v1_index),
+        ("f3ecbeff-f1e7-5e3e-b75d-4814eb315526", Some(700))
+    );
 }
