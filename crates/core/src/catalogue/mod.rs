@@ -16,11 +16,19 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
 pub mod memory;
 pub mod perfset_engine;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
+pub mod tcpv4;
+pub mod tcpv6;
+pub mod udpv4;
+pub mod udpv6;
 
 #[cfg(test)]
 mod tests;
@@ -30,11 +38,19 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &icmp::COUNTERSET,
+    &icmpv6::COUNTERSET,
+    &ipv4::COUNTERSET,
+    &ipv6::COUNTERSET,
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,
+    &tcpv4::COUNTERSET,
+    &tcpv6::COUNTERSET,
+    &udpv4::COUNTERSET,
+    &udpv6::COUNTERSET,
 ];
 
 /// The built-in counterset with that GUID.

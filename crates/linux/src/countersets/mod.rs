@@ -9,6 +9,7 @@ use crate::roots::Roots;
 
 mod memory;
 mod processor_information;
+mod protocols;
 mod several;
 mod single;
 mod system;
@@ -25,9 +26,12 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    vec![
+    let protocols = protocols::providers(&roots);
+    let mut all: Vec<Box<dyn Provider>> = vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
-    ]
+    ];
+    all.extend(protocols);
+    all
 }

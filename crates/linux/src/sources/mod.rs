@@ -1,6 +1,7 @@
 //! What kernel files say: one module a file, which takes its text and compiles on every system.
 
 mod columns;
+mod mib;
 pub(crate) mod named;
 #[cfg(test)]
 mod sweeps;
@@ -17,7 +18,10 @@ pub mod meminfo;
 pub mod modules;
 pub mod proc_stat;
 pub mod processes;
+pub mod snmp;
+pub mod snmp6;
 pub mod softirqs;
+pub mod tcp_sockets;
 pub mod topology;
 pub mod vmstat;
 

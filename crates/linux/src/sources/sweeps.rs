@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, snmp,
+    snmp6, softirqs, tcp_sockets, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 18] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -30,6 +30,14 @@ const PARSERS: [(&str, Walk); 14] = [
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
+    ("proc/net/snmp", |text| snmp::Tcp::default().parse(text)), // the other sections differ in names only
+    ("proc/net/snmp", |text| snmp::Udp::default().parse(text)),
+    ("proc/net/snmp6", |text| snmp6::Udp6::default().parse(text)),
+    ("proc/net/tcp6", |text| {
+        let mut sockets = tcp_sockets::TcpSockets::default();
+        sockets.add(text)?;
+        sockets.connections().map(drop)
+    }),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -79,7 +87,9 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
+            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat", "proc/net/snmp6"].contains(&file);
+            // A section is whole before the file is.
+            let by_line = by_line || file == "proc/net/snmp";
             let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
@@ -105,7 +115,7 @@ fn every_changed_byte() {
 
 /// What the files are made of, as a pattern.
 const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
+    |pgfault |Live|Tcp:|InSegs|Ip6InReceives |sl |[-,:./ \n\t]";
 
 proptest! {
     #[test]
