@@ -73,7 +73,7 @@ pub static COUNTERSET: Counterset = Counterset {
     name: Cow::Borrowed("ICMP"),
     help: Cow::Borrowed(concat!(
         "Messages of ICMP for IPv4, by their kind: errors, echoes and questions that routers and ",
-        "machines send each other. One instance, the network of who reads.",
+        "machines send each other. One instance: the network of the program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),

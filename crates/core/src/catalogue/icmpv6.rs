@@ -85,7 +85,7 @@ pub static COUNTERSET: Counterset = Counterset {
     name: Cow::Borrowed("ICMPv6"),
     help: Cow::Borrowed(concat!(
         "Messages of ICMP for IPv6, by their kind: errors, echoes, and how machines find routers, ",
-        "neighbours and members of groups. One instance, the network of who reads.",
+        "neighbours and members of groups. One instance: the network of the program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),

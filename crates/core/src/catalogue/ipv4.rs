@@ -53,7 +53,7 @@ pub static COUNTERSET: Counterset = Counterset {
     name: Cow::Borrowed("IPv4"),
     help: Cow::Borrowed(concat!(
         "The internet protocol, version 4: datagrams that are received, sent, sent on, thrown ",
-        "away, cut and put together. One instance, the network of who reads.",
+        "away, cut and put together. One instance: the network of the program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),

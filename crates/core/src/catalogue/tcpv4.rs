@@ -37,7 +37,7 @@ pub static COUNTERSET: Counterset = Counterset {
     name: Cow::Borrowed("TCPv4"),
     help: Cow::Borrowed(concat!(
         "TCP: connections, and the segments that they send and receive. Linux counts them over ",
-        "IPv4 and over IPv6 together. One instance, the network of who reads.",
+        "IPv4 and over IPv6 together. One instance: the network of the program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -79,8 +79,7 @@ static COUNTERS: [Counter; 9] = [
         name: Some(Cow::Borrowed("Connections Established")),
         help: Cow::Borrowed(concat!(
             "Connections that are open at the moment: established, or closed by the other side only. ",
-            "TCP over IPv6 counts too. Kernels older than Linux 6.10 leave out those that the other ",
-            "side has closed.",
+            "TCP over IPv6 counts too. Older kernels leave out those that the other side has closed.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),

@@ -37,7 +37,7 @@ pub static COUNTERSET: Counterset = Counterset {
     name: Cow::Borrowed("TCPv6"),
     help: Cow::Borrowed(concat!(
         "Connections of TCP over IPv6. Linux counts everything else over IPv4 and over IPv6 ",
-        "together, in TCPv4. One instance, the network of who reads.",
+        "together, in TCPv4. One instance: the network of the program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),

@@ -28,8 +28,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("UDPv6"),
     help: Cow::Borrowed(concat!(
-        "UDP over IPv6: datagrams that programs send and receive. One instance, the network of who ",
-        "reads.",
+        "UDP over IPv6: datagrams that programs send and receive. One instance: the network of the ",
+        "program that reads.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -124,9 +124,8 @@ static COUNTERS: [Counter; 5] = [
         name: Some(Cow::Borrowed("Datagrams Received Errors")),
         help: Cow::Borrowed(concat!(
             "Datagrams of UDP that came and could not be delivered, for other reasons than that no ",
-            "program listened. Those for which a program's buffer had no room are among them: on a ",
-            "busy machine nearly all. Needs IPv6: a kernel that has none, or was started with ",
-            "ipv6.disable=1, has no such numbers.",
+            "program listened. Those for which a program's buffer had no room are among them. Needs ",
+            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),

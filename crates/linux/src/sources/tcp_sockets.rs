@@ -1,6 +1,6 @@
 //! `/proc/net/tcp` and `/proc/net/tcp6`: a line for each socket of TCP, behind a line of heads.
 //!
-//! Source: `networking/proc_net_tcp.rst` in the kernel's documentation; the states are those of `include/net/tcp_states.h`.
+//! Source: `networking/proc_net_tcp.rst` in the kernel's documentation, and `include/net/tcp_states.h` for states.
 
 use crate::sources::text::{Text, TextError};
 
