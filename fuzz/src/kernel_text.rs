@@ -10,16 +10,19 @@ use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::pid::io::Io;
 use perfset_linux::sources::pid::schedstat::SchedStat;
 use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
 use perfset_linux::sources::pid::stat::{Stat, comm};
 use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
-use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
+use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::swaps::Swaps;
+use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -29,13 +32,16 @@ pub fn check(input: &[u8]) {
     let text = text.strip_prefix(b"\n").unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
+        b'4' => snmp(text).err(),
+        b'6' => snmp6(text).err(),
+        b'T' => sockets(text).err(),
         b'a' => number(text).err(),
-        b'1' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
-        b'2' => Statm::parse(text).err(),
-        b'3' => Io::parse(text).err(),
-        b'4' => Status::parse(text).err(),
-        b'5' => SchedStat::parse(text).err(),
-        b'6' => SmapsRollup::parse(text).err(),
+        b'V' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
+        b'W' => Statm::parse(text).err(),
+        b'X' => Io::parse(text).err(),
+        b'Y' => Status::parse(text).err(),
+        b'Z' => SchedStat::parse(text).err(),
+        b'z' => SmapsRollup::parse(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
         b'D' => again(text, DiskStats::parse).and_then(of_diskstats).err(),
@@ -151,6 +157,38 @@ fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
         area.space?;
     }
     Ok(())
+}
+
+/// All sections, each of which stands for itself.
+fn snmp(text: &[u8]) -> Result<(), TextError> {
+    let results = [
+        again(text, Ip::parse).map(drop),
+        again(text, Icmp::parse).map(drop),
+        again(text, Tcp::parse).map(drop),
+        again(text, Udp::parse).map(drop),
+    ];
+    results.into_iter().collect()
+}
+
+/// All protocols, each of which stands for itself.
+fn snmp6(text: &[u8]) -> Result<(), TextError> {
+    let results = [
+        again(text, Ip6::parse).map(drop),
+        again(text, Icmp6::parse).map(drop),
+        again(text, Udp6::parse).map(drop),
+    ];
+    results.into_iter().collect()
+}
+
+/// Pieces of one line each say what the whole does.
+fn sockets(text: &[u8]) -> Result<(), TextError> {
+    let (mut whole, mut by_line) = (TcpSockets::default(), TcpSockets::default());
+    let added = whole.add(text);
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    assert_eq!(lines.try_for_each(|line| by_line.add(line)), added);
+    added?;
+    assert_eq!(whole, by_line);
+    whole.connections().map(drop)
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

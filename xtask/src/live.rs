@@ -20,6 +20,7 @@ mod mpstat;
 mod proc;
 mod processes;
 mod procps;
+mod protocols;
 mod record;
 mod v1;
 mod vmstat;
@@ -57,6 +58,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
         ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
         ("space and swap agree with df and swapon", &disks::sizes),
+        ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

@@ -12,6 +12,7 @@ mod memory;
 mod process;
 mod paging_file;
 mod processor_information;
+mod protocols;
 mod several;
 mod single;
 mod system;
@@ -34,7 +35,8 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
     let disks = Disks::new(&roots, time_100ns_at);
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
-    vec![
+    let protocols = protocols::providers(&roots);
+    let mut all: Vec<Box<dyn Provider>> = vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
         Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_100ns)),
@@ -43,5 +45,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
-    ]
+    ];
+    all.extend(protocols);
+    all
 }

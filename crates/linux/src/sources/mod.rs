@@ -2,6 +2,7 @@
 
 mod columns;
 mod escapes;
+mod mib;
 pub(crate) mod named;
 #[cfg(test)]
 mod sweeps;
@@ -21,8 +22,11 @@ pub mod pid;
 pub mod mountinfo;
 pub mod proc_stat;
 pub mod processes;
+pub mod snmp;
+pub mod snmp6;
 pub mod softirqs;
 pub mod swaps;
+pub mod tcp_sockets;
 pub mod topology;
 pub mod vmstat;
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{
     attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
-    pid, proc_stat, softirqs, swaps, vmstat,
+    pid, proc_stat, snmp, snmp6, softirqs, swaps, tcp_sockets, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -40,6 +40,14 @@ const PARSERS: &[(&str, Walk)] = &[
     ("../processes/proc/300/smaps_rollup", |text| pid::smaps_rollup::SmapsRollup::parse(text).map(drop)),
     ("../processes/proc/300/schedstat", |text| pid::schedstat::SchedStat::parse(text).map(drop)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
+    ("proc/net/snmp", |text| snmp::Tcp::default().parse(text)), // the other sections differ in names only
+    ("proc/net/snmp", |text| snmp::Udp::default().parse(text)),
+    ("proc/net/snmp6", |text| snmp6::Udp6::default().parse(text)),
+    ("proc/net/tcp6", |text| {
+        let mut sockets = tcp_sockets::TcpSockets::default();
+        sockets.add(text)?;
+        sockets.connections().map(drop)
+    }),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -91,8 +99,19 @@ fn text(file: &str) -> Vec<u8> {
 }
 
 /// Files of which what is left makes sense wherever they are cut.
-const BY_LINE: &[&str] =
-    &["stat", "meminfo", "vmstat", "diskstats", "swaps", "io", "statm", "status", "smaps_rollup"];
+const BY_LINE: &[&str] = &[
+    "stat",
+    "meminfo",
+    "vmstat",
+    "snmp",
+    "snmp6",
+    "diskstats",
+    "swaps",
+    "io",
+    "statm",
+    "status",
+    "smaps_rollup",
+];
 
 #[test]
 fn every_prefix() {
@@ -132,9 +151,9 @@ const WORD: &str = concat!(
     "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
     "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",
     "|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:",
+    "|Tcp:|InSegs|Ip6InReceives |sl ",
     "|sda|Filename|partition|\\\\040|8:1| - ",
 );
-
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {

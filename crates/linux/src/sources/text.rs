@@ -69,6 +69,20 @@ impl<'a> Text<'a> {
         Ok(number)
     }
 
+    /// Skips blanks and a word, which is a number. Whatever is wrong with the number, the word is skipped.
+    pub(crate) fn number_word(&mut self) -> Result<u64, TextError> {
+        self.skip_blanks();
+        let before = *self;
+        let number = self.digits();
+        if matches!(self.rest, [b' ' | b'\t' | b'\n', ..]) && number.is_ok() {
+            return number;
+        }
+        *self = before;
+        let error = before.expected("a number");
+        self.word()?;
+        number.and(Err(error))
+    }
+
     /// Skips blanks and a word, which is returned.
     pub(crate) fn word(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
