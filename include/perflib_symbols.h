@@ -94,6 +94,26 @@ enum {
     PERFLIB_MEMORY_PERCENT_COMMITTED_BYTES_IN_USE_BASE = 36
 };
 
+/* Objects: {850b8425-cd9e-59d0-81bd-4ac48ffff6d1} */
+#define PERFLIB_OBJECTS_GUID \
+    { 0x850b8425, 0xcd9e, 0x59d0, { 0x81, 0xbd, 0x4a, 0xc4, 0x8f, 0xff, 0xf6, 0xd1 } }
+#define PERFLIB_OBJECTS_NAME "Objects"
+
+enum {
+    /* Processes: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_PROCESSES = 0,
+    /* Threads: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_THREADS = 1,
+    /* Events: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_EVENTS = 2,
+    /* Semaphores: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_SEMAPHORES = 3,
+    /* Mutexes: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_MUTEXES = 4,
+    /* Sections: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_OBJECTS_SECTIONS = 5
+};
+
 /* Perfset Engine: {90864ab3-f160-5cda-97c2-67be2a74db10} */
 #define PERFLIB_PERFSET_ENGINE_GUID \
     { 0x90864ab3, 0xf160, 0x5cda, { 0x97, 0xc2, 0x67, 0xbe, 0x2a, 0x74, 0xdb, 0x10 } }

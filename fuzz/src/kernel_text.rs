@@ -11,6 +11,7 @@ use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -36,6 +37,7 @@ pub fn check(input: &[u8]) {
         b'q' => again(text, Softirqs::parse).err(),
         b's' => again(text, ProcStat::parse).and_then(faults).err(),
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
+        b'u' => again(text, Objects::parse).err(),
         b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b'w' => again(text, LoadAvg::parse).err(),
         _ => None,

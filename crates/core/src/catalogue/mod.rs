@@ -17,6 +17,7 @@ use crate::counterset::Counterset;
 use crate::guid::Guid;
 
 pub mod memory;
+pub mod objects;
 pub mod perfset_engine;
 pub mod processor;
 pub mod processor_information;
@@ -31,6 +32,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &memory::COUNTERSET,
+    &objects::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,

@@ -8,6 +8,8 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod memory;
+mod objects;
+mod processes;
 mod processor_information;
 mod several;
 mod single;
@@ -15,6 +17,8 @@ mod system;
 mod value;
 
 use memory::Memory;
+use objects::Objects;
+use processes::Processes;
 pub use processor_information::ProcessorInformation;
 use single::Single;
 use system::System;
@@ -24,10 +28,14 @@ use system::System;
 pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
-    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
+    let stat = file("stat", Printed::AtOnce);
+    let loadavg = file("loadavg", Printed::AtOnce);
+    let processes = Processes::new(&roots.proc);
     vec![
-        Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
+        Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), processes.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Single::new(Objects::new(&roots, processes, loadavg))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

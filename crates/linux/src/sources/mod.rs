@@ -18,6 +18,7 @@ pub mod modules;
 pub mod proc_stat;
 pub mod processes;
 pub mod softirqs;
+pub mod sysvipc;
 pub mod topology;
 pub mod vmstat;
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{
     attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    sysvipc, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 16] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -30,6 +30,8 @@ const PARSERS: [(&str, Walk); 14] = [
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
+    ("proc/sysvipc/sem", |text| sysvipc::Objects::default().parse(text)),
+    ("proc/sysvipc/shm", |text| sysvipc::Objects::default().parse(text)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
