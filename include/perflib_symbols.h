@@ -12,6 +12,26 @@
 #ifndef PERFLIB_SYMBOLS_H
 #define PERFLIB_SYMBOLS_H
 
+/* Linux NUMA: {22809462-737e-547f-8e03-a7123fcd5d74} */
+#define PERFLIB_LINUX_NUMA_GUID \
+    { 0x22809462, 0x737e, 0x547f, { 0x8e, 0x03, 0xa7, 0x12, 0x3f, 0xcd, 0x5d, 0x74 } }
+#define PERFLIB_LINUX_NUMA_NAME "Linux NUMA"
+
+enum {
+    /* numa_hit: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_NUMA_HIT = 0,
+    /* numa_miss: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_NUMA_MISS = 1,
+    /* numa_foreign: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_NUMA_FOREIGN = 2,
+    /* interleave_hit: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_INTERLEAVE_HIT = 3,
+    /* local_node: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_LOCAL_NODE = 4,
+    /* other_node: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_LINUX_NUMA_OTHER_NODE = 5
+};
+
 /* Memory: {41245ce2-c4b6-5542-b6e8-efa18d5b8827} */
 #define PERFLIB_MEMORY_GUID \
     { 0x41245ce2, 0xc4b6, 0x5542, { 0xb6, 0xe8, 0xef, 0xa1, 0x8d, 0x5b, 0x88, 0x27 } }
@@ -92,6 +112,24 @@ enum {
     PERFLIB_MEMORY_LONG_TERM_AVERAGE_STANDBY_CACHE_LIFETIME = 35,
     /* % Committed Bytes In Use Base: PERF_LARGE_RAW_BASE */
     PERFLIB_MEMORY_PERCENT_COMMITTED_BYTES_IN_USE_BASE = 36
+};
+
+/* NUMA Node Memory: {98773907-4ee1-5170-a77d-1e38ad1434a5} */
+#define PERFLIB_NUMA_NODE_MEMORY_GUID \
+    { 0x98773907, 0x4ee1, 0x5170, { 0xa7, 0x7d, 0x1e, 0x38, 0xad, 0x14, 0x34, 0xa5 } }
+#define PERFLIB_NUMA_NODE_MEMORY_NAME "NUMA Node Memory"
+
+enum {
+    /* Total MBytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
+    PERFLIB_NUMA_NODE_MEMORY_TOTAL_MBYTES = 0,
+    /* Free & Zero Page List MBytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
+    PERFLIB_NUMA_NODE_MEMORY_FREE_ZERO_PAGE_LIST_MBYTES = 1,
+    /* Modified Page List MBytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
+    PERFLIB_NUMA_NODE_MEMORY_MODIFIED_PAGE_LIST_MBYTES = 2,
+    /* Standby List MBytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
+    PERFLIB_NUMA_NODE_MEMORY_STANDBY_LIST_MBYTES = 3,
+    /* Available MBytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
+    PERFLIB_NUMA_NODE_MEMORY_AVAILABLE_MBYTES = 4
 };
 
 /* Objects: {850b8425-cd9e-59d0-81bd-4ac48ffff6d1} */

@@ -9,6 +9,8 @@ use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::node_meminfo::NodeMemInfo;
+use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::sysvipc::Objects;
@@ -35,6 +37,8 @@ pub fn check(input: &[u8]) {
             None
         }
         b'q' => again(text, Softirqs::parse).err(),
+        b'N' => again(text, NodeMemInfo::parse).err(),
+        b'S' => again(text, NumaStat::parse).err(),
         b's' => again(text, ProcStat::parse).and_then(faults).err(),
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
         b'u' => again(text, Objects::parse).err(),

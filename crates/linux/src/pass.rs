@@ -115,7 +115,12 @@ pub(crate) struct SharedFile {
 
 impl SharedFile {
     pub(crate) fn new(path: PathBuf, printed: Printed) -> Self {
-        let file = KeptFile::new(&path, printed);
+        Self::keeping(path, printed, true)
+    }
+
+    /// `keep`: whether its descriptor is kept.
+    pub(crate) fn keeping(path: PathBuf, printed: Printed, keep: bool) -> Self {
+        let file = KeptFile::new(&path, printed).keep(keep);
         Self { path, latest: Arc::new(Mutex::new((file, 0))) }
     }
 
@@ -153,7 +158,7 @@ pub(crate) struct Table<T> {
 }
 
 /// Replaces what was taken from a file by what its text says now.
-type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
+pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> Table<T> {
     /// `absent`: the reason for having no value if it is not there.

@@ -16,7 +16,9 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod linux_numa;
 pub mod memory;
+pub mod numa_node_memory;
 pub mod objects;
 pub mod perfset_engine;
 pub mod processor;
@@ -31,7 +33,9 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &linux_numa::COUNTERSET,
     &memory::COUNTERSET,
+    &numa_node_memory::COUNTERSET,
     &objects::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &processor::COUNTERSET,

@@ -8,6 +8,7 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod memory;
+mod numa;
 mod objects;
 mod processes;
 mod processor_information;
@@ -17,9 +18,11 @@ mod system;
 mod value;
 
 use memory::Memory;
+use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use processes::Processes;
 pub use processor_information::ProcessorInformation;
+use several::Several;
 use single::Single;
 use system::System;
 
@@ -32,9 +35,12 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let stat = file("stat", Printed::AtOnce);
     let loadavg = file("loadavg", Printed::AtOnce);
     let processes = Processes::new(&roots.proc);
+    let nodes = numa::online(&roots);
     vec![
         Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), processes.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
+        Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Single::new(Objects::new(&roots, processes, loadavg))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]

@@ -86,7 +86,8 @@ impl MemInfo {
     }
 }
 
-fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
+/// Skips a number and its unit.
+pub(super) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();
     if !text.take(b"kB") {

@@ -15,6 +15,8 @@ pub mod interrupts;
 pub mod loadavg;
 pub mod meminfo;
 pub mod modules;
+pub mod node_meminfo;
+pub mod numastat;
 pub mod proc_stat;
 pub mod processes;
 pub mod softirqs;

@@ -18,11 +18,22 @@ pub(crate) type Wanted<'a> = (&'static str, &'a mut Number);
 pub(crate) fn numbers<'t>(
     text: &mut Text<'t>,
     number: fn(&mut Text<'t>) -> Result<u64, TextError>,
+    wanted: &mut [Wanted<'_>],
+) -> Result<(), TextError> {
+    numbers_behind(text, |_| (), number, wanted)
+}
+
+/// The same, where something stands before each name, which `skip` leaves behind.
+pub(crate) fn numbers_behind<'t>(
+    text: &mut Text<'t>,
+    skip: impl Fn(&mut Text<'t>),
+    number: fn(&mut Text<'t>) -> Result<u64, TextError>,
     mut wanted: &mut [Wanted<'_>],
 ) -> Result<(), TextError> {
     let mut none_found = true;
     while !wanted.is_empty() && !text.is_at_end() {
         let mut line = *text;
+        skip(&mut line);
         let mut missing = wanted.iter_mut().filter(|(_, found)| found.is_none());
         if let Some((_, place)) = missing.find(|(name, _)| line.take(name.as_bytes())) {
             **place = Some(number(&mut line));

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    sysvipc, vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, node_meminfo,
+    numastat, proc_stat, softirqs, sysvipc, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 16] = [
+const PARSERS: [(&str, Walk); 18] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -56,6 +56,8 @@ const PARSERS: [(&str, Walk); 16] = [
         }
         Ok(())
     }),
+    ("sys/devices/system/node/node0/meminfo", |text| node_meminfo::NodeMemInfo::default().parse(text)),
+    ("sys/devices/system/node/node0/numastat", |text| numastat::NumaStat::default().parse(text)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -81,7 +83,8 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
+            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file)
+                || file.starts_with("sys/devices/system/node/node0/");
             let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
