@@ -7,14 +7,14 @@ use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
-use perfset_linux::sources::meminfo::MemInfo;
+use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::sysvipc::Objects;
-use perfset_linux::sources::vmstat::VmStat;
+use perfset_linux::sources::vmstat::{self, VmStat};
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
 /// The first byte says which file it is, a line end may follow it; the rest is the text.
@@ -29,6 +29,7 @@ pub fn check(input: &[u8]) {
         b'f' => cppc::FeedbackCounters::parse(text).err(),
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
+        b'M' => again(text, meminfo::AllLines::parse).err(),
         b'm' => again(text, MemInfo::parse).and_then(of_meminfo).err(),
         b'n' => nodes(text).err(),
         b'o' => again(text, Modules::parse).err(),
@@ -42,6 +43,7 @@ pub fn check(input: &[u8]) {
         b's' => again(text, ProcStat::parse).and_then(faults).err(),
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
         b'u' => again(text, Objects::parse).err(),
+        b'V' => again(text, vmstat::AllLines::parse).err(),
         b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b'w' => again(text, LoadAvg::parse).err(),
         _ => None,

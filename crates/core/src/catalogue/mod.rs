@@ -16,6 +16,7 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod linux_memory;
 pub mod linux_numa;
 pub mod memory;
 pub mod numa_node_memory;
@@ -33,6 +34,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,
     &memory::COUNTERSET,
     &numa_node_memory::COUNTERSET,

@@ -7,6 +7,7 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod linux_memory;
 mod memory;
 mod numa;
 mod objects;
@@ -17,6 +18,7 @@ mod single;
 mod system;
 mod value;
 
+use linux_memory::LinuxMemory;
 use memory::Memory;
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
@@ -34,11 +36,14 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
     let stat = file("stat", Printed::AtOnce);
     let loadavg = file("loadavg", Printed::AtOnce);
+    let meminfo = file("meminfo", Printed::AtOnce);
+    let vmstat = file("vmstat", Printed::InRecords);
     let processes = Processes::new(&roots.proc);
     let nodes = numa::online(&roots);
     vec![
         Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), processes.clone(), start_100ns))),
-        Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
+        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Single::new(Objects::new(&roots, processes, loadavg))),

@@ -24,4 +24,4 @@ pub mod sysvipc;
 pub mod topology;
 pub mod vmstat;
 
-pub use named::Number;
+pub use named::{Lines, Number};

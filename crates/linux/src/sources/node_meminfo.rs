@@ -75,8 +75,7 @@ mod tests {
         assert_eq!(parse("Node 0 MemUsed: 3 kB\nNode 0 MemFree:\t5 kB\n"), free(5));
         assert_eq!(parse("Node 1023 MemFree: 5 kB\n"), free(5));
         assert_eq!(parse("MemFree: 5 kB\n"), free(5)); // whose file it is says its folder
-        for (text, line) in [("", 1), ("Node 0 memfree: 5 kB\n", 2), ("Node", 1)]
-        {
+        for (text, line) in [("", 1), ("Node 0 memfree: 5 kB\n", 2), ("Node", 1)] {
             assert_eq!(parse(text).unwrap_err().0, line, "{text:?}");
         }
         let faulty = parse("Node 0 MemFree: x kB\n").unwrap().mem_free.unwrap();

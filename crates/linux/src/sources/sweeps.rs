@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 18] = [
+const PARSERS: [(&str, Walk); 20] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -28,6 +28,8 @@ const PARSERS: [(&str, Walk); 18] = [
     ("proc/stat", |text| proc_stat::Totals::default().parse(text)),
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
+    ("proc/meminfo", |text| meminfo::AllLines::default().parse(text)),
+    ("proc/vmstat", |text| vmstat::AllLines::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/sysvipc/sem", |text| sysvipc::Objects::default().parse(text)),
