@@ -12,6 +12,22 @@
 #ifndef PERFLIB_SYMBOLS_H
 #define PERFLIB_SYMBOLS_H
 
+/* Energy Meter: {2bc0fb27-63d1-535a-b435-812deee1e558} */
+#define PERFLIB_ENERGY_METER_GUID \
+    { 0x2bc0fb27, 0x63d1, 0x535a, { 0xb4, 0x35, 0x81, 0x2d, 0xee, 0xe1, 0xe5, 0x58 } }
+#define PERFLIB_ENERGY_METER_NAME "Energy Meter"
+
+enum {
+    /* Energy: PERF_COUNTER_LARGE_RAWCOUNT, unit pW.h */
+    PERFLIB_ENERGY_METER_ENERGY = 0,
+    /* Power: PERF_AVERAGE_BULK */
+    PERFLIB_ENERGY_METER_POWER = 1,
+    /* Power Base: PERF_AVERAGE_BASE */
+    PERFLIB_ENERGY_METER_POWER_BASE = 2,
+    /* Time: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_ENERGY_METER_TIME = 3
+};
+
 /* Linux Memory: {9a316cd0-de1c-5abc-8fe2-0d93dcf2e91c} */
 #define PERFLIB_LINUX_MEMORY_GUID \
     { 0x9a316cd0, 0xde1c, 0x5abc, { 0x8f, 0xe2, 0x0d, 0x93, 0xdc, 0xf2, 0xe9, 0x1c } }
@@ -602,6 +618,30 @@ enum {
     PERFLIB_LINUX_NUMA_OTHER_NODE = 5
 };
 
+/* Linux Sensors: {678b3265-16b9-59fa-bfce-6c94c3c3b1e8} */
+#define PERFLIB_LINUX_SENSORS_GUID \
+    { 0x678b3265, 0x16b9, 0x59fa, { 0xbf, 0xce, 0x6c, 0x94, 0xc3, 0xc3, 0xb1, 0xe8 } }
+#define PERFLIB_LINUX_SENSORS_NAME "Linux Sensors"
+
+enum {
+    /* Temperature: PERF_COUNTER_LARGE_RAWCOUNT, unit mK */
+    PERFLIB_LINUX_SENSORS_TEMPERATURE = 0,
+    /* Fan Speed: PERF_COUNTER_LARGE_RAWCOUNT, unit /min */
+    PERFLIB_LINUX_SENSORS_FAN_SPEED = 1,
+    /* Voltage: PERF_COUNTER_LARGE_RAWCOUNT, unit mV */
+    PERFLIB_LINUX_SENSORS_VOLTAGE = 2,
+    /* Current: PERF_COUNTER_LARGE_RAWCOUNT, unit mA */
+    PERFLIB_LINUX_SENSORS_CURRENT = 3,
+    /* Power: PERF_COUNTER_LARGE_RAWCOUNT, unit uW */
+    PERFLIB_LINUX_SENSORS_POWER = 4,
+    /* Energy: PERF_COUNTER_LARGE_RAWCOUNT, unit uJ */
+    PERFLIB_LINUX_SENSORS_ENERGY = 5,
+    /* % Relative Humidity: PERF_LARGE_RAW_FRACTION, unit % */
+    PERFLIB_LINUX_SENSORS_PERCENT_RELATIVE_HUMIDITY = 6,
+    /* % Relative Humidity Base: PERF_LARGE_RAW_BASE */
+    PERFLIB_LINUX_SENSORS_PERCENT_RELATIVE_HUMIDITY_BASE = 7
+};
+
 /* Memory: {41245ce2-c4b6-5542-b6e8-efa18d5b8827} */
 #define PERFLIB_MEMORY_GUID \
     { 0x41245ce2, 0xc4b6, 0x5542, { 0xb6, 0xe8, 0xef, 0xa1, 0x8d, 0x5b, 0x88, 0x27 } }
@@ -904,6 +944,22 @@ enum {
     PERFLIB_SYSTEM_PERCENT_REGISTRY_QUOTA_IN_USE = 16,
     /* % Registry Quota In Use Base: PERF_LARGE_RAW_BASE */
     PERFLIB_SYSTEM_PERCENT_REGISTRY_QUOTA_IN_USE_BASE = 17
+};
+
+/* Thermal Zone Information: {52bc5412-dac2-449c-8bc2-96443888fe6b} */
+#define PERFLIB_THERMAL_ZONE_INFORMATION_GUID \
+    { 0x52bc5412, 0xdac2, 0x449c, { 0x8b, 0xc2, 0x96, 0x44, 0x38, 0x88, 0xfe, 0x6b } }
+#define PERFLIB_THERMAL_ZONE_INFORMATION_NAME "Thermal Zone Information"
+
+enum {
+    /* Temperature: PERF_COUNTER_RAWCOUNT, unit K */
+    PERFLIB_THERMAL_ZONE_INFORMATION_TEMPERATURE = 0,
+    /* % Passive Limit: PERF_COUNTER_RAWCOUNT, unit % */
+    PERFLIB_THERMAL_ZONE_INFORMATION_PERCENT_PASSIVE_LIMIT = 1,
+    /* Throttle Reasons: PERF_COUNTER_RAWCOUNT */
+    PERFLIB_THERMAL_ZONE_INFORMATION_THROTTLE_REASONS = 2,
+    /* High Precision Temperature: PERF_COUNTER_RAWCOUNT, unit dK */
+    PERFLIB_THERMAL_ZONE_INFORMATION_HIGH_PRECISION_TEMPERATURE = 3
 };
 
 #endif

@@ -11,11 +11,14 @@ use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
+use perfset_linux::sources::powercap::{self, Domain};
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::vmstat::{self, VmStat};
-use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
+use perfset_linux::sources::{
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, processes, thermal, topology,
+};
 
 /// The first byte says which file it is, a line end may follow it; the rest is the text.
 pub fn check(input: &[u8]) {
@@ -26,7 +29,13 @@ pub fn check(input: &[u8]) {
         b'a' => number(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
+        b'e' => attribute::line(text).err(),
         b'f' => cppc::FeedbackCounters::parse(text).err(),
+        b'g' => signed(text).err(),
+        b'h' => {
+            names(text);
+            None
+        }
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
         b'M' => again(text, meminfo::AllLines::parse).err(),
@@ -133,6 +142,30 @@ fn number(text: &[u8]) -> Result<(), TextError> {
         assert_eq!(digits.and_then(|digits| digits.parse().ok()), Some(number));
     }
     parsed.map(|_| ())
+}
+
+/// The same with a sign.
+fn signed(text: &[u8]) -> Result<(), TextError> {
+    let parsed = attribute::signed(text);
+    if let Ok(number) = parsed {
+        let line = str::from_utf8(text).map(str::trim);
+        assert_eq!(line.map(str::parse), Ok(Ok(number)));
+    }
+    parsed.map(|_| ())
+}
+
+/// Names of folders and attributes in `/sys/class`: what is known by one can be told by it.
+fn names(name: &[u8]) {
+    if let Some(sensor) = hwmon::sensor(name) {
+        assert!(name.starts_with(sensor.kind.prefix().as_bytes()));
+    }
+    if let Some(zone) = powercap::zone(name) {
+        assert_eq!(zone.part.is_some(), name.iter().filter(|byte| **byte == b':').count() == 2);
+    }
+    if let Domain::Other(other) = powercap::domain(name) {
+        assert_eq!(other, name);
+    }
+    let _ = thermal::slows_processors(name); // any answer will do
 }
 
 fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {

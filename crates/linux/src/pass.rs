@@ -1,6 +1,7 @@
 //! One collection, and what reads a source at most once in it.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,6 +47,27 @@ impl Pass {
         let Some(text) = file.read(self.elapsed_ns)? else { return Err(NoValue::Unavailable(absent.into())) };
         self.bytes_read = self.bytes_read.saturating_add(text.len());
         parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
+    }
+
+    /// As [`list`](Self::list), of a folder that need not be there. Whether it is.
+    pub(crate) fn list_if_there(
+        &mut self,
+        folder: &mut Folder,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<bool, NoValue> {
+        let listed = folder.names(|name| {
+            self.bytes_read = self.bytes_read.saturating_add(name.len());
+            each(name);
+        });
+        match listed {
+            Ok(()) => Ok(true),
+            Err(ReadError::Io { source, .. })
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Gives every name in a folder to `each`. The bytes read are those of the names.

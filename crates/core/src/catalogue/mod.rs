@@ -16,8 +16,10 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod energy_meter;
 pub mod linux_memory;
 pub mod linux_numa;
+pub mod linux_sensors;
 pub mod memory;
 pub mod numa_node_memory;
 pub mod objects;
@@ -25,6 +27,7 @@ pub mod perfset_engine;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
+pub mod thermal_zone_information;
 
 #[cfg(test)]
 mod tests;
@@ -34,8 +37,10 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &energy_meter::COUNTERSET,
     &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,
+    &linux_sensors::COUNTERSET,
     &memory::COUNTERSET,
     &numa_node_memory::COUNTERSET,
     &objects::COUNTERSET,
@@ -43,6 +48,7 @@ pub static ALL: &[&Counterset] = &[
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,
+    &thermal_zone_information::COUNTERSET,
 ];
 
 /// The built-in counterset with that GUID.

@@ -7,26 +7,34 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod energy;
 mod linux_memory;
 mod memory;
 mod numa;
 mod objects;
 mod processes;
 mod processor_information;
+mod sensors;
 mod several;
 mod single;
+mod slow;
 mod system;
+mod thermal;
 mod value;
 
+use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
 use memory::Memory;
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use processes::Processes;
 pub use processor_information::ProcessorInformation;
+use sensors::LinuxSensors;
 use several::Several;
 use single::Single;
+use slow::WhenAsked;
 use system::System;
+use thermal::ThermalZones;
 
 /// The providers of the operating system's counters, reading below `roots`.
 #[must_use]
@@ -47,6 +55,9 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Single::new(Objects::new(&roots, processes, loadavg))),
+        Box::new(WhenAsked::new(Several::new(ThermalZones::new(&roots)))),
+        Box::new(Several::new(EnergyMeter::new(&roots))),
+        Box::new(WhenAsked::new(Several::new(LinuxSensors::new(&roots)))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

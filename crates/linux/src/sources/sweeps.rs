@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 20] = [
+const PARSERS: [(&str, Walk); 22] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -66,6 +66,8 @@ const PARSERS: [(&str, Walk); 20] = [
         cpuidle::depth(text).map(|depth| drop(cpuidle::classes(&[depth])))
     }),
     ("sys/devices/system/cpu/cpu3/cpufreq/base_frequency", |text| attribute::number(text).map(drop)),
+    ("sys/class/thermal/thermal_zone2/temp", |text| attribute::signed(text).map(drop)),
+    ("sys/class/hwmon/hwmon0/temp1_label", |text| attribute::line(text).map(drop)),
     ("sys/devices/system/cpu/cpu3/acpi_cppc/feedback_ctrs", |text| {
         cppc::FeedbackCounters::parse(text).map(drop)
     }),
