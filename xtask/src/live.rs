@@ -15,6 +15,7 @@ use crate::repository::{root, run as run_program, target};
 mod c;
 mod jq;
 mod known_load;
+mod memory;
 mod mpstat;
 mod proc;
 mod procps;
@@ -44,10 +45,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 18] = [
+    let checks: [(&str, &dyn Fn() -> Result<String>); 20] = [
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
+        ("every line about memory agrees with /proc, the nodes with /sys", &|| memory::check(rounds)),
+        ("touched memory and objects of System V are counted", &memory::known_load),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),

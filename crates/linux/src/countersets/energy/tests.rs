@@ -88,7 +88,7 @@ fn only_what_is_needed_is_read() {
     let class = format!("{CLASS}/");
     let of_package = format!("{CLASS}/intel-rapl:0/energy_uj");
     assert_eq!(again(&mut provider, NAMES[0]), [class.clone(), of_package]);
-    assert_eq!(again(&mut provider, NAMES[0]), [class.clone()], "its descriptor is kept");
+    assert_eq!(again(&mut provider, NAMES[0]), [class.as_str()], "its descriptor is kept");
     assert_eq!(again(&mut provider, "no such instance"), [class]);
     let names = ZONES[..7].iter().map(|zone| format!("{CLASS}/{}/name", zone.0));
     let mut want: Vec<_> = names.chain([format!("{CLASS}/")]).collect();
