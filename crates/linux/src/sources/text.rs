@@ -126,7 +126,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips the name that the line begins with, which is returned, and the byte that ends it; nothing if there is none.
+    /// Skips the name that the line begins with, which is returned, and the byte that ends it; if there is no such
+    /// name, nothing.
     pub(crate) fn name(&mut self, end: u8) -> Option<&'a [u8]> {
         let len = self.rest.iter().position(|byte| *byte == end || *byte == b'\n')?;
         let (name, rest) = self.rest.split_at_checked(len)?;
