@@ -8,60 +8,78 @@ use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::diskstats::{DiskStats, Field};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
-use perfset_linux::sources::meminfo::MemInfo;
+use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::mountinfo::MountInfo;
+use perfset_linux::sources::node_meminfo::NodeMemInfo;
+use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::pid::io::Io;
 use perfset_linux::sources::pid::schedstat::SchedStat;
 use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
 use perfset_linux::sources::pid::stat::{Stat, comm};
 use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
+use perfset_linux::sources::powercap::{self, Domain};
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
 use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::swaps::Swaps;
+use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
-use perfset_linux::sources::vmstat::VmStat;
-use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
+use perfset_linux::sources::vmstat::{self, VmStat};
+use perfset_linux::sources::{
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, processes, thermal, topology,
+};
 
-/// The first byte says which file it is, a line end may follow it; the rest is the text.
+/// The first line says which file it is; the rest is the text.
 pub fn check(input: &[u8]) {
-    let Some((file, text)) = input.split_first() else { return };
+    let line_end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
+    let (file, text) = input.split_at(line_end);
     let text = text.strip_prefix(b"\n").unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
-        b'4' => snmp(text).err(),
-        b'6' => snmp6(text).err(),
-        b'T' => sockets(text).err(),
-        b'a' => number(text).err(),
-        b'V' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
-        b'W' => Statm::parse(text).err(),
-        b'X' => Io::parse(text).err(),
-        b'Y' => Status::parse(text).err(),
-        b'Z' => SchedStat::parse(text).err(),
-        b'z' => SmapsRollup::parse(text).err(),
-        b'c' => again(text, CpuInfo::parse).err(),
-        b'd' => cpuidle::depth(text).err(),
-        b'D' => again(text, DiskStats::parse).and_then(of_diskstats).err(),
-        b'M' => again(text, MountInfo::parse).err(),
-        b'S' => again(text, Swaps::parse).and_then(of_swaps).err(),
-        b'f' => cppc::FeedbackCounters::parse(text).err(),
-        b'i' => again(text, Interrupts::parse).err(),
-        b'l' => list(text, CPU_LIMIT).err(),
-        b'm' => again(text, MemInfo::parse).and_then(of_meminfo).err(),
-        b'n' => nodes(text).err(),
-        b'o' => again(text, Modules::parse).err(),
-        b'p' => {
+        b"net/snmp" => snmp(text).err(),
+        b"net/snmp6" => snmp6(text).err(),
+        b"net/tcp6" => sockets(text).err(),
+        b"number" => number(text).err(),
+        b"pid/stat" => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
+        b"pid/statm" => Statm::parse(text).err(),
+        b"pid/io" => Io::parse(text).err(),
+        b"pid/status" => Status::parse(text).err(),
+        b"pid/schedstat" => SchedStat::parse(text).err(),
+        b"pid/smaps_rollup" => SmapsRollup::parse(text).err(),
+        b"cpuinfo" => again(text, CpuInfo::parse).err(),
+        b"cpuidle/name" => cpuidle::depth(text).err(),
+        b"diskstats" => again(text, DiskStats::parse).and_then(of_diskstats).err(),
+        b"mountinfo" => again(text, MountInfo::parse).err(),
+        b"swaps" => again(text, Swaps::parse).and_then(of_swaps).err(),
+        b"line" => attribute::line(text).err(),
+        b"feedback_ctrs" => cppc::FeedbackCounters::parse(text).err(),
+        b"signed" => signed(text).err(),
+        b"sensor" => {
+            names(text);
+            None
+        }
+        b"interrupts" => again(text, Interrupts::parse).err(),
+        b"cpulist" => list(text, CPU_LIMIT).err(),
+        b"meminfo/all" => again(text, meminfo::AllLines::parse).err(),
+        b"meminfo" => again(text, MemInfo::parse).and_then(of_meminfo).err(),
+        b"nodes" => nodes(text).err(),
+        b"modules" => again(text, Modules::parse).err(),
+        b"pid" => {
             pid(text);
             None
         }
-        b'q' => again(text, Softirqs::parse).err(),
-        b's' => again(text, ProcStat::parse).and_then(faults).err(),
-        b't' => again(text, Totals::parse).and_then(of_totals).err(),
-        b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
-        b'w' => again(text, LoadAvg::parse).err(),
+        b"softirqs" => again(text, Softirqs::parse).err(),
+        b"node/meminfo" => again(text, NodeMemInfo::parse).err(),
+        b"node/numastat" => again(text, NumaStat::parse).err(),
+        b"stat" => again(text, ProcStat::parse).and_then(faults).err(),
+        b"stat/totals" => again(text, Totals::parse).and_then(of_totals).err(),
+        b"sysvipc" => again(text, Objects::parse).err(),
+        b"vmstat/all" => again(text, vmstat::AllLines::parse).err(),
+        b"vmstat" => again(text, VmStat::parse).and_then(of_vmstat).err(),
+        b"loadavg" => again(text, LoadAvg::parse).err(),
         _ => None,
     };
     if let Some(error) = error {
@@ -208,6 +226,30 @@ fn number(text: &[u8]) -> Result<(), TextError> {
         assert_eq!(digits.and_then(|digits| digits.parse().ok()), Some(number));
     }
     parsed.map(|_| ())
+}
+
+/// The same with a sign.
+fn signed(text: &[u8]) -> Result<(), TextError> {
+    let parsed = attribute::signed(text);
+    if let Ok(number) = parsed {
+        let line = str::from_utf8(text).map(str::trim);
+        assert_eq!(line.map(str::parse), Ok(Ok(number)));
+    }
+    parsed.map(|_| ())
+}
+
+/// Names of folders and attributes in `/sys/class`: what is known by one can be told by it.
+fn names(name: &[u8]) {
+    if let Some(sensor) = hwmon::sensor(name) {
+        assert!(name.starts_with(sensor.kind.prefix().as_bytes()));
+    }
+    if let Some(zone) = powercap::zone(name) {
+        assert_eq!(zone.part.is_some(), name.iter().filter(|byte| **byte == b':').count() == 2);
+    }
+    if let Domain::Other(other) = powercap::domain(name) {
+        assert_eq!(other, name);
+    }
+    let _ = thermal::slows_processors(name); // any answer will do
 }
 
 fn list(text: &[u8], limit: u32) -> Result<Vec<u32>, TextError> {

@@ -16,6 +16,7 @@ mod c;
 mod disks;
 mod jq;
 mod known_load;
+mod memory;
 mod mpstat;
 mod proc;
 mod processes;
@@ -51,6 +52,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
+        ("every line about memory agrees with /proc, the nodes with /sys", &|| memory::check(rounds)),
+        ("touched memory and objects of System V are counted", &memory::known_load),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
         ("processes rise by what they do", &processes::known_work),
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),

@@ -1,6 +1,7 @@
 //! One collection, and what reads a source at most once in it.
 
 use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,6 +60,27 @@ impl Pass {
         let Some(len) = file.read(each)? else { return Err(NoValue::Unavailable(absent.into())) };
         self.bytes_read = self.bytes_read.saturating_add(len);
         Ok(())
+    }
+
+    /// As [`list`](Self::list), of a folder that need not be there. Whether it is.
+    pub(crate) fn list_if_there(
+        &mut self,
+        folder: &mut Folder,
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<bool, NoValue> {
+        let listed = folder.names(|name| {
+            self.bytes_read = self.bytes_read.saturating_add(name.len());
+            each(name);
+        });
+        match listed {
+            Ok(()) => Ok(true),
+            Err(ReadError::Io { source, .. })
+                if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Gives every name in a folder to `each`. The bytes read are those of the names.
@@ -128,7 +150,12 @@ pub(crate) struct SharedFile {
 
 impl SharedFile {
     pub(crate) fn new(path: PathBuf, printed: Printed) -> Self {
-        let file = KeptFile::new(&path, printed);
+        Self::keeping(path, printed, true)
+    }
+
+    /// `keep`: whether its descriptor is kept.
+    pub(crate) fn keeping(path: PathBuf, printed: Printed, keep: bool) -> Self {
+        let file = KeptFile::new(&path, printed).keep(keep);
         Self { path, latest: Arc::new(Mutex::new((file, 0))) }
     }
 
@@ -166,7 +193,7 @@ pub(crate) struct Table<T> {
 }
 
 /// Replaces what was taken from a file by what its text says now.
-type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
+pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> Table<T> {
     /// `absent`: the reason for having no value if it is not there.

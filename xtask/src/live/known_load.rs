@@ -127,8 +127,13 @@ pub fn events() -> Result<()> {
     write_and_read()
 }
 
-/// Touches each page of so many MiB once. Pieces are smaller than a huge page, which would be one fault for all of it.
+/// Touches each page of so many MiB once.
 pub fn touch(mib: usize) {
+    std::hint::black_box(touched(mib));
+}
+
+/// So many MiB whose pages were touched. Pieces are smaller than a huge page, which would be one fault for all of it.
+pub fn touched(mib: usize) -> Vec<Vec<u8>> {
     const SMALLEST_PAGE: usize = 4096;
     let mut pieces: Vec<Vec<u8>> = Vec::new();
     for _ in 0..mib {
@@ -136,7 +141,7 @@ pub fn touch(mib: usize) {
         piece.iter_mut().step_by(SMALLEST_PAGE).for_each(|byte| *byte = 7);
         pieces.push(piece);
     }
-    std::hint::black_box(&pieces);
+    pieces
 }
 
 /// Each byte wakes a thread that sleeps: two switches or more a round trip.

@@ -17,13 +17,19 @@ use crate::counterset::Counterset;
 use crate::guid::Guid;
 
 pub mod block_io;
+pub mod energy_meter;
 pub mod icmp;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod linux_memory;
+pub mod linux_numa;
 pub mod linux_process;
+pub mod linux_sensors;
 pub mod logical_disk;
 pub mod memory;
+pub mod numa_node_memory;
+pub mod objects;
 pub mod paging_file;
 pub mod perfset_engine;
 pub mod physical_disk;
@@ -34,6 +40,7 @@ pub mod processor_information;
 pub mod system;
 pub mod tcpv4;
 pub mod tcpv6;
+pub mod thermal_zone_information;
 pub mod thread;
 pub mod udpv4;
 pub mod udpv6;
@@ -47,13 +54,19 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
+    &energy_meter::COUNTERSET,
     &icmp::COUNTERSET,
     &icmpv6::COUNTERSET,
     &ipv4::COUNTERSET,
     &ipv6::COUNTERSET,
+    &linux_memory::COUNTERSET,
+    &linux_numa::COUNTERSET,
     &linux_process::COUNTERSET,
+    &linux_sensors::COUNTERSET,
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
+    &numa_node_memory::COUNTERSET,
+    &objects::COUNTERSET,
     &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &physical_disk::COUNTERSET,
@@ -64,6 +77,7 @@ pub static ALL: &[&Counterset] = &[
     &system::COUNTERSET,
     &tcpv4::COUNTERSET,
     &tcpv6::COUNTERSET,
+    &thermal_zone_information::COUNTERSET,
     &thread::COUNTERSET,
     &udpv4::COUNTERSET,
     &udpv6::COUNTERSET,

@@ -8,44 +8,72 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod disk;
+mod energy;
+mod linux_memory;
 mod memory;
-mod process;
+mod numa;
+mod objects;
 mod paging_file;
+mod process;
+mod process_count;
 mod processor_information;
 mod protocols;
+mod sensors;
 mod several;
 mod single;
+mod slow;
 mod system;
+mod thermal;
 mod value;
 
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
+use energy::EnergyMeter;
+use linux_memory::LinuxMemory;
 use memory::Memory;
+use numa::{LinuxNuma, NodeMemory};
+use objects::Objects;
 use paging_file::PagingFile;
 use process::Processes;
+use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
+use sensors::LinuxSensors;
 use several::Several;
 use single::Single;
+use slow::WhenAsked;
 use system::System;
+use thermal::ThermalZones;
 
 /// The providers of the operating system's counters, reading below `roots`.
 #[must_use]
 pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
-    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
+    let stat = file("stat", Printed::AtOnce);
+    let loadavg = file("loadavg", Printed::AtOnce);
+    let meminfo = file("meminfo", Printed::AtOnce);
+    let vmstat = file("vmstat", Printed::InRecords);
+    let count = ProcessCount::new(&roots.proc);
+    let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
-    let protocols = protocols::providers(&roots);
     let mut all: Vec<Box<dyn Provider>> = vec![
-        Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
-        Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
+        Box::new(Single::new(Objects::new(&roots, count, loadavg))),
+        Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
+        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat))),
+        Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
+        Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_100ns)),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
-        Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
+        Box::new(WhenAsked::new(Several::new(ThermalZones::new(&roots)))),
+        Box::new(Several::new(EnergyMeter::new(&roots))),
+        Box::new(WhenAsked::new(Several::new(LinuxSensors::new(&roots)))),
     ];
-    all.extend(protocols);
+    all.extend(protocols::providers(&roots));
+    all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));
     all
 }

@@ -30,3 +30,18 @@ pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoVa
 pub(crate) fn unavailable(why: &'static str) -> NoValue {
     NoValue::Unavailable(why.into())
 }
+
+/// The name of an instance, as the kernel writes it: `\` and NUL become `_`, what is not UTF-8 becomes U+FFFD.
+pub(crate) fn instance_name(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).replace(['\\', '\0'], "_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names() {
+        assert_eq!(instance_name(b"\\_TZ.TH\0M (a)\xFF"), "__TZ.TH_M (a)\u{FFFD}");
+    }
+}

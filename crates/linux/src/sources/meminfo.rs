@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_meminfo(5)`.
 
-use crate::sources::named::{Number, kib, numbers};
+use crate::sources::named::{Lines, Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
 /// The lines that feed counters. Unit: KiB, which the kernel calls kB.
@@ -86,6 +86,39 @@ impl MemInfo {
     }
 }
 
+/// Every line, under the kernel's names. Unit: bytes; the counts of huge pages have none.
+///
+/// ```
+/// use perfset_linux::sources::meminfo::AllLines;
+///
+/// let mut all = AllLines::default();
+/// all.parse(b"Slab:   7 kB\nHugePages_Free:  2\n").unwrap();
+/// let number = |name: &[u8]| all.lines.place(name).and_then(|place| all.lines.number(place));
+/// assert_eq!(number(b"Slab"), Some(Ok(7 * 1_024)));
+/// assert_eq!(number(b"HugePages_Free"), Some(Ok(2)));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AllLines {
+    /// In the kernel's order.
+    pub lines: Lines,
+}
+
+impl AllLines {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If it has no line of a name, a colon and a number.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.lines.parse(&mut Text::new(text), b':', bytes)
+    }
+}
+
+/// Skips a number with its unit, or without, if it is a count.
+fn bytes(text: &mut Text<'_>) -> Result<u64, TextError> {
+    let mut count = *text;
+    count.last_number().or_else(|_| Ok(kib(text)?.saturating_mul(1_024)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,6 +137,23 @@ mod tests {
             let mut meminfo = MemInfo::default();
             meminfo.parse(line.as_bytes()).unwrap();
             let got = meminfo.dirty.unwrap();
+            assert_eq!(got.map_err(|e| e.found), want.map_err(str::to_owned), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_counts() {
+        for (line, want) in [
+            ("Slab:  2 kB\n", Ok(2_048)),
+            ("Slab:2\n", Ok(2)),
+            ("Slab:  18446744073709551615 kB\n", Ok(u64::MAX)),
+            ("Slab:  2 MB\n", Err("\"MB\"")),
+            ("Slab:  x kB\n", Err("\"x\"")),
+            ("Slab:  2 kB", Err("the end of the file")),
+        ] {
+            let mut all = AllLines::default();
+            all.parse(line.as_bytes()).unwrap();
+            let got = all.lines.number(0).unwrap();
             assert_eq!(got.map_err(|e| e.found), want.map_err(str::to_owned), "{line:?}");
         }
     }

@@ -18,11 +18,22 @@ pub(crate) type Wanted<'a> = (&'static str, &'a mut Number);
 pub(crate) fn numbers<'t>(
     text: &mut Text<'t>,
     number: fn(&mut Text<'t>) -> Result<u64, TextError>,
+    wanted: &mut [Wanted<'_>],
+) -> Result<(), TextError> {
+    numbers_behind(text, |_| (), number, wanted)
+}
+
+/// The same, where something stands before each name, which `skip` leaves behind.
+pub(crate) fn numbers_behind<'t>(
+    text: &mut Text<'t>,
+    skip: impl Fn(&mut Text<'t>),
+    number: fn(&mut Text<'t>) -> Result<u64, TextError>,
     mut wanted: &mut [Wanted<'_>],
 ) -> Result<(), TextError> {
     let mut none_found = true;
     while !wanted.is_empty() && !text.is_at_end() {
         let mut line = *text;
+        skip(&mut line);
         let mut missing = wanted.iter_mut().filter(|(_, found)| found.is_none());
         if let Some((_, place)) = missing.find(|(name, _)| line.take(name.as_bytes())) {
             **place = Some(number(&mut line));
@@ -49,6 +60,95 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     }
     text.end_of_line()?;
     Ok(number)
+}
+
+/// Every line of such a file, whatever its name.
+///
+/// Names are looked up once: as long as a file has the same lines in the same order, what was found at a
+/// [`place`](Self::place) stays there, and reading it again allocates nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    lines: Vec<Line>,
+    /// How many of `lines` the last text had.
+    len: usize,
+    layout: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Line {
+    name: Vec<u8>,
+    number: Result<u64, TextError>,
+}
+
+impl PartialEq for Lines {
+    /// Whether they hold the same lines.
+    fn eq(&self, other: &Self) -> bool {
+        let all = |lines: &Self| {
+            lines.known().map(|line| (line.name.clone(), line.number.clone())).collect::<Vec<_>>()
+        };
+        all(self) == all(other)
+    }
+}
+
+impl Lines {
+    /// Grows whenever names changed, came or went: places that were found before mean nothing any more.
+    #[must_use]
+    pub fn layout(&self) -> u64 {
+        self.layout
+    }
+
+    /// Where the line of that name is.
+    #[must_use]
+    pub fn place(&self, name: &[u8]) -> Option<usize> {
+        self.known().position(|line| line.name == name)
+    }
+
+    /// The number of the line at a place.
+    #[must_use]
+    pub fn number(&self, place: usize) -> Number {
+        self.known().nth(place).map(|line| line.number.clone())
+    }
+
+    fn known(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().take(self.len)
+    }
+
+    /// Takes everything from `text`: a name, `end`, and what `number` reads. A faulty line does not lose the others.
+    ///
+    /// # Errors
+    /// If it has no line of that kind.
+    pub(super) fn parse<'t>(
+        &mut self,
+        text: &mut Text<'t>,
+        end: u8,
+        number: fn(&mut Text<'t>) -> Result<u64, TextError>,
+    ) -> Result<(), TextError> {
+        let mut at = 0_usize;
+        let mut changed = false;
+        while !text.is_at_end() {
+            let mut line = *text;
+            let cut = text.line();
+            let Some(name) = line.name(end) else { continue };
+            let number = cut.and_then(|_| number(&mut line));
+            match self.lines.get_mut(at) {
+                Some(known) => {
+                    if known.name != name {
+                        changed = true;
+                        known.name.clear();
+                        known.name.extend_from_slice(name);
+                    }
+                    known.number = number;
+                }
+                None => self.lines.push(Line { name: name.to_vec(), number }),
+            }
+            at = at.saturating_add(1);
+        }
+        if changed || at != self.len {
+            self.layout = self.layout.wrapping_add(1);
+        }
+        self.len = at;
+        if at == 0 { Err(text.expected("a line of a name and a number")) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -112,5 +212,26 @@ mod tests {
             let error = read(text).unwrap_err();
             assert_eq!((error.line, error.expected), (line, "a line with a known name"), "{text:?}");
         }
+    }
+
+    #[test]
+    fn every_line() {
+        let mut lines = Lines::default();
+        let mut parse = |text: &str| {
+            let parsed = lines.parse(&mut Text::new(text.as_bytes()), b' ', Text::last_number);
+            let of = |name: &str| lines.place(name.as_bytes()).and_then(|place| lines.number(place));
+            parsed.map(|()| (lines.layout(), ["a", "b", "aa"].map(of)))
+        };
+        let some = |n| Some(Ok(n));
+        assert_eq!(parse("a 2\nb 3\n"), Ok((1, [some(2), some(3), None])));
+        assert_eq!(parse("a 5\nb 7\n"), Ok((1, [some(5), some(7), None])), "the same layout");
+        assert_eq!(parse("a 5\naa 11\nb 7\n"), Ok((2, [some(5), some(7), some(11)])));
+        assert_eq!(parse("b 7\n"), Ok((3, [None, some(7), None])), "nothing is left of longer texts");
+        let (layout, [a, b, _]) = parse("a x\nb 7").unwrap();
+        assert_eq!((layout, a.unwrap().unwrap_err().found), (4, "\"x\"".to_owned()));
+        assert_eq!(b.unwrap().unwrap_err().found, "the end of the file");
+        assert_eq!(parse("a\n\n 5\nb 3\n"), Ok((5, [None, some(3), None])), "what has no name is no line");
+        assert_eq!(parse("a\n").unwrap_err().expected, "a line of a name and a number");
+        assert_eq!(parse("").unwrap_err().line, 1);
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::{
     attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
-    pid, proc_stat, snmp, snmp6, softirqs, swaps, tcp_sockets, vmstat,
+    node_meminfo, numastat, pid, proc_stat, snmp, snmp6, softirqs, swaps, sysvipc, tcp_sockets, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -28,6 +28,8 @@ const PARSERS: &[(&str, Walk)] = &[
     ("proc/stat", |text| proc_stat::Totals::default().parse(text)),
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
+    ("proc/meminfo", |text| meminfo::AllLines::default().parse(text)),
+    ("proc/vmstat", |text| vmstat::AllLines::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("../processes/proc/300/stat", |text| {
         let stat = pid::stat::Stat::parse(text)?;
@@ -48,6 +50,8 @@ const PARSERS: &[(&str, Walk)] = &[
         sockets.add(text)?;
         sockets.connections().map(drop)
     }),
+    ("proc/sysvipc/sem", |text| sysvipc::Objects::default().parse(text)),
+    ("proc/sysvipc/shm", |text| sysvipc::Objects::default().parse(text)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -82,12 +86,16 @@ const PARSERS: &[(&str, Walk)] = &[
     }),
     ("../old-disks/proc/1/mountinfo", |text| mountinfo::MountInfo::default().parse(text)),
     ("../old-disks/proc/swaps", |text| swaps::Swaps::default().parse(text)),
+    ("sys/devices/system/node/node0/meminfo", |text| node_meminfo::NodeMemInfo::default().parse(text)),
+    ("sys/devices/system/node/node0/numastat", |text| numastat::NumaStat::default().parse(text)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
         cpuidle::depth(text).map(|depth| drop(cpuidle::classes(&[depth])))
     }),
     ("sys/devices/system/cpu/cpu3/cpufreq/base_frequency", |text| attribute::number(text).map(drop)),
+    ("sys/class/thermal/thermal_zone2/temp", |text| attribute::signed(text).map(drop)),
+    ("sys/class/hwmon/hwmon0/temp1_label", |text| attribute::line(text).map(drop)),
     ("sys/devices/system/cpu/cpu3/acpi_cppc/feedback_ctrs", |text| {
         cppc::FeedbackCounters::parse(text).map(drop)
     }),
@@ -154,6 +162,7 @@ const WORD: &str = concat!(
     "|Tcp:|InSegs|Ip6InReceives |sl ",
     "|sda|Filename|partition|\\\\040|8:1| - ",
 );
+
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {

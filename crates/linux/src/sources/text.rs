@@ -186,6 +186,15 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Skips the name that the line begins with, which is returned, and the byte that ends it; if there is no such
+    /// name, nothing.
+    pub(crate) fn name(&mut self, end: u8) -> Option<&'a [u8]> {
+        let len = self.rest.iter().position(|byte| *byte == end || *byte == b'\n')?;
+        let (name, rest) = self.rest.split_at_checked(len)?;
+        self.rest = rest.strip_prefix(&[end]).filter(|_| !name.is_empty())?;
+        Some(name)
+    }
+
     /// Skips the rest of the line, which is returned without its newline.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
         let newline = memchr::memchr(b'\n', self.rest);

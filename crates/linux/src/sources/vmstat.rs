@@ -2,7 +2,7 @@
 //!
 //! Source: `proc_vmstat(5)`.
 
-use crate::sources::named::{Number, numbers};
+use crate::sources::named::{Lines, Number, numbers};
 use crate::sources::text::{Text, TextError};
 
 /// The lines that feed counters.
@@ -47,6 +47,33 @@ impl VmStat {
             ("pgsteal_direct ", &mut self.pgsteal_direct),
         ];
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
+    }
+}
+
+/// Every line, under the kernel's names.
+///
+/// ```
+/// use perfset_linux::sources::vmstat::AllLines;
+///
+/// let mut all = AllLines::default();
+/// all.parse(b"nr_free_pages 7\noom_kill 2\n").unwrap();
+/// let number = |name: &[u8]| all.lines.place(name).and_then(|place| all.lines.number(place));
+/// assert_eq!(number(b"oom_kill"), Some(Ok(2)));
+/// assert_eq!(number(b"pswpin"), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AllLines {
+    /// In the kernel's order.
+    pub lines: Lines,
+}
+
+impl AllLines {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If it has no line of a name and a number.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.lines.parse(&mut Text::new(text), b' ', Text::last_number)
     }
 }
 

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use perfset_core::{InstanceId, NoValue};
 
 use super::requests::Requests;
-use crate::countersets::several::{Key, instance_name};
+use crate::countersets::several::Key;
+use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
 use crate::pass::{Pass, Table};

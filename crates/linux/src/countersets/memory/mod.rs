@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::kept_file::Printed;
-use crate::pass::{Pass, Table};
+use crate::pass::{Pass, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;
@@ -29,15 +29,14 @@ const BYTES_IN_KIB: u64 = 1_024;
 const KIB_IN_MIB: u64 = 1_024;
 
 impl Memory {
-    /// Reads below `roots`. A page has so many bytes.
-    pub(crate) fn new(roots: &Roots, page_size: u64) -> Self {
-        let proc = |name| roots.proc.join(name);
-        let (at_once, in_records) = (Printed::AtOnce, Printed::InRecords);
+    /// Reads below `roots`, and what others read too. A page has so many bytes.
+    pub(crate) fn new(roots: &Roots, meminfo: SharedFile, vmstat: SharedFile, page_size: u64) -> Self {
+        let (modules, no_modules) = (roots.proc.join("modules"), "there is no /proc/modules");
         Self {
             page_size,
-            meminfo: Table::new(proc("meminfo"), at_once, "there is no /proc/meminfo", MemInfo::parse),
-            vmstat: Table::new(proc("vmstat"), in_records, "there is no /proc/vmstat", VmStat::parse),
-            modules: Table::new(proc("modules"), in_records, "there is no /proc/modules", Modules::parse),
+            meminfo: Table::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
+            vmstat: Table::of(vmstat, "there is no /proc/vmstat", VmStat::parse),
+            modules: Table::new(modules, Printed::InRecords, no_modules, Modules::parse),
         }
     }
 

@@ -8,6 +8,8 @@ use perfset_engine::{Provider, Rows, SourceError};
 
 use super::Memory;
 use crate::countersets::single::Single;
+use crate::kept_file::Printed;
+use crate::pass::SharedFile;
 use crate::roots::Roots;
 use crate::testing::{
     ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
@@ -19,7 +21,9 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Single<Memory> {
-    Single::new(Memory::new(roots, PAGE_SIZE))
+    let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
+    let (meminfo, vmstat) = (file("meminfo", Printed::AtOnce), file("vmstat", Printed::InRecords));
+    Single::new(Memory::new(roots, meminfo, vmstat, PAGE_SIZE))
 }
 
 /// Counters that never have a value on Linux.

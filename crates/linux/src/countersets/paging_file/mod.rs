@@ -3,7 +3,8 @@
 use perfset_core::catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key, TOTAL_ID, instance_name};
+use crate::countersets::several::{Instances, Key, TOTAL_ID};
+use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::Printed;
 use crate::pass::{Pass, Table};

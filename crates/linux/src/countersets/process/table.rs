@@ -5,6 +5,7 @@ use std::ops::BitOr;
 
 use perfset_core::{Birth, NoValue};
 
+use crate::countersets::value::instance_name;
 use crate::pass::Pass;
 use crate::sources::named::Number;
 use crate::sources::pid::schedstat::SchedStat;
@@ -262,11 +263,6 @@ impl Process {
             self.set_name(b"?");
         }
     }
-}
-
-/// A name as an instance has it.
-fn instance_name(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).replace(['\\', '\0'], "_")
 }
 
 impl Table {

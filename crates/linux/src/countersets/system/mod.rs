@@ -3,14 +3,11 @@
 use perfset_core::catalogue::system as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
+use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Values;
-use crate::folder::Folder;
-use crate::kept_file::Printed;
 use crate::pass::{Pass, SharedFile, Table};
-use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
 use crate::sources::proc_stat::Totals;
-use crate::sources::processes::pid;
 
 #[cfg(test)]
 mod tests;
@@ -21,20 +18,22 @@ pub(crate) struct System {
     start_100ns: fn() -> u64,
     stat: Table<Totals>,
     loadavg: Table<LoadAvg>,
-    proc: Folder,
+    processes: ProcessCount,
 }
 
 impl System {
-    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in
-    /// terms of PerfTime100NSec.
-    pub(crate) fn new(roots: &Roots, stat: SharedFile, start_100ns: fn() -> u64) -> Self {
-        let proc = |name| roots.proc.join(name);
-        let at_once = Printed::AtOnce;
+    /// Reads what others read too. `start_100ns` is when the machine started, in terms of PerfTime100NSec.
+    pub(crate) fn new(
+        stat: SharedFile,
+        loadavg: SharedFile,
+        processes: ProcessCount,
+        start_100ns: fn() -> u64,
+    ) -> Self {
         Self {
             start_100ns,
             stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
-            loadavg: Table::new(proc("loadavg"), at_once, "there is no /proc/loadavg", LoadAvg::parse),
-            proc: Folder::new(&roots.proc),
+            loadavg: Table::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            processes,
         }
     }
 }
@@ -51,13 +50,7 @@ impl Values for System {
             }
             id::SYSTEM_UP_TIME => (self.start_100ns)(),
             id::THREADS => self.loadavg.get(pass)?.threads,
-            id::PROCESSES => {
-                let mut count = 0_u64;
-                pass.list(&mut self.proc, |name| {
-                    count = count.saturating_add(u64::from(pid(name).is_some()))
-                })?;
-                count
-            }
+            id::PROCESSES => self.processes.get(pass)?,
             _ => return Err(never(counter)),
         })
     }

@@ -6,6 +6,7 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::system as id;
 
 use super::System;
+use crate::countersets::process_count::ProcessCount;
 use crate::countersets::single::Single;
 use crate::kept_file::Printed;
 use crate::pass::SharedFile;
@@ -17,8 +18,9 @@ use id::*;
 const START_100NS: u64 = 133_456_789_012_345_678;
 
 fn provider(roots: &Roots) -> Single<System> {
-    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Single::new(System::new(roots, stat, || START_100NS))
+    let file = |name| SharedFile::new(roots.proc.join(name), Printed::AtOnce);
+    let processes = ProcessCount::new(&roots.proc);
+    Single::new(System::new(file("stat"), file("loadavg"), processes, || START_100NS))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

@@ -1,0 +1,161 @@
+//! The counterset Energy Meter.
+
+use std::path::PathBuf;
+
+use perfset_core::catalogue::energy_meter as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Attribute, Pass};
+use crate::roots::Roots;
+use crate::sources::attribute;
+use crate::sources::powercap::{Domain, Zone, domain, zone};
+
+#[cfg(test)]
+mod tests;
+
+/// Energy Meter from `/sys/class/powercap`.
+#[derive(Debug)]
+pub(crate) struct EnergyMeter {
+    class: PathBuf,
+    folder: Folder,
+    /// Packages before their parts; and what they may become.
+    zones: Vec<Zone>,
+    listed: Vec<Zone>,
+    /// By place.
+    keys: Vec<Key>,
+    meters: Vec<Meter>,
+}
+
+#[derive(Debug)]
+struct Meter {
+    /// In µJ.
+    energy: Attribute,
+    /// Whether no other zone counts it too.
+    is_in_total: bool,
+}
+
+impl EnergyMeter {
+    /// Up to so many zones keep their descriptor.
+    const ZONES_THAT_KEEP: usize = 16;
+
+    /// Reads below `roots`.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        let class = roots.sys.join("class/powercap");
+        let (folder, zones, listed) = (Folder::new(&class), Vec::new(), Vec::new());
+        Self { class, folder, zones, listed, keys: Vec::new(), meters: Vec::new() }
+    }
+
+    /// Makes the instances of `zones`, whose names are read once: they are the processor's.
+    fn rebuild(&mut self, pass: &mut Pass) {
+        self.keys.clear();
+        self.meters.clear();
+        let mut of_package = String::new();
+        for zone in &self.zones {
+            let folder = match zone.part {
+                None => self.class.join(format!("intel-rapl:{}", zone.top)),
+                Some(part) => self.class.join(format!("intel-rapl:{}:{part}", zone.top)),
+            };
+            let mut file = KeptFile::new(folder.join("name"), Printed::AtOnce).keep(false);
+            let mut kind = Vec::new();
+            let named = pass.read(&mut file, "it has no name", |text| {
+                kind.extend_from_slice(attribute::line(text)?);
+                Ok(())
+            });
+            if named.is_err() || kind.is_empty() {
+                kind = zone.part.unwrap_or(zone.top).to_string().into_bytes();
+            }
+            let kind = domain(&kind);
+            if zone.part.is_none() {
+                of_package = match kind {
+                    Domain::Package(package) => format!("Package{package}_"),
+                    Domain::Die(package, die) => format!("Package{package}_Die{die}_"),
+                    _ => String::new(),
+                };
+            }
+            let what = match kind {
+                Domain::Package(_) | Domain::Die(..) => "PKG".to_owned(),
+                Domain::Cores => "PP0".to_owned(),
+                Domain::Graphics => "PP1".to_owned(),
+                Domain::Memory => "DRAM".to_owned(),
+                Domain::Machine => "PSYS".to_owned(),
+                Domain::Other(name) => instance_name(name),
+            };
+            let keep = self.meters.len() < Self::ZONES_THAT_KEEP;
+            let energy = Attribute::new(folder.join("energy_uj"), keep, "this zone has no energy");
+            let is_in_total = matches!(kind, Domain::Package(_) | Domain::Die(..) | Domain::Memory);
+            self.meters.push(Meter { energy, is_in_total });
+            let part = zone.part.map_or(0, |part| part.saturating_add(1));
+            let id = InstanceId(zone.top << 16 | part);
+            self.keys.push(Key { name: format!("RAPL_{of_package}{what}"), id, birth: None });
+        }
+    }
+
+    fn micro_joules(&mut self, at: usize, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.meters.get_mut(at).ok_or(NoValue::NotGiven)?.energy.get(pass)
+    }
+}
+
+/// A µJ is 2,500 / 9 pWh.
+fn picowatt_hours(micro_joules: u64) -> u64 {
+    let exact = u128::from(micro_joules).saturating_mul(2_500) / 9;
+    u64::try_from(exact).unwrap_or(u64::MAX)
+}
+
+impl Instances for EnergyMeter {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { folder, zones, listed, .. } = self;
+        listed.clear();
+        pass.list_if_there(folder, |name| listed.extend(zone(name)))?;
+        listed.sort_unstable();
+        if zones != listed {
+            zones.clone_from(listed);
+            self.rebuild(pass);
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        match counter {
+            id::ENERGY => Ok(picowatt_hours(self.micro_joules(at, pass)?).into()),
+            _ => Err(never(counter)),
+        }
+    }
+
+    /// The sum of what no other zone counts too.
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        if counter != id::ENERGY {
+            return Err(never(counter));
+        }
+        let mut sum: Option<u64> = None;
+        for at in 0..self.meters.len() {
+            if self.meters.get(at).is_some_and(|meter| meter.is_in_total) {
+                let energy = self.micro_joules(at, pass)?;
+                sum = Some(sum.unwrap_or(0).saturating_add(energy));
+            }
+        }
+        let sum = sum.ok_or_else(|| unavailable("no package counts its energy"))?;
+        Ok(picowatt_hours(sum).into())
+    }
+}
+
+/// Why a counter has no value on any Linux.
+fn never(counter: CounterId) -> NoValue {
+    match counter {
+        id::POWER | id::POWER_BASE => {
+            unavailable("the kernel gives energy only: the rise of Energy is the power")
+        }
+        id::TIME => unavailable("the kernel does not say when the processor added up its energy"),
+        _ => NoValue::NotGiven,
+    }
+}

@@ -1,0 +1,189 @@
+//! The countersets of NUMA nodes: NUMA Node Memory and Linux NUMA.
+
+use perfset_core::catalogue::{linux_numa, numa_node_memory};
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::Value;
+use crate::kept_file::Printed;
+use crate::pass::{Parse, Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::cpulist::{self, NODE_LIMIT};
+use crate::sources::named::Number;
+use crate::sources::node_meminfo::NodeMemInfo;
+use crate::sources::numastat::NumaStat;
+use crate::sources::text::TextError;
+
+#[cfg(test)]
+mod tests;
+
+/// The list of the nodes that are online, which both countersets read.
+pub(crate) fn online(roots: &Roots) -> SharedFile {
+    SharedFile::new(roots.sys.join("devices/system/node/online"), Printed::AtOnce)
+}
+
+/// The numbers of the nodes, ascending.
+#[derive(Debug, Default)]
+struct Online {
+    ids: Vec<u32>,
+}
+
+impl Online {
+    fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        cpulist::parse(text, NODE_LIMIT, &mut self.ids)
+    }
+}
+
+/// The nodes, with one file about each.
+#[derive(Debug)]
+struct Nodes<T> {
+    roots: Roots,
+    online: Table<Online>,
+    /// The name of the file in the folder of a node.
+    file: &'static str,
+    parse: Parse<T>,
+    keys: Vec<Key>,
+    /// By place, as `keys`.
+    tables: Vec<Table<T>>,
+}
+
+impl<T: Default> Nodes<T> {
+    /// Up to so many nodes keep the descriptor of their file. Few machines have more.
+    const NODES_THAT_KEEP: usize = 16;
+    const ABSENT: &'static str = "the kernel says nothing about this node";
+
+    fn new(roots: &Roots, online: SharedFile, file: &'static str, parse: Parse<T>) -> Self {
+        let online = Table::of(online, Self::ABSENT, Online::parse);
+        Self { roots: roots.clone(), online, file, parse, keys: Vec::new(), tables: Vec::new() }
+    }
+
+    /// Looks which nodes there are: none on a kernel without NUMA.
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let ids = match self.online.get(pass) {
+            Ok(online) => online.ids.as_slice(),
+            Err(NoValue::Unavailable(_)) => &[],
+            Err(reason) => return Err(reason),
+        };
+        if self.keys.iter().map(|key| key.id.0).eq(ids.iter().copied()) {
+            return Ok(());
+        }
+        self.keys.clear();
+        self.tables.clear();
+        for id in ids {
+            let path = self.roots.sys.join(format!("devices/system/node/node{id}")).join(self.file);
+            let file = SharedFile::keeping(path, Printed::AtOnce, self.keys.len() < Self::NODES_THAT_KEEP);
+            self.tables.push(Table::of(file, Self::ABSENT, self.parse));
+            self.keys.push(Key { name: id.to_string(), id: InstanceId(*id), birth: None });
+        }
+        Ok(())
+    }
+
+    /// The number of a line of the node at that place.
+    fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.tables.get_mut(at).ok_or(NoValue::NotGiven)?.number(of, pass)
+    }
+}
+
+/// NUMA Node Memory from `/sys/devices/system/node/nodeN/meminfo`.
+#[derive(Debug)]
+pub(crate) struct NodeMemory {
+    nodes: Nodes<NodeMemInfo>,
+}
+
+impl NodeMemory {
+    /// Reads below `roots`, and the list of [`online`] nodes.
+    pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
+        Self { nodes: Nodes::new(roots, online, "meminfo", NodeMemInfo::parse) }
+    }
+
+    fn kib(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        use numa_node_memory as id;
+        type Line = fn(&NodeMemInfo) -> &Number;
+        let lines: &[Line] = match counter {
+            id::TOTAL_MBYTES => &[|node| &node.mem_total],
+            id::FREE_ZERO_PAGE_LIST_MBYTES => &[|node| &node.mem_free],
+            id::MODIFIED_PAGE_LIST_MBYTES => &[|node| &node.dirty, |node| &node.writeback],
+            id::STANDBY_LIST_MBYTES => &[|node| &node.inactive_file, |node| &node.active_file],
+            id::AVAILABLE_MBYTES => &[
+                |node| &node.mem_free,
+                |node| &node.inactive_file,
+                |node| &node.active_file,
+                |node| &node.s_reclaimable,
+            ],
+            _ => return Err(NoValue::NotGiven),
+        };
+        let mut sum = 0_u64;
+        for line in lines {
+            sum = sum.saturating_add(self.nodes.number(at, *line, pass)?);
+        }
+        Ok(sum)
+    }
+}
+
+const KIB_IN_MIB: u64 = 1_024;
+
+impl Instances for NodeMemory {
+    const COUNTERSET: &'static Counterset = &numa_node_memory::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.nodes.find(pass)
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.nodes.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        Ok((self.kib(at, counter, pass)? / KIB_IN_MIB).into())
+    }
+
+    /// The sum, before anything is cut off.
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let mut sum = 0_u64;
+        for at in 0..self.keys().len() {
+            sum = sum.saturating_add(self.kib(at, counter, pass)?);
+        }
+        Ok((sum / KIB_IN_MIB).into())
+    }
+}
+
+/// Linux NUMA from `/sys/devices/system/node/nodeN/numastat`.
+#[derive(Debug)]
+pub(crate) struct LinuxNuma {
+    nodes: Nodes<NumaStat>,
+}
+
+impl LinuxNuma {
+    /// Reads below `roots`, and the list of [`online`] nodes.
+    pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
+        Self { nodes: Nodes::new(roots, online, "numastat", NumaStat::parse) }
+    }
+}
+
+impl Instances for LinuxNuma {
+    const COUNTERSET: &'static Counterset = &linux_numa::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.nodes.find(pass)
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.nodes.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        use linux_numa as id;
+        let line: fn(&NumaStat) -> &Number = match counter {
+            id::NUMA_HIT => |node| &node.numa_hit,
+            id::NUMA_MISS => |node| &node.numa_miss,
+            id::NUMA_FOREIGN => |node| &node.numa_foreign,
+            id::INTERLEAVE_HIT => |node| &node.interleave_hit,
+            id::LOCAL_NODE => |node| &node.local_node,
+            id::OTHER_NODE => |node| &node.other_node,
+            _ => return Err(NoValue::NotGiven),
+        };
+        Ok(self.nodes.number(at, line, pass)?.into())
+    }
+}

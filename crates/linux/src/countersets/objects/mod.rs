@@ -1,0 +1,57 @@
+//! The counterset Objects.
+
+use perfset_core::catalogue::objects as id;
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use crate::countersets::process_count::ProcessCount;
+use crate::countersets::single::Values;
+use crate::countersets::value::unavailable;
+use crate::kept_file::Printed;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::loadavg::LoadAvg;
+use crate::sources::sysvipc;
+
+#[cfg(test)]
+mod tests;
+
+/// Objects from the names in `/proc`, `/proc/loadavg` and `/proc/sysvipc`.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    processes: ProcessCount,
+    loadavg: Table<LoadAvg>,
+    semaphores: Table<sysvipc::Objects>,
+    shared_memory: Table<sysvipc::Objects>,
+}
+
+impl Objects {
+    /// Reads below `roots`, and what others read too.
+    pub(crate) fn new(roots: &Roots, processes: ProcessCount, loadavg: SharedFile) -> Self {
+        let sysvipc = |name| {
+            let path = roots.proc.join("sysvipc").join(name);
+            Table::new(path, Printed::InRecords, "this kernel has no System V IPC", sysvipc::Objects::parse)
+        };
+        Self {
+            processes,
+            loadavg: Table::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
+            semaphores: sysvipc("sem"),
+            shared_memory: sysvipc("shm"),
+        }
+    }
+}
+
+impl Values for Objects {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        match counter {
+            id::PROCESSES => self.processes.get(pass),
+            id::THREADS => Ok(self.loadavg.get(pass)?.threads),
+            id::SEMAPHORES => Ok(self.semaphores.get(pass)?.count),
+            id::SECTIONS => Ok(self.shared_memory.get(pass)?.count),
+            id::EVENTS => Err(unavailable("the kernel has no count of eventfds")),
+            id::MUTEXES => Err(unavailable("mutexes are memory of programs")),
+            _ => Err(NoValue::NotGiven),
+        }
+    }
+}

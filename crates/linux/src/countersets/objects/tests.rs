@@ -1,0 +1,115 @@
+//! Objects from trees of files.
+
+use perfset_core::CounterId;
+use perfset_core::catalogue::objects as id;
+
+use super::Objects;
+use crate::countersets::process_count::ProcessCount;
+use crate::countersets::single::Single;
+use crate::kept_file::Printed;
+use crate::pass::SharedFile;
+use crate::roots::Roots;
+use crate::testing::{
+    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+};
+
+use id::*;
+
+fn provider(roots: &Roots) -> Single<Objects> {
+    let loadavg = SharedFile::new(roots.proc.join("loadavg"), Printed::AtOnce);
+    Single::new(Objects::new(roots, ProcessCount::new(&roots.proc), loadavg))
+}
+
+/// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
+const KNOWN: [(CounterId, u64); 4] = [(PROCESSES, 5), (THREADS, 3_041), (SEMAPHORES, 3), (SECTIONS, 2)];
+
+/// The counters of `missing` that could have a value.
+fn lost(collected: &Collected) -> Vec<CounterId> {
+    let missing = collected.missing("").into_keys().map(CounterId);
+    missing.filter(|counter| KNOWN.iter().any(|known| known.0 == *counter)).collect()
+}
+
+#[test]
+fn every_counter() {
+    let collected = collect_all(&mut provider(&fixture("two-nodes")));
+    assert_eq!(collected.rows, [(String::new(), 0, None)]);
+    for (counter, value) in KNOWN {
+        assert_eq!(*collected.get("", counter), Got::Value(value), "{counter:?}");
+    }
+    let missing = collected.missing("");
+    assert_eq!(missing.keys().copied().map(CounterId).collect::<Vec<_>>(), [EVENTS, MUTEXES]);
+    assert!(missing.values().all(|reason| reason.starts_with("unavailable: ")), "{missing:?}");
+}
+
+/// Never to change: programs and logs hold these numbers.
+#[test]
+fn ids_and_title_indexes() {
+    let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
+    assert_eq!(indexes, [248, 250, 252, 254, 256, 258]);
+    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..6));
+    assert_eq!(
+        (GUID.to_string().as_str(), COUNTERSET.v1_index),
+        ("850b8425-cd9e-59d0-81bd-4ac48ffff6d1", Some(260))
+    );
+}
+
+#[test]
+fn only_what_is_needed_is_opened() {
+    let tree = Tree::proc_of("two-nodes");
+    for (counters, want) in [
+        (&[EVENTS, MUTEXES][..], &[][..]),
+        (&[PROCESSES], &["proc/"]),
+        (&[THREADS], &["proc/loadavg"]),
+        (&[SEMAPHORES], &["proc/sysvipc/sem"]),
+        (&[SECTIONS], &["proc/sysvipc/shm"]),
+    ] {
+        assert_eq!(opened(&tree, provider, counters, &["*"]), want, "{counters:?}");
+    }
+}
+
+#[test]
+fn a_fault_costs_only_the_counters_that_the_file_feeds() {
+    let cases = [("proc/loadavg", THREADS), ("proc/sysvipc/sem", SEMAPHORES), ("proc/sysvipc/shm", SECTIONS)];
+    for (file, feeds) in cases {
+        for (fault, cause, is_right) in FAULTS {
+            let tree = Tree::proc_of("two-nodes");
+            cause(&tree, file);
+            let collected = collect_all(&mut provider(&tree.roots()));
+            assert_eq!(lost(&collected), [feeds], "{file} {fault}");
+            let got = collected.get("", feeds);
+            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{file} {fault}: {got:?}");
+        }
+    }
+}
+
+#[test]
+fn reasons_name_file_line_and_what() {
+    let cases: [ChangedLine<'_>; 2] = [
+        ("sysvipc/sem", "       key", "         y", &[SEMAPHORES], ":1: expected \"key\", found \"y\""),
+        ("sysvipc/shm", "3257", "-3257", &[SECTIONS], ":3: expected a number, found \"-3257\""),
+    ];
+    for case in cases {
+        check_line(case, provider, lost);
+    }
+}
+
+#[test]
+fn processes_are_counted_once_a_collection() {
+    let tree = Tree::proc_of("two-nodes");
+    let processes = ProcessCount::new(&tree.roots().proc);
+    let mut pass = crate::pass::Pass::new(u64::MAX / 2, 0);
+    assert_eq!(processes.get(&mut pass), Ok(5));
+    let listed = pass.bytes_read;
+    std::fs::create_dir(tree.path("proc/11")).unwrap();
+    assert_eq!((processes.clone().get(&mut pass), pass.bytes_read), (Ok(5), listed));
+    let mut next = crate::pass::Pass::new(u64::MAX / 2 + 1, 0);
+    assert_eq!(processes.get(&mut next), Ok(6));
+}
+
+#[test]
+fn other_machines() {
+    let small = collect_all(&mut provider(&fixture("small-vm")));
+    assert_eq!((small.get("", SEMAPHORES), small.get("", SECTIONS)), (&Got::Value(0), &Got::Value(0)));
+    let old = collect(&mut provider(&fixture("old-kernel")), &[SEMAPHORES], &["*"]);
+    assert_eq!(old.missing("")[&SEMAPHORES.0], "unavailable: this kernel has no System V IPC");
+}

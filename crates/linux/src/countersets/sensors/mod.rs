@@ -1,0 +1,209 @@
+//! The counterset Linux Sensors.
+
+use std::path::{Path, PathBuf};
+
+use perfset_core::catalogue::linux_sensors as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Latest, Pass};
+use crate::roots::Roots;
+use crate::sources::attribute;
+use crate::sources::hwmon::{Kind, Sensor, sensor};
+use crate::sources::processes::pid;
+
+#[cfg(test)]
+mod tests;
+
+/// Linux Sensors from `/sys/class/hwmon`.
+#[derive(Debug)]
+pub(crate) struct LinuxSensors {
+    class: PathBuf,
+    folder: Folder,
+    /// The numbers of the chips, ascending; and what they may become.
+    ids: Vec<u32>,
+    listed: Vec<u32>,
+    chips: Vec<Chip>,
+    /// By place: all sensors of the chips, in order.
+    keys: Vec<Key>,
+    channels: Vec<Channel>,
+}
+
+#[derive(Debug)]
+struct Chip {
+    id: u32,
+    path: PathBuf,
+    folder: Folder,
+    name: KeptFile,
+    /// The text of `name` at the last look.
+    known_as: Vec<u8>,
+    /// Its sensors, ascending; and what they may become.
+    sensors: Vec<Sensor>,
+    listed: Vec<Sensor>,
+}
+
+/// A sensor with its file.
+#[derive(Debug)]
+struct Channel {
+    kind: Kind,
+    file: KeptFile,
+    latest: Latest<i64>,
+}
+
+/// 100 % in thousandths of a percent.
+const WHOLE_HUMIDITY: u64 = 100_000;
+
+impl LinuxSensors {
+    /// Up to so many sensors keep their descriptor.
+    const SENSORS_THAT_KEEP: usize = 64;
+
+    /// Reads below `roots`.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        let class = roots.sys.join("class/hwmon");
+        let folder = Folder::new(&class);
+        let (ids, listed, chips) = (Vec::new(), Vec::new(), Vec::new());
+        Self { class, folder, ids, listed, chips, keys: Vec::new(), channels: Vec::new() }
+    }
+
+    fn rebuild(&mut self, pass: &mut Pass) {
+        self.keys.clear();
+        self.channels.clear();
+        for chip in &self.chips {
+            let chip_name = match chip.known_as.as_slice() {
+                [] => format!("hwmon{}", chip.id),
+                name => instance_name(name),
+            };
+            for Sensor { kind, number, is_average } in &chip.sensors {
+                let sensor = format!("{}{number}", kind.prefix());
+                let label = label(&chip.path.join(format!("{sensor}_label")), pass);
+                let name = format!("{chip_name}/{}", label.as_ref().unwrap_or(&sensor));
+                // 16 bits for the chip, 4 for what it measures, 12 for the number.
+                let id = InstanceId(chip.id.wrapping_shl(16) | kind_number(*kind) << 12 | *number);
+                self.keys.push(Key { name, id, birth: None });
+                let item = if *is_average { "average" } else { "input" };
+                let keep = self.channels.len() < Self::SENSORS_THAT_KEEP;
+                let file =
+                    KeptFile::new(chip.path.join(format!("{sensor}_{item}")), Printed::AtOnce).keep(keep);
+                self.channels.push(Channel { kind: *kind, file, latest: Latest::default() });
+            }
+        }
+    }
+}
+
+/// The text of a label, if there is any.
+fn label(path: &Path, pass: &mut Pass) -> Option<String> {
+    let mut file = KeptFile::new(path, Printed::AtOnce).keep(false);
+    let label = pass.read(&mut file, "it has no label", |text| attribute::line(text).map(instance_name));
+    label.ok().filter(|label| !label.is_empty())
+}
+
+/// Part of an id: never to change.
+fn kind_number(kind: Kind) -> u32 {
+    match kind {
+        Kind::Temperature => 0,
+        Kind::Fan => 1,
+        Kind::Voltage => 2,
+        Kind::Current => 3,
+        Kind::Power => 4,
+        Kind::Energy => 5,
+        Kind::Humidity => 6,
+    }
+}
+
+impl Instances for LinuxSensors {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { class, folder, ids, listed, chips, .. } = self;
+        listed.clear();
+        pass.list_if_there(folder, |name| listed.extend(name.strip_prefix(b"hwmon").and_then(pid)))?;
+        listed.sort_unstable();
+        let mut changed = ids != listed;
+        if changed {
+            ids.clone_from(listed);
+            chips.clear();
+            chips.extend(ids.iter().map(|id| Chip::new(*id, class.join(format!("hwmon{id}")))));
+        }
+        for chip in chips {
+            changed |= chip.look(pass);
+        }
+        if changed {
+            self.rebuild(pass);
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let wanted = match counter {
+            id::TEMPERATURE => Kind::Temperature,
+            id::FAN_SPEED => Kind::Fan,
+            id::VOLTAGE => Kind::Voltage,
+            id::CURRENT => Kind::Current,
+            id::POWER => Kind::Power,
+            id::ENERGY => Kind::Energy,
+            id::PERCENT_RELATIVE_HUMIDITY | id::PERCENT_RELATIVE_HUMIDITY_BASE => Kind::Humidity,
+            _ => return Err(NoValue::NotGiven),
+        };
+        let Channel { kind, file, latest } = self.channels.get_mut(at).ok_or(NoValue::NotGiven)?;
+        if *kind != wanted {
+            return Err(unavailable("this sensor measures something else"));
+        }
+        if counter == id::PERCENT_RELATIVE_HUMIDITY_BASE {
+            return Ok(WHOLE_HUMIDITY.into());
+        }
+        let read = |pass: &mut Pass| pass.read(file, "the sensor is gone", attribute::signed);
+        let number = *latest.get(pass, read)?;
+        let number = if wanted == Kind::Temperature { number.saturating_add(273_150) } else { number };
+        let negative =
+            |_| NoValue::Unavailable(format!("it is {number}: counters hold nothing below 0").into());
+        Ok(u64::try_from(number).map_err(negative)?.into())
+    }
+}
+
+impl Chip {
+    fn new(id: u32, path: PathBuf) -> Self {
+        Self {
+            id,
+            folder: Folder::new(&path),
+            name: KeptFile::new(path.join("name"), Printed::AtOnce).keep(false),
+            path,
+            known_as: Vec::new(),
+            sensors: Vec::new(),
+            listed: Vec::new(),
+        }
+    }
+
+    /// Looks what it is and what it measures. Whether that changed: another chip may have got its number.
+    fn look(&mut self, pass: &mut Pass) -> bool {
+        let Self { folder, name, known_as, sensors, listed, .. } = self;
+        let same_name = pass.read(name, "it has no name", |text| {
+            let text = attribute::line(text)?;
+            let same = text == known_as.as_slice();
+            known_as.clear();
+            known_as.extend_from_slice(text);
+            Ok(same)
+        });
+        let same_name = same_name.unwrap_or_else(|_| {
+            let same = known_as.is_empty();
+            known_as.clear();
+            same
+        });
+        listed.clear();
+        // A chip that cannot be listed has no sensors for now.
+        let _ = pass.list_if_there(folder, |name| listed.extend(sensor(name)));
+        listed.sort_unstable();
+        // Of a power and its mean, the power of now.
+        listed.dedup_by_key(|sensor| (sensor.kind, sensor.number));
+        let same_sensors = sensors == listed;
+        sensors.clone_from(listed);
+        !(same_name && same_sensors)
+    }
+}

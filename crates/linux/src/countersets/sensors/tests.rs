@@ -1,0 +1,153 @@
+//! Linux Sensors from trees of files.
+
+use perfset_core::CounterId;
+use perfset_core::catalogue::linux_sensors as id;
+
+use super::LinuxSensors;
+use crate::countersets::several::Several;
+use crate::roots::Roots;
+use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
+
+use id::*;
+
+fn provider(roots: &Roots) -> Several<LinuxSensors> {
+    Several::new(LinuxSensors::new(roots))
+}
+
+const CLASS: &str = "sys/class/hwmon";
+
+/// The rows of the fixture `two-nodes`, what each measures, and its value.
+const SENSORS: [(&str, u32, CounterId, u64); 13] = [
+    ("coretemp/Package id 0", 0x0001, TEMPERATURE, 47_017 + 273_150),
+    ("coretemp/Core 0", 0x0002, TEMPERATURE, 46_021 + 273_150),
+    ("nct6775/temp7", 0x1_0007, TEMPERATURE, 273_150 - 5_003),
+    ("nct6775/fan2", 0x1_1002, FAN_SPEED, 1_213),
+    ("nct6775/in0", 0x1_2000, VOLTAGE, 1_103),
+    ("nct6775/-12V", 0x1_2005, VOLTAGE, 0), // none: it is negative
+    ("nct6775/curr1", 0x1_3001, CURRENT, 2_011),
+    ("nct6775/humidity1", 0x1_6001, PERCENT_RELATIVE_HUMIDITY, 41_011),
+    ("amdgpu/PPT", 0x2_4001, POWER, 31_000_003),
+    ("amdgpu/power2", 0x2_4002, POWER, 37_000_001),
+    ("amdgpu/energy1", 0x2_5001, ENERGY, 71_000_000_003),
+    ("nvme/Composite", 0xB_0001, TEMPERATURE, 38_839 + 273_150),
+    ("nvme/Composite", 0xC_0001, TEMPERATURE, 39_839 + 273_150),
+];
+
+#[test]
+fn every_sensor() {
+    let tree = Tree::copy_of("two-nodes");
+    let rows = collect_all(&mut provider(&tree.roots())).rows;
+    assert!(rows.iter().map(|row| (row.0.as_str(), row.1)).eq(SENSORS.map(|sensor| (sensor.0, sensor.1))));
+    tree.write("sys/class/hwmon/hwmon12/temp1_label", "Other\n");
+    let collected = collect_all(&mut provider(&tree.roots()));
+    for ((name, .., measures, value), row) in SENSORS.into_iter().zip(&collected.rows) {
+        let got = collected.get(&row.0, measures);
+        match name {
+            "nct6775/-12V" => {
+                let Got::None(reason) = got else { panic!("{got:?}") };
+                assert_eq!(reason.to_string(), "unavailable: it is -11903: counters hold nothing below 0");
+            }
+            _ => assert_eq!(*got, Got::Value(value), "{name}"),
+        }
+        let is_humidity = measures == PERCENT_RELATIVE_HUMIDITY;
+        if is_humidity {
+            assert_eq!(*collected.get(&row.0, PERCENT_RELATIVE_HUMIDITY_BASE), Got::Value(100_000));
+        }
+        let mut missing = collected.missing(&row.0);
+        missing.remove(&measures.0);
+        assert_eq!(missing.len(), if is_humidity { 6 } else { 7 }, "{name}");
+        let reason = "unavailable: this sensor measures something else";
+        assert!(missing.values().all(|why| why == reason), "{missing:?}");
+    }
+}
+
+/// Never to change: programs and logs hold these numbers.
+#[test]
+fn ids_and_title_indexes() {
+    let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
+    assert_eq!(indexes, [22184, 22204, 22206, 22208, 22196, 22194, 22210, 22212]);
+    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..8));
+    assert_eq!(
+        (GUID.to_string().as_str(), COUNTERSET.v1_index),
+        ("678b3265-16b9-59fa-bfce-6c94c3c3b1e8", Some(22202))
+    );
+}
+
+#[test]
+fn only_the_sensors_that_are_needed_are_read() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(&tree.roots());
+    collect(&mut provider, &[], &["*"]); // reads the labels
+    let opened = tree.opened(|| drop(collect(&mut provider, &[FAN_SPEED, VOLTAGE], &["nct6775/fan2"])));
+    let chips = ["hwmon0", "hwmon1", "hwmon11", "hwmon12", "hwmon2"];
+    let of_chips = chips.iter().flat_map(|chip| ["", "name"].map(|file| format!("{CLASS}/{chip}/{file}")));
+    let mut want: Vec<_> =
+        of_chips.chain([format!("{CLASS}/"), format!("{CLASS}/hwmon1/fan2_input")]).collect();
+    want.sort();
+    assert_eq!(opened, want);
+}
+
+#[test]
+fn a_fault_costs_only_its_sensor() {
+    for (fault, cause, is_right) in FAULTS {
+        let tree = Tree::copy_of("two-nodes");
+        cause(&tree, "sys/class/hwmon/hwmon1/fan2_input");
+        let collected = collect(&mut provider(&tree.roots()), &[FAN_SPEED, VOLTAGE], &["nct6775/*"]);
+        if fault == "missing" {
+            assert!(!collected.names().contains(&"nct6775/fan2"));
+        } else {
+            let got = collected.get("nct6775/fan2", FAN_SPEED);
+            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{fault}: {got:?}");
+        }
+        assert_eq!(*collected.get("nct6775/in0", VOLTAGE), Got::Value(1_103));
+    }
+}
+
+#[test]
+fn names_and_labels_that_make_no_sense() {
+    for (fault, cause, _) in FAULTS {
+        let tree = Tree::copy_of("two-nodes");
+        for file in ["hwmon0/name", "hwmon1/in5_label", "hwmon11/temp1_label"] {
+            cause(&tree, &format!("{CLASS}/{file}"));
+        }
+        let collected = collect(&mut provider(&tree.roots()), &[TEMPERATURE], &["*"]);
+        let names = collected.names();
+        if fault == "malformed" {
+            assert_eq!((names[0], names[5], names[11]), ("x/Package id 0", "nct6775/x", "nvme/x"));
+        } else {
+            assert_eq!(
+                (names[0], names[5], names[11]),
+                ("hwmon0/Package id 0", "nct6775/in5", "nvme/temp1"),
+                "{fault}"
+            );
+        }
+        assert_eq!(*collected.get(names[0], TEMPERATURE), Got::Value(47_017 + 273_150));
+    }
+}
+
+#[test]
+fn chips_and_sensors_come_and_go() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(&tree.roots());
+    assert_eq!(collect(&mut provider, &[], &["*"]).rows.len(), SENSORS.len());
+    for chip in ["hwmon1", "hwmon2", "hwmon11"] {
+        std::fs::remove_dir_all(tree.path(&format!("{CLASS}/{chip}"))).unwrap();
+    }
+    tree.remove("sys/class/hwmon/hwmon0/temp2_input");
+    tree.write("sys/class/hwmon/hwmon12/name", "another\n");
+    tree.write("sys/class/hwmon/hwmon12/temp3_input", "7\n");
+    let collected = collect(&mut provider, &[TEMPERATURE], &["*"]);
+    assert_eq!(collected.names(), ["coretemp/Package id 0", "another/Composite", "another/temp3"]);
+    assert_eq!(*collected.get("another/temp3", TEMPERATURE), Got::Value(273_157));
+    assert_eq!(collect(&mut provider, &[TEMPERATURE], &["*"]).names().len(), 3);
+}
+
+#[test]
+fn machines_without_sensors() {
+    for machine in ["small-vm", "old-kernel"] {
+        let roots = fixture(machine);
+        assert_eq!(collect_all(&mut provider(&roots)).names(), [""; 0]);
+    }
+    let tree = Tree::proc_of("old-kernel");
+    assert_eq!(opened(&tree, provider, &[TEMPERATURE], &["*"]), [""; 0]);
+}

@@ -1,0 +1,214 @@
+//! The counterset Thermal Zone Information.
+
+use std::path::{Path, PathBuf};
+
+use perfset_core::catalogue::thermal_zone_information as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::{Value, instance_name, unavailable};
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Attribute, Latest, Pass};
+use crate::roots::Roots;
+use crate::sources::attribute;
+use crate::sources::processes::pid;
+use crate::sources::thermal::slows_processors;
+
+#[cfg(test)]
+mod tests;
+
+/// Thermal Zone Information from `/sys/class/thermal`.
+#[derive(Debug)]
+pub(crate) struct ThermalZones {
+    class: PathBuf,
+    folder: Folder,
+    /// The numbers of the zones, ascending; and what they may become.
+    ids: Vec<u32>,
+    listed: Vec<u32>,
+    /// By place.
+    keys: Vec<Key>,
+    zones: Vec<Zone>,
+}
+
+#[derive(Debug)]
+struct Zone {
+    kind: KeptFile,
+    temp: KeptFile,
+    /// Thousandths of a degree Celsius.
+    milli_celsius: Latest<i64>,
+    path: PathBuf,
+    folder: Folder,
+    cooling: Latest<Cooling>,
+    /// The numbers of its cooling devices; what they may become; and the devices.
+    numbers: Vec<u32>,
+    listed: Vec<u32>,
+    devices: Vec<Device>,
+}
+
+/// What a zone does to processors at the moment.
+#[derive(Clone, Copy, Debug)]
+struct Cooling {
+    /// What is left of their speed, in percent.
+    limit: u64,
+    is_active: bool,
+}
+
+/// A cooling device that is bound to a zone.
+#[derive(Debug)]
+struct Device {
+    kind: KeptFile,
+    current: Attribute,
+    most: Attribute,
+}
+
+const NO_TEMPERATURE: &str = "this zone has no temperature";
+const NO_DEVICE: &str = "the cooling device is gone";
+const SLOWS_NOTHING: &str = "this zone slows no processor";
+
+impl ThermalZones {
+    /// Up to so many zones keep the descriptor of their temperature.
+    const ZONES_THAT_KEEP: usize = 16;
+
+    /// Reads below `roots`.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        let class = roots.sys.join("class/thermal");
+        let folder = Folder::new(&class);
+        Self { class, folder, ids: Vec::new(), listed: Vec::new(), keys: Vec::new(), zones: Vec::new() }
+    }
+}
+
+impl Instances for ThermalZones {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { class, folder, ids, listed, keys, zones } = self;
+        numbered(folder, b"thermal_zone", listed, pass)?;
+        if ids != listed {
+            ids.clone_from(listed);
+            keys.clear();
+            zones.clear();
+            for id in ids.iter() {
+                let zone = class.join(format!("thermal_zone{id}"));
+                zones.push(Zone::new(zone, zones.len() < Self::ZONES_THAT_KEEP));
+                keys.push(Key { name: String::new(), id: InstanceId(*id), birth: None });
+            }
+        }
+        // A zone may have become another one of the same number.
+        for (zone, key) in zones.iter_mut().zip(keys) {
+            let name = &mut key.name;
+            let known = pass.read(&mut zone.kind, "it has no type", |text| {
+                let kind = attribute::line(text)?;
+                if kind.is_empty() {
+                    name.clear();
+                } else if kind != name.as_bytes() {
+                    *name = instance_name(kind);
+                }
+                Ok(())
+            });
+            if known.is_err() || name.is_empty() {
+                *name = format!("thermal_zone{}", key.id.0);
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let zone = self.zones.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let value = match counter {
+            id::TEMPERATURE => above_zero(zone.milli_celsius(pass)?.div_euclid(1_000).saturating_add(273))?,
+            id::HIGH_PRECISION_TEMPERATURE => {
+                above_zero(zone.milli_celsius(pass)?.saturating_add(273_150).div_euclid(100))?
+            }
+            id::PERCENT_PASSIVE_LIMIT => zone.cooling(pass)?.limit,
+            id::THROTTLE_REASONS => u64::from(zone.cooling(pass)?.is_active),
+            _ => return Err(NoValue::NotGiven),
+        };
+        Ok(value.into())
+    }
+}
+
+/// A temperature that there can be, and that 4 bytes hold.
+fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
+    let kelvin = u32::try_from(kelvin).map_err(|_| unavailable("the sensor says what no temperature is"));
+    kelvin.map(u64::from)
+}
+
+/// The numbers behind `prefix` in the names of a folder, ascending; none if it is not there.
+fn numbered(folder: &mut Folder, prefix: &[u8], into: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
+    into.clear();
+    pass.list_if_there(folder, |name| into.extend(name.strip_prefix(prefix).and_then(pid)))?;
+    into.sort_unstable();
+    Ok(())
+}
+
+impl Zone {
+    fn new(path: PathBuf, keep: bool) -> Self {
+        let file = |name| KeptFile::new(path.join(name), Printed::AtOnce);
+        Self {
+            kind: file("type").keep(false),
+            temp: file("temp").keep(keep),
+            milli_celsius: Latest::default(),
+            folder: Folder::new(&path),
+            path,
+            cooling: Latest::default(),
+            numbers: Vec::new(),
+            listed: Vec::new(),
+            devices: Vec::new(),
+        }
+    }
+
+    fn milli_celsius(&mut self, pass: &mut Pass) -> Result<i64, NoValue> {
+        let Self { temp, milli_celsius, .. } = self;
+        milli_celsius.get(pass, |pass| pass.read(temp, NO_TEMPERATURE, attribute::signed)).copied()
+    }
+
+    fn cooling(&mut self, pass: &mut Pass) -> Result<Cooling, NoValue> {
+        let Self { path, folder, cooling, numbers, listed, devices, .. } = self;
+        let cooling = cooling.get(pass, |pass| {
+            numbered(folder, b"cdev", listed, pass)?;
+            if numbers != listed {
+                numbers.clone_from(listed);
+                devices.clear();
+                devices.extend(numbers.iter().map(|number| Device::new(&path.join(format!("cdev{number}")))));
+            }
+            let mut all: Option<Cooling> = None;
+            for device in devices {
+                let Some(Cooling { limit, is_active }) = device.cooling(pass)? else { continue };
+                let others = all.unwrap_or(Cooling { limit: 100, is_active: false });
+                let is_active = others.is_active || is_active;
+                all = Some(Cooling { limit: others.limit.min(limit), is_active });
+            }
+            all.ok_or_else(|| unavailable(SLOWS_NOTHING))
+        });
+        cooling.copied()
+    }
+}
+
+impl Device {
+    fn new(path: &Path) -> Self {
+        let state = |name| Attribute::new(path.join(name), false, NO_DEVICE);
+        Self {
+            kind: KeptFile::new(path.join("type"), Printed::AtOnce).keep(false),
+            current: state("cur_state"),
+            most: state("max_state"),
+        }
+    }
+
+    /// What it does at the moment, if it slows processors.
+    fn cooling(&mut self, pass: &mut Pass) -> Result<Option<Cooling>, NoValue> {
+        let kind = |text: &[u8]| attribute::line(text).map(slows_processors);
+        if !pass.read(&mut self.kind, NO_DEVICE, kind)? {
+            return Ok(None);
+        }
+        let most = self.most.get(pass)?;
+        let current = self.current.get(pass)?.min(most);
+        let taken = current.saturating_mul(100).checked_div(most).unwrap_or(0);
+        Ok(Some(Cooling { limit: 100_u64.saturating_sub(taken), is_active: current > 0 }))
+    }
+}

@@ -1,0 +1,121 @@
+//! `/sys/class/hwmon`: what a sensor of a chip measures, by the names of its attributes.
+//!
+//! Source: "Naming and data format standards for sysfs files" in the kernel's documents about hwmon.
+
+/// What a sensor measures, and the unit of its attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// `temp`: thousandths of a degree Celsius.
+    Temperature,
+    /// `fan`: turns per minute.
+    Fan,
+    /// `in`: mV.
+    Voltage,
+    /// `curr`: mA.
+    Current,
+    /// `power`: µW.
+    Power,
+    /// `energy`: µJ since some time.
+    Energy,
+    /// `humidity`: thousandths of a percent.
+    Humidity,
+}
+
+impl Kind {
+    const ALL: [Self; 7] = [
+        Self::Temperature,
+        Self::Fan,
+        Self::Voltage,
+        Self::Current,
+        Self::Power,
+        Self::Energy,
+        Self::Humidity,
+    ];
+
+    /// What the names of its attributes begin with.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Temperature => "temp",
+            Self::Fan => "fan",
+            Self::Voltage => "in",
+            Self::Current => "curr",
+            Self::Power => "power",
+            Self::Energy => "energy",
+            Self::Humidity => "humidity",
+        }
+    }
+}
+
+/// A sensor of a chip.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sensor {
+    /// What it measures.
+    pub kind: Kind,
+    /// Its number among those of its chip that measure the same.
+    pub number: u32,
+    /// Whether the attribute is a mean (`powerN_average`), not the value of now.
+    pub is_average: bool,
+}
+
+/// The sensor whose value an attribute holds; `None` if it holds something else.
+///
+/// ```
+/// use perfset_linux::sources::hwmon::{Kind, Sensor, sensor};
+///
+/// let core = Sensor { kind: Kind::Temperature, number: 2, is_average: false };
+/// assert_eq!(sensor(b"temp2_input"), Some(core));
+/// assert_eq!(sensor(b"temp2_max"), None);
+/// ```
+#[must_use]
+pub fn sensor(attribute: &[u8]) -> Option<Sensor> {
+    let attribute = std::str::from_utf8(attribute).ok()?;
+    let (sensor, item) = attribute.split_once('_')?;
+    let digits = sensor.trim_start_matches(|letter: char| letter.is_ascii_lowercase());
+    let prefix = sensor.strip_suffix(digits)?;
+    let kind = Kind::ALL.into_iter().find(|kind| kind.prefix() == prefix)?;
+    let is_average = kind == Kind::Power && item == "average";
+    let is_value = item == "input" || is_average;
+    // Small ones only: an id is made of them.
+    let number = digits.parse().ok().filter(|number| *number < 0x1000)?;
+    (is_value && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(Sensor {
+        kind,
+        number,
+        is_average,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes() {
+        let of = |kind, number| Some(Sensor { kind, number, is_average: false });
+        for (name, want) in [
+            ("temp1_input", of(Kind::Temperature, 1)),
+            ("fan4095_input", of(Kind::Fan, 4_095)),
+            ("in0_input", of(Kind::Voltage, 0)),
+            ("curr3_input", of(Kind::Current, 3)),
+            ("power5_input", of(Kind::Power, 5)),
+            ("power5_average", Some(Sensor { kind: Kind::Power, number: 5, is_average: true })),
+            ("energy7_input", of(Kind::Energy, 7)),
+            ("humidity11_input", of(Kind::Humidity, 11)),
+            ("temp1_average", None),
+            ("temp1_label", None),
+            ("temp_input", None),
+            ("temp1input", None),
+            ("in4096_input", None),
+            ("in+1_input", None),
+            ("inside1_input", None),
+            ("intrusion0_alarm", None),
+            ("1_input", None),
+            ("temp1_input_x", None),
+            ("", None),
+            (".", None),
+        ] {
+            assert_eq!(sensor(name.as_bytes()), want, "{name:?}");
+        }
+        assert_eq!(sensor(b"temp\xFF_input"), None);
+    }
+}

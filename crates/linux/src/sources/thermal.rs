@@ -1,0 +1,18 @@
+//! `/sys/class/thermal`: types of cooling devices.
+//!
+//! Source: "Generic Thermal Sysfs driver How To" in the kernel's driver API guide.
+
+/// Whether a cooling device of that type makes processors slower: not fans, and not what slows other devices.
+///
+/// ```
+/// use perfset_linux::sources::thermal::slows_processors;
+///
+/// assert!(slows_processors(b"Processor") && slows_processors(b"cpufreq-cpu4"));
+/// assert!(!slows_processors(b"Fan"));
+/// ```
+#[must_use]
+pub fn slows_processors(kind: &[u8]) -> bool {
+    const TYPES: [&[u8]; 6] =
+        [b"Processor", b"cpufreq-", b"thermal-cpufreq-", b"cpuidle-", b"thermal-idle-", b"intel_powerclamp"];
+    TYPES.iter().any(|begin| kind.starts_with(begin))
+}
