@@ -67,7 +67,7 @@ fn list_shows_the_countersets() {
     let want = "\
 counterset             instances  counters  from
 Block I/O                      1        31  Linux
-LogicalDisk                    -        34  Linux
+LogicalDisk                    2        34  Linux
 Memory                         1        37  Linux
 Paging File                    0         4  Linux
 Perfset Engine                 1        12  perfset
