@@ -66,20 +66,24 @@ fn list_shows_the_countersets() {
     assert_eq!((code, err.as_str()), (0, ""));
     let want = "\
 counterset             instances  counters  from
+Block I/O                      1        31  Linux
+LogicalDisk                    2        34  Linux
 Memory                         1        37  Linux
+Paging File                    0         4  Linux
 Perfset Engine                 1        12  perfset
+PhysicalDisk                   2        31  Linux
 Processor                      3        15  Linux
 Processor Information          4        31  Linux
 System                         1        18  Linux
 
-5 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
+9 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
 ";
     assert_eq!(out, want);
     let (code, out, _) = run("small-vm", &["list", "ENGINE"]);
     assert!(code == 0 && out.contains("Perfset Engine") && !out.contains("Processor"), "{out}");
     let (code, out, err) = run("small-vm", &["list", "disk*\x1b"]);
     assert_eq!((code, out.as_str()), (3, ""));
-    assert_eq!(err, "error: no counterset is named \"disk*\\u{1b}\"\n  perfset list shows all 5\n");
+    assert_eq!(err, "error: no counterset is named \"disk*\\u{1b}\"\n  perfset list shows all 9\n");
 }
 
 #[test]

@@ -24,26 +24,26 @@ const MIB: f64 = 1024.0 * 1024.0;
 type Peer = (&'static str, f64, f64, &'static str);
 
 const OF_DISKS: [Peer; 9] = [
-    ("r/s", 1.0, 20.0, "Disk Reads/sec"),
-    ("w/s", 1.0, 20.0, "Disk Writes/sec"),
-    ("rkB/s", 1024.0, MIB, "Disk Read Bytes/sec"),
-    ("wkB/s", 1024.0, MIB, "Disk Write Bytes/sec"),
+    ("r/s", 1.0, 2.0, "Disk Reads/sec"),
+    ("w/s", 1.0, 2.0, "Disk Writes/sec"),
+    ("rkB/s", 1024.0, MIB / 4.0, "Disk Read Bytes/sec"),
+    ("wkB/s", 1024.0, MIB / 4.0, "Disk Write Bytes/sec"),
     ("rareq-sz", 1024.0, 4096.0, "Avg. Disk Bytes/Read"),
     ("r_await", 1e-3, 1e-3, "Avg. Disk sec/Read"),
     ("w_await", 1e-3, 1e-3, "Avg. Disk sec/Write"),
-    ("aqu-sz", 1.0, 0.1, "Avg. Disk Queue Length"),
+    ("aqu-sz", 1.0, 0.02, "Avg. Disk Queue Length"),
     ("idle", 1.0, 4.0, "% Idle Time"),
 ];
 
 const OF_BLOCK_IO: [Peer; 9] = [
-    ("r/s", 1.0, 20.0, "Reads/sec"),
-    ("w/s", 1.0, 20.0, "Writes/sec"),
-    ("f/s", 1.0, 20.0, "Flushes/sec"),
-    ("rrqm/s", 1.0, 20.0, "Reads Merged/sec"),
-    ("wrqm/s", 1.0, 20.0, "Writes Merged/sec"),
-    ("rkB/s", 2.0, MIB / 512.0, "Sectors Read/sec"),
+    ("r/s", 1.0, 2.0, "Reads/sec"),
+    ("w/s", 1.0, 2.0, "Writes/sec"),
+    ("f/s", 1.0, 2.0, "Flushes/sec"),
+    ("rrqm/s", 1.0, 2.0, "Reads Merged/sec"),
+    ("wrqm/s", 1.0, 2.0, "Writes Merged/sec"),
+    ("rkB/s", 2.0, MIB / 2048.0, "Sectors Read/sec"),
     ("w_await", 1e-3, 1e-3, "Avg. sec/Write"),
-    ("aqu-sz", 1.0, 0.1, "Avg. Requests In Flight"),
+    ("aqu-sz", 1.0, 0.02, "Avg. Requests In Flight"),
     ("util", 1.0, 4.0, "% Busy Time"),
 ];
 

@@ -178,7 +178,10 @@ mod tests {
         stats.parse(text.as_bytes()).map(|()| stats.devices)
     }
 
-    fn found(text: &str) -> (Option<[u64; 3]>, String) {
+    /// The last number of 11, 15 and 17, or what was found instead.
+    type Found = (Option<[u64; 3]>, String);
+
+    fn found(text: &str) -> Found {
         match &parse(text).unwrap()[0].numbers {
             Ok(numbers) => {
                 let fields = [Field::AllMs, Field::DiscardMs, Field::FlushMs];
@@ -194,7 +197,7 @@ mod tests {
         let fifteen = format!("{eleven} 37 41 43 47");
         let seventeen = format!("{fifteen} 53 59");
         let end = || "the end of the line".to_owned();
-        let cases: [(String, (Option<[u64; 3]>, String)); 9] = [
+        let cases: [(String, Found); 9] = [
             (format!("{eleven}\n"), (Some([31, 0, 0]), String::new())),
             (format!("{eleven} \n"), (Some([31, 0, 0]), String::new())),
             (format!("{fifteen}\n"), (Some([31, 47, 0]), String::new())),

@@ -39,6 +39,8 @@ pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 #[derive(Debug)]
 struct Known {
     volume: Volume,
+    /// The number of the block device that it is on, once that was looked for; `None` in it if there is none such.
+    device: Option<Option<(u32, u32)>>,
     space: Latest<Space>,
     requests: Latest<Requests>,
 }
@@ -79,10 +81,11 @@ impl LogicalDisk {
 
     fn requests(&mut self, at: usize, pass: &mut Pass) -> Result<&Requests, NoValue> {
         let Self { disks, volumes, .. } = self;
-        let Known { volume, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let Known { volume, device, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
         requests.get(pass, |pass| {
             disks.with(pass, |disks, sys_block, pass| {
-                let disk = disks.iter().find(|disk| volume.is_on(disk, sys_block, pass));
+                let device = device.get_or_insert_with(|| volume.device(disks, sys_block, pass));
+                let disk = disks.iter().find(|disk| *device == Some((disk.major, disk.minor)));
                 disk.ok_or(unavailable("the kernel does not count what its device does"))?.requests()
             })
         })
@@ -136,7 +139,8 @@ fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
 
 impl Known {
     fn new(volume: &Volume) -> Self {
-        Self { volume: volume.clone(), space: Latest::default(), requests: Latest::default() }
+        let (space, requests) = (Latest::default(), Latest::default());
+        Self { volume: volume.clone(), device: None, space, requests }
     }
 }
 
@@ -163,15 +167,15 @@ impl Volume {
         Ok(Space { free: bytes(stat.f_bavail), all: bytes(used.saturating_add(stat.f_bavail)) })
     }
 
-    /// Whether a device is the one that it was mounted from.
-    fn is_on(&self, disk: &Disk, sys_block: &Path, pass: &mut Pass) -> bool {
-        match &self.source {
-            None => (disk.minor, disk.major) == (self.minor, self.major),
-            Some(source) => {
-                let mapped = source.strip_prefix(b"/dev/mapper/");
-                mapped.is_some_and(|name| disk.is_mapped_as(name, sys_block, pass))
-                    || source.strip_prefix(b"/dev/").is_some_and(|name| name == disk.name)
-            }
-        }
+    /// The number of the block device that it was mounted from.
+    fn device(&self, disks: &[Disk], sys_block: &Path, pass: &mut Pass) -> Option<(u32, u32)> {
+        let Some(source) = &self.source else { return Some((self.major, self.minor)) };
+        let mapped = source.strip_prefix(b"/dev/mapper/");
+        let named = source.strip_prefix(b"/dev/");
+        let is_it = |disk: &&Disk| {
+            named.is_some_and(|name| name == disk.name)
+                || mapped.is_some_and(|name| disk.is_mapped_as(name, sys_block, pass))
+        };
+        disks.iter().find(is_it).map(|disk| (disk.major, disk.minor))
     }
 }

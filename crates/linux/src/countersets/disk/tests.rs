@@ -194,6 +194,10 @@ fn which_devices_are_disks() {
     let small = collect(&mut physical(&fixture("small-vm")), &[], &["*"]);
     assert_eq!(small.rows[0], ("vda".into(), 254 << 20, NonZeroU64::new(9)));
     assert_eq!(small.names(), ["vda", "_Total"]);
+    let small = collect_all(&mut elsewhere(&fixture("small-vm")));
+    assert_eq!(small.names(), ["/", "_Total"]);
+    let reads = small.get("/", logical_disk::DISK_READS_PER_SEC);
+    assert_eq!(*reads, Got::Value(fields("small-vm", "vda")[4]));
 }
 
 #[test]
