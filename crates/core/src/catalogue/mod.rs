@@ -16,6 +16,13 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod gpu_adapter_memory;
+pub mod gpu_engine;
+pub mod gpu_local_adapter_memory;
+pub mod gpu_non_local_adapter_memory;
+pub mod gpu_process_memory;
+pub mod linux_gpu;
+pub mod linux_gpu_engine;
 pub mod memory;
 pub mod perfset_engine;
 pub mod processor;
@@ -30,6 +37,13 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &gpu_adapter_memory::COUNTERSET,
+    &gpu_engine::COUNTERSET,
+    &gpu_local_adapter_memory::COUNTERSET,
+    &gpu_non_local_adapter_memory::COUNTERSET,
+    &gpu_process_memory::COUNTERSET,
+    &linux_gpu::COUNTERSET,
+    &linux_gpu_engine::COUNTERSET,
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &processor::COUNTERSET,

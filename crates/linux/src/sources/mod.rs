@@ -11,14 +11,18 @@ pub mod cppc;
 pub mod cpuidle;
 pub mod cpuinfo;
 pub mod cpulist;
+pub mod drm_fdinfo;
+pub mod drm_nodes;
 pub mod interrupts;
 pub mod loadavg;
 pub mod meminfo;
 pub mod modules;
+pub mod pci_address;
 pub mod proc_stat;
 pub mod processes;
 pub mod softirqs;
 pub mod topology;
+pub mod uevent;
 pub mod vmstat;
 
 pub use named::Number;
