@@ -7,11 +7,13 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod gpu;
 mod memory;
 mod processor_information;
 mod several;
 mod single;
 mod system;
+mod together;
 mod value;
 
 use memory::Memory;
@@ -25,9 +27,11 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let gpu = gpu::provider(&roots);
     vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
+        gpu,
     ]
 }
