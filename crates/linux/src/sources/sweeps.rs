@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, drm_fdinfo, interrupts, loadavg, meminfo, modules, proc_stat,
+    softirqs, uevent, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 16] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -63,6 +63,8 @@ const PARSERS: [(&str, Walk); 14] = [
     ("sys/devices/system/cpu/cpu3/acpi_cppc/feedback_ctrs", |text| {
         cppc::FeedbackCounters::parse(text).map(drop)
     }),
+    ("../gpu-desktop/proc/1301/fdinfo/5", |text| drm_fdinfo::DrmFdinfo::default().parse(text)),
+    ("../gpu-desktop/sys/class/drm/card1/device/uevent", |text| uevent::Uevent::default().parse(text)),
 ];
 
 fn text(file: &str) -> Vec<u8> {
@@ -80,7 +82,11 @@ fn every_prefix() {
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
             let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
-            let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
+            let of_lines = file.starts_with("proc/") || file.ends_with("uevent");
+            // A client is one as soon as its driver is named.
+            let is_client =
+                file.ends_with("fdinfo/5") && text[..len].windows(6).any(|text| text == b"\ti915\n");
+            let may_live = by_line && len > 0 || of_lines && whole_lines || is_client;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -105,7 +111,7 @@ fn every_changed_byte() {
 
 /// What the files are made of, as a pattern.
 const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
+    |pgfault |Live|drm-driver:|drm-engine-|drm-total-|ns|KiB|DRIVER=|[-,:./ \n\t]";
 
 proptest! {
     #[test]

@@ -85,12 +85,9 @@ impl Adapters {
             let luid = Luid::of_pci(address);
             match found.iter_mut().find(|adapter| adapter.luid == luid) {
                 Some(adapter) => adapter.nvidia = Some(address),
-                None => found.push(Adapter {
-                    luid,
-                    name: address.to_string(),
-                    nvidia: Some(address),
-                    card: None,
-                }),
+                None => {
+                    found.push(Adapter { luid, name: address.to_string(), nvidia: Some(address), card: None })
+                }
             }
         })?;
         found.sort_by_key(|adapter| adapter.luid);
@@ -144,7 +141,8 @@ impl Adapter {
     }
 
     fn identity(&self) -> impl PartialEq + '_ {
-        let card = self.card.as_ref().map(|card| (card.number, card.driver.as_str(), card.renders.as_slice()));
+        let card =
+            self.card.as_ref().map(|card| (card.number, card.driver.as_str(), card.renders.as_slice()));
         (self.luid, self.nvidia, card)
     }
 }

@@ -173,7 +173,7 @@ impl CardFiles {
         let folder = self.folder.join("device/hwmon");
         let mut found = None;
         let _ = pass.list(&mut Folder::new(&folder), |name| {
-            let name = str::from_utf8(name).ok().filter(|name| name.starts_with("hwmon"));
+            let name = std::str::from_utf8(name).ok().filter(|name| name.starts_with("hwmon"));
             found = found.take().or_else(|| name.map(|name| folder.join(name)));
         }); // without it there are no sensors
         self.hwmon = found;
@@ -185,11 +185,11 @@ impl CardFiles {
         let all = self.temperatures.get_or_insert_with(|| {
             TEMPERATURES.map(|(label, _)| {
                 let mut file = KeptFile::new(hwmon.join(label), Printed::AtOnce).keep(false);
-                let labelled = pass.read(&mut file, ABSENT, |text| Ok::<_, TextError>(measured_by(text)));
-                labelled.unwrap_or_else(|_| (label == "temp1_label").then_some(Measured::Gpu))
+                pass.read(&mut file, ABSENT, |text| Ok::<_, TextError>(measured_by(text))).ok().flatten()
             })
         });
-        let at = all.iter().position(|each| *each == Some(measured));
+        let labelled = all.iter().position(|each| *each == Some(measured));
+        let at = labelled.or((measured == Measured::Gpu).then_some(0)); // without labels it is the only one
         match at.and_then(|at| TEMPERATURES.get(at)) {
             Some((_, input)) => self.sensor(input, pass),
             None => Err(unavailable(ABSENT)),
@@ -208,10 +208,7 @@ fn measured_by(label: &[u8]) -> Option<Measured> {
 }
 
 /// Another file, if the first is not there.
-fn or(
-    first: Result<u64, NoValue>,
-    other: impl FnOnce() -> Result<u64, NoValue>,
-) -> Result<u64, NoValue> {
+fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
     match first {
         Err(NoValue::Unavailable(_)) => other(),
         first => first,

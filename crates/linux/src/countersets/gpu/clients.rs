@@ -157,7 +157,9 @@ impl Clients {
         }
         let Some(Ok(id)) = info.client_id else { return false };
         let pci_address = info.pci_address;
-        let Some(luid) = pci_address.map(Luid::of_pci).or_else(|| adapters.of_node(node)) else { return false };
+        let Some(luid) = pci_address.map(Luid::of_pci).or_else(|| adapters.of_node(node)) else {
+            return false;
+        };
         let place = self.list.binary_search_by_key(&(luid, id), |client| (client.luid, client.id));
         match place.map(|at| self.list.get_mut(at)) {
             Ok(Some(client)) => {
@@ -225,7 +227,8 @@ impl Client {
                 }
             };
             if let Some(most) = self.most.get_mut(at) {
-                let told = |number: &Number| number.as_ref().and_then(|n| n.as_ref().ok().copied()).unwrap_or(0);
+                let told =
+                    |number: &Number| number.as_ref().and_then(|n| n.as_ref().ok().copied()).unwrap_or(0);
                 most.busy_ns = most.busy_ns.max(told(&engine.busy_ns));
                 most.cycles = most.cycles.max(told(&engine.cycles));
             }
@@ -306,7 +309,9 @@ impl Holder {
 /// Tells lists of engines apart: FNV-1a of their names.
 fn names_hash(info: &DrmFdinfo) -> u64 {
     let bytes = info.engines.iter().flat_map(|engine| engine.name.bytes().chain([0]));
-    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
+    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
 }
 
 /// Gives name and target of every link in a folder to `each`; targets are cut to 64 bytes.

@@ -61,7 +61,8 @@ impl ProcessMemory {
                 members.push(at);
             }
         }
-        let key = |pid, luid| Key { name: format!("pid_{pid}_{luid}_phys_0"), id: InstanceId(pid), birth: None };
+        let key =
+            |pid, luid| Key { name: format!("pid_{pid}_{luid}_phys_0"), id: InstanceId(pid), birth: None };
         (self.keys, self.rows) = rows.into_iter().map(|((pid, luid), row)| (key(pid, luid), row)).unzip();
     }
 }
@@ -107,9 +108,9 @@ impl Instances for ProcessMemory {
             Some(Row::Process(at)) => {
                 let used = self.processes.get(*at).and_then(|(_, process)| process.used);
                 match counter {
-                    id::DEDICATED_USAGE | id::LOCAL_USAGE => {
-                        used.map(Value::from).ok_or(unavailable("NVML does not say how much this process has"))
-                    }
+                    id::DEDICATED_USAGE | id::LOCAL_USAGE => used
+                        .map(Value::from)
+                        .ok_or(unavailable("NVML does not say how much this process has")),
                     _ => Err(unavailable("NVML tells of a process only the GPU's own memory")),
                 }
             }
