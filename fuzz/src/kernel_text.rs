@@ -5,12 +5,15 @@ use std::fmt::Debug;
 use perfset_linux::TextError;
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::pci_address::PciAddress;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -20,6 +23,12 @@ pub fn check(input: &[u8]) {
     let text = text.strip_prefix(b"\n").unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
+        b'G' => again(text, DrmFdinfo::parse).and_then(of_client).err(),
+        b'P' => {
+            pci_address(text);
+            None
+        }
+        b'U' => again(text, Uevent::parse).err(),
         b'a' => number(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
@@ -106,6 +115,34 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
     each([totals.ctxt, totals.procs_running])
+}
+
+/// Names ascend, and are not too many; the first number that cannot be had.
+fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
+    let DrmFdinfo { driver, pci_address, client_id, engines, regions } = client;
+    assert!(!driver.is_empty());
+    assert!(engines.windows(2).all(|pair| pair[0].name < pair[1].name));
+    assert!(regions.windows(2).all(|pair| pair[0].name < pair[1].name));
+    assert!(engines.len() <= DrmFdinfo::LIMIT && regions.len() <= DrmFdinfo::LIMIT);
+    assert!(
+        pci_address.is_none_or(|address| PciAddress::parse(address.to_string().as_bytes()) == pci_address)
+    );
+    client_id.transpose()?;
+    for Engine { name: _, busy_ns, capacity, cycles, total_cycles } in engines {
+        each([busy_ns, capacity, cycles, total_cycles])?;
+    }
+    for Region { name: _, total, resident, memory } in regions {
+        each([total, resident, memory])?;
+    }
+    Ok(())
+}
+
+/// An address is printed as it was read, but for the case and the length of its domain.
+fn pci_address(text: &[u8]) {
+    if let Some(address) = PciAddress::parse(text) {
+        assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);
+        assert_eq!(PciAddress::parse(address.to_string().as_bytes()), Some(address));
+    }
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.
