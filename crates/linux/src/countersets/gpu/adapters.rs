@@ -69,6 +69,14 @@ impl Adapters {
         if !is_due(&mut self.looked_at_ns, pass) {
             return Ok(());
         }
+        let looked = self.look(pass);
+        if looked.is_err() {
+            self.looked_at_ns = None; // the next collection has that reason again
+        }
+        looked
+    }
+
+    fn look(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         let mut cards = Vec::new();
         names(&mut self.drm_folder, pass, |name| {
             if let Some(Node::Card(number)) = node(name) {

@@ -90,7 +90,7 @@ impl Clients {
         if self.read_in == pass.number {
             return Ok(());
         }
-        let mut changed = false;
+        let (mut changed, mut walked) = (false, Ok(()));
         if adapters.have_cards() {
             self.list.retain_mut(|client| {
                 let came = client.read(&self.proc, pass);
@@ -98,7 +98,13 @@ impl Clients {
                 came != Came::Gone
             });
             if is_due(&mut self.walked_at_ns, pass) {
-                changed |= self.walk(adapters, pass)?;
+                match self.walk(adapters, pass) {
+                    Ok(found) => changed |= found,
+                    Err(reason) => {
+                        self.walked_at_ns = None; // the next collection has that reason again
+                        walked = Err(reason);
+                    }
+                }
             }
         } else {
             changed = !self.list.is_empty();
@@ -108,6 +114,7 @@ impl Clients {
         if changed {
             self.generation = self.generation.wrapping_add(1);
         }
+        walked?;
         self.read_in = pass.number;
         Ok(())
     }

@@ -47,7 +47,10 @@ impl Nvidia {
             }
             self.addresses.clear();
             if let Ok(library) = &mut self.library {
-                library.devices(&mut self.addresses)?;
+                if let Err(error) = library.devices(&mut self.addresses) {
+                    self.looked_at_ns = None; // the next question has that reason again
+                    return Err(error.into());
+                }
             }
         }
         let library = match &mut self.library {

@@ -648,3 +648,28 @@ fn processes_of_nvidia() {
     assert_eq!(collect_all(&mut Several::new(ProcessMemory::new(&shared))).names().len(), 3);
     assert_eq!(collect_all(&mut Several::new(GpuEngine::new(&shared))).names(), [""; 0]);
 }
+
+/// A folder that cannot be listed is a reason each time, not only at the first look.
+#[test]
+fn what_cannot_be_looked_through() {
+    let tree = Tree::copy_of(MACHINE);
+    let shared = Gpu::shared(&tree.roots(), nvidia::not_loaded);
+    let mut provider = Several::new(GpuEngine::new(&shared));
+    fs::rename(tree.path("proc"), tree.path("sys/proc")).unwrap();
+    for _ in 0..2 {
+        let error = try_collect(&mut provider, &[], &["*"]).unwrap_err();
+        assert!(matches!(error, SourceError::Failed(_)), "{error:?}");
+    }
+    fs::rename(tree.path("sys/proc"), tree.path("proc")).unwrap();
+    assert_eq!(collect_all(&mut provider).names().len(), 10);
+}
+
+/// Where NVIDIA's driver is loaded, all of it has a thread of its own, and says the same.
+#[test]
+fn behind_a_deadline() {
+    let tree = with_nvidia(MACHINE);
+    tree.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04\n");
+    let mut provider = provider(&tree.roots());
+    assert_eq!(provider.catalogue().unwrap().countersets.len(), 7);
+    assert_eq!(collect_all(&mut *provider).names().len(), 10, "GPU Engine");
+}
