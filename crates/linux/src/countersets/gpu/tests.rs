@@ -655,12 +655,12 @@ fn what_cannot_be_looked_through() {
     let tree = Tree::copy_of(MACHINE);
     let shared = Gpu::shared(&tree.roots(), nvidia::not_loaded);
     let mut provider = Several::new(GpuEngine::new(&shared));
-    fs::rename(tree.path("proc"), tree.path("sys/proc")).unwrap();
+    fs::rename(tree.roots().proc, tree.roots().sys.join("proc")).unwrap();
     for _ in 0..2 {
         let error = try_collect(&mut provider, &[], &["*"]).unwrap_err();
         assert!(matches!(error, SourceError::Failed(_)), "{error:?}");
     }
-    fs::rename(tree.path("sys/proc"), tree.path("proc")).unwrap();
+    fs::rename(tree.roots().sys.join("proc"), tree.roots().proc).unwrap();
     assert_eq!(collect_all(&mut provider).names().len(), 10);
 }
 
