@@ -6,6 +6,7 @@ use perfset_linux::TextError;
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::diskstats::{DiskStats, Field};
+use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::{self, MemInfo};
@@ -13,6 +14,7 @@ use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
+use perfset_linux::sources::pci_address::PciAddress;
 use perfset_linux::sources::pid::io::Io;
 use perfset_linux::sources::pid::schedstat::SchedStat;
 use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
@@ -27,6 +29,7 @@ use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
+use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::{self, VmStat};
 use perfset_linux::sources::{
     Number, attribute, cppc, cpuidle, cpulist, hwmon, processes, thermal, topology,
@@ -80,6 +83,12 @@ pub fn check(input: &[u8]) {
         b"vmstat/all" => again(text, vmstat::AllLines::parse).err(),
         b"vmstat" => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b"loadavg" => again(text, LoadAvg::parse).err(),
+        b"drm_fdinfo" => again(text, DrmFdinfo::parse).and_then(of_client).err(),
+        b"pci_address" => {
+            pci_address(text);
+            None
+        }
+        b"uevent" => again(text, Uevent::parse).err(),
         _ => None,
     };
     if let Some(error) = error {
@@ -279,4 +288,32 @@ fn nodes(text: &[u8]) -> Result<(), TextError> {
     assert_eq!(cpus, online, "every online CPU has one place");
     assert!(places.windows(2).all(|pair| (pair[0].node, pair[0].index) != (pair[1].node, pair[1].index)));
     Ok(())
+}
+
+/// Names ascend, and are not too many; the first number that cannot be had.
+fn of_client(client: DrmFdinfo) -> Result<(), TextError> {
+    let DrmFdinfo { driver, pci_address, client_id, engines, regions } = client;
+    assert!(!driver.is_empty());
+    assert!(engines.windows(2).all(|pair| pair[0].name < pair[1].name));
+    assert!(regions.windows(2).all(|pair| pair[0].name < pair[1].name));
+    assert!(engines.len() <= DrmFdinfo::LIMIT && regions.len() <= DrmFdinfo::LIMIT);
+    assert!(
+        pci_address.is_none_or(|address| PciAddress::parse(address.to_string().as_bytes()) == pci_address)
+    );
+    client_id.transpose()?;
+    for Engine { name: _, busy_ns, capacity, cycles, total_cycles } in engines {
+        each([busy_ns, capacity, cycles, total_cycles])?;
+    }
+    for Region { name: _, total, resident, memory } in regions {
+        each([total, resident, memory])?;
+    }
+    Ok(())
+}
+
+/// An address is printed as it was read, but for the case and the length of its domain.
+fn pci_address(text: &[u8]) {
+    if let Some(address) = PciAddress::parse(text) {
+        assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);
+        assert_eq!(PciAddress::parse(address.to_string().as_bytes()), Some(address));
+    }
 }

@@ -103,8 +103,11 @@ fn copy(from: &Path, to: &Path) {
     let Ok(entries) = fs::read_dir(from) else { return };
     for entry in entries.map(Result::unwrap) {
         let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_dir() {
             copy(&entry.path(), &to);
+        } else if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(entry.path()).unwrap(), to).unwrap();
         } else {
             fs::copy(entry.path(), to).unwrap();
         }

@@ -18,10 +18,17 @@ use crate::guid::Guid;
 
 pub mod block_io;
 pub mod energy_meter;
+pub mod gpu_adapter_memory;
+pub mod gpu_engine;
+pub mod gpu_local_adapter_memory;
+pub mod gpu_non_local_adapter_memory;
+pub mod gpu_process_memory;
 pub mod icmp;
 pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
+pub mod linux_gpu;
+pub mod linux_gpu_engine;
 pub mod linux_memory;
 pub mod linux_numa;
 pub mod linux_process;
@@ -55,10 +62,17 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
     &energy_meter::COUNTERSET,
+    &gpu_adapter_memory::COUNTERSET,
+    &gpu_engine::COUNTERSET,
+    &gpu_local_adapter_memory::COUNTERSET,
+    &gpu_non_local_adapter_memory::COUNTERSET,
+    &gpu_process_memory::COUNTERSET,
     &icmp::COUNTERSET,
     &icmpv6::COUNTERSET,
     &ipv4::COUNTERSET,
     &ipv6::COUNTERSET,
+    &linux_gpu::COUNTERSET,
+    &linux_gpu_engine::COUNTERSET,
     &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,
     &linux_process::COUNTERSET,

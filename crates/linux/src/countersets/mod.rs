@@ -10,6 +10,7 @@ use crate::roots::Roots;
 mod disk;
 mod energy;
 mod linux_memory;
+mod gpu;
 mod memory;
 mod numa;
 mod objects;
@@ -24,6 +25,7 @@ mod single;
 mod slow;
 mod system;
 mod thermal;
+mod together;
 mod value;
 
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
@@ -73,6 +75,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Several::new(EnergyMeter::new(&roots))),
         Box::new(WhenAsked::new(Several::new(LinuxSensors::new(&roots)))),
     ];
+    all.push(gpu::provider(&roots));
     all.extend(protocols::providers(&roots));
     all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));
     all

@@ -6,8 +6,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
-    node_meminfo, numastat, pid, proc_stat, snmp, snmp6, softirqs, swaps, sysvipc, tcp_sockets, vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, interrupts, loadavg, meminfo, modules,
+    mountinfo, node_meminfo, numastat, pid, proc_stat, snmp, snmp6, softirqs, swaps, sysvipc, tcp_sockets,
+    uevent, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -99,6 +100,8 @@ const PARSERS: &[(&str, Walk)] = &[
     ("sys/devices/system/cpu/cpu3/acpi_cppc/feedback_ctrs", |text| {
         cppc::FeedbackCounters::parse(text).map(drop)
     }),
+    ("../gpu-desktop/proc/1301/fdinfo/5", |text| drm_fdinfo::DrmFdinfo::default().parse(text)),
+    ("../gpu-desktop/sys/class/drm/card1/device/uevent", |text| uevent::Uevent::default().parse(text)),
 ];
 
 fn text(file: &str) -> Vec<u8> {
@@ -130,8 +133,12 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let name = file.rsplit('/').next().unwrap();
-            let whole_lines = file.contains("proc/") && (len == 0 || text[len - 1] == b'\n');
-            let may_live = BY_LINE.contains(&name) && len > 0 || whole_lines;
+            // A client is one as soon as its driver is named.
+            let is_client =
+                file.contains("/fdinfo/") && text[..len].windows(6).any(|text| text == b"\ti915\n");
+            let of_lines = file.contains("proc/") || name == "uevent";
+            let whole_lines = of_lines && (len == 0 || text[len - 1] == b'\n');
+            let may_live = BY_LINE.contains(&name) && len > 0 || whole_lines || is_client;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -160,9 +167,9 @@ const WORD: &str = concat!(
     "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",
     "|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:",
     "|Tcp:|InSegs|Ip6InReceives |sl ",
+    "|drm-driver:|drm-engine-|drm-total-|ns|KiB|DRIVER=",
     "|sda|Filename|partition|\\\\040|8:1| - ",
 );
-
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {

@@ -1,0 +1,206 @@
+//! The countersets of adapters: GPU Adapter Memory, GPU Local and Non Local Adapter Memory, Linux GPU.
+
+use std::fmt::Debug;
+use std::marker::PhantomData;
+
+use perfset_core::catalogue::{
+    gpu_adapter_memory, gpu_local_adapter_memory, gpu_non_local_adapter_memory, linux_gpu,
+};
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use super::adapters::Adapter;
+use super::card::Gauge;
+use super::{Gpu, Shared, lock};
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::{Value, unavailable};
+use crate::pass::Pass;
+
+/// What a counterset shows of an adapter.
+pub(super) trait View: Debug + Send {
+    /// The counterset.
+    const COUNTERSET: &'static Counterset;
+
+    /// The name of the adapter's instance.
+    fn name(adapter: &Adapter) -> String;
+
+    /// What its counters are made of: the sum of these.
+    fn gauges(counter: CounterId) -> &'static [Gauge];
+}
+
+/// A counterset that has an instance for each adapter.
+#[derive(Debug)]
+pub(super) struct AdapterSet<V> {
+    gpu: Shared,
+    keys: Vec<Key>,
+    /// Of the adapters that they were made from.
+    generation: Option<u64>,
+    view: PhantomData<V>,
+}
+
+impl<V: View> AdapterSet<V> {
+    pub(super) fn new(gpu: &Shared) -> Self {
+        Self { gpu: gpu.clone(), keys: Vec::new(), generation: None, view: PhantomData }
+    }
+}
+
+impl<V: View> Instances for AdapterSet<V> {
+    const COUNTERSET: &'static Counterset = V::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let mut gpu = lock(&self.gpu);
+        let Gpu { adapters, .. } = &mut *gpu;
+        adapters.refresh(pass)?;
+        if self.generation != Some(adapters.generation) {
+            self.generation = Some(adapters.generation);
+            let key = |adapter: &Adapter| {
+                let id = InstanceId(adapter.luid.low());
+                Key { name: V::name(adapter), id, birth: None }
+            };
+            self.keys = adapters.list.iter().map(key).collect();
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let mut gpu = lock(&self.gpu);
+        if V::gauges(counter).is_empty() {
+            return gpu.processes(at, pass).map(Value::from);
+        }
+        let mut sum = 0_u64;
+        for gauge in V::gauges(counter) {
+            sum = sum.saturating_add(gpu.read(at, *gauge, pass)?);
+        }
+        Ok(sum.into())
+    }
+}
+
+impl Gpu {
+    /// Reads one adapter.
+    fn read(&mut self, at: usize, gauge: Gauge, pass: &mut Pass) -> Result<u64, NoValue> {
+        let Some(adapter) = self.adapters.list.get_mut(at) else { return Err(NoValue::NotGiven) };
+        if let Some(address) = adapter.nvidia {
+            return self.nvidia.read(address, gauge, pass);
+        }
+        match adapter.files() {
+            Some(files) => files.read(gauge, pass),
+            None => Err(NoValue::NotGiven),
+        }
+    }
+
+    /// How many processes use an adapter.
+    fn processes(&mut self, at: usize, pass: &mut Pass) -> Result<u64, NoValue> {
+        let adapter = self.adapters.list.get(at).map(|adapter| (adapter.luid, adapter.nvidia));
+        let Some((luid, nvidia)) = adapter else { return Err(NoValue::NotGiven) };
+        if let Some(address) = nvidia {
+            let mut count = 0_u64;
+            self.nvidia.processes(address, pass, |_| count = count.saturating_add(1))?;
+            return Ok(count);
+        }
+        self.find_clients(pass)?;
+        if let Some(refusal) = self.clients.refusal() {
+            return Err(refusal);
+        }
+        let clients = self.clients.list.iter().filter(|client| client.luid == luid);
+        let mut pids: Vec<_> = clients.map(super::clients::Client::pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        u64::try_from(pids.len()).map_err(|_| unavailable("there are too many"))
+    }
+}
+
+/// GPU Adapter Memory.
+#[derive(Debug)]
+pub(super) struct AdapterMemory;
+
+impl View for AdapterMemory {
+    const COUNTERSET: &'static Counterset = &gpu_adapter_memory::COUNTERSET;
+
+    fn name(adapter: &Adapter) -> String {
+        format!("{}_phys_0", adapter.luid)
+    }
+
+    fn gauges(counter: CounterId) -> &'static [Gauge] {
+        match counter {
+            gpu_adapter_memory::DEDICATED_USAGE => &[Gauge::DedicatedUsed],
+            gpu_adapter_memory::SHARED_USAGE => &[Gauge::SharedUsed],
+            _ => &[Gauge::DedicatedUsed, Gauge::SharedUsed],
+        }
+    }
+}
+
+/// GPU Local Adapter Memory.
+#[derive(Debug)]
+pub(super) struct LocalMemory;
+
+impl View for LocalMemory {
+    const COUNTERSET: &'static Counterset = &gpu_local_adapter_memory::COUNTERSET;
+
+    fn name(adapter: &Adapter) -> String {
+        format!("{}_phys_0_part_0", adapter.luid)
+    }
+
+    fn gauges(_: CounterId) -> &'static [Gauge] {
+        &[Gauge::DedicatedUsed]
+    }
+}
+
+/// GPU Non Local Adapter Memory.
+#[derive(Debug)]
+pub(super) struct NonLocalMemory;
+
+impl View for NonLocalMemory {
+    const COUNTERSET: &'static Counterset = &gpu_non_local_adapter_memory::COUNTERSET;
+
+    fn name(adapter: &Adapter) -> String {
+        LocalMemory::name(adapter)
+    }
+
+    fn gauges(_: CounterId) -> &'static [Gauge] {
+        &[Gauge::SharedUsed]
+    }
+}
+
+/// Linux GPU.
+#[derive(Debug)]
+pub(super) struct LinuxGpu;
+
+impl View for LinuxGpu {
+    const COUNTERSET: &'static Counterset = &linux_gpu::COUNTERSET;
+
+    fn name(adapter: &Adapter) -> String {
+        adapter.name.clone()
+    }
+
+    fn gauges(counter: CounterId) -> &'static [Gauge] {
+        match counter {
+            linux_gpu::PERCENT_GPU_UTILIZATION => &[Gauge::GpuUtilization],
+            linux_gpu::PERCENT_MEMORY_UTILIZATION => &[Gauge::MemoryUtilization],
+            linux_gpu::PERCENT_ENCODER_UTILIZATION => &[Gauge::EncoderUtilization],
+            linux_gpu::PERCENT_DECODER_UTILIZATION => &[Gauge::DecoderUtilization],
+            linux_gpu::DEDICATED_MEMORY => &[Gauge::Dedicated],
+            linux_gpu::DEDICATED_MEMORY_USED => &[Gauge::DedicatedUsed],
+            linux_gpu::SHARED_MEMORY => &[Gauge::Shared],
+            linux_gpu::SHARED_MEMORY_USED => &[Gauge::SharedUsed],
+            linux_gpu::GPU_TEMPERATURE => &[Gauge::Temperature],
+            linux_gpu::HOT_SPOT_TEMPERATURE => &[Gauge::HotSpotTemperature],
+            linux_gpu::MEMORY_TEMPERATURE => &[Gauge::MemoryTemperature],
+            linux_gpu::POWER_DRAW => &[Gauge::PowerDraw],
+            linux_gpu::POWER_LIMIT => &[Gauge::PowerLimit],
+            linux_gpu::GRAPHICS_CLOCK => &[Gauge::GraphicsClock],
+            linux_gpu::MAXIMUM_GRAPHICS_CLOCK => &[Gauge::MaximumGraphicsClock],
+            linux_gpu::MEMORY_CLOCK => &[Gauge::MemoryClock],
+            linux_gpu::FAN_SPEED => &[Gauge::FanSpeed],
+            linux_gpu::PERCENT_FAN_SPEED => &[Gauge::FanPercent],
+            linux_gpu::ECC_CORRECTED_ERRORS => &[Gauge::CorrectedErrors],
+            linux_gpu::ECC_UNCORRECTED_ERRORS => &[Gauge::UncorrectedErrors],
+            linux_gpu::PCIE_RECEIVE_THROUGHPUT => &[Gauge::PcieReceived],
+            linux_gpu::PCIE_TRANSMIT_THROUGHPUT => &[Gauge::PcieTransmitted],
+            _ => &[], // Processes
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The graphics processors of the machine.
+
+use std::path::PathBuf;
+
+use perfset_core::NoValue;
+
+use super::card::CardFiles;
+use super::{Luid, is_due};
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::pass::Pass;
+use crate::roots::Roots;
+use crate::sources::drm_nodes::{Node, node};
+use crate::sources::pci_address::PciAddress;
+use crate::sources::uevent::Uevent;
+
+/// Finds them in `/sys/class/drm` and `/proc/driver/nvidia/gpus`.
+#[derive(Debug)]
+pub(super) struct Adapters {
+    drm: PathBuf,
+    drm_folder: Folder,
+    nvidia_folder: Folder,
+    looked_at_ns: Option<u64>,
+    /// By place.
+    pub(super) list: Vec<Adapter>,
+    /// Another number says that the list is another.
+    pub(super) generation: u64,
+}
+
+/// One graphics processor.
+#[derive(Debug)]
+pub(super) struct Adapter {
+    pub(super) luid: Luid,
+    /// Its address on PCI, or the name of its card.
+    pub(super) name: String,
+    /// Whether NVIDIA's own driver has it, and where it is.
+    pub(super) nvidia: Option<PciAddress>,
+    card: Option<Card>,
+}
+
+/// What the kernel shows of it.
+#[derive(Debug)]
+struct Card {
+    number: u32,
+    driver: String,
+    /// The numbers of its other devices; looked for only if it is not on PCI.
+    renders: Vec<u32>,
+    files: CardFiles,
+}
+
+impl Adapters {
+    /// So many cards keep the descriptors of their files, about a dozen each.
+    const CARDS_THAT_KEEP: usize = 8;
+
+    pub(super) fn new(roots: &Roots) -> Self {
+        let drm = roots.sys.join("class/drm");
+        Self {
+            drm_folder: Folder::new(&drm),
+            drm,
+            nvidia_folder: Folder::new(roots.proc.join("driver/nvidia/gpus")),
+            looked_at_ns: None,
+            list: Vec::new(),
+            generation: 0,
+        }
+    }
+
+    /// Looks for them, every 10 s.
+    pub(super) fn refresh(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        if !is_due(&mut self.looked_at_ns, pass) {
+            return Ok(());
+        }
+        let looked = self.look(pass);
+        if looked.is_err() {
+            self.looked_at_ns = None; // the next collection has that reason again
+        }
+        looked
+    }
+
+    fn look(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let mut cards = Vec::new();
+        names(&mut self.drm_folder, pass, |name| {
+            if let Some(Node::Card(number)) = node(name) {
+                cards.push(number);
+            }
+        })?;
+        cards.sort_unstable();
+        let mut found = Vec::new();
+        for number in cards {
+            found.extend(self.card(number, found.len(), pass));
+        }
+        names(&mut self.nvidia_folder, pass, |name| {
+            let Some(address) = PciAddress::parse(name) else { return };
+            let luid = Luid::of_pci(address);
+            match found.iter_mut().find(|adapter| adapter.luid == luid) {
+                Some(adapter) => adapter.nvidia = Some(address),
+                None => {
+                    found.push(Adapter { luid, name: address.to_string(), nvidia: Some(address), card: None })
+                }
+            }
+        })?;
+        found.sort_by_key(|adapter| adapter.luid);
+        if !self.list.iter().map(Adapter::identity).eq(found.iter().map(Adapter::identity)) {
+            self.list = found;
+            self.generation = self.generation.wrapping_add(1);
+        }
+        Ok(())
+    }
+
+    /// A card, if it is one of a device: `vgem` and its like are not.
+    fn card(&self, number: u32, before: usize, pass: &mut Pass) -> Option<Adapter> {
+        let folder = self.drm.join(format!("card{number}"));
+        let mut file = KeptFile::new(folder.join("device/uevent"), Printed::AtOnce).keep(false);
+        let mut uevent = Uevent::default();
+        pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
+        let mut renders = Vec::new();
+        if uevent.pci_address.is_none() {
+            let _ = names(&mut Folder::new(folder.join("device/drm")), pass, |name| {
+                if let Some(Node::Render(number)) = node(name) {
+                    renders.push(number);
+                }
+            }); // without them its clients have no adapter
+        }
+        let luid = uevent.pci_address.map_or(Luid::of_card(number), Luid::of_pci);
+        let name = uevent.pci_address.map_or_else(|| format!("card{number}"), |address| address.to_string());
+        let files = CardFiles::new(folder, before < Self::CARDS_THAT_KEEP);
+        let card = Card { number, driver: uevent.driver.unwrap_or_default(), renders, files };
+        Some(Adapter { luid, name, nvidia: None, card: Some(card) })
+    }
+
+    /// Whether there is one that the kernel shows.
+    pub(super) fn have_cards(&self) -> bool {
+        self.list.iter().any(|adapter| adapter.card.is_some())
+    }
+
+    /// The adapter that is not on PCI and has this device.
+    pub(super) fn of_node(&self, node: Node) -> Option<Luid> {
+        let has = |card: &Card| match node {
+            Node::Card(number) => card.number == number,
+            Node::Render(number) => card.renders.contains(&number),
+        };
+        self.list.iter().find(|adapter| adapter.card.as_ref().is_some_and(has)).map(|adapter| adapter.luid)
+    }
+}
+
+impl Adapter {
+    /// Its files in `/sys`.
+    pub(super) fn files(&mut self) -> Option<&mut CardFiles> {
+        self.card.as_mut().map(|card| &mut card.files)
+    }
+
+    fn identity(&self) -> impl PartialEq + '_ {
+        let card =
+            self.card.as_ref().map(|card| (card.number, card.driver.as_str(), card.renders.as_slice()));
+        (self.luid, self.nvidia, card)
+    }
+}
+
+/// As [`Pass::list`], but a folder that is not there has no names.
+fn names(folder: &mut Folder, pass: &mut Pass, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let listed = folder.names(|name| {
+        pass.bytes_read = pass.bytes_read.saturating_add(name.len());
+        each(name);
+    });
+    match listed {
+        Err(ReadError::Io { source, .. }) if matches!(source.kind(), NotFound | NotADirectory) => Ok(()),
+        listed => Ok(listed?),
+    }
+}

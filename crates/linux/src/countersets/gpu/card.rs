@@ -1,0 +1,216 @@
+//! What `/sys` shows of a graphics processor.
+//!
+//! Source: the kernel's `Documentation/gpu/amdgpu/thermal.rst`, `Documentation/gpu/amdgpu/driver-misc.rst`,
+//! `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`, `sysfs-driver-intel-xe-hwmon` and
+//! `Documentation/hwmon/sysfs-interface.rst`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use perfset_core::NoValue;
+
+use super::is_due;
+use crate::countersets::value::unavailable;
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Attribute, Pass};
+use crate::sources::text::TextError;
+
+/// A momentary reading of a graphics processor, in the unit that the counters have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gauge {
+    /// In %.
+    GpuUtilization,
+    /// In %.
+    MemoryUtilization,
+    /// In %.
+    EncoderUtilization,
+    /// In %.
+    DecoderUtilization,
+    /// In bytes.
+    Dedicated,
+    /// In bytes.
+    DedicatedUsed,
+    /// In bytes.
+    Shared,
+    /// In bytes.
+    SharedUsed,
+    /// In °C.
+    Temperature,
+    /// In °C.
+    HotSpotTemperature,
+    /// In °C.
+    MemoryTemperature,
+    /// In mW.
+    PowerDraw,
+    /// In mW.
+    PowerLimit,
+    /// In MHz.
+    GraphicsClock,
+    /// In MHz.
+    MaximumGraphicsClock,
+    /// In MHz.
+    MemoryClock,
+    /// Turns a minute.
+    FanSpeed,
+    /// In %.
+    FanPercent,
+    /// Since the driver was loaded.
+    CorrectedErrors,
+    /// Since the driver was loaded.
+    UncorrectedErrors,
+    /// In kB/s.
+    PcieReceived,
+    /// In kB/s.
+    PcieTransmitted,
+}
+
+/// The files of one card.
+#[derive(Debug)]
+pub(super) struct CardFiles {
+    folder: PathBuf,
+    keep: bool,
+    /// The folder of its sensors, once it was found.
+    hwmon: Option<PathBuf>,
+    looked_for_hwmon_ns: Option<u64>,
+    /// What its sensors of temperature measure, by their numbers, once it was read.
+    temperatures: Option<[Option<Measured>; TEMPERATURES.len()]>,
+    attributes: BTreeMap<&'static str, Attribute>,
+}
+
+/// What a sensor of temperature measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Measured {
+    Gpu,
+    HotSpot,
+    Memory,
+}
+
+/// The files of a sensor: its label and its reading, in thousandths of a degree.
+const TEMPERATURES: [(&str, &str); 3] =
+    [("temp1_label", "temp1_input"), ("temp2_label", "temp2_input"), ("temp3_label", "temp3_input")];
+
+const ABSENT: &str = "its driver does not publish it";
+
+impl CardFiles {
+    /// `folder`: that of the card in `/sys/class/drm`. `keep`: whether descriptors are kept.
+    pub(super) fn new(folder: PathBuf, keep: bool) -> Self {
+        Self {
+            folder,
+            keep,
+            hwmon: None,
+            looked_for_hwmon_ns: None,
+            temperatures: None,
+            attributes: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn read(&mut self, gauge: Gauge, pass: &mut Pass) -> Result<u64, NoValue> {
+        const MILLI: u64 = 1_000;
+        const MEGA: u64 = 1_000_000;
+        match gauge {
+            Gauge::GpuUtilization => self.number("device/gpu_busy_percent", pass),
+            Gauge::MemoryUtilization => self.number("device/mem_busy_percent", pass),
+            Gauge::Dedicated => self.number("device/mem_info_vram_total", pass),
+            Gauge::DedicatedUsed => self.number("device/mem_info_vram_used", pass),
+            Gauge::Shared => self.number("device/mem_info_gtt_total", pass),
+            Gauge::SharedUsed => self.number("device/mem_info_gtt_used", pass),
+            Gauge::Temperature => Ok(self.temperature(Measured::Gpu, pass)? / MILLI),
+            Gauge::HotSpotTemperature => Ok(self.temperature(Measured::HotSpot, pass)? / MILLI),
+            Gauge::MemoryTemperature => Ok(self.temperature(Measured::Memory, pass)? / MILLI),
+            Gauge::PowerDraw => {
+                let uw = or(self.sensor("power1_average", pass), || self.sensor("power1_input", pass));
+                Ok(uw? / MILLI)
+            }
+            Gauge::PowerLimit => {
+                let uw = or(self.sensor("power1_cap", pass), || self.sensor("power1_max", pass));
+                Ok(uw? / MILLI)
+            }
+            Gauge::GraphicsClock => {
+                let hz = self.sensor("freq1_input", pass);
+                let mhz = hz.map(|hz| hz / MEGA);
+                let mhz = or(mhz, || self.number("gt/gt0/rps_act_freq_mhz", pass));
+                let mhz = or(mhz, || self.number("gt_act_freq_mhz", pass));
+                or(mhz, || self.number("device/tile0/gt0/freq0/act_freq", pass))
+            }
+            Gauge::MaximumGraphicsClock => {
+                let mhz = self.number("gt/gt0/rps_max_freq_mhz", pass);
+                let mhz = or(mhz, || self.number("gt_max_freq_mhz", pass));
+                or(mhz, || self.number("device/tile0/gt0/freq0/max_freq", pass))
+            }
+            Gauge::MemoryClock => Ok(self.sensor("freq2_input", pass)? / MEGA),
+            Gauge::FanSpeed => self.sensor("fan1_input", pass),
+            Gauge::FanPercent => Ok(self.sensor("pwm1", pass)?.saturating_mul(100) / 255),
+            Gauge::EncoderUtilization
+            | Gauge::DecoderUtilization
+            | Gauge::CorrectedErrors
+            | Gauge::UncorrectedErrors
+            | Gauge::PcieReceived
+            | Gauge::PcieTransmitted => Err(unavailable(ABSENT)),
+        }
+    }
+
+    fn number(&mut self, name: &'static str, pass: &mut Pass) -> Result<u64, NoValue> {
+        let Self { folder, keep, attributes, .. } = self;
+        let attribute =
+            attributes.entry(name).or_insert_with(|| Attribute::new(folder.join(name), *keep, ABSENT));
+        attribute.get(pass)
+    }
+
+    fn sensor(&mut self, name: &'static str, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.find_hwmon(pass);
+        let Self { hwmon, keep, attributes, .. } = self;
+        let Some(hwmon) = hwmon else { return Err(unavailable(ABSENT)) };
+        let attribute =
+            attributes.entry(name).or_insert_with(|| Attribute::new(hwmon.join(name), *keep, ABSENT));
+        attribute.get(pass)
+    }
+
+    fn find_hwmon(&mut self, pass: &mut Pass) {
+        if self.hwmon.is_some() || !is_due(&mut self.looked_for_hwmon_ns, pass) {
+            return;
+        }
+        let folder = self.folder.join("device/hwmon");
+        let mut found = None;
+        let _ = pass.list(&mut Folder::new(&folder), |name| {
+            let name = std::str::from_utf8(name).ok().filter(|name| name.starts_with("hwmon"));
+            found = found.take().or_else(|| name.map(|name| folder.join(name)));
+        }); // without it there are no sensors
+        self.hwmon = found;
+    }
+
+    fn temperature(&mut self, measured: Measured, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.find_hwmon(pass);
+        let Some(hwmon) = &self.hwmon else { return Err(unavailable(ABSENT)) };
+        let all = self.temperatures.get_or_insert_with(|| {
+            TEMPERATURES.map(|(label, _)| {
+                let mut file = KeptFile::new(hwmon.join(label), Printed::AtOnce).keep(false);
+                pass.read(&mut file, ABSENT, |text| Ok::<_, TextError>(measured_by(text))).ok().flatten()
+            })
+        });
+        let labelled = all.iter().position(|each| *each == Some(measured));
+        let at = labelled.or((measured == Measured::Gpu).then_some(0)); // without labels it is the only one
+        match at.and_then(|at| TEMPERATURES.get(at)) {
+            Some((_, input)) => self.sensor(input, pass),
+            None => Err(unavailable(ABSENT)),
+        }
+    }
+}
+
+/// What a label says.
+fn measured_by(label: &[u8]) -> Option<Measured> {
+    match label.trim_ascii() {
+        b"edge" | b"pkg" => Some(Measured::Gpu),
+        b"junction" => Some(Measured::HotSpot),
+        b"mem" | b"vram" => Some(Measured::Memory),
+        _ => None,
+    }
+}
+
+/// Another file, if the first is not there.
+fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
+    match first {
+        Err(NoValue::Unavailable(_)) => other(),
+        first => first,
+    }
+}

@@ -1,0 +1,342 @@
+//! The clients of graphics drivers: who has a device open, and what the driver tells about it.
+
+use std::mem::MaybeUninit;
+use std::path::{Path, PathBuf};
+
+use perfset_core::{Mark, NoValue};
+use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::io::Errno;
+
+use super::adapters::Adapters;
+use super::{Luid, is_due};
+use crate::countersets::value::Value;
+use crate::folder::Folder;
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::pass::Pass;
+use crate::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
+use crate::sources::drm_nodes::{Node, open_node};
+use crate::sources::named::Number;
+use crate::sources::pci_address::PciAddress;
+use crate::sources::processes::pid as number;
+use crate::sources::text::TextError;
+
+/// Finds and reads them.
+#[derive(Debug)]
+pub(super) struct Clients {
+    proc: PathBuf,
+    processes: Folder,
+    /// Links of one process are listed into it.
+    buffer: Vec<u8>,
+    walked_at_ns: Option<u64>,
+    /// The collection that read them last.
+    read_in: u64,
+    /// By adapter, then by number.
+    pub(super) list: Vec<Client>,
+    /// How many processes could not be looked into.
+    pub(super) refused: u64,
+    /// Another number says that clients, their processes or their engines are others.
+    pub(super) generation: u64,
+}
+
+/// One client: a device that was opened once, however many descriptors of however many processes share that.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub(super) luid: Luid,
+    /// Unique among the clients of the adapter.
+    pub(super) id: u64,
+    pub(super) info: DrmFdinfo,
+    pci_address: Option<PciAddress>,
+    /// The descriptors that are this client, of the greatest process id first. Never empty.
+    holders: Vec<Holder>,
+    keep: bool,
+    file: KeptFile,
+    /// By name of the engine: the most that the driver told.
+    most: Vec<Most>,
+}
+
+/// A descriptor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Holder {
+    pid: u32,
+    fd: u32,
+}
+
+#[derive(Debug)]
+struct Most {
+    name: String,
+    busy_ns: u64,
+    cycles: u64,
+}
+
+impl Clients {
+    /// So many clients keep the descriptors of their files: an application's limit is often 1,024 in all.
+    const CLIENTS_THAT_KEEP: usize = 64;
+
+    pub(super) fn new(proc: &Path) -> Self {
+        Self {
+            proc: proc.to_owned(),
+            processes: Folder::new(proc),
+            buffer: Vec::new(),
+            walked_at_ns: None,
+            read_in: 0,
+            list: Vec::new(),
+            refused: 0,
+            generation: 0,
+        }
+    }
+
+    /// Reads all of them, and looks for new ones every 10 s, once a collection.
+    pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<(), NoValue> {
+        if self.read_in == pass.number {
+            return Ok(());
+        }
+        let (mut changed, mut walked) = (false, Ok(()));
+        if adapters.have_cards() {
+            self.list.retain_mut(|client| {
+                let came = client.read(&self.proc, pass);
+                changed |= came != Came::Same;
+                came != Came::Gone
+            });
+            if is_due(&mut self.walked_at_ns, pass) {
+                match self.walk(adapters, pass) {
+                    Ok(found) => changed |= found,
+                    Err(reason) => {
+                        self.walked_at_ns = None; // the next collection has that reason again
+                        walked = Err(reason);
+                    }
+                }
+            }
+        } else {
+            changed = !self.list.is_empty();
+            self.list.clear();
+            (self.walked_at_ns, self.refused) = (None, 0);
+        }
+        if changed {
+            self.generation = self.generation.wrapping_add(1);
+        }
+        walked?;
+        self.read_in = pass.number;
+        Ok(())
+    }
+
+    /// That some processes could not be looked into, if so.
+    pub(super) fn refusal(&self) -> Option<NoValue> {
+        let Self { refused, .. } = self;
+        let why = || {
+            let s = if *refused == 1 { "" } else { "es" };
+            format!("what {refused} process{s} have open cannot be seen: needs CAP_SYS_PTRACE")
+        };
+        (*refused > 0).then(|| NoValue::Denied(why().into()))
+    }
+
+    /// Looks at all descriptors of all processes. Whether there are new ones.
+    fn walk(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<bool, NoValue> {
+        let mut pids = Vec::new();
+        pass.list(&mut self.processes, |name| pids.extend(number(name)))?;
+        let mut found = Vec::new();
+        self.refused = 0;
+        for pid in pids {
+            let listed = links(&self.proc.join(format!("{pid}/fd")), &mut self.buffer, |name, target| {
+                pass.bytes_read = pass.bytes_read.saturating_add(target.len());
+                if let (Some(fd), Some(node)) = (number(name), open_node(target)) {
+                    found.push((Holder { pid, fd }, node));
+                }
+            });
+            if matches!(listed, Err(Errno::ACCESS | Errno::PERM)) {
+                self.refused = self.refused.saturating_add(1);
+            }
+        }
+        let mut changed = false;
+        for (holder, node) in found {
+            let is_known = self.list.iter().any(|client| client.holders.contains(&holder));
+            changed |= !is_known && self.add(holder, node, adapters, pass);
+        }
+        Ok(changed)
+    }
+
+    /// Takes over a descriptor that was not known. Whether it is one of a client that can be told from others.
+    fn add(&mut self, holder: Holder, node: Node, adapters: &Adapters, pass: &mut Pass) -> bool {
+        let keep = self.list.len() < Self::CLIENTS_THAT_KEEP;
+        let mut file = holder.file(&self.proc, keep);
+        let mut info = DrmFdinfo::default();
+        if pass.read(&mut file, "", |text| info.parse(text)).is_err() {
+            return false; // gone meanwhile, or a driver that tells nothing
+        }
+        let Some(Ok(id)) = info.client_id else { return false };
+        let pci_address = info.pci_address;
+        let Some(luid) = pci_address.map(Luid::of_pci).or_else(|| adapters.of_node(node)) else {
+            return false;
+        };
+        let place = self.list.binary_search_by_key(&(luid, id), |client| (client.luid, client.id));
+        match place.map(|at| self.list.get_mut(at)) {
+            Ok(Some(client)) => {
+                let before = client.pid();
+                client.holders.push(holder);
+                client.holders.sort_unstable_by_key(|holder| (std::cmp::Reverse(holder.pid), holder.fd));
+                client.pid() != before
+            }
+            Ok(None) => false,
+            Err(at) => {
+                let holders = vec![holder];
+                let most = Vec::new();
+                let mut client = Client { luid, id, info, pci_address, holders, keep, file, most };
+                client.note_most();
+                self.list.insert(at, client);
+                true
+            }
+        }
+    }
+}
+
+/// What became of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Came {
+    Same,
+    /// Its process or its engines are others.
+    Changed,
+    Gone,
+}
+
+impl Client {
+    /// The process that it belongs to.
+    pub(super) fn pid(&self) -> u32 {
+        self.holders.first().map_or(0, |holder| holder.pid)
+    }
+
+    /// Reads it. A descriptor that is closed, or that is something else by now, is replaced by the next.
+    fn read(&mut self, proc: &Path, pass: &mut Pass) -> Came {
+        let (before, engines) = (self.pid(), names_hash(&self.info));
+        loop {
+            let Self { file, info, .. } = self;
+            let is_one = pass.read(file, "", |text| info.parse(text)).is_ok();
+            let is_this = info.client_id == Some(Ok(self.id)) && info.pci_address == self.pci_address;
+            if is_one && is_this {
+                break;
+            }
+            let Some(next) = self.holders.get(1) else { return Came::Gone };
+            self.file = next.file(proc, self.keep);
+            self.holders.remove(0);
+        }
+        self.note_most();
+        let is_same = self.pid() == before && names_hash(&self.info) == engines;
+        if is_same { Came::Same } else { Came::Changed }
+    }
+
+    fn note_most(&mut self) {
+        for engine in &self.info.engines {
+            let place = self.most.binary_search_by(|most| most.name.as_str().cmp(&engine.name));
+            let at = match place {
+                Ok(at) => at,
+                Err(_) if self.most.len() >= DrmFdinfo::LIMIT => continue,
+                Err(at) => {
+                    self.most.insert(at, Most { name: engine.name.clone(), busy_ns: 0, cycles: 0 });
+                    at
+                }
+            };
+            if let Some(most) = self.most.get_mut(at) {
+                let told =
+                    |number: &Number| number.as_ref().and_then(|n| n.as_ref().ok().copied()).unwrap_or(0);
+                most.busy_ns = most.busy_ns.max(told(&engine.busy_ns));
+                most.cycles = most.cycles.max(told(&engine.cycles));
+            }
+        }
+    }
+
+    pub(super) fn engine(&self, name: &str) -> Option<&Engine> {
+        let place = self.info.engines.binary_search_by(|engine| engine.name.as_str().cmp(name));
+        self.info.engines.get(place.ok()?)
+    }
+
+    fn most(&self, name: &str) -> Option<&Most> {
+        let place = self.most.binary_search_by(|most| most.name.as_str().cmp(name));
+        self.most.get(place.ok()?)
+    }
+
+    /// Time that an engine worked for it, in ns; none if the driver does not tell. The kernel lets it step back and
+    /// catch up later: then the most so far is held.
+    pub(super) fn busy_ns(&self, engine: &str) -> Result<Option<Value>, NoValue> {
+        let number = self.engine(engine).and_then(|engine| engine.busy_ns.as_ref());
+        self.held(number, self.most(engine).map(|most| most.busy_ns))
+    }
+
+    /// Cycles that an engine worked for it, in the same way.
+    pub(super) fn cycles(&self, engine: &str) -> Result<Option<Value>, NoValue> {
+        let number = self.engine(engine).and_then(|engine| engine.cycles.as_ref());
+        self.held(number, self.most(engine).map(|most| most.cycles))
+    }
+
+    fn held(
+        &self,
+        number: Option<&Result<u64, TextError>>,
+        most: Option<u64>,
+    ) -> Result<Option<Value>, NoValue> {
+        let Some(now) = self.number(number)? else { return Ok(None) };
+        let most = most.unwrap_or(0).max(now);
+        Ok(Some(Value { raw: most, mark: (now < most).then_some(Mark::Held) }))
+    }
+
+    /// Cycles that have passed for an engine.
+    pub(super) fn total_cycles(&self, engine: &str) -> Result<Option<u64>, NoValue> {
+        self.number(self.engine(engine).and_then(|engine| engine.total_cycles.as_ref()))
+    }
+
+    /// How many engines there are of that name.
+    pub(super) fn capacity(&self, engine: &str) -> Result<u64, NoValue> {
+        let told = self.number(self.engine(engine).and_then(|engine| engine.capacity.as_ref()))?;
+        Ok(told.unwrap_or(1).max(1))
+    }
+
+    /// The number of one region.
+    pub(super) fn bytes(&self, of: &Number) -> Result<Option<u64>, NoValue> {
+        self.number(of.as_ref())
+    }
+
+    pub(super) fn regions(&self) -> &[Region] {
+        &self.info.regions
+    }
+
+    fn number(&self, number: Option<&Result<u64, TextError>>) -> Result<Option<u64>, NoValue> {
+        match number {
+            None => Ok(None),
+            Some(Ok(number)) => Ok(Some(*number)),
+            Some(Err(text)) => {
+                Err(ReadError::Text { path: self.file.path().to_owned(), text: text.clone() }.into())
+            }
+        }
+    }
+}
+
+impl Holder {
+    fn file(self, proc: &Path, keep: bool) -> KeptFile {
+        let Self { pid, fd } = self;
+        KeptFile::new(proc.join(format!("{pid}/fdinfo/{fd}")), Printed::AtOnce).keep(keep)
+    }
+}
+
+/// Tells lists of engines apart: FNV-1a of their names.
+fn names_hash(info: &DrmFdinfo) -> u64 {
+    let bytes = info.engines.iter().flat_map(|engine| engine.name.bytes().chain([0]));
+    bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+/// Gives name and target of every link in a folder to `each`; targets are cut to 64 bytes.
+fn links(path: &Path, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), Errno> {
+    const BUFFER: usize = 32 << 10; // a thousand names
+    const LIMIT: usize = 1 << 23; // more than a process can have open
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = rustix::fs::open(path, flags, Mode::empty())?;
+    buffer.reserve_exact(BUFFER); // it stays empty
+    let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
+    for _ in 0..LIMIT {
+        let Some(entry) = entries.next() else { return Ok(()) };
+        let entry = entry?;
+        let mut target = [const { MaybeUninit::uninit() }; 64];
+        // What is no link, or was closed meanwhile, is none of ours.
+        if let Ok((target, _)) = rustix::fs::readlinkat_raw(&folder, entry.file_name(), &mut target) {
+            each(entry.file_name().to_bytes(), target);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! The countersets GPU Engine and Linux GPU Engine.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU64;
+
+use perfset_core::catalogue::{gpu_engine, linux_gpu_engine};
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use super::clients::Clients;
+use super::{Luid, Shared, lock};
+use crate::countersets::several::{Instances, Key, birth_of_total};
+use crate::countersets::value::{Value, unavailable};
+use crate::pass::Pass;
+
+/// GPU Engine, from the clients of graphics drivers.
+#[derive(Debug)]
+pub(super) struct GpuEngine(Engines);
+
+/// Linux GPU Engine, of the same instances.
+#[derive(Debug)]
+pub(super) struct LinuxGpuEngine(Engines);
+
+/// The engines of each process.
+#[derive(Debug)]
+struct Engines {
+    gpu: Shared,
+    keys: Vec<Key>,
+    /// In the same order: which engine of which clients.
+    rows: Vec<(String, Vec<usize>)>,
+    /// Of the clients that they were made from.
+    generation: Option<u64>,
+}
+
+impl Engines {
+    fn new(gpu: &Shared) -> Self {
+        Self { gpu: gpu.clone(), keys: Vec::new(), rows: Vec::new(), generation: None }
+    }
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let mut gpu = lock(&self.gpu);
+        gpu.find_clients(pass)?;
+        let clients = &gpu.clients;
+        if self.generation != Some(clients.generation) {
+            self.generation = Some(clients.generation);
+            (self.keys, self.rows) = rows(clients).into_iter().unzip();
+        }
+        match clients.refusal() {
+            Some(refusal) if self.keys.is_empty() => Err(refusal),
+            _ => Ok(()),
+        }
+    }
+
+    /// What the clients of a row told in this collection.
+    fn read(&self, at: usize) -> Result<Told, NoValue> {
+        let gpu = lock(&self.gpu);
+        let Some((engine, members)) = self.rows.get(at) else { return Err(NoValue::NotGiven) };
+        let mut told = Told { busy_ns: Ok(None), cycles: Ok(None), total_cycles: Ok(None), capacity: Ok(1) };
+        for client in members.iter().filter_map(|at| gpu.clients.list.get(*at)) {
+            told.busy_ns = both(told.busy_ns, client.busy_ns(engine), add);
+            told.cycles = both(told.cycles, client.cycles(engine), add);
+            told.total_cycles = both(told.total_cycles, client.total_cycles(engine), u64::max);
+            told.capacity = told.capacity.and_then(|capacity| Ok(client.capacity(engine)?.max(capacity)));
+        }
+        Ok(told)
+    }
+}
+
+/// What the drivers tell about one engine of one process.
+#[derive(Debug)]
+struct Told {
+    busy_ns: Result<Option<Value>, NoValue>,
+    cycles: Result<Option<Value>, NoValue>,
+    /// Of one clock, that the clients are read at different moments of.
+    total_cycles: Result<Option<u64>, NoValue>,
+    capacity: Result<u64, NoValue>,
+}
+
+fn add(a: Value, b: Value) -> Value {
+    Value { raw: a.raw.saturating_add(b.raw), mark: a.mark.or(b.mark) }
+}
+
+/// Two as one, as far as they are told; the reason of a faulty one.
+fn both<T>(
+    a: Result<Option<T>, NoValue>,
+    b: Result<Option<T>, NoValue>,
+    join: fn(T, T) -> T,
+) -> Result<Option<T>, NoValue> {
+    Ok(match (a?, b?) {
+        (Some(a), Some(b)) => Some(join(a, b)),
+        (a, b) => a.or(b),
+    })
+}
+
+/// The rows by process, then by adapter, then by number of the engine.
+fn rows(clients: &Clients) -> Vec<(Key, (String, Vec<usize>))> {
+    let mut groups: BTreeMap<(u32, Luid), Vec<usize>> = BTreeMap::new();
+    for (at, client) in clients.list.iter().enumerate() {
+        groups.entry((client.pid(), client.luid)).or_default().push(at);
+    }
+    let mut rows = Vec::new();
+    for ((pid, luid), members) in groups {
+        let of_group = || members.iter().filter_map(|at| clients.list.get(*at));
+        let birth = birth_of_total(of_group().map(|client| (0, NonZeroU64::new(client.id))));
+        let driver = of_group().map(|client| client.info.driver.as_str()).next().unwrap_or_default();
+        let mut names: Vec<&str> =
+            of_group().flat_map(|client| &client.info.engines).map(|engine| engine.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let mut engines: Vec<_> = names.iter().map(|name| (number(driver, &names, name), *name)).collect();
+        engines.sort_unstable();
+        rows.extend(engines.into_iter().map(|(number, engine)| {
+            let shown = engine.replace(['\\', '\0'], "_");
+            let name = format!("pid_{pid}_{luid}_phys_0_eng_{number}_engtype_{shown}");
+            (Key { name, id: InstanceId(pid), birth }, (engine.to_owned(), members.clone()))
+        }));
+    }
+    rows
+}
+
+/// The number of an engine: its place among the names that the driver tells, in order.
+///
+/// amdgpu tells those that were used. Their places would move when another comes, so they have fixed ones; a name that
+/// is not known here comes behind.
+fn number(driver: &str, names: &[&str], name: &str) -> usize {
+    const OF_AMDGPU: [&str; 8] = ["gfx", "compute", "dma", "dec", "enc", "enc_1", "jpeg", "vpe"];
+    let fixed: &[&str] = if driver == "amdgpu" { &OF_AMDGPU } else { &[] };
+    let place = fixed.iter().position(|known| *known == name);
+    let behind = || names.iter().filter(|other| !fixed.contains(other)).position(|other| *other == name);
+    place.unwrap_or_else(|| fixed.len().saturating_add(behind().unwrap_or(0)))
+}
+
+const COUNTS_CYCLES: &str = "its driver counts cycles, not time: see Linux GPU Engine";
+const COUNTS_TIME: &str = "its driver counts time, not cycles";
+const NOT_TOLD: &str = "its driver does not tell";
+const NS_IN_UNIT: u64 = 100;
+
+impl Instances for GpuEngine {
+    const COUNTERSET: &'static Counterset = &gpu_engine::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.0.find(pass)
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.0.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+        let told = self.0.read(at)?;
+        let Some(Value { raw: ns, mark }) = told.busy_ns? else {
+            let counts_cycles = matches!(told.cycles, Ok(Some(_)));
+            return Err(unavailable(if counts_cycles { COUNTS_CYCLES } else { NOT_TOLD }));
+        };
+        let raw = match counter {
+            gpu_engine::RUNNING_TIME => ns / NS_IN_UNIT,
+            gpu_engine::UTILIZATION_PERCENTAGE => {
+                let each = NS_IN_UNIT.saturating_mul(told.capacity?);
+                ns.checked_div(each).unwrap_or(0)
+            }
+            _ => return Err(NoValue::NotGiven),
+        };
+        Ok(Value { raw, mark })
+    }
+}
+
+impl Instances for LinuxGpuEngine {
+    const COUNTERSET: &'static Counterset = &linux_gpu_engine::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.0.find(pass)
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.0.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let told = self.0.read(at)?;
+        let total_cycles = told.total_cycles?;
+        match counter {
+            linux_gpu_engine::PERCENT_UTILIZATION if total_cycles.is_some() => {
+                told.cycles?.ok_or(unavailable(NOT_TOLD))
+            }
+            linux_gpu_engine::PERCENT_UTILIZATION => {
+                let ns = told.busy_ns?.ok_or(unavailable(NOT_TOLD))?;
+                Ok(Value { raw: ns.raw / NS_IN_UNIT, ..ns })
+            }
+            linux_gpu_engine::PERCENT_UTILIZATION_BASE => {
+                let passed = total_cycles.unwrap_or(pass.elapsed_ns / NS_IN_UNIT);
+                Ok(passed.saturating_mul(told.capacity?).into())
+            }
+            linux_gpu_engine::CYCLES_PER_SEC => {
+                let counts_time = matches!(told.busy_ns, Ok(Some(_)));
+                told.cycles?.ok_or(unavailable(if counts_time { COUNTS_TIME } else { NOT_TOLD }))
+            }
+            _ => Err(NoValue::NotGiven),
+        }
+    }
+}
+
+impl GpuEngine {
+    pub(super) fn new(gpu: &Shared) -> Self {
+        Self(Engines::new(gpu))
+    }
+}
+
+impl LinuxGpuEngine {
+    pub(super) fn new(gpu: &Shared) -> Self {
+        Self(Engines::new(gpu))
+    }
+}

@@ -1,0 +1,146 @@
+//! The countersets of graphics processors: GPU Engine, GPU Process Memory, the three of adapter memory, Linux GPU and
+//! Linux GPU Engine.
+//!
+//! What they read is found and read in common, once a collection: the adapters, the clients of graphics drivers, and
+//! what NVIDIA's library says. A machine without adapters costs a look for two folders every 10 s.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use perfset_core::NoValue;
+use perfset_engine::{Provider, Slow};
+
+use super::together::Together;
+use crate::pass::Pass;
+use crate::roots::Roots;
+use crate::sources::pci_address::PciAddress;
+
+mod adapter_sets;
+mod adapters;
+mod card;
+mod clients;
+mod engines;
+mod nvidia;
+#[expect(unsafe_code, reason = "functions of a library that is loaded at run time")]
+#[cfg_attr(target_feature = "crt-static", expect(dead_code, reason = "a static program does not load it"))]
+mod nvml;
+mod process_memory;
+#[cfg(test)]
+mod tests;
+
+use adapter_sets::{AdapterMemory, AdapterSet, LinuxGpu, LocalMemory, NonLocalMemory};
+use adapters::Adapters;
+use clients::Clients;
+use engines::{GpuEngine, LinuxGpuEngine};
+use nvidia::{Nvidia, Open};
+use process_memory::ProcessMemory;
+
+/// What takes longer is delivered later, marked with its age: the most that a reader of counters is made to wait.
+const DEADLINE: Duration = Duration::from_secs(1);
+
+/// The provider of all of them, reading below `roots`.
+///
+/// NVIDIA's library may take seconds for its first answer, and milliseconds for others: where its driver is loaded, all
+/// of this has a thread of its own.
+pub(crate) fn provider(roots: &Roots) -> Box<dyn Provider> {
+    let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
+    let own_roots = *roots == Roots::default();
+    let open: Open = match (nvidia_is_loaded, own_roots) {
+        (false, _) => nvidia::not_loaded,
+        (true, false) => nvidia::not_own_roots,
+        (true, true) => nvml::open,
+    };
+    let together = together(&Gpu::shared(roots, open));
+    if nvidia_is_loaded { Box::new(Slow::new(Box::new(together), DEADLINE)) } else { Box::new(together) }
+}
+
+fn together(gpu: &Shared) -> Together {
+    Together::new()
+        .with(GpuEngine::new(gpu))
+        .with(ProcessMemory::new(gpu))
+        .with(AdapterSet::<AdapterMemory>::new(gpu))
+        .with(AdapterSet::<LocalMemory>::new(gpu))
+        .with(AdapterSet::<NonLocalMemory>::new(gpu))
+        .with(AdapterSet::<LinuxGpu>::new(gpu))
+        .with(LinuxGpuEngine::new(gpu))
+}
+
+/// What the countersets have in common.
+#[derive(Debug)]
+struct Gpu {
+    adapters: Adapters,
+    clients: Clients,
+    nvidia: Nvidia,
+}
+
+/// The same for each of them. They are asked one after another, so that nobody waits.
+type Shared = Arc<Mutex<Gpu>>;
+
+impl Gpu {
+    fn shared(roots: &Roots, open: Open) -> Shared {
+        Arc::new(Mutex::new(Self {
+            adapters: Adapters::new(roots),
+            clients: Clients::new(&roots.proc),
+            nvidia: Nvidia::new(open),
+        }))
+    }
+
+    /// Brings adapters and clients up to date.
+    fn find_clients(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.adapters.refresh(pass)?;
+        self.clients.refresh(&self.adapters, pass)
+    }
+}
+
+/// Who panicked while it was locked left nothing that is not looked at anew.
+fn lock(gpu: &Shared) -> MutexGuard<'_, Gpu> {
+    gpu.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Which adapter it is, in the place that Windows has a locally unique id for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Luid(u64);
+
+impl Luid {
+    /// The upper bit says that it is none of PCI, whose domains have 32 bits at most.
+    const ELSEWHERE: u64 = 1 << 63;
+
+    fn of_pci(address: PciAddress) -> Self {
+        Self(address.packed())
+    }
+
+    fn of_card(number: u32) -> Self {
+        Self(Self::ELSEWHERE | u64::from(number))
+    }
+
+    /// The lower half.
+    fn low(self) -> u32 {
+        let [a, b, c, d, ..] = self.0.to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+
+    fn high(self) -> u32 {
+        let [.., a, b, c, d] = self.0.to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
+    }
+}
+
+/// As it stands in instance names.
+impl fmt::Display for Luid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "luid_0x{:08X}_0x{:08X}", self.high(), self.low())
+    }
+}
+
+/// What each look for adapters, processes and devices waits for, on the monotonic clock.
+const LOOK_AGAIN_NS: u64 = 10_000_000_000;
+
+/// Whether it is time to look again; if so, notes that it was done.
+fn is_due(looked_at_ns: &mut Option<u64>, pass: &Pass) -> bool {
+    let due = looked_at_ns.is_none_or(|at| pass.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
+    if due {
+        *looked_at_ns = Some(pass.elapsed_ns);
+    }
+    due
+}

@@ -1,0 +1,97 @@
+//! NVIDIA's library as the countersets use it: opened when it is needed, its GPUs by their addresses.
+
+use perfset_core::NoValue;
+
+use super::card::Gauge;
+use super::is_due;
+use super::nvml::{Nvml, Process};
+use crate::countersets::value::unavailable;
+use crate::pass::Pass;
+use crate::sources::pci_address::PciAddress;
+
+/// Opens the library, or says why that cannot be.
+pub(super) type Open = fn() -> Result<Box<dyn Nvml>, NoValue>;
+
+pub(super) fn not_loaded() -> Result<Box<dyn Nvml>, NoValue> {
+    Err(unavailable("NVIDIA's driver was not loaded when this program started"))
+}
+
+pub(super) fn not_own_roots() -> Result<Box<dyn Nvml>, NoValue> {
+    Err(unavailable("NVIDIA's library tells about this machine, not about the one whose files are read"))
+}
+
+/// The library and the GPUs that it lists.
+#[derive(Debug)]
+pub(super) struct Nvidia {
+    open: Open,
+    /// What came of the last try to open it.
+    library: Result<Box<dyn Nvml>, NoValue>,
+    /// By the library's numbers for them.
+    addresses: Vec<PciAddress>,
+    looked_at_ns: Option<u64>,
+    /// A GPU's processes are listed into it.
+    processes: Vec<Process>,
+}
+
+impl Nvidia {
+    pub(super) fn new(open: Open) -> Self {
+        let library = Err(NoValue::NotGiven);
+        Self { open, library, addresses: Vec::new(), looked_at_ns: None, processes: Vec::new() }
+    }
+
+    /// The library, and its number for a GPU. It is opened if it is not, and asked for its GPUs, every 10 s.
+    fn device(&mut self, address: PciAddress, pass: &mut Pass) -> Result<(&mut dyn Nvml, u32), NoValue> {
+        if is_due(&mut self.looked_at_ns, pass) {
+            if self.library.is_err() {
+                self.library = (self.open)();
+            }
+            self.addresses.clear();
+            if let Ok(library) = &mut self.library {
+                if let Err(error) = library.devices(&mut self.addresses) {
+                    self.looked_at_ns = None; // the next question has that reason again
+                    return Err(error.into());
+                }
+            }
+        }
+        let library = match &mut self.library {
+            Ok(library) => &mut **library,
+            Err(reason) => return Err(reason.clone()),
+        };
+        let place = self.addresses.iter().position(|listed| *listed == address);
+        let number = place.and_then(|place| u32::try_from(place).ok());
+        let number = number.ok_or(unavailable("NVIDIA's library does not list this GPU"))?;
+        Ok((library, number))
+    }
+
+    pub(super) fn read(
+        &mut self,
+        address: PciAddress,
+        gauge: Gauge,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let (library, device) = self.device(address, pass)?;
+        Ok(library.gauge(device, gauge)?)
+    }
+
+    /// Gives every process that uses a GPU to `each`: once, though it may compute and draw.
+    pub(super) fn processes(
+        &mut self,
+        address: PciAddress,
+        pass: &mut Pass,
+        each: impl FnMut(Process),
+    ) -> Result<(), NoValue> {
+        let mut processes = std::mem::take(&mut self.processes);
+        processes.clear();
+        let listed = self.device(address, pass).and_then(|(library, device)| {
+            library.processes(device, &mut processes)?;
+            Ok(())
+        });
+        processes.retain(|process| process.pid != 0); // one of another container
+        // The one that says the most, of each process.
+        processes.sort_unstable_by_key(|process| (process.pid, std::cmp::Reverse(process.used)));
+        processes.dedup_by_key(|process| process.pid);
+        processes.iter().copied().for_each(each);
+        self.processes = processes;
+        listed
+    }
+}

@@ -1,0 +1,51 @@
+//! Several providers as one: they share one thread, and what they read.
+
+use std::sync::Arc;
+
+use perfset_core::{Counterset, Guid};
+use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+
+use super::several::{Instances, Several};
+
+/// Provides what several providers of one counterset each do.
+pub(crate) struct Together {
+    catalogue: Arc<Catalogue>,
+    providers: Vec<(Guid, Box<dyn Provider>)>,
+}
+
+impl Together {
+    /// Without any.
+    pub(crate) fn new() -> Self {
+        let catalogue = Catalogue { origin: "Linux".into(), countersets: Vec::new() };
+        Self { catalogue: Arc::new(catalogue), providers: Vec::new() }
+    }
+
+    /// With one more.
+    pub(crate) fn with<I: Instances + 'static>(mut self, instances: I) -> Self {
+        let counterset: &Counterset = I::COUNTERSET;
+        Arc::make_mut(&mut self.catalogue).countersets.push(Arc::new(counterset.clone()));
+        self.providers.push((counterset.guid, Box::new(Several::new(instances))));
+        self
+    }
+
+    fn of(&mut self, counterset: Guid) -> Result<&mut dyn Provider, SourceError> {
+        match self.providers.iter_mut().find(|(guid, _)| *guid == counterset) {
+            Some((_, provider)) => Ok(&mut **provider),
+            None => Err(SourceError::UnknownCounterset(counterset)),
+        }
+    }
+}
+
+impl Provider for Together {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        Ok(Arc::clone(&self.catalogue))
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.of(*counterset)?.instances(counterset, rows)
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.of(want.counterset.guid)?.collect(want, rows)
+    }
+}
