@@ -1,6 +1,6 @@
 //! Where the kernel's files are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The two trees that the kernel's files are in: others in a container that sees its host's, and in tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,5 +27,15 @@ impl Roots {
             proc: variable("PERFSET_PROC").unwrap_or(usual.proc),
             sys: variable("PERFSET_SYS").unwrap_or(usual.sys),
         }
+    }
+
+    /// A file about the network. What `proc/net` shows is the namespace of whoever reads, so that below another root
+    /// it is that of the first process: the host's.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux reads files"))]
+    pub(crate) fn net(&self, name: &str) -> PathBuf {
+        let of_first = self.proc.join("1/net");
+        let is_own = self.proc == Path::new("/proc");
+        let folder = if is_own || !of_first.exists() { self.proc.join("net") } else { of_first };
+        folder.join(name)
     }
 }

@@ -16,10 +16,14 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod linux_ip;
+pub mod linux_tcp;
 pub mod memory;
+pub mod network_interface;
 pub mod perfset_engine;
 pub mod processor;
 pub mod processor_information;
+pub mod sockets;
 pub mod system;
 
 #[cfg(test)]
@@ -30,10 +34,14 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &linux_ip::COUNTERSET,
+    &linux_tcp::COUNTERSET,
     &memory::COUNTERSET,
+    &network_interface::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
+    &sockets::COUNTERSET,
     &system::COUNTERSET,
 ];
 

@@ -8,15 +8,22 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod memory;
+mod netstat;
+mod network_interface;
 mod processor_information;
 mod several;
 mod single;
+mod sockets;
 mod system;
 mod value;
 
 use memory::Memory;
+use netstat::{LinuxIp, LinuxTcp};
+use network_interface::NetworkInterface;
 pub use processor_information::ProcessorInformation;
+use several::Several;
 use single::Single;
+use sockets::Sockets;
 use system::System;
 
 /// The providers of the operating system's counters, reading below `roots`.
@@ -25,9 +32,15 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let netstat = SharedFile::new(roots.net("netstat"), Printed::AtOnce);
+    let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
     vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Several::new(NetworkInterface::new(roots.clone()))),
+        Box::new(Single::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
+        Box::new(Single::new(LinuxIp::new(netstat))),
+        Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }
