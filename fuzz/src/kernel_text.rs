@@ -9,10 +9,14 @@ use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::net_dev::NetDev;
+use perfset_linux::sources::netstat::Netstat;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::rtnetlink::Qdiscs;
+use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::vmstat::VmStat;
-use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
+use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, link_speed, processes, topology};
 
 /// The first byte says which file it is, a line end may follow it; the rest is the text.
 pub fn check(input: &[u8]) {
@@ -38,6 +42,16 @@ pub fn check(input: &[u8]) {
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
         b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b'w' => again(text, LoadAvg::parse).err(),
+        b'D' => again(text, NetDev::parse).and_then(of_net_dev).err(),
+        b'K' => again(text, SockStat::parse).and_then(of_sockstat).err(),
+        b'L' => link_speed::megabits(text).err(),
+        b'N' => again(text, |netstat: &mut Netstat, text| netstat.parse(text).map(drop))
+            .and_then(of_netstat)
+            .err(),
+        b'Q' => {
+            queues(text);
+            None
+        }
         _ => None,
     };
     if let Some(error) = error {
@@ -106,6 +120,44 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
     each([totals.ctxt, totals.procs_running])
+}
+
+/// The lines that are lost, the first of them.
+fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
+    dev.interfaces().iter().try_for_each(|interface| interface.counts.clone().map(drop))
+}
+
+fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
+    let of_protocols = PROTOCOLS.iter().filter_map(|protocol| sockstat.of(protocol));
+    let numbers = of_protocols.flat_map(|s| [&s.in_use, &s.orphan, &s.tw, &s.alloc, &s.mem, &s.memory]);
+    numbers.chain([&sockstat.used]).cloned().flatten().try_for_each(|number| number.map(drop))
+}
+
+/// Every number that there is a name for has its place.
+fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
+    let mut first = Ok(());
+    let mut count = 0;
+    while let Some(number) = netstat.number(count) {
+        first = first.and(number.map(drop));
+        count += 1;
+    }
+    assert!(netstat.find(b"TcpExtTW").is_none_or(|at| at < count));
+    first
+}
+
+/// An answer that comes twice tells of the same interfaces.
+fn queues(bytes: &[u8]) {
+    let mut whole = Qdiscs::default();
+    if whole.read(bytes, 7) != Ok(false) {
+        return;
+    }
+    let mut twice = Qdiscs::default();
+    assert_eq!((twice.read(bytes, 7), twice.read(bytes, 7)), (Ok(false), Ok(false)));
+    for ifindex in 0..8 {
+        assert_eq!(twice.waiting(ifindex).is_some(), whole.waiting(ifindex).is_some());
+    }
+    twice.clear();
+    assert_eq!(twice.waiting(2), None);
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

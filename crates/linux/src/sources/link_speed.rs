@@ -46,7 +46,11 @@ mod tests {
             ("100", Err("the end of the file")),
             ("-1", Err("the end of the file")),
         ] {
-            assert_eq!(megabits(text.as_bytes()).map_err(|e| e.found), want.map_err(str::to_owned), "{text:?}");
+            assert_eq!(
+                megabits(text.as_bytes()).map_err(|e| e.found),
+                want.map_err(str::to_owned),
+                "{text:?}"
+            );
         }
     }
 }

@@ -124,7 +124,8 @@ impl NetDev {
     fn read_heads(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         let start = *text;
         let (groups, names) = (text.line()?, text.line()?);
-        let is_known = self.heads.strip_prefix(groups).and_then(|rest| rest.strip_prefix(b"\n")) == Some(names);
+        let is_known =
+            self.heads.strip_prefix(groups).and_then(|rest| rest.strip_prefix(b"\n")) == Some(names);
         if !is_known {
             self.columns.clear();
             self.columns.extend(columns(groups, names));
@@ -225,7 +226,10 @@ mod tests {
     #[test]
     fn a_faulty_line_costs_no_other() {
         let dev = parse(&format!("{HEADS}a: 2 3 5 7 11\nb: x\nc\n\nd: 13 17 19 23 29\n")).unwrap();
-        let got = dev.interfaces().iter().map(|i| (i.name.as_slice(), i.counts.as_ref().ok().and_then(|c| c.rx_bytes)));
+        let got = dev
+            .interfaces()
+            .iter()
+            .map(|i| (i.name.as_slice(), i.counts.as_ref().ok().and_then(|c| c.rx_bytes)));
         assert_eq!(got.collect::<Vec<_>>(), [(&b"a"[..], Some(2)), (b"b", None), (b"d", Some(13))]);
     }
 
@@ -241,7 +245,9 @@ mod tests {
 
     #[test]
     fn no_sense_as_a_whole() {
-        for text in ["", "x\n", "x\ny\n", "Inter-| Receive\n face |bytes", "| Receive\n|octets\n", "bytes\nbytes\n"] {
+        for text in
+            ["", "x\n", "x\ny\n", "Inter-| Receive\n face |bytes", "| Receive\n|octets\n", "bytes\nbytes\n"]
+        {
             assert!(parse(text).is_err(), "{text:?}");
         }
     }

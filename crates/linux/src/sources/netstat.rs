@@ -146,11 +146,17 @@ mod tests {
     use super::*;
 
     /// Some numbers of a text, by names.
-    fn read(netstat: &mut Netstat, text: &str, names: &[&str]) -> Result<Vec<Result<u64, String>>, TextError> {
+    fn read(
+        netstat: &mut Netstat,
+        text: &str,
+        names: &[&str],
+    ) -> Result<Vec<Result<u64, String>>, TextError> {
         netstat.parse(text.as_bytes())?;
         let number = |name: &&str| {
             let number = netstat.find(name.as_bytes()).and_then(|at| netstat.number(at));
-            number.map_or(Err("none".to_owned()), |number| number.map_err(|e| format!("{}: {}", e.line, e.found)))
+            number.map_or(Err("none".to_owned()), |number| {
+                number.map_err(|e| format!("{}: {}", e.line, e.found))
+            })
         };
         Ok(names.iter().map(number).collect())
     }
@@ -172,7 +178,11 @@ mod tests {
             ("too few", "A: x y\nA: 2\nB: x\nB: 5\n", {
                 [Err(&format!("2: {end}")), Err(&format!("2: {end}")), Ok(5), Err("none")]
             }),
-            ("too many", "A: x y\nA: 2 3 7\nB: x\nB: 5\n", [Err("2: \"7\""), Err("2: \"7\""), Ok(5), Err("none")]),
+            (
+                "too many",
+                "A: x y\nA: 2 3 7\nB: x\nB: 5\n",
+                [Err("2: \"7\""), Err("2: \"7\""), Ok(5), Err("none")],
+            ),
             ("no line of numbers", "A: x y\nB: x\nB: 5\n", {
                 [Err("2: \"B:\""), Err("2: \"B:\""), Ok(5), Err("none")]
             }),

@@ -218,7 +218,13 @@ mod tests {
 
     fn message(kind: u16, number: u32, body: &[u8]) -> Vec<u8> {
         let len = u32::try_from(body.len() + 16).unwrap();
-        let header = [&len.to_ne_bytes()[..], &kind.to_ne_bytes(), &2_u16.to_ne_bytes(), &number.to_ne_bytes(), &[0; 4]];
+        let header = [
+            &len.to_ne_bytes()[..],
+            &kind.to_ne_bytes(),
+            &2_u16.to_ne_bytes(),
+            &number.to_ne_bytes(),
+            &[0; 4],
+        ];
         [&header.concat(), body].concat()
     }
 
@@ -300,7 +306,11 @@ mod tests {
             ("confirmed", refused(0), Ok(false)),
             ("to another", message(NLMSG_DONE, 8, &[0; 4]), Ok(false)),
             ("of another kind", message(16, 7, &[1, 2]), Ok(false)),
-            ("too short", [&12_u32.to_ne_bytes()[..], &[0; 12]].concat(), Err(NetlinkError::Cut("a message"))),
+            (
+                "too short",
+                [&12_u32.to_ne_bytes()[..], &[0; 12]].concat(),
+                Err(NetlinkError::Cut("a message")),
+            ),
             ("too long", [&21_u32.to_ne_bytes()[..], &[0; 16]].concat(), Err(NetlinkError::Cut("a message"))),
         ] {
             assert_eq!(Qdiscs::default().read(&datagram, 7), want, "{name}");

@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn pairs_of_a_line() {
         let some = |number| Some(Ok(number));
-        let fault = |line, expected, found: &str| Some(Err(TextError { line, expected, found: found.into() }));
+        let fault =
+            |line, expected, found: &str| Some(Err(TextError { line, expected, found: found.into() }));
         let cut = || fault(1, "the rest of the line", "the end of the file");
         for (line, want) in [
             ("TCP: inuse 2 orphan 3 mem 5\n", [some(2), some(3), some(5)]),
@@ -144,7 +145,9 @@ mod tests {
 
     #[test]
     fn lines() {
-        let parsed = parse("used 3\nsockets: used 7\nTCPX: inuse 2\nUDP: inuse 3\nfoo\nFRAG6: inuse 5 memory 11\n").unwrap();
+        let parsed =
+            parse("used 3\nsockets: used 7\nTCPX: inuse 2\nUDP: inuse 3\nfoo\nFRAG6: inuse 5 memory 11\n")
+                .unwrap();
         assert_eq!(parsed.used, Some(Ok(7)));
         let got = PROTOCOLS.map(|protocol| parsed.of(protocol).map(|sockets| sockets.in_use.clone()));
         let mut want = [const { None }; 10];

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, link_speed, loadavg, meminfo, modules, net_dev,
+    netstat, proc_stat, sockstat, softirqs, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 19] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -54,6 +54,23 @@ const PARSERS: [(&str, Walk); 14] = [
         }
         Ok(())
     }),
+    ("proc/net/dev", |text| {
+        let mut dev = net_dev::NetDev::default();
+        dev.parse(text)?;
+        assert!(dev.interfaces().iter().all(|interface| interface.name.len() <= text.len()));
+        Ok(())
+    }),
+    // That of two-nodes has twenty times as many names.
+    ("../old-kernel/proc/net/netstat", |text| {
+        let mut netstat = netstat::Netstat::default();
+        netstat.parse(text)?;
+        let place = netstat.find(b"TcpExtTW").unwrap_or(usize::MAX);
+        let _ = netstat.number(place); // any answer will do
+        Ok(())
+    }),
+    ("proc/net/sockstat", |text| sockstat::SockStat::default().parse(text)),
+    ("proc/net/sockstat6", |text| sockstat::SockStat::default().parse(text)),
+    ("sys/class/net/eth0/speed", |text| link_speed::megabits(text).map(drop)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -79,7 +96,8 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
+            let by_line =
+                ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file) || file.contains("proc/net/");
             let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
@@ -105,7 +123,7 @@ fn every_changed_byte() {
 
 /// What the files are made of, as a pattern.
 const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
+    |pgfault |Live|TcpExt|TCP|sockets|inuse |mem |Receive|bytes|[-,:./ \n\t]";
 
 proptest! {
     #[test]

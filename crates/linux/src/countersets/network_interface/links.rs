@@ -43,7 +43,12 @@ const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 ///
 /// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
 /// before, when it has counted less than before, and now and then.
-pub(super) fn refresh(links: &mut Vec<Link>, interfaces: &[Interface], roots: &Roots, pass: &mut Pass) -> bool {
+pub(super) fn refresh(
+    links: &mut Vec<Link>,
+    interfaces: &[Interface],
+    roots: &Roots,
+    pass: &mut Pass,
+) -> bool {
     let is_same = links.len() == interfaces.len()
         && links.iter().zip(interfaces).all(|(link, interface)| link.name == interface.name);
     if !is_same {
@@ -69,7 +74,8 @@ pub(super) fn refresh(links: &mut Vec<Link>, interfaces: &[Interface], roots: &R
 impl Link {
     fn new(name: Vec<u8>, roots: &Roots, keep: bool) -> Self {
         // Names of the kernel are names of files.
-        let is_file = !matches!(name.as_slice(), b"" | b"." | b"..") && !name.iter().any(|b| matches!(b, b'/' | 0));
+        let is_file =
+            !matches!(name.as_slice(), b"" | b"." | b"..") && !name.iter().any(|b| matches!(b, b'/' | 0));
         let folder = is_file.then(|| roots.sys.join("class/net").join(OsStr::from_bytes(&name)));
         let (speed, unknown) = files(folder.as_deref(), keep);
         Self {
@@ -129,7 +135,8 @@ impl Link {
     pub(super) fn id(&self) -> u32 {
         const BASIS: u32 = 0x811C_9DC5;
         const PRIME: u32 = 0x0100_0193;
-        let hash = || self.name.iter().fold(BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME));
+        let hash =
+            || self.name.iter().fold(BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME));
         self.ifindex.unwrap_or_else(|| 0x8000_0000 | hash() & 0x3FFF_FFFF)
     }
 
@@ -149,7 +156,11 @@ fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     let file = |folder: &Path| KeptFile::new(folder.join("speed"), Printed::AtOnce).keep(keep);
     let unknown = |folder: &Path| {
         let path = folder.join("statistics/rx_nohandler");
-        Attribute::new(path, keep, "this kernel does not report it, or /sys/class/net does not have the interface")
+        Attribute::new(
+            path,
+            keep,
+            "this kernel does not report it, or /sys/class/net does not have the interface",
+        )
     };
     (Speed { file: folder.map(file), latest: Latest::default() }, folder.map(unknown))
 }

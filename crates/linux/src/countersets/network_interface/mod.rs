@@ -57,12 +57,7 @@ impl NetworkInterface {
         Ok(known(a(&counts))?.wrapping_add(known(b(&counts))?))
     }
 
-    fn count(
-        &mut self,
-        at: usize,
-        of: fn(&Counts) -> Option<u64>,
-        pass: &mut Pass,
-    ) -> Result<u64, NoValue> {
+    fn count(&mut self, at: usize, of: fn(&Counts) -> Option<u64>, pass: &mut Pass) -> Result<u64, NoValue> {
         known(of(&self.counts(at, pass)?))
     }
 

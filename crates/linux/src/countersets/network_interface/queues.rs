@@ -7,7 +7,9 @@ use std::time::Duration;
 use perfset_core::NoValue;
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with};
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
 
 use crate::clock::elapsed_ns;
 use crate::countersets::value::unavailable;
@@ -49,7 +51,9 @@ impl Queues {
     /// Packets that wait to be sent by an interface.
     pub(super) fn waiting(&mut self, ifindex: Option<u32>, pass: &mut Pass) -> Result<u64, NoValue> {
         if !self.are_own {
-            return Err(unavailable("queues can be asked only of the kernel itself, not below another root than /proc"));
+            return Err(unavailable(
+                "queues can be asked only of the kernel itself, not below another root than /proc",
+            ));
         }
         let Self { socket, buffer, qdiscs, latest, number, .. } = self;
         latest.get(pass, |pass| {
@@ -63,7 +67,8 @@ impl Queues {
             *socket = Some(used);
             Ok(())
         })?;
-        let ifindex = ifindex.ok_or_else(|| unavailable("its number is not known, which its queue goes by"))?;
+        let ifindex =
+            ifindex.ok_or_else(|| unavailable("its number is not known, which its queue goes by"))?;
         qdiscs.waiting(ifindex).ok_or_else(|| unavailable("it has no queue at the moment: it is down"))
     }
 }
