@@ -16,6 +16,7 @@ mod c;
 mod jq;
 mod known_load;
 mod mpstat;
+mod network;
 mod proc;
 mod procps;
 mod record;
@@ -44,11 +45,13 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 18] = [
+    let checks: [(&str, &dyn Fn() -> Result<String>); 20] = [
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
+        ("network traffic is counted to the byte, as by ip, sar and tc", &network::interfaces),
+        ("network sockets and keys are those of ss and nstat", &network::sockets),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
