@@ -85,7 +85,7 @@ impl SockStat {
     }
 }
 
-/// Reads pairs of a name and a number up to the end of the line. What is missing from a line that was cut has its error.
+/// Reads pairs of a name and a number up to the end of the line. What a cut line lacks has the error of the cut.
 fn numbers(line: &mut Text<'_>, end: &Result<(), TextError>, wanted: &mut [Wanted<'_>]) {
     while !line.is_at_line_end() {
         let known = wanted.iter_mut().find(|(name, _)| line.take(name.as_bytes()));
