@@ -66,13 +66,17 @@ fn list_shows_the_countersets() {
     assert_eq!((code, err.as_str()), (0, ""));
     let want = "\
 counterset             instances  counters  from
+Linux IP                       1        18  Linux
+Linux TCP                      1       213  Linux
 Memory                         1        37  Linux
+Network Interface              3        22  Linux
 Perfset Engine                 1        12  perfset
 Processor                      3        15  Linux
 Processor Information          4        31  Linux
+Sockets                       11         6  Linux
 System                         1        18  Linux
 
-5 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
+9 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
 ";
     assert_eq!(out, want);
     let (code, out, _) = run("small-vm", &["list", "ENGINE"]);
