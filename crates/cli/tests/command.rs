@@ -83,7 +83,7 @@ System                         1        18  Linux
     assert!(code == 0 && out.contains("Perfset Engine") && !out.contains("Processor"), "{out}");
     let (code, out, err) = run("small-vm", &["list", "disk*\x1b"]);
     assert_eq!((code, out.as_str()), (3, ""));
-    assert_eq!(err, "error: no counterset is named \"disk*\\u{1b}\"\n  perfset list shows all 5\n");
+    assert_eq!(err, "error: no counterset is named \"disk*\\u{1b}\"\n  perfset list shows all 9\n");
 }
 
 #[test]
