@@ -12,6 +12,8 @@ use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::mountinfo::MountInfo;
+use perfset_linux::sources::net_dev::NetDev;
+use perfset_linux::sources::netstat::Netstat;
 use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::pci_address::PciAddress;
@@ -23,8 +25,10 @@ use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
 use perfset_linux::sources::powercap::{self, Domain};
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::rtnetlink::Qdiscs;
 use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
 use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
+use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::Objects;
@@ -32,7 +36,7 @@ use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::uevent::Uevent;
 use perfset_linux::sources::vmstat::{self, VmStat};
 use perfset_linux::sources::{
-    Number, attribute, cppc, cpuidle, cpulist, hwmon, processes, thermal, topology,
+    Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, processes, thermal, topology,
 };
 
 /// The first line says which file it is; the rest is the text.
@@ -89,6 +93,16 @@ pub fn check(input: &[u8]) {
             None
         }
         b"uevent" => again(text, Uevent::parse).err(),
+        b"net/dev" => again(text, NetDev::parse).and_then(of_net_dev).err(),
+        b"net/sockstat" => again(text, SockStat::parse).and_then(of_sockstat).err(),
+        b"link_speed" => link_speed::megabits(text).err(),
+        b"net/netstat" => again(text, |netstat: &mut Netstat, text| netstat.parse(text).map(drop))
+            .and_then(of_netstat)
+            .err(),
+        b"rtnetlink" => {
+            queues(text);
+            None
+        }
         _ => None,
     };
     if let Some(error) = error {
@@ -316,4 +330,42 @@ fn pci_address(text: &[u8]) {
         assert!(address.device < 32 && address.function < 8 && address.packed() < 1 << 48);
         assert_eq!(PciAddress::parse(address.to_string().as_bytes()), Some(address));
     }
+}
+
+/// The lines that are lost, the first of them.
+fn of_net_dev(dev: NetDev) -> Result<(), TextError> {
+    dev.interfaces().iter().try_for_each(|interface| interface.counts.clone().map(drop))
+}
+
+fn of_sockstat(sockstat: SockStat) -> Result<(), TextError> {
+    let of_protocols = PROTOCOLS.iter().filter_map(|protocol| sockstat.of(protocol));
+    let numbers = of_protocols.flat_map(|s| [&s.in_use, &s.orphan, &s.tw, &s.alloc, &s.mem, &s.memory]);
+    numbers.chain([&sockstat.used]).cloned().flatten().try_for_each(|number| number.map(drop))
+}
+
+/// Every number that there is a name for has its place.
+fn of_netstat(netstat: Netstat) -> Result<(), TextError> {
+    let mut first = Ok(());
+    let mut count = 0;
+    while let Some(number) = netstat.number(count) {
+        first = first.and(number.map(drop));
+        count += 1;
+    }
+    assert!(netstat.find(b"TcpExtTW").is_none_or(|at| at < count));
+    first
+}
+
+/// An answer that comes twice tells of the same interfaces.
+fn queues(bytes: &[u8]) {
+    let mut whole = Qdiscs::default();
+    if whole.read(bytes, 7) != Ok(false) {
+        return;
+    }
+    let mut twice = Qdiscs::default();
+    assert_eq!((twice.read(bytes, 7), twice.read(bytes, 7)), (Ok(false), Ok(false)));
+    for ifindex in 0..8 {
+        assert_eq!(twice.waiting(ifindex).is_some(), whole.waiting(ifindex).is_some());
+    }
+    twice.clear();
+    assert_eq!(twice.waiting(2), None);
 }

@@ -18,6 +18,7 @@ mod jq;
 mod known_load;
 mod memory;
 mod mpstat;
+mod network;
 mod proc;
 mod processes;
 mod procps;
@@ -62,6 +63,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
         ("space and swap agree with df and swapon", &disks::sizes),
         ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),
+        ("network traffic is counted to the byte, as by ip, sar and tc", &network::interfaces),
+        ("network sockets and keys are those of ss and nstat", &network::sockets),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

@@ -229,7 +229,7 @@ impl<T: Default> Table<T> {
     }
 
     /// The number of one of its lines.
-    pub(crate) fn number(&mut self, of: fn(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
+    pub(crate) fn number(&mut self, of: impl FnOnce(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
         match of(self.get(pass)?) {
             Some(Ok(number)) => Ok(*number),
             Some(Err(text)) => {

@@ -252,6 +252,12 @@ pub(crate) fn try_collect_of(
     Ok(collected)
 }
 
+/// That all instances are wanted.
+pub(crate) fn all_instances() -> InstanceFilters {
+    let all = InstanceFilter { pattern: Pattern::new(&"*".into()), id: InstanceIdFilter::Any };
+    [all].into_iter().collect()
+}
+
 pub(crate) fn collect_of(
     provider: &mut dyn Provider,
     counterset: &Counterset,

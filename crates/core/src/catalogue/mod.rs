@@ -29,12 +29,15 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod linux_gpu;
 pub mod linux_gpu_engine;
+pub mod linux_ip;
 pub mod linux_memory;
 pub mod linux_numa;
 pub mod linux_process;
 pub mod linux_sensors;
+pub mod linux_tcp;
 pub mod logical_disk;
 pub mod memory;
+pub mod network_interface;
 pub mod numa_node_memory;
 pub mod objects;
 pub mod paging_file;
@@ -44,6 +47,7 @@ pub mod process;
 pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
+pub mod sockets;
 pub mod system;
 pub mod tcpv4;
 pub mod tcpv6;
@@ -73,12 +77,15 @@ pub static ALL: &[&Counterset] = &[
     &ipv6::COUNTERSET,
     &linux_gpu::COUNTERSET,
     &linux_gpu_engine::COUNTERSET,
+    &linux_ip::COUNTERSET,
     &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,
     &linux_process::COUNTERSET,
     &linux_sensors::COUNTERSET,
+    &linux_tcp::COUNTERSET,
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
+    &network_interface::COUNTERSET,
     &numa_node_memory::COUNTERSET,
     &objects::COUNTERSET,
     &paging_file::COUNTERSET,
@@ -88,6 +95,7 @@ pub static ALL: &[&Counterset] = &[
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
+    &sockets::COUNTERSET,
     &system::COUNTERSET,
     &tcpv4::COUNTERSET,
     &tcpv6::COUNTERSET,

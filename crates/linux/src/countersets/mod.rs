@@ -12,6 +12,8 @@ mod energy;
 mod linux_memory;
 mod gpu;
 mod memory;
+mod netstat;
+mod network_interface;
 mod numa;
 mod objects;
 mod paging_file;
@@ -23,6 +25,7 @@ mod sensors;
 mod several;
 mod single;
 mod slow;
+mod sockets;
 mod system;
 mod thermal;
 mod together;
@@ -32,6 +35,8 @@ use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
 use memory::Memory;
+use netstat::{LinuxIp, LinuxTcp};
+use network_interface::NetworkInterface;
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
@@ -42,6 +47,7 @@ use sensors::LinuxSensors;
 use several::Several;
 use single::Single;
 use slow::WhenAsked;
+use sockets::Sockets;
 use system::System;
 use thermal::ThermalZones;
 
@@ -55,6 +61,8 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let loadavg = file("loadavg", Printed::AtOnce);
     let meminfo = file("meminfo", Printed::AtOnce);
     let vmstat = file("vmstat", Printed::InRecords);
+    let netstat = SharedFile::new(roots.net("netstat"), Printed::AtOnce);
+    let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
     let count = ProcessCount::new(&roots.proc);
     let nodes = numa::online(&roots);
     let disks = Disks::new(&roots, time_100ns_at);
@@ -71,6 +79,10 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
+        Box::new(Several::new(NetworkInterface::new(roots.clone()))),
+        Box::new(Single::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
+        Box::new(Single::new(LinuxIp::new(netstat))),
+        Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
         Box::new(WhenAsked::new(Several::new(ThermalZones::new(&roots)))),
         Box::new(Several::new(EnergyMeter::new(&roots))),
         Box::new(WhenAsked::new(Several::new(LinuxSensors::new(&roots)))),

@@ -6,9 +6,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, interrupts, loadavg, meminfo, modules,
-    mountinfo, node_meminfo, numastat, pid, proc_stat, snmp, snmp6, softirqs, swaps, sysvipc, tcp_sockets,
-    uevent, vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, interrupts, link_speed, loadavg,
+    meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid, proc_stat, snmp, snmp6,
+    sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -89,6 +89,23 @@ const PARSERS: &[(&str, Walk)] = &[
     ("../old-disks/proc/swaps", |text| swaps::Swaps::default().parse(text)),
     ("sys/devices/system/node/node0/meminfo", |text| node_meminfo::NodeMemInfo::default().parse(text)),
     ("sys/devices/system/node/node0/numastat", |text| numastat::NumaStat::default().parse(text)),
+    ("proc/net/dev", |text| {
+        let mut dev = net_dev::NetDev::default();
+        dev.parse(text)?;
+        assert!(dev.interfaces().iter().all(|interface| interface.name.len() <= text.len()));
+        Ok(())
+    }),
+    // That of two-nodes has twenty times as many names.
+    ("../old-kernel/proc/net/netstat", |text| {
+        let mut netstat = netstat::Netstat::default();
+        netstat.parse(text)?;
+        let place = netstat.find(b"TcpExtTW").unwrap_or(usize::MAX);
+        let _ = netstat.number(place); // any answer will do
+        Ok(())
+    }),
+    ("proc/net/sockstat", |text| sockstat::SockStat::default().parse(text)),
+    ("proc/net/sockstat6", |text| sockstat::SockStat::default().parse(text)),
+    ("sys/class/net/eth0/speed", |text| link_speed::megabits(text).map(drop)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -138,7 +155,9 @@ fn every_prefix() {
                 file.contains("/fdinfo/") && text[..len].windows(6).any(|text| text == b"\ti915\n");
             let of_lines = file.contains("proc/") || name == "uevent";
             let whole_lines = of_lines && (len == 0 || text[len - 1] == b'\n');
-            let may_live = BY_LINE.contains(&name) && len > 0 || whole_lines || is_client;
+            let may_live = (BY_LINE.contains(&name) || file.contains("proc/net/")) && len > 0
+                || whole_lines
+                || is_client;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -166,10 +185,12 @@ const WORD: &str = concat!(
     "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
     "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",
     "|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:",
+    "|TcpExt|TCP|sockets|inuse |mem |Receive|bytes",
     "|Tcp:|InSegs|Ip6InReceives |sl ",
     "|drm-driver:|drm-engine-|drm-total-|ns|KiB|DRIVER=",
     "|sda|Filename|partition|\\\\040|8:1| - ",
 );
+
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {

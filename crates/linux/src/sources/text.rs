@@ -195,6 +195,17 @@ impl<'a> Text<'a> {
         Some(name)
     }
 
+    /// As [`until_colon`](Self::until_colon), of a name that may hold colons: up to the last one of the line.
+    pub(crate) fn until_last_colon(&mut self) -> Result<&'a [u8], TextError> {
+        self.skip_blanks();
+        let end = memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len());
+        let line = self.rest.get(..end).unwrap_or_default();
+        let colon = memchr::memrchr(b':', line).ok_or_else(|| self.expected("a name and a colon"))?;
+        let (name, rest) = self.rest.split_at_checked(colon).unwrap_or_default();
+        self.rest = rest.strip_prefix(b":").unwrap_or(rest);
+        Ok(name)
+    }
+
     /// Skips the rest of the line, which is returned without its newline.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
         let newline = memchr::memchr(b'\n', self.rest);
@@ -292,6 +303,23 @@ mod tests {
             "line 1: expected a word, found the end of the line"
         );
         assert_eq!(Text::new(b"").word().unwrap_err().found, "the end of the file");
+    }
+
+    #[test]
+    fn names_with_colons() {
+        for (text, want) in [
+            (&b"  eth0: 7 2\n"[..], Some((&b"eth0"[..], 7))),
+            (b"eth0:7\nlo: 5\n", Some((b"eth0", 7))),
+            (b"a:b:7\n", Some((b"a:b", 7))),
+            (b"a:b: 7", None),
+            (b": 7\n", Some((b"", 7))),
+            (b"a 7\nlo: 5\n", None),
+            (b"", None),
+        ] {
+            let mut text = Text::new(text);
+            let got = text.until_last_colon().and_then(|name| Ok((name, text.number()?)));
+            assert_eq!(got.ok(), want);
+        }
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use std::fs;
 
 use perfset_core::catalogue::{icmp, icmpv6, ipv4, ipv6, tcpv4, tcpv6, udpv4, udpv6};
-use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter};
-use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Provider, Rows, SourceError, Want};
+use perfset_core::{CounterId, Counterset, Guid};
+use perfset_engine::{Provider, Rows, SourceError, Want};
 
 use super::Providers;
 use crate::roots::Roots;
 use crate::testing::{
-    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+    ChangedLine, Collected, FAULTS, Got, Tree, all_instances, check_line, collect, collect_all, fixture,
+    opened,
 };
 
 /// The counters of TCPv4.
@@ -295,8 +296,7 @@ fn bytes_read(
     let of = |id| counterset.counter(id).unwrap();
     let mut rows = Rows::new(counters.iter().map(|id| of(*id)));
     rows.start();
-    let all = InstanceFilter { pattern: Pattern::new(&"*".into()), id: InstanceIdFilter::Any };
-    let all: InstanceFilters = [all].into_iter().collect();
+    let all = all_instances();
     provider.collect(&Want { counterset, counters, instances: &all, collection }, &mut rows).unwrap();
     rows.end();
     rows.bytes_read()

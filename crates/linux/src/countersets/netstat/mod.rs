@@ -1,0 +1,131 @@
+//! The countersets Linux TCP and Linux IP: counters named as the kernel names them.
+
+use perfset_core::catalogue::{linux_ip, linux_tcp};
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use super::single::Values;
+use super::value::unavailable;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::sources::netstat::Netstat;
+use crate::sources::sockstat::SockStat;
+use crate::sources::text::TextError;
+
+#[cfg(test)]
+mod tests;
+
+/// Numbers of `/proc/net/netstat` by the names of counters, which are those of the kernel.
+#[derive(Debug)]
+struct Named {
+    file: Table<Names>,
+    /// Where the numbers of counters are, while the names stay where they are; by id.
+    places: Vec<Place>,
+    names_read: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    NotLookedFor,
+    Nowhere,
+    At(usize),
+}
+
+/// What the file says, and how often its names were not where they had been.
+#[derive(Debug, Default)]
+struct Names {
+    netstat: Netstat,
+    read: u64,
+}
+
+impl Names {
+    fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        let changed = self.netstat.parse(text);
+        if changed != Ok(false) {
+            self.read = self.read.wrapping_add(1);
+        }
+        changed.map(drop)
+    }
+}
+
+impl Named {
+    fn new(file: SharedFile) -> Self {
+        let file = Table::of(file, "there is no /proc/net/netstat", Names::parse);
+        Self { file, places: Vec::new(), names_read: 0 }
+    }
+
+    fn value(
+        &mut self,
+        counterset: &Counterset,
+        counter: CounterId,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let Self { file, places, names_read } = self;
+        let names = file.get(pass)?;
+        if *names_read != names.read {
+            *names_read = names.read;
+            places.clear();
+            places.resize(counterset.counters.len(), Place::NotLookedFor);
+        }
+        // Ids are those of a list without gaps.
+        let place = usize::try_from(counter.0).ok().and_then(|id| places.get_mut(id));
+        let place = place.ok_or(NoValue::NotGiven)?;
+        if let Place::NotLookedFor = place {
+            let name = counterset.counter(counter).and_then(|counter| counter.name.as_deref());
+            let at = name.and_then(|name| names.netstat.find(name.as_bytes()));
+            *place = at.map_or(Place::Nowhere, Place::At);
+        }
+        let number = match *place {
+            Place::At(at) => names.netstat.number(at),
+            Place::Nowhere | Place::NotLookedFor => None,
+        };
+        match number {
+            Some(Ok(number)) => Ok(number),
+            Some(Err(text)) => Err(file.fault(text)),
+            None => Err(unavailable("this kernel does not report it")),
+        }
+    }
+}
+
+/// Linux TCP from `/proc/net/netstat` and `/proc/net/sockstat`.
+#[derive(Debug)]
+pub(crate) struct LinuxTcp {
+    named: Named,
+    sockstat: Table<SockStat>,
+}
+
+impl LinuxTcp {
+    pub(crate) fn new(netstat: SharedFile, sockstat: SharedFile) -> Self {
+        let sockstat = Table::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse);
+        Self { named: Named::new(netstat), sockstat }
+    }
+}
+
+impl Values for LinuxTcp {
+    const COUNTERSET: &'static Counterset = &linux_tcp::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        if counter == linux_tcp::MEMORY_PAGES {
+            return self.sockstat.number(|sockstat| sockstat.of("TCP").map_or(&None, |tcp| &tcp.mem), pass);
+        }
+        self.named.value(Self::COUNTERSET, counter, pass)
+    }
+}
+
+/// Linux IP from `/proc/net/netstat`.
+#[derive(Debug)]
+pub(crate) struct LinuxIp {
+    named: Named,
+}
+
+impl LinuxIp {
+    pub(crate) fn new(netstat: SharedFile) -> Self {
+        Self { named: Named::new(netstat) }
+    }
+}
+
+impl Values for LinuxIp {
+    const COUNTERSET: &'static Counterset = &linux_ip::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.named.value(Self::COUNTERSET, counter, pass)
+    }
+}

@@ -1,0 +1,194 @@
+//! What `/sys` has about one network interface.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use perfset_core::NoValue;
+use rustix::io::Errno;
+
+use crate::countersets::value::unavailable;
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::pass::{Attribute, Latest, Pass};
+use crate::roots::Roots;
+use crate::sources::net_dev::{Counts, Interface};
+use crate::sources::{attribute, link_speed};
+
+/// One network interface, and the files about it.
+#[derive(Debug)]
+pub(super) struct Link {
+    name: Vec<u8>,
+    folder: Option<PathBuf>,
+    keep: bool,
+    /// The kernel's number for it, if `/sys` has it.
+    pub(super) ifindex: Option<u32>,
+    pub(super) is_loopback: bool,
+    /// When its number was read, on the monotonic clock.
+    looked_at_ns: u64,
+    /// What it had counted in the last collection.
+    counts: Counts,
+    speed: Speed,
+    unknown: Option<Attribute>,
+}
+
+/// Up to so many interfaces keep the descriptors of their own files, two each.
+const LINKS_THAT_KEEP: usize = 32;
+/// Numbers are read anew after 10 s: one that was removed and made again may have the same name and place.
+const LOOK_AGAIN_NS: u64 = 10_000_000_000;
+const NOT_IN_SYS: &str = "/sys/class/net does not have it";
+
+/// Makes the links those of the interfaces. Whether there are others than before.
+///
+/// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
+/// before, when it has counted less than before, and now and then.
+pub(super) fn refresh(
+    links: &mut Vec<Link>,
+    interfaces: &[Interface],
+    roots: &Roots,
+    pass: &mut Pass,
+) -> bool {
+    let is_same = links.len() == interfaces.len()
+        && links.iter().zip(interfaces).all(|(link, interface)| link.name == interface.name);
+    if !is_same {
+        let old = links.drain(..).map(|link| (link.name.clone(), link));
+        let mut old: BTreeMap<_, _> = old.collect();
+        let mut keeping = old.values().filter(|link| link.keep).count();
+        for interface in interfaces {
+            let link = old.remove(&interface.name).unwrap_or_else(|| {
+                let keep = keeping < LINKS_THAT_KEEP;
+                keeping = keeping.saturating_add(usize::from(keep));
+                Link::new(interface.name.clone(), roots, keep)
+            });
+            links.push(link);
+        }
+    }
+    let mut changed = !is_same;
+    for (link, interface) in links.iter_mut().zip(interfaces) {
+        changed |= link.look(interface, !is_same, pass);
+    }
+    changed
+}
+
+impl Link {
+    fn new(name: Vec<u8>, roots: &Roots, keep: bool) -> Self {
+        // Names of the kernel are names of files.
+        let is_file =
+            !matches!(name.as_slice(), b"" | b"." | b"..") && !name.iter().any(|b| matches!(b, b'/' | 0));
+        let folder = is_file.then(|| roots.sys.join("class/net").join(OsStr::from_bytes(&name)));
+        let (speed, unknown) = files(folder.as_deref(), keep);
+        Self {
+            name,
+            folder,
+            keep,
+            ifindex: None,
+            is_loopback: false,
+            looked_at_ns: 0,
+            counts: Counts::default(),
+            speed,
+            unknown,
+        }
+    }
+
+    /// Reads its number if that may be another; the rest too if it is. Whether it is.
+    fn look(&mut self, interface: &Interface, must: bool, pass: &mut Pass) -> bool {
+        let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
+        let fell = counts.rx_bytes < self.counts.rx_bytes
+            || counts.rx_packets < self.counts.rx_packets
+            || counts.tx_bytes < self.counts.tx_bytes
+            || counts.tx_packets < self.counts.tx_packets;
+        self.counts = counts;
+        let is_new = self.looked_at_ns == 0;
+        let is_old = pass.elapsed_ns.saturating_sub(self.looked_at_ns) >= LOOK_AGAIN_NS;
+        if !(must || fell || is_new || is_old) {
+            return false;
+        }
+        self.looked_at_ns = pass.elapsed_ns.max(1);
+        let ifindex = self.number("ifindex", pass).and_then(|number| u32::try_from(number).ok());
+        if !is_new && ifindex == self.ifindex {
+            return false;
+        }
+        /// `ARPHRD_LOOPBACK`.
+        const LOOPBACK: u64 = 772;
+        self.is_loopback = match self.number("type", pass) {
+            Some(kind) => kind == LOOPBACK,
+            None => self.name == b"lo", // that is how the kernel makes it
+        };
+        self.ifindex = ifindex;
+        (self.speed, self.unknown) = files(self.folder.as_deref(), self.keep);
+        true
+    }
+
+    /// A file that is read once.
+    fn number(&self, name: &str, pass: &mut Pass) -> Option<u64> {
+        let mut file = KeptFile::new(self.folder.as_ref()?.join(name), Printed::AtOnce).keep(false);
+        pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
+    }
+
+    /// The name as an instance has it.
+    pub(super) fn instance_name(&self) -> String {
+        String::from_utf8_lossy(&self.name).replace(['\\', '\0'], "_")
+    }
+
+    /// The kernel's number for it. Where `/sys` does not have it: a hash of the name, above all those numbers.
+    pub(super) fn id(&self) -> u32 {
+        const BASIS: u32 = 0x811C_9DC5;
+        const PRIME: u32 = 0x0100_0193;
+        let hash =
+            || self.name.iter().fold(BASIS, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(PRIME));
+        self.ifindex.unwrap_or_else(|| 0x8000_0000 | hash() & 0x3FFF_FFFF)
+    }
+
+    /// Packets of protocols that nothing understands.
+    pub(super) fn unknown(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.unknown.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?.get(pass)
+    }
+
+    pub(super) fn bits_per_second(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        const MEGA: u64 = 1_000_000;
+        Ok(self.speed.megabits(pass)?.saturating_mul(MEGA))
+    }
+}
+
+/// The files that values come from.
+fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
+    let file = |folder: &Path| KeptFile::new(folder.join("speed"), Printed::AtOnce).keep(keep);
+    let unknown = |folder: &Path| {
+        let path = folder.join("statistics/rx_nohandler");
+        Attribute::new(
+            path,
+            keep,
+            "this kernel does not report it, or /sys/class/net does not have the interface",
+        )
+    };
+    (Speed { file: folder.map(file), latest: Latest::default() }, folder.map(unknown))
+}
+
+/// How fast the link is.
+#[derive(Debug)]
+struct Speed {
+    file: Option<KeptFile>,
+    latest: Latest<u64>,
+}
+
+impl Speed {
+    fn megabits(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        const UNKNOWN: &str = "the driver does not know the speed of this link, or it is down";
+        let Self { file, latest } = self;
+        let file = file.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?;
+        let speed = latest.get(pass, |pass| {
+            // The kernel's way to say that it does not know.
+            let is_invalid = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
+            let text = match file.read(pass.elapsed_ns) {
+                Err(ReadError::Io { source, .. }) if is_invalid(&source) => return Err(unavailable(UNKNOWN)),
+                read => read?.ok_or_else(|| unavailable(NOT_IN_SYS))?,
+            };
+            pass.bytes_read = pass.bytes_read.saturating_add(text.len());
+            let speed = link_speed::megabits(text);
+            let speed = speed.map_err(|text| ReadError::Text { path: file.path().to_owned(), text })?;
+            speed.ok_or_else(|| unavailable(UNKNOWN))
+        });
+        speed.copied()
+    }
+}

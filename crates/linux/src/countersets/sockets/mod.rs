@@ -1,0 +1,148 @@
+//! The counterset Sockets.
+
+use perfset_core::catalogue::sockets as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use super::several::{Instances, Key};
+use super::value::{Value, unavailable};
+use crate::kept_file::Printed;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::named::Number;
+use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
+
+#[cfg(test)]
+mod tests;
+
+/// Sockets from `/proc/net/sockstat` and `/proc/net/sockstat6`.
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    /// In bytes.
+    page_size: u64,
+    /// Those of all kinds and of IPv4, and those of IPv6.
+    files: [Table<SockStat>; 2],
+    /// Which of the protocols are rows.
+    rows: Vec<usize>,
+    keys: Vec<Key>,
+}
+
+/// As many protocols are in the first file.
+const IN_FIRST: usize = 5;
+const OTHERS_COUNT: &str = "this protocol does not count it";
+
+impl Sockets {
+    /// Reads below `roots`, and a `sockstat` that others read too. A page has so many bytes.
+    pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
+        let of_v6 = SharedFile::new(roots.net("sockstat6"), Printed::AtOnce);
+        let files = [
+            Table::of(sockstat, "there is no /proc/net/sockstat", SockStat::parse),
+            Table::of(of_v6, "there is no /proc/net/sockstat6", SockStat::parse),
+        ];
+        Self { page_size, files, rows: Vec::new(), keys: Vec::new() }
+    }
+
+    /// Whether there is a row for a protocol: also if its file is there and makes no sense, so that it can say so.
+    fn has_row(&mut self, protocol: usize, pass: &mut Pass) -> bool {
+        let (file, name) = self.place(protocol);
+        match file.get(pass) {
+            Ok(sockstat) => sockstat.of(name).is_some(),
+            Err(NoValue::Unavailable(_)) => false,
+            Err(_) => true,
+        }
+    }
+
+    fn place(&mut self, protocol: usize) -> (&mut Table<SockStat>, &'static str) {
+        let name = PROTOCOLS.get(protocol).copied().unwrap_or_default();
+        let [of_v4, of_v6] = &mut self.files;
+        (if protocol < IN_FIRST { of_v4 } else { of_v6 }, name)
+    }
+
+    fn number(
+        &mut self,
+        protocol: usize,
+        of: fn(&sockstat::Sockets) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let (file, name) = self.place(protocol);
+        match file.get(pass)?.of(name).and_then(|sockets| of(sockets).clone()) {
+            Some(Ok(number)) => Ok(number),
+            Some(Err(text)) => Err(file.fault(text)),
+            None => Err(unavailable(OTHERS_COUNT)),
+        }
+    }
+
+    /// What a protocol counts.
+    fn of(&mut self, protocol: usize, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        let of: fn(&sockstat::Sockets) -> &Number = match counter {
+            id::IN_USE => |sockets| &sockets.in_use,
+            id::ORPHANED => |sockets| &sockets.orphan,
+            id::TIME_WAIT => |sockets| &sockets.tw,
+            id::ALLOCATED => |sockets| &sockets.alloc,
+            id::MEMORY_PAGES => |sockets| &sockets.mem,
+            id::MEMORY_BYTES => {
+                return match self.number(protocol, |sockets| &sockets.memory, pass) {
+                    Err(NoValue::Unavailable(_)) => {
+                        let pages = self.number(protocol, |sockets| &sockets.mem, pass)?;
+                        Ok(pages.saturating_mul(self.page_size))
+                    }
+                    bytes => bytes,
+                };
+            }
+            _ => return Err(NoValue::NotGiven),
+        };
+        self.number(protocol, of, pass)
+    }
+}
+
+impl Instances for Sockets {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let mut next = 0_usize;
+        for protocol in 0..PROTOCOLS.len() {
+            if !self.has_row(protocol, pass) {
+                continue;
+            }
+            if self.rows.get(next) != Some(&protocol) {
+                self.rows.truncate(next);
+                self.keys.truncate(next);
+                let name = PROTOCOLS.get(protocol).copied().unwrap_or_default().to_owned();
+                let number = InstanceId(u32::try_from(protocol).unwrap_or(u32::MAX));
+                self.rows.push(protocol);
+                self.keys.push(Key { name, id: number, birth: None });
+            }
+            next = next.saturating_add(1);
+        }
+        self.rows.truncate(next);
+        self.keys.truncate(next);
+        let [of_v4, _] = &mut self.files;
+        if self.rows.is_empty() { of_v4.get(pass).map(drop) } else { Ok(()) }
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let protocol = self.rows.get(at).copied().ok_or(NoValue::NotGiven)?;
+        self.of(protocol, counter, pass).map(Value::from)
+    }
+
+    /// Of sockets in use what the kernel says of all kinds; else the sum over the protocols that count.
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        if counter == id::IN_USE {
+            let [of_v4, _] = &mut self.files;
+            return of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from);
+        }
+        let mut sum = None;
+        for at in 0..self.rows.len() {
+            match self.value(at, counter, pass) {
+                Ok(value) => sum = Some(value.raw.saturating_add(sum.unwrap_or(0))),
+                Err(NoValue::Unavailable(_)) => {}
+                Err(reason) => return Err(reason),
+            }
+        }
+        sum.map(Value::from).ok_or_else(|| unavailable("no protocol of this kernel counts it"))
+    }
+}

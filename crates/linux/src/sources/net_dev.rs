@@ -1,0 +1,254 @@
+//! `/proc/net/dev`: what each network interface has received and sent.
+//!
+//! Source: `proc_pid_net(5)`, `Documentation/networking/statistics.rst`.
+
+use crate::sources::text::{Text, TextError};
+
+/// The interfaces in the kernel's order, of the network namespace that the file belongs to.
+///
+/// Columns are known by their names, which are in the first two lines.
+///
+/// ```
+/// use perfset_linux::sources::net_dev::NetDev;
+///
+/// let mut dev = NetDev::default();
+/// dev.parse(b"Inter-| Receive | Transmit\n face |bytes packets|bytes packets\n  eth0: 7 2 5 3\n")?;
+/// let counts = dev.interfaces()[0].counts.as_ref().unwrap();
+/// assert_eq!((dev.interfaces()[0].name.as_slice(), counts.tx_bytes), (&b"eth0"[..], Some(5)));
+/// # Ok::<_, perfset_linux::TextError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NetDev {
+    /// The first two lines, and what they say: kept from reading to reading.
+    heads: Vec<u8>,
+    columns: Vec<Column>,
+    interfaces: Vec<Interface>,
+}
+
+/// One interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Any bytes but `/`, blanks and, in newer kernels, `:`.
+    pub name: Vec<u8>,
+    /// The numbers of its line, or what is wrong with them.
+    pub counts: Result<Counts, TextError>,
+}
+
+/// Sums since the interface came into being; `None` where the kernel has no such column.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Received bytes.
+    pub rx_bytes: Option<u64>,
+    /// Received packets.
+    pub rx_packets: Option<u64>,
+    /// Received packets that were faulty.
+    pub rx_errors: Option<u64>,
+    /// Received packets that were dropped, by the kernel or for want of room in the interface.
+    pub rx_dropped: Option<u64>,
+    /// Received packets that were multicast.
+    pub rx_multicast: Option<u64>,
+    /// Sent bytes.
+    pub tx_bytes: Option<u64>,
+    /// Sent packets.
+    pub tx_packets: Option<u64>,
+    /// Packets that could not be sent because of an error.
+    pub tx_errors: Option<u64>,
+    /// Packets that were dropped instead of sent.
+    pub tx_dropped: Option<u64>,
+}
+
+/// Where the number of a column goes: nowhere if nobody wants it.
+type Column = Option<Field>;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    RxBytes,
+    RxPackets,
+    RxErrors,
+    RxDropped,
+    RxMulticast,
+    TxBytes,
+    TxPackets,
+    TxErrors,
+    TxDropped,
+}
+
+impl Counts {
+    fn place(&mut self, field: Field) -> &mut Option<u64> {
+        match field {
+            Field::RxBytes => &mut self.rx_bytes,
+            Field::RxPackets => &mut self.rx_packets,
+            Field::RxErrors => &mut self.rx_errors,
+            Field::RxDropped => &mut self.rx_dropped,
+            Field::RxMulticast => &mut self.rx_multicast,
+            Field::TxBytes => &mut self.tx_bytes,
+            Field::TxPackets => &mut self.tx_packets,
+            Field::TxErrors => &mut self.tx_errors,
+            Field::TxDropped => &mut self.tx_dropped,
+        }
+    }
+}
+
+impl NetDev {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If the first two lines name none of the columns. A line without a name is left out.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        let mut text = Text::new(text);
+        self.read_heads(&mut text)?;
+        let mut count = 0_usize;
+        while !text.is_at_end() {
+            let mut line = text;
+            let end = text.line();
+            let Ok(name) = line.until_last_colon() else { continue };
+            if self.interfaces.len() == count {
+                self.interfaces.push(Interface { name: Vec::new(), counts: Ok(Counts::default()) });
+            }
+            let Some(interface) = self.interfaces.get_mut(count) else { break };
+            interface.name.clear();
+            interface.name.extend_from_slice(name.trim_ascii_end());
+            interface.counts = end.and_then(|_| counts(&self.columns, &mut line));
+            count = count.saturating_add(1);
+        }
+        self.interfaces.truncate(count);
+        Ok(())
+    }
+
+    /// The interfaces, the loopback interface among them.
+    #[must_use]
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    fn read_heads(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
+        let start = *text;
+        let (groups, names) = (text.line()?, text.line()?);
+        let is_known =
+            self.heads.strip_prefix(groups).and_then(|rest| rest.strip_prefix(b"\n")) == Some(names);
+        if !is_known {
+            self.columns.clear();
+            self.columns.extend(columns(groups, names));
+            self.heads.clear();
+            self.heads.extend(groups.iter().chain(b"\n").chain(names));
+        }
+        if self.columns.iter().any(Option::is_some) {
+            Ok(())
+        } else {
+            Err(start.expected("two lines with the names of columns"))
+        }
+    }
+}
+
+/// What the numbers of a line are, by the names of groups in the first line and of columns in the second.
+fn columns<'a>(groups: &'a [u8], names: &'a [u8]) -> impl Iterator<Item = Column> + 'a {
+    let is_bar = |byte: &u8| *byte == b'|';
+    let parts = groups.split(is_bar).zip(names.split(is_bar)).skip(1); // before the first bar is the interface
+    parts.flat_map(|(group, names)| {
+        let group = group.trim_ascii();
+        let words = names.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+        words.map(move |name| column(group, name))
+    })
+}
+
+fn column(group: &[u8], name: &[u8]) -> Column {
+    match (group, name) {
+        (b"Receive", b"bytes") => Some(Field::RxBytes),
+        (b"Receive", b"packets") => Some(Field::RxPackets),
+        (b"Receive", b"errs") => Some(Field::RxErrors),
+        (b"Receive", b"drop") => Some(Field::RxDropped),
+        (b"Receive", b"multicast") => Some(Field::RxMulticast),
+        (b"Transmit", b"bytes") => Some(Field::TxBytes),
+        (b"Transmit", b"packets") => Some(Field::TxPackets),
+        (b"Transmit", b"errs") => Some(Field::TxErrors),
+        (b"Transmit", b"drop") => Some(Field::TxDropped),
+        _ => None,
+    }
+}
+
+fn counts(columns: &[Column], line: &mut Text<'_>) -> Result<Counts, TextError> {
+    let mut counts = Counts::default();
+    for column in columns {
+        let number = line.number()?;
+        if let Some(field) = column {
+            *counts.place(*field) = Some(number);
+        }
+    }
+    line.end_of_line()?;
+    Ok(counts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADS: &str = "Inter-| Receive | Transmit\n face |bytes packets drop|packets bytes\n";
+
+    fn parse(text: &str) -> Result<NetDev, TextError> {
+        let mut dev = NetDev::default();
+        dev.parse(text.as_bytes()).map(|()| dev)
+    }
+
+    #[test]
+    fn lines() {
+        let right = Counts {
+            rx_bytes: Some(2),
+            rx_packets: Some(3),
+            rx_dropped: Some(5),
+            tx_packets: Some(7),
+            tx_bytes: Some(11),
+            ..Counts::default()
+        };
+        for (line, want) in [
+            ("  eth0: 2 3 5 7 11\n", Some(("eth0", Ok(right)))),
+            ("eth0:2 3 5 7 11 \n", Some(("eth0", Ok(right)))),
+            ("a.b-c@x: 2 3 5 7 11\n", Some(("a.b-c@x", Ok(right)))),
+            ("eth0:1: 2 3 5 7 11\n", Some(("eth0:1", Ok(right)))),
+            ("eth0:1:2 3 5 7 11\n", Some(("eth0:1", Ok(right)))),
+            ("eth0: 2 3 5 7\n", Some(("eth0", Err("the end of the line")))),
+            ("eth0: 2 3 5 7 11 13\n", Some(("eth0", Err("\"13\"")))),
+            ("eth0: 2 3 x 7 11\n", Some(("eth0", Err("\"x\"")))),
+            ("eth0: 2 3 5 7 11", Some(("eth0", Err("the end of the file")))),
+            ("eth0 2 3 5 7 11\n", None),
+            ("\n", None),
+        ] {
+            let text = format!("{HEADS}{line}");
+            let dev = parse(&text).unwrap();
+            let got = dev.interfaces().iter().map(|interface| {
+                let counts = interface.counts.clone().map_err(|error| error.found);
+                (str::from_utf8(&interface.name).unwrap(), counts)
+            });
+            let want = want.map(|(name, counts)| (name, counts.map_err(str::to_owned)));
+            assert_eq!(got.collect::<Vec<_>>(), Vec::from_iter(want), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_faulty_line_costs_no_other() {
+        let dev = parse(&format!("{HEADS}a: 2 3 5 7 11\nb: x\nc\n\nd: 13 17 19 23 29\n")).unwrap();
+        let got = dev
+            .interfaces()
+            .iter()
+            .map(|i| (i.name.as_slice(), i.counts.as_ref().ok().and_then(|c| c.rx_bytes)));
+        assert_eq!(got.collect::<Vec<_>>(), [(&b"a"[..], Some(2)), (b"b", None), (b"d", Some(13))]);
+    }
+
+    #[test]
+    fn other_columns() {
+        let mut dev = parse(&format!("{HEADS}a: 2 3 5 7 11\n")).unwrap();
+        dev.parse(b"Inter-| Transmit|Receive\n face|drop new|multicast\nb: 2 3 5\n").unwrap();
+        let want = Counts { tx_dropped: Some(2), rx_multicast: Some(5), ..Counts::default() };
+        assert_eq!(dev.interfaces()[0].counts, Ok(want));
+        let all = Interface { name: b"b".to_vec(), counts: Ok(want) };
+        assert_eq!(dev.interfaces(), [all]);
+    }
+
+    #[test]
+    fn no_sense_as_a_whole() {
+        for text in
+            ["", "x\n", "x\ny\n", "Inter-| Receive\n face |bytes", "| Receive\n|octets\n", "bytes\nbytes\n"]
+        {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+    }
+}
