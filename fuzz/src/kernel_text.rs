@@ -9,6 +9,7 @@ use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::pressure::Pressure;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
 use perfset_linux::sources::vmstat::VmStat;
@@ -38,6 +39,7 @@ pub fn check(input: &[u8]) {
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
         b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b'w' => again(text, LoadAvg::parse).err(),
+        b'1' => again(text, Pressure::parse).and_then(of_pressure).err(),
         _ => None,
     };
     if let Some(error) = error {
@@ -102,6 +104,11 @@ fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
 fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     let VmStat { pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct } = vmstat;
     each([pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct])
+}
+
+fn of_pressure(pressure: Pressure) -> Result<(), TextError> {
+    assert!(pressure.some.is_some() || pressure.full.is_some(), "else it is an error of the whole file");
+    [pressure.some, pressure.full].into_iter().flatten().try_for_each(|line| line.map(drop))
 }
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {

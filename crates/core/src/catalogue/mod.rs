@@ -18,6 +18,7 @@ use crate::guid::Guid;
 
 pub mod memory;
 pub mod perfset_engine;
+pub mod pressure_stall;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
@@ -32,6 +33,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 pub static ALL: &[&Counterset] = &[
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
+    &pressure_stall::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,

@@ -8,6 +8,7 @@ use crate::pass::SharedFile;
 use crate::roots::Roots;
 
 mod memory;
+mod pressure_stall;
 mod processor_information;
 mod several;
 mod single;
@@ -15,7 +16,9 @@ mod system;
 mod value;
 
 use memory::Memory;
+use pressure_stall::PressureStall;
 pub use processor_information::ProcessorInformation;
+use several::Several;
 use single::Single;
 use system::System;
 
@@ -28,6 +31,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     vec![
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
+        Box::new(Several::new(PressureStall::new(&roots))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

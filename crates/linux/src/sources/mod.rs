@@ -15,6 +15,7 @@ pub mod interrupts;
 pub mod loadavg;
 pub mod meminfo;
 pub mod modules;
+pub mod pressure;
 pub mod proc_stat;
 pub mod processes;
 pub mod softirqs;

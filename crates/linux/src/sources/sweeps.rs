@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, pressure, proc_stat,
+    softirqs, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: [(&str, Walk); 15] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -30,6 +30,7 @@ const PARSERS: [(&str, Walk); 14] = [
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
+    ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -79,7 +80,8 @@ fn every_prefix() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
+            let by_line =
+                ["proc/stat", "proc/meminfo", "proc/vmstat", "proc/pressure/memory"].contains(&file);
             let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
