@@ -12,6 +12,96 @@
 #ifndef PERFLIB_SYMBOLS_H
 #define PERFLIB_SYMBOLS_H
 
+/* CGroup: {6be8f9ad-3893-5c50-a203-a90416c2ceb6} */
+#define PERFLIB_CGROUP_GUID \
+    { 0x6be8f9ad, 0x3893, 0x5c50, { 0xa2, 0x03, 0xa9, 0x04, 0x16, 0xc2, 0xce, 0xb6 } }
+#define PERFLIB_CGROUP_NAME "CGroup"
+
+enum {
+    /* % Processor Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_PROCESSOR_TIME = 0,
+    /* % User Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_USER_TIME = 1,
+    /* % Privileged Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_PRIVILEGED_TIME = 2,
+    /* Processor Limit Periods/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_PROCESSOR_LIMIT_PERIODS_PER_SEC = 3,
+    /* Throttled Periods/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_THROTTLED_PERIODS_PER_SEC = 4,
+    /* % Throttled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_THROTTLED_TIME = 5,
+    /* Bursts/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_BURSTS_PER_SEC = 6,
+    /* % Burst Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_BURST_TIME = 7,
+    /* Memory Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_MEMORY_BYTES = 8,
+    /* Memory Bytes Peak: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_MEMORY_BYTES_PEAK = 9,
+    /* Memory Limit Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_MEMORY_LIMIT_BYTES = 10,
+    /* Swap Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_SWAP_BYTES = 11,
+    /* Memory Low Events/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_MEMORY_LOW_EVENTS_PER_SEC = 12,
+    /* Memory High Events/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_MEMORY_HIGH_EVENTS_PER_SEC = 13,
+    /* Memory Limit Events/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_MEMORY_LIMIT_EVENTS_PER_SEC = 14,
+    /* Out Of Memory Events/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_OUT_OF_MEMORY_EVENTS_PER_SEC = 15,
+    /* Out Of Memory Kills/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_OUT_OF_MEMORY_KILLS_PER_SEC = 16,
+    /* Anonymous Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_ANONYMOUS_BYTES = 17,
+    /* File Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_FILE_BYTES = 18,
+    /* Kernel Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_KERNEL_BYTES = 19,
+    /* Slab Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_SLAB_BYTES = 20,
+    /* Socket Bytes: PERF_COUNTER_LARGE_RAWCOUNT, unit By */
+    PERFLIB_CGROUP_SOCKET_BYTES = 21,
+    /* Page Faults/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_PAGE_FAULTS_PER_SEC = 22,
+    /* Major Page Faults/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_MAJOR_PAGE_FAULTS_PER_SEC = 23,
+    /* Anonymous Refaults/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_ANONYMOUS_REFAULTS_PER_SEC = 24,
+    /* File Refaults/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_FILE_REFAULTS_PER_SEC = 25,
+    /* Storage Read Bytes/sec: PERF_COUNTER_BULK_COUNT, unit By/s */
+    PERFLIB_CGROUP_STORAGE_READ_BYTES_PER_SEC = 26,
+    /* Storage Write Bytes/sec: PERF_COUNTER_BULK_COUNT, unit By/s */
+    PERFLIB_CGROUP_STORAGE_WRITE_BYTES_PER_SEC = 27,
+    /* Storage Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_STORAGE_READS_PER_SEC = 28,
+    /* Storage Writes/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_STORAGE_WRITES_PER_SEC = 29,
+    /* Storage Discard Bytes/sec: PERF_COUNTER_BULK_COUNT, unit By/s */
+    PERFLIB_CGROUP_STORAGE_DISCARD_BYTES_PER_SEC = 30,
+    /* Storage Discards/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CGROUP_STORAGE_DISCARDS_PER_SEC = 31,
+    /* Task Count: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CGROUP_TASK_COUNT = 32,
+    /* Task Count Peak: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CGROUP_TASK_COUNT_PEAK = 33,
+    /* % Processor Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_PROCESSOR_SOME_STALLED_TIME = 34,
+    /* % Processor Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_PROCESSOR_FULL_STALLED_TIME = 35,
+    /* % Memory Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_MEMORY_SOME_STALLED_TIME = 36,
+    /* % Memory Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_MEMORY_FULL_STALLED_TIME = 37,
+    /* % Storage Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_STORAGE_SOME_STALLED_TIME = 38,
+    /* % Storage Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_STORAGE_FULL_STALLED_TIME = 39,
+    /* % Interrupt Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_INTERRUPT_FULL_STALLED_TIME = 40
+};
+
 /* Memory: {41245ce2-c4b6-5542-b6e8-efa18d5b8827} */
 #define PERFLIB_MEMORY_GUID \
     { 0x41245ce2, 0xc4b6, 0x5542, { 0xb6, 0xe8, 0xef, 0xa1, 0x8d, 0x5b, 0x88, 0x27 } }

@@ -3,6 +3,9 @@
 use std::fmt::Debug;
 
 use perfset_linux::TextError;
+use perfset_linux::sources::cgroup::{
+    BlkioSums, Controllers, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit,
+};
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::interrupts::Interrupts;
@@ -39,6 +42,16 @@ pub fn check(input: &[u8]) {
         b't' => again(text, Totals::parse).and_then(of_totals).err(),
         b'v' => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b'w' => again(text, LoadAvg::parse).err(),
+        b'2' => again(text, CpuStat::parse).and_then(|stat| any([stat.usage_usec, stat.nr_periods])).err(),
+        b'3' => again(text, CpuAcctStat::parse).and_then(|stat| each([stat.user, stat.system])).err(),
+        b'4' => again(text, MemoryStat::parse).and_then(|stat| any([stat.anon, stat.pgfault])).err(),
+        b'5' => again(text, MemoryStat::parse_v1).and_then(|stat| any([stat.anon, stat.pgfault])).err(),
+        b'6' => again(text, MemoryEvents::parse).and_then(|it| any([it.low, it.oom_kill])).err(),
+        b'7' => again(text, MemoryEvents::parse_v1).and_then(|it| any([it.oom_kill])).err(),
+        b'8' => again(text, IoSums::parse).err(),
+        b'9' => again(text, BlkioSums::parse).err(),
+        b'L' => limit(text).err(),
+        b'C' => Controllers::parse(text).err(),
         b'1' => again(text, Pressure::parse).and_then(of_pressure).err(),
         _ => None,
     };
@@ -75,6 +88,11 @@ fn faults(stat: ProcStat) -> Result<(), TextError> {
 /// The number of each wanted line, and the first that cannot be had.
 fn each<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     assert!(numbers.iter().any(Option::is_some), "else it is an error of the whole file");
+    numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
+}
+
+/// The first of some numbers that cannot be had.
+fn any<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
     numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
 }
 

@@ -16,6 +16,7 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod cgroup;
 pub mod memory;
 pub mod perfset_engine;
 pub mod pressure_stall;
@@ -31,6 +32,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &cgroup::COUNTERSET,
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &pressure_stall::COUNTERSET,

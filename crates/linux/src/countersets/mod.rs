@@ -7,6 +7,7 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod cgroup;
 mod memory;
 mod pressure_stall;
 mod processor_information;
@@ -15,6 +16,7 @@ mod single;
 mod system;
 mod value;
 
+use cgroup::CGroup;
 use memory::Memory;
 use pressure_stall::PressureStall;
 pub use processor_information::ProcessorInformation;
@@ -32,6 +34,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Single::new(System::new(&roots, stat.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, page_size))),
         Box::new(Several::new(PressureStall::new(&roots))),
+        Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
         Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)),
     ]
 }

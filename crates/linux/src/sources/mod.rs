@@ -7,6 +7,7 @@ mod sweeps;
 pub(crate) mod text;
 
 pub mod attribute;
+pub mod cgroup;
 pub mod cppc;
 pub mod cpuidle;
 pub mod cpuinfo;

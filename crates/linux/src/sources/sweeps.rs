@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, pressure, proc_stat,
-    softirqs, vmstat,
+    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, pressure,
+    proc_stat, softirqs, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 15] = [
+const PARSERS: [(&str, Walk); 21] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -31,6 +31,12 @@ const PARSERS: [(&str, Walk); 15] = [
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/cpu.stat", |text| cgroup::CpuStat::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.stat", |text| cgroup::MemoryStat::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.events", |text| cgroup::MemoryEvents::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.max", |text| cgroup::limit(text).map(drop)),
+    ("sys/fs/cgroup/app.slice/io.stat", |text| cgroup::IoSums::default().parse(text)),
+    ("sys/fs/cgroup/cgroup.controllers", |text| cgroup::Controllers::parse(text).map(drop)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -76,13 +82,15 @@ fn every_prefix() {
     for (file, walk) in PARSERS {
         let text = text(file);
         assert_eq!(walk(&text), Ok(()), "{file}");
+        // Some give up single lines, not themselves; others may end after any line.
+        let lines =
+            ["proc/stat", "proc/meminfo", "proc/vmstat", "/memory", "cpu.stat", "memory.stat", "events"];
+        let by_line = lines.iter().any(|end| file.ends_with(end));
+        let of_lines = by_line || file.starts_with("proc/") || file.ends_with("io.stat");
         for len in 0..text.len() {
             let cut = walk(&text[..len]);
-            // A file of lines may end after any of them; some give up single lines, not themselves.
             let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line =
-                ["proc/stat", "proc/meminfo", "proc/vmstat", "proc/pressure/memory"].contains(&file);
-            let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
+            let may_live = by_line && len > 0 || of_lines && whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }

@@ -1,5 +1,7 @@
 //! The counterset Pressure Stall.
 
+use std::path::PathBuf;
+
 use perfset_core::catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
@@ -87,7 +89,7 @@ impl Instances for PressureStall {
         };
         let Resource { file, pressure, .. } = resource;
         let pressure = pressure.get(pass, |pass| read(file, pass, "there is no such file"))?;
-        stall(line(pressure), file, field).map(Value::from)
+        stall(line(pressure), || file.path().to_owned(), field).map(Value::from)
     }
 }
 
@@ -106,15 +108,15 @@ pub(super) fn in_100ns(stall: &Stall) -> Option<u64> {
     Some(stall.total?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// The number of a line of a file.
+/// The number of a line of a file, which has that path.
 pub(super) fn stall(
     line: &Option<Result<Stall, TextError>>,
-    file: &KeptFile,
+    path: impl FnOnce() -> PathBuf,
     field: fn(&Stall) -> Option<u64>,
 ) -> Result<u64, NoValue> {
     match line {
         Some(Ok(stall)) => field(stall).ok_or(unavailable("this kernel does not report it")),
-        Some(Err(text)) => Err(ReadError::Text { path: file.path().to_owned(), text: text.clone() }.into()),
+        Some(Err(text)) => Err(ReadError::Text { path: path(), text: text.clone() }.into()),
         None => Err(unavailable("the kernel does not count this time for this resource")),
     }
 }
