@@ -8,13 +8,15 @@ use perfset_linux::sources::cgroup::{
 };
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::file_nr::FileNr;
 use perfset_linux::sources::interrupts::Interrupts;
-use perfset_linux::sources::loadavg::LoadAvg;
+use perfset_linux::sources::loadavg::{LoadAvg, Loads};
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::pressure::Pressure;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
-use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::schedstat::SchedStat;
+use perfset_linux::sources::softirqs::{SoftirqKinds, Softirqs};
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -52,6 +54,10 @@ pub fn check(input: &[u8]) {
         b'9' => again(text, BlkioSums::parse).err(),
         b'L' => limit(text).err(),
         b'C' => Controllers::parse(text).err(),
+        b'F' => again(text, FileNr::parse).err(),
+        b'S' => again(text, SchedStat::parse).and_then(of_schedstat).err(),
+        b'Q' => again(text, SoftirqKinds::parse).err(),
+        b'A' => again(text, Loads::parse).err(),
         b'1' => again(text, Pressure::parse).and_then(of_pressure).err(),
         _ => None,
     };
@@ -124,13 +130,22 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
     each([pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct])
 }
 
+/// The lines that are lost, the first of them.
+fn of_schedstat(stat: SchedStat) -> Result<(), TextError> {
+    assert!(stat.cpus().is_sorted_by_key(|line| line.cpu));
+    stat.cpus().iter().try_for_each(|line| {
+        assert_eq!(stat.cpu(line.cpu), Some(line));
+        line.queue.clone().map(drop)
+    })
+}
+
 fn of_pressure(pressure: Pressure) -> Result<(), TextError> {
     assert!(pressure.some.is_some() || pressure.full.is_some(), "else it is an error of the whole file");
     [pressure.some, pressure.full].into_iter().flatten().try_for_each(|line| line.map(drop))
 }
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
-    each([totals.ctxt, totals.procs_running])
+    each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

@@ -17,11 +17,14 @@ use crate::counterset::Counterset;
 use crate::guid::Guid;
 
 pub mod cgroup;
+pub mod linux_processor;
+pub mod linux_system;
 pub mod memory;
 pub mod perfset_engine;
 pub mod pressure_stall;
 pub mod processor;
 pub mod processor_information;
+pub mod scheduler;
 pub mod system;
 
 #[cfg(test)]
@@ -33,11 +36,14 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &cgroup::COUNTERSET,
+    &linux_processor::COUNTERSET,
+    &linux_system::COUNTERSET,
     &memory::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &pressure_stall::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
+    &scheduler::COUNTERSET,
     &system::COUNTERSET,
 ];
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, pressure,
-    proc_stat, softirqs, vmstat,
+    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, file_nr, interrupts, loadavg, meminfo, modules,
+    pressure, proc_stat, schedstat, softirqs, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 21] = [
+const PARSERS: [(&str, Walk); 25] = [
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -29,6 +29,22 @@ const PARSERS: [(&str, Walk); 21] = [
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
+    ("proc/loadavg", |text| loadavg::Loads::default().parse(text)),
+    ("proc/sys/fs/file-nr", |text| file_nr::FileNr::default().parse(text)),
+    ("proc/schedstat", |text| {
+        let mut stat = schedstat::SchedStat::default();
+        stat.parse(text)?;
+        for line in stat.cpus() {
+            let _ = stat.cpu(line.cpu).unwrap(); // any answer will do
+        }
+        Ok(())
+    }),
+    ("proc/softirqs", |text| {
+        let mut kinds = softirqs::SoftirqKinds::default();
+        kinds.parse(text)?;
+        let _ = kinds.of(softirqs::Kind::Rcu, 7); // any answer will do
+        Ok(())
+    }),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
     ("sys/fs/cgroup/app.slice/cpu.stat", |text| cgroup::CpuStat::default().parse(text)),
@@ -83,8 +99,17 @@ fn every_prefix() {
         let text = text(file);
         assert_eq!(walk(&text), Ok(()), "{file}");
         // Some give up single lines, not themselves; others may end after any line.
-        let lines =
-            ["proc/stat", "proc/meminfo", "proc/vmstat", "/memory", "cpu.stat", "memory.stat", "events"];
+        let lines = [
+            "proc/stat",
+            "proc/meminfo",
+            "proc/vmstat",
+            "/memory",
+            "cpu.stat",
+            "memory.stat",
+            "events",
+            "proc/schedstat",
+            "proc/softirqs",
+        ];
         let by_line = lines.iter().any(|end| file.ends_with(end));
         let of_lines = by_line || file.starts_with("proc/") || file.ends_with("io.stat");
         for len in 0..text.len() {

@@ -5,7 +5,6 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::folder::Folder;
-use crate::kept_file::Printed;
 use crate::pass::{Pass, SharedFile, Table};
 use crate::roots::Roots;
 use crate::sources::loadavg::LoadAvg;
@@ -25,15 +24,18 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in
+    /// Reads below `roots`, and a `/proc/stat` and a `/proc/loadavg` that others read too. `start_100ns` is when the machine started, in
     /// terms of PerfTime100NSec.
-    pub(crate) fn new(roots: &Roots, stat: SharedFile, start_100ns: fn() -> u64) -> Self {
-        let proc = |name| roots.proc.join(name);
-        let at_once = Printed::AtOnce;
+    pub(crate) fn new(
+        roots: &Roots,
+        stat: SharedFile,
+        loadavg: SharedFile,
+        start_100ns: fn() -> u64,
+    ) -> Self {
         Self {
             start_100ns,
             stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
-            loadavg: Table::new(proc("loadavg"), at_once, "there is no /proc/loadavg", LoadAvg::parse),
+            loadavg: Table::of(loadavg, "there is no /proc/loadavg", LoadAvg::parse),
             proc: Folder::new(&roots.proc),
         }
     }

@@ -18,7 +18,8 @@ const START_100NS: u64 = 133_456_789_012_345_678;
 
 fn provider(roots: &Roots) -> Single<System> {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Single::new(System::new(roots, stat, || START_100NS))
+    let loadavg = SharedFile::new(roots.proc.join("loadavg"), Printed::AtOnce);
+    Single::new(System::new(roots, stat, loadavg, || START_100NS))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
