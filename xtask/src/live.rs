@@ -14,6 +14,7 @@ use crate::repository::{root, run as run_program, target};
 
 mod c;
 mod jq;
+mod kernel_own;
 mod known_load;
 mod mpstat;
 mod proc;
@@ -44,11 +45,13 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 18] = [
+    let checks: [(&str, &dyn Fn() -> Result<String>); 20] = [
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
+        ("control groups follow what runs in them", &kernel_own::control_groups),
+        ("pressure, nice, load and new processes agree with the kernel", &kernel_own::machine),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
