@@ -54,8 +54,8 @@ pub struct CpuLine {
     pub queue: Result<RunQueue, TextError>,
 }
 
-/// The file, of version 15, 16 or 17, whose lines of CPUs are the same. A faulty line does not lose the others; those of
-/// domains are skipped.
+/// The file, of version 15, 16 or 17, whose lines of CPUs are the same. A faulty line does not lose the others, and
+/// those of domains are skipped.
 ///
 /// ```
 /// use perfset_linux::sources::schedstat::SchedStat;

@@ -12,18 +12,19 @@ use crate::sources::cgroup::Controllers;
 /// A hierarchy: version 2, or that of a controller of version 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hierarchy {
-    Unified = 0,
-    Cpu = 1,
-    CpuAcct = 2,
-    Memory = 3,
-    BlkIo = 4,
-    Pids = 5,
+    Unified,
+    Cpu,
+    CpuAcct,
+    Memory,
+    BlkIo,
+    Pids,
 }
 
 impl Hierarchy {
     pub(super) const COUNT: usize = 6;
 
-    pub(super) fn index(self) -> usize {
+    /// Its place wherever there is something for each.
+    fn index(self) -> usize {
         match self {
             Self::Unified => 0,
             Self::Cpu => 1,
@@ -87,7 +88,8 @@ impl Mounts {
         changed
     }
 
-    /// The path, the hierarchy's index and the inode of every group. Of hierarchies that share a tree, the first has it.
+    /// The path, the hierarchy's index and the inode of every group. Of hierarchies that share a tree, the first has
+    /// it.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, usize, u64)> {
         let hierarchy = |tree: usize| self.tree_of.iter().position(|of| *of == Some(tree)).unwrap_or(0);
         let trees = self.trees.iter().enumerate();

@@ -30,8 +30,11 @@ const FULL: [CounterId; 4] = [
     PERCENT_FULL_STALLED_TIME_300_SECONDS,
 ];
 
-/// The fixture `two-nodes`: `some` and `full`, each the time and the averages.
-const KNOWN: [(&str, Option<[u64; 4]>, [u64; 4]); 4] = [
+/// A time and its averages.
+type Known = [u64; 4];
+
+/// The fixture `two-nodes`: `some` and `full`.
+const KNOWN: [(&str, Option<Known>, Known); 4] = [
     ("cpu", Some([20_000_030, 503, 509, 521]), [20_000_290, 523, 541, 547]),
     ("memory", Some([20_000_390, 557, 563, 569]), [20_000_810, 571, 577, 587]),
     ("io", Some([20_000_830, 593, 599, 601]), [20_000_930, 607, 613, 617]),

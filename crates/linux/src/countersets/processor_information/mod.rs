@@ -25,8 +25,8 @@ use machine::{Cpu, Machine};
 use values::Covered;
 
 /// Provides Processor Information from `/proc/stat`, `/proc/interrupts`, `/proc/softirqs` and `/sys/devices/system`,
-/// and Processor, which shows the same values in another shape. Linux Processor and Scheduler have the rows of Processor
-/// Information.
+/// and Processor, which shows the same values in another shape. Linux Processor and Scheduler, from `/proc/schedstat`,
+/// have the rows of Processor Information.
 ///
 /// **Shape**: the rows are `_Total`, then node by node its CPUs ("0,0") and the node's total ("0,_Total"). The id of
 /// a CPU is the kernel's number for it. The rows of Processor are the CPUs by that number ("0"), then `_Total`. The

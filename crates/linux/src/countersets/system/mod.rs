@@ -24,8 +24,8 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads below `roots`, and a `/proc/stat` and a `/proc/loadavg` that others read too. `start_100ns` is when the machine started, in
-    /// terms of PerfTime100NSec.
+    /// Reads below `roots`, and a `/proc/stat` and a `/proc/loadavg` that others read too. `start_100ns` is when the
+    /// machine started, in terms of PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
         stat: SharedFile,
