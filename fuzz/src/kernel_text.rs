@@ -3,12 +3,17 @@
 use std::fmt::Debug;
 
 use perfset_linux::TextError;
+use perfset_linux::sources::cgroup::{
+    BlkioSums, Controllers, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit,
+};
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
 use perfset_linux::sources::diskstats::{DiskStats, Field};
 use perfset_linux::sources::drm_fdinfo::{DrmFdinfo, Engine, Region};
+use perfset_linux::sources::file_nr::FileNr;
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
+use perfset_linux::sources::loadavg::{LoadAvg, Loads};
 use perfset_linux::sources::meminfo::{self, MemInfo};
 use perfset_linux::sources::modules::Modules;
 use perfset_linux::sources::mountinfo::MountInfo;
@@ -18,18 +23,21 @@ use perfset_linux::sources::node_meminfo::NodeMemInfo;
 use perfset_linux::sources::numastat::NumaStat;
 use perfset_linux::sources::pci_address::PciAddress;
 use perfset_linux::sources::pid::io::Io;
-use perfset_linux::sources::pid::schedstat::SchedStat;
+use perfset_linux::sources::pid::schedstat::SchedStat as ThreadStat;
 use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
 use perfset_linux::sources::pid::stat::{Stat, comm};
 use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
 use perfset_linux::sources::powercap::{self, Domain};
+use perfset_linux::sources::pressure::Pressure;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::rtnetlink::Qdiscs;
+use perfset_linux::sources::schedstat::SchedStat;
 use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
 use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::sockstat::{PROTOCOLS, SockStat};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::softirqs::{SoftirqKinds, Softirqs};
 use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
@@ -54,7 +62,7 @@ pub fn check(input: &[u8]) {
         b"pid/statm" => Statm::parse(text).err(),
         b"pid/io" => Io::parse(text).err(),
         b"pid/status" => Status::parse(text).err(),
-        b"pid/schedstat" => SchedStat::parse(text).err(),
+        b"pid/schedstat" => ThreadStat::parse(text).err(),
         b"pid/smaps_rollup" => SmapsRollup::parse(text).err(),
         b"cpuinfo" => again(text, CpuInfo::parse).err(),
         b"cpuidle/name" => cpuidle::depth(text).err(),
@@ -103,6 +111,33 @@ pub fn check(input: &[u8]) {
             queues(text);
             None
         }
+        b"cgroup/cpu.stat" => {
+            again(text, CpuStat::parse).and_then(|stat| any([stat.usage_usec, stat.nr_periods])).err()
+        }
+        b"cgroup/cpuacct.stat" => {
+            again(text, CpuAcctStat::parse).and_then(|stat| each([stat.user, stat.system])).err()
+        }
+        b"cgroup/memory.stat" => {
+            again(text, MemoryStat::parse).and_then(|stat| any([stat.anon, stat.pgfault])).err()
+        }
+        b"cgroup/memory.stat/v1" => {
+            again(text, MemoryStat::parse_v1).and_then(|stat| any([stat.anon, stat.pgfault])).err()
+        }
+        b"cgroup/memory.events" => {
+            again(text, MemoryEvents::parse).and_then(|it| any([it.low, it.oom_kill])).err()
+        }
+        b"cgroup/memory.events/v1" => {
+            again(text, MemoryEvents::parse_v1).and_then(|it| any([it.oom_kill])).err()
+        }
+        b"cgroup/io.stat" => again(text, IoSums::parse).err(),
+        b"cgroup/blkio" => again(text, BlkioSums::parse).err(),
+        b"cgroup/limit" => limit(text).err(),
+        b"cgroup/controllers" => Controllers::parse(text).err(),
+        b"file-nr" => again(text, FileNr::parse).err(),
+        b"schedstat" => again(text, SchedStat::parse).and_then(of_schedstat).err(),
+        b"softirqs/kinds" => again(text, SoftirqKinds::parse).err(),
+        b"loadavg/loads" => again(text, Loads::parse).err(),
+        b"pressure" => again(text, Pressure::parse).and_then(of_pressure).err(),
         _ => None,
     };
     if let Some(error) = error {
@@ -368,4 +403,23 @@ fn queues(bytes: &[u8]) {
     }
     twice.clear();
     assert_eq!(twice.waiting(2), None);
+}
+
+/// The first of some numbers that cannot be had.
+fn any<const N: usize>(numbers: [Number; N]) -> Result<(), TextError> {
+    numbers.into_iter().flatten().try_for_each(|number| number.map(drop))
+}
+
+/// The lines that are lost, the first of them.
+fn of_schedstat(stat: SchedStat) -> Result<(), TextError> {
+    assert!(stat.cpus().is_sorted_by_key(|line| line.cpu));
+    stat.cpus().iter().try_for_each(|line| {
+        assert_eq!(stat.cpu(line.cpu), Some(line));
+        line.queue.clone().map(drop)
+    })
+}
+
+fn of_pressure(pressure: Pressure) -> Result<(), TextError> {
+    assert!(pressure.some.is_some() || pressure.full.is_some(), "else it is an error of the whole file");
+    [pressure.some, pressure.full].into_iter().flatten().try_for_each(|line| line.map(drop))
 }

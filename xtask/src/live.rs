@@ -15,6 +15,7 @@ use crate::repository::{root, run as run_program, target};
 mod c;
 mod disks;
 mod jq;
+mod kernel_own;
 mod known_load;
 mod memory;
 mod mpstat;
@@ -65,6 +66,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),
         ("network traffic is counted to the byte, as by ip, sar and tc", &network::interfaces),
         ("network sockets and keys are those of ss and nstat", &network::sockets),
+        ("control groups follow what runs in them", &kernel_own::control_groups),
+        ("pressure, nice, load and new processes agree with the kernel", &kernel_own::machine),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

@@ -1,8 +1,8 @@
 //! Folders whose names are listed again and again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, RawDir};
+use rustix::fs::{FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
 use crate::kept_file::ReadError;
@@ -26,18 +26,34 @@ impl Folder {
     }
 
     /// Gives every name to `each`, also `.` and `..`.
-    pub(crate) fn names(&mut self, each: impl FnMut(&[u8])) -> Result<(), ReadError> {
-        self.list(each).map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
+    pub(crate) fn names(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
+        let listed = self.list(|name, _| each(name));
+        listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
     }
 
-    fn list(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), Errno> {
+    /// Goes over to another folder, and gives the names of the folders in it to `each`. Where the file system does not
+    /// tell what a name stands for, it may be something else.
+    pub(crate) fn folders_of(&mut self, path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
+        path.clone_into(&mut self.path);
+        let listed = self.list(|name, kind| {
+            if matches!(kind, FileType::Directory | FileType::Unknown) && name != b"." && name != b".." {
+                each(name);
+            }
+        });
+        listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
+    }
+
+    fn list(&mut self, mut each: impl FnMut(&[u8], FileType)) -> Result<(), Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = rustix::fs::open(&self.path, flags, Mode::empty())?;
         self.buffer.reserve_exact(Self::BUFFER); // it stays empty: nothing happens from the second time on
         let mut entries = RawDir::new(&folder, self.buffer.spare_capacity_mut());
         for _ in 0..Self::LIMIT {
             match entries.next() {
-                Some(entry) => each(entry?.file_name().to_bytes()),
+                Some(entry) => {
+                    let entry = entry?;
+                    each(entry.file_name().to_bytes(), entry.file_type());
+                }
                 None => return Ok(()),
             }
         }
@@ -67,6 +83,13 @@ mod tests {
             names.sort_unstable();
             assert_eq!(names, want);
         }
+        for name in ["of folders", "another"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
+        let (mut folders, mut elsewhere) = (Vec::new(), Folder::new("/nowhere"));
+        elsewhere.folders_of(&root, |name| folders.push(name.to_vec())).unwrap();
+        folders.sort_unstable();
+        assert_eq!(folders, [&b"another"[..], b"of folders"]);
         std::fs::remove_dir_all(&root).unwrap();
         let error = folder.names(|_| ()).unwrap_err();
         assert_eq!(error.to_string(), format!("{}: cannot be read", root.display()));

@@ -100,6 +100,12 @@ impl KeptFile {
         Self { keep, ..self }
     }
 
+    /// Goes over to another file, whose path `change` makes of the old one, and takes the buffer along.
+    pub(crate) fn move_to(&mut self, change: impl FnOnce(&mut PathBuf)) {
+        change(&mut self.path);
+        (self.file, self.len, self.absent_at_ns) = (None, 0, None);
+    }
+
     /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -17,6 +17,7 @@ use crate::counterset::Counterset;
 use crate::guid::Guid;
 
 pub mod block_io;
+pub mod cgroup;
 pub mod energy_meter;
 pub mod gpu_adapter_memory;
 pub mod gpu_engine;
@@ -33,7 +34,9 @@ pub mod linux_ip;
 pub mod linux_memory;
 pub mod linux_numa;
 pub mod linux_process;
+pub mod linux_processor;
 pub mod linux_sensors;
+pub mod linux_system;
 pub mod linux_tcp;
 pub mod logical_disk;
 pub mod memory;
@@ -43,10 +46,12 @@ pub mod objects;
 pub mod paging_file;
 pub mod perfset_engine;
 pub mod physical_disk;
+pub mod pressure_stall;
 pub mod process;
 pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
+pub mod scheduler;
 pub mod sockets;
 pub mod system;
 pub mod tcpv4;
@@ -65,6 +70,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
+    &cgroup::COUNTERSET,
     &energy_meter::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,
     &gpu_engine::COUNTERSET,
@@ -81,7 +87,9 @@ pub static ALL: &[&Counterset] = &[
     &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,
     &linux_process::COUNTERSET,
+    &linux_processor::COUNTERSET,
     &linux_sensors::COUNTERSET,
+    &linux_system::COUNTERSET,
     &linux_tcp::COUNTERSET,
     &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
@@ -91,10 +99,12 @@ pub static ALL: &[&Counterset] = &[
     &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
     &physical_disk::COUNTERSET,
+    &pressure_stall::COUNTERSET,
     &process::COUNTERSET,
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
+    &scheduler::COUNTERSET,
     &sockets::COUNTERSET,
     &system::COUNTERSET,
     &tcpv4::COUNTERSET,

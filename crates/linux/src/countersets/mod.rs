@@ -7,16 +7,19 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod cgroup;
 mod disk;
 mod energy;
-mod linux_memory;
 mod gpu;
+mod linux_memory;
+mod linux_system;
 mod memory;
 mod netstat;
 mod network_interface;
 mod numa;
 mod objects;
 mod paging_file;
+mod pressure_stall;
 mod process;
 mod process_count;
 mod processor_information;
@@ -31,15 +34,18 @@ mod thermal;
 mod together;
 mod value;
 
+use cgroup::CGroup;
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
+use linux_system::LinuxSystem;
 use memory::Memory;
 use netstat::{LinuxIp, LinuxTcp};
 use network_interface::NetworkInterface;
 use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
+use pressure_stall::PressureStall;
 use process::Processes;
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
@@ -69,7 +75,10 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let space: Option<AskSpace> = roots.are_own().then_some(|path| rustix::fs::statvfs(path));
     let mut all: Vec<Box<dyn Provider>> = vec![
         Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), count.clone(), start_100ns))),
-        Box::new(Single::new(Objects::new(&roots, count, loadavg))),
+        Box::new(Single::new(Objects::new(&roots, count, loadavg.clone()))),
+        Box::new(Single::new(LinuxSystem::new(&roots, stat.clone(), loadavg))),
+        Box::new(Several::new(PressureStall::new(&roots))),
+        Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
         Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
         Box::new(Single::new(LinuxMemory::new(meminfo, vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),

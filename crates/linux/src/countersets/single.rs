@@ -6,6 +6,7 @@ use std::sync::Arc;
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
+use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
 use crate::pass::Pass;
 
@@ -16,6 +17,11 @@ pub(crate) trait Values: Debug + Send {
 
     /// The raw value of a counter. Reads what it needs and nothing else.
     fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue>;
+
+    /// The same with its mark, for a counterset that has marked values.
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        self.value(counter, pass).map(Value::from)
+    }
 }
 
 /// Provides a counterset that has one instance, without a name.
@@ -53,10 +59,7 @@ impl<V: Values> Provider for Single<V> {
         if want.wants(NAME, ID) {
             let mut cells = rows.push(NAME, ID, None);
             for (column, counter) in want.counters.iter().enumerate() {
-                match self.values.value(*counter, &mut pass) {
-                    Ok(value) => cells.set(column, value),
-                    Err(reason) => cells.none(column, reason),
-                }
+                fill(&mut cells, column, self.values.marked_value(*counter, &mut pass));
             }
         }
         rows.count_bytes_read(pass.bytes_read);

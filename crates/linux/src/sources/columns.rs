@@ -42,8 +42,13 @@ impl Columns {
         Ok(())
     }
 
+    /// Which column is a CPU's.
+    pub(crate) fn place(&self, cpu: u32) -> Option<usize> {
+        self.cpus.binary_search(&cpu).ok()
+    }
+
     /// The sum of a CPU's column.
     pub(crate) fn get(&self, cpu: u32) -> Option<u64> {
-        self.cpus.binary_search(&cpu).ok().and_then(|at| self.sums.get(at).copied())
+        self.place(cpu).and_then(|at| self.sums.get(at).copied())
     }
 }

@@ -1,4 +1,4 @@
-//! `/proc/loadavg`: how many threads there are.
+//! `/proc/loadavg`: how many threads there are, and how many of them wanted to run lately.
 //!
 //! Source: `proc_loadavg(5)`.
 
@@ -41,9 +41,61 @@ impl LoadAvg {
     }
 }
 
+/// The first three fields: running averages, in hundredths of a thread.
+///
+/// ```
+/// use perfset_linux::sources::loadavg::Loads;
+///
+/// let mut loads = Loads::default();
+/// loads.parse(b"0.20 3.18 11.02 2/80 11206\n").unwrap();
+/// assert_eq!(loads, Loads { minutes_1: 20, minutes_5: 318, minutes_15: 1_102 });
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loads {
+    /// Over the last minute.
+    pub minutes_1: u64,
+    /// Over the last five.
+    pub minutes_5: u64,
+    /// Over the last fifteen.
+    pub minutes_15: u64,
+}
+
+impl Loads {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If one of the fields is something else.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        let mut text = Text::new(text);
+        *self = Self {
+            minutes_1: text.hundredths()?,
+            minutes_5: text.hundredths()?,
+            minutes_15: text.hundredths()?,
+        };
+        text.line()?;
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn loads() {
+        for (text, want) in [
+            ("0.02 0.03 0.05 7/11 13\n", Ok(Loads { minutes_1: 2, minutes_5: 3, minutes_15: 5 })),
+            ("4096.02 0.03 0.05\n", Ok(Loads { minutes_1: 409_602, minutes_5: 3, minutes_15: 5 })),
+            ("", Err("the end of the file")),
+            ("0.02 x 0.05 7/11 13\n", Err("\"x\"")),
+            ("0.02 0.3 0.05 7/11 13\n", Err("\".3\"")),
+            ("0.02 0.03 0.05", Err("the end of the file")),
+        ] {
+            let mut loads = Loads::default();
+            let got = loads.parse(text.as_bytes()).map(|()| loads).map_err(|e| e.found);
+            assert_eq!(got, want.map_err(str::to_owned), "{text:?}");
+        }
+    }
 
     #[test]
     fn fields() {

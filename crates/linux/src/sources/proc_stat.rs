@@ -147,8 +147,12 @@ pub struct Totals {
     pub online_cpus: u64,
     /// `ctxt`: context switches since boot.
     pub ctxt: Number,
+    /// `processes`: processes and threads that were made since boot.
+    pub processes: Number,
     /// `procs_running`: threads that run or wait for a CPU. Since Linux 2.5.45.
     pub procs_running: Number,
+    /// `procs_blocked`: threads that wait for a disk. Since Linux 2.5.45.
+    pub procs_blocked: Number,
 }
 
 impl Totals {
@@ -163,7 +167,12 @@ impl Totals {
             self.online_cpus = self.online_cpus.saturating_add(1);
             text.line()?;
         }
-        let mut wanted = [("ctxt ", &mut self.ctxt), ("procs_running ", &mut self.procs_running)];
+        let mut wanted = [
+            ("ctxt ", &mut self.ctxt),
+            ("processes ", &mut self.processes),
+            ("procs_running ", &mut self.procs_running),
+            ("procs_blocked ", &mut self.procs_blocked),
+        ];
         numbers(&mut text, Text::last_number, &mut wanted)
     }
 }
@@ -275,12 +284,17 @@ mod tests {
             totals.parse(text.as_bytes()).map(|()| totals)
         };
         let some = |n| Some(Ok(n));
-        for (text, online_cpus, ctxt, procs_running) in [
-            ("cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n", 2, some(7), some(11)),
-            ("cpu \nprocs_running 11\nctxt 7\n", 0, some(7), some(11)),
-            ("cpu \ncpu0 2\nctxt 7\nprocs_blocked 11\n", 1, some(7), None),
+        for (text, online_cpus, [ctxt, processes, procs_running, procs_blocked]) in [
+            ("cpu \ncpu0 x\ncpu2 \nintr 3 5\nctxt 7\nprocs_running 11\n", 2, [some(7), None, some(11), None]),
+            ("cpu \nprocs_running 11\nctxt 7\n", 0, [some(7), None, some(11), None]),
+            (
+                "cpu \ncpu0 2\nctxt 7\nprocesses 13\nprocs_blocked 11\n",
+                1,
+                [some(7), some(13), None, some(11)],
+            ),
         ] {
-            assert_eq!(parse(text), Ok(Totals { online_cpus, ctxt, procs_running }), "{text:?}");
+            let want = Totals { online_cpus, ctxt, processes, procs_running, procs_blocked };
+            assert_eq!(parse(text), Ok(want), "{text:?}");
         }
         let cut = parse("cpu \ncpu0 2\nctxt 7\nprocs_running 11").unwrap();
         assert_eq!((cut.ctxt, cut.procs_running.unwrap().unwrap_err().line), (some(7), 4));

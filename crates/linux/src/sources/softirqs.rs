@@ -42,9 +42,157 @@ impl Softirqs {
     }
 }
 
+/// The kinds of soft interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `HI`: tasklets that go first.
+    Hi,
+    /// `TIMER`.
+    Timer,
+    /// `NET_TX`: sending of packets.
+    NetTx,
+    /// `NET_RX`: receiving of packets.
+    NetRx,
+    /// `BLOCK`: block devices.
+    Block,
+    /// `IRQ_POLL`, `BLOCK_IOPOLL` before Linux 4.5: polling of block devices.
+    IrqPoll,
+    /// `TASKLET`.
+    Tasklet,
+    /// `SCHED`: balancing of load.
+    Sched,
+    /// `HRTIMER`: precise timers.
+    HrTimer,
+    /// `RCU`.
+    Rcu,
+}
+
+impl Kind {
+    /// All, by their place in [`SoftirqKinds`].
+    const ALL: [Self; 10] = [
+        Self::Hi,
+        Self::Timer,
+        Self::NetTx,
+        Self::NetRx,
+        Self::Block,
+        Self::IrqPoll,
+        Self::Tasklet,
+        Self::Sched,
+        Self::HrTimer,
+        Self::Rcu,
+    ];
+
+    fn of(name: &[u8]) -> Option<Self> {
+        Some(match name {
+            b"HI" => Self::Hi,
+            b"TIMER" => Self::Timer,
+            b"NET_TX" => Self::NetTx,
+            b"NET_RX" => Self::NetRx,
+            b"BLOCK" => Self::Block,
+            b"IRQ_POLL" | b"BLOCK_IOPOLL" => Self::IrqPoll,
+            b"TASKLET" => Self::Tasklet,
+            b"SCHED" => Self::Sched,
+            b"HRTIMER" => Self::HrTimer,
+            b"RCU" => Self::Rcu,
+            _ => return None,
+        })
+    }
+}
+
+/// The file by kind and CPU. A faulty row does not lose the others.
+///
+/// ```
+/// use perfset_linux::sources::softirqs::{Kind, SoftirqKinds};
+///
+/// let mut kinds = SoftirqKinds::default();
+/// kinds.parse(b"       CPU0  CPU1\n  HI:    2     3\n RCU:    5     7\n").unwrap();
+/// assert_eq!(kinds.of(Kind::Rcu, 1), Some(7));
+/// assert_eq!(kinds.row(Kind::Block), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SoftirqKinds {
+    columns: Columns,
+    rows: [KindRow; Kind::ALL.len()],
+}
+
+/// The numbers of a row, by column, and whether there is one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct KindRow {
+    found: Option<Result<(), TextError>>,
+    counts: Vec<u64>,
+}
+
+impl SoftirqKinds {
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If the columns are not as documented.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        for row in &mut self.rows {
+            row.found = None;
+            row.counts.clear();
+        }
+        let mut text = Text::new(text);
+        self.columns.start(&mut text)?;
+        while !text.is_at_end() {
+            let mut line = text;
+            let cut = text.line().is_err();
+            let Ok(name) = line.until_colon() else { continue };
+            let Some(row) = Kind::of(name).and_then(|kind| self.rows.get_mut(place(kind))) else { continue };
+            row.counts.clear();
+            row.found = Some(row.read(&mut line, self.columns.count()));
+            if cut {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a row of that kind, or what is wrong with it.
+    #[must_use]
+    pub fn row(&self, kind: Kind) -> Option<&Result<(), TextError>> {
+        self.rows.get(place(kind))?.found.as_ref()
+    }
+
+    /// Soft interrupts of that kind that a CPU ran.
+    #[must_use]
+    pub fn of(&self, kind: Kind, cpu: u32) -> Option<u64> {
+        self.rows.get(place(kind))?.counts.get(self.columns.place(cpu)?).copied()
+    }
+}
+
+impl KindRow {
+    fn read(&mut self, line: &mut Text<'_>, columns: usize) -> Result<(), TextError> {
+        for _ in 0..columns {
+            self.counts.push(line.number()?);
+        }
+        line.end_of_line()
+    }
+}
+
+fn place(kind: Kind) -> usize {
+    Kind::ALL.iter().position(|it| *it == kind).unwrap_or(Kind::ALL.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds() {
+        let text = "CPU0 CPU2\n HI: 2 3\n BLOCK_IOPOLL: 5 7\n NEW: 1 1\n RCU: 11\n";
+        let mut kinds = SoftirqKinds::default();
+        kinds.parse(b"CPU0\nSCHED: 97\n").unwrap(); // must leave nothing behind
+        kinds.parse(text.as_bytes()).unwrap();
+        assert_eq!([0, 1, 2].map(|cpu| kinds.of(Kind::Hi, cpu)), [Some(2), None, Some(3)]);
+        assert_eq!([0, 1, 2].map(|cpu| kinds.of(Kind::IrqPoll, cpu)), [Some(5), None, Some(7)]);
+        assert_eq!((kinds.row(Kind::Sched), kinds.of(Kind::Sched, 0)), (None, None));
+        assert_eq!(kinds.row(Kind::Rcu).unwrap().clone().unwrap_err().line, 5);
+        kinds.parse(b"CPU0\nHI: 2\nTIMER: 3").unwrap();
+        assert_eq!((kinds.row(Kind::Hi), kinds.of(Kind::Hi, 0)), (Some(&Ok(())), Some(2)));
+        assert!(kinds.row(Kind::Timer).unwrap().is_err(), "cut");
+        assert!(kinds.parse(b"HI: 2\n").is_err());
+    }
 
     #[test]
     fn rows() {

@@ -6,9 +6,10 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, interrupts, link_speed, loadavg,
-    meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid, proc_stat, snmp, snmp6,
-    sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent, vmstat,
+    attribute, cgroup, cppc, cpuidle, cpuinfo, cpulist, diskstats, drm_fdinfo, file_nr, interrupts,
+    link_speed, loadavg, meminfo, modules, mountinfo, net_dev, netstat, node_meminfo, numastat, pid,
+    pressure, proc_stat, schedstat, snmp, snmp6, sockstat, softirqs, swaps, sysvipc, tcp_sockets, uevent,
+    vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -53,6 +54,29 @@ const PARSERS: &[(&str, Walk)] = &[
     }),
     ("proc/sysvipc/sem", |text| sysvipc::Objects::default().parse(text)),
     ("proc/sysvipc/shm", |text| sysvipc::Objects::default().parse(text)),
+    ("proc/loadavg", |text| loadavg::Loads::default().parse(text)),
+    ("proc/sys/fs/file-nr", |text| file_nr::FileNr::default().parse(text)),
+    ("proc/schedstat", |text| {
+        let mut stat = schedstat::SchedStat::default();
+        stat.parse(text)?;
+        for line in stat.cpus() {
+            let _ = stat.cpu(line.cpu).unwrap(); // any answer will do
+        }
+        Ok(())
+    }),
+    ("proc/softirqs", |text| {
+        let mut kinds = softirqs::SoftirqKinds::default();
+        kinds.parse(text)?;
+        let _ = kinds.of(softirqs::Kind::Rcu, 7); // any answer will do
+        Ok(())
+    }),
+    ("proc/pressure/memory", |text| pressure::Pressure::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/cpu.stat", |text| cgroup::CpuStat::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.stat", |text| cgroup::MemoryStat::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.events", |text| cgroup::MemoryEvents::default().parse(text)),
+    ("sys/fs/cgroup/app.slice/memory.max", |text| cgroup::limit(text).map(drop)),
+    ("sys/fs/cgroup/app.slice/io.stat", |text| cgroup::IoSums::default().parse(text)),
+    ("sys/fs/cgroup/cgroup.controllers", |text| cgroup::Controllers::parse(text).map(drop)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -128,6 +152,12 @@ fn text(file: &str) -> Vec<u8> {
 
 /// Files of which what is left makes sense wherever they are cut.
 const BY_LINE: &[&str] = &[
+    "cpu.stat",
+    "memory",
+    "memory.events",
+    "memory.stat",
+    "schedstat",
+    "softirqs",
     "stat",
     "meminfo",
     "vmstat",
@@ -153,7 +183,7 @@ fn every_prefix() {
             // A client is one as soon as its driver is named.
             let is_client =
                 file.contains("/fdinfo/") && text[..len].windows(6).any(|text| text == b"\ti915\n");
-            let of_lines = file.contains("proc/") || name == "uevent";
+            let of_lines = file.contains("proc/") || ["uevent", "io.stat"].contains(&name);
             let whole_lines = of_lines && (len == 0 || text[len - 1] == b'\n');
             let may_live = (BY_LINE.contains(&name) || file.contains("proc/net/")) && len > 0
                 || whole_lines

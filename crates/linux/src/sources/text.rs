@@ -165,6 +165,27 @@ impl<'a> Text<'a> {
         Ok(value)
     }
 
+    /// Skips blanks and a number with two decimals, which is returned in hundredths.
+    pub(crate) fn hundredths(&mut self) -> Result<u64, TextError> {
+        let whole = self.number()?;
+        let mut behind = *self;
+        let two_digits = match self.rest {
+            [b'.', tens @ b'0'..=b'9', ones @ b'0'..=b'9', rest @ ..] => {
+                behind.rest = rest;
+                u64::from(tens & 0xF).saturating_mul(10).saturating_add(u64::from(ones & 0xF))
+            }
+            _ => return Err(self.expected("a number with two decimals")),
+        };
+        *self = behind;
+        if self.is_at_digit() {
+            return Err(self.expected("a number with two decimals"));
+        }
+        if self.is_at_end() {
+            return Err(self.expected("the rest of the line"));
+        }
+        Ok(whole.saturating_mul(100).saturating_add(two_digits))
+    }
+
     /// Skips the digits of a number that names a CPU or a node.
     pub(crate) fn id(&mut self, allowed: Range<u32>) -> Result<u32, TextError> {
         let before = *self;
@@ -283,6 +304,24 @@ mod tests {
             assert_eq!(Text::new(text.as_bytes()).number(), want, "{text:?}");
         }
         assert_eq!(Text::new(b"\xFF\xFE\n").number().unwrap_err().found, "\"\u{FFFD}\u{FFFD}\"");
+    }
+
+    #[test]
+    fn decimals() {
+        let wrong = |expected, found: &str| Err(TextError { line: 1, expected, found: found.into() });
+        let two = "a number with two decimals";
+        for (text, want) in [
+            ("0.00\n", Ok(0)),
+            (" 7.05 ", Ok(705)),
+            ("18446744073709551615.99\n", Ok(u64::MAX)),
+            ("7\n", wrong(two, "the end of the line")),
+            ("7.5\n", wrong(two, "\".5\"")),
+            ("7.512\n", wrong(two, "\"2\"")),
+            ("7.51", wrong("the rest of the line", "the end of the file")),
+            (".51\n", wrong("a number", "\".51\"")),
+        ] {
+            assert_eq!(Text::new(text.as_bytes()).hundredths(), want, "{text:?}");
+        }
     }
 
     #[test]

@@ -15,11 +15,14 @@ use crate::sources::cpuinfo::CpuInfo;
 use crate::sources::cpulist::{self, CPU_LIMIT, NODE_LIMIT};
 use crate::sources::interrupts::Interrupts;
 use crate::sources::proc_stat::{CpuTicks, ProcStat};
-use crate::sources::softirqs::Softirqs;
+use crate::sources::schedstat::SchedStat;
+use crate::sources::softirqs::{SoftirqKinds, Softirqs};
 use crate::sources::topology::{Place, places};
 
 /// Why [`Machine::cpuinfo`] has no frequency.
 pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
+
+const NO_SOFTIRQS: &str = "there is no /proc/softirqs";
 
 /// Reads what is asked for, at most once a collection.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(super) struct Machine {
     pub(super) stat: Table<ProcStat>,
     pub(super) interrupts: Table<Interrupts>,
     pub(super) softirqs: Table<Softirqs>,
+    pub(super) softirq_kinds: Table<SoftirqKinds>,
+    pub(super) schedstat: Table<SchedStat>,
     pub(super) cpuinfo: Table<CpuInfo>,
 }
 
@@ -48,8 +53,7 @@ pub(super) struct Machine {
 pub(super) struct Cpu {
     pub(super) place: Place,
     times: Latest<Times>,
-    /// The marked last reading: the most ticks it has rested.
-    most_rest: u64,
+    highest: Highest,
     pub(super) idle: IdleFiles,
     pub(super) frequency: FrequencyFiles,
     pub(super) cppc: CppcFiles,
@@ -61,6 +65,18 @@ pub(super) struct Times {
     pub(super) ticks: CpuTicks,
     /// [`CpuTicks::resting`], held where the kernel stepped back.
     pub(super) resting: Value,
+    /// `idle`, in the same way.
+    pub(super) idle: Value,
+    /// `iowait`, in the same way.
+    pub(super) iowait: Option<Value>,
+}
+
+/// The most ticks that a CPU has rested so far: what is held where the kernel steps back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Highest {
+    resting: u64,
+    idle: u64,
+    iowait: u64,
 }
 
 impl Machine {
@@ -70,6 +86,7 @@ impl Machine {
 
     pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
         let proc = |name| roots.proc.join(name);
+        let softirqs = SharedFile::new(proc("softirqs"), Printed::AtOnce);
         Self {
             online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
             online_text: Vec::new(),
@@ -84,11 +101,13 @@ impl Machine {
                 "there is no /proc/interrupts",
                 Interrupts::parse,
             ),
-            softirqs: Table::new(
-                proc("softirqs"),
-                Printed::AtOnce,
-                "there is no /proc/softirqs",
-                Softirqs::parse,
+            softirqs: Table::of(softirqs.clone(), NO_SOFTIRQS, Softirqs::parse),
+            softirq_kinds: Table::of(softirqs, NO_SOFTIRQS, SoftirqKinds::parse),
+            schedstat: Table::new(
+                proc("schedstat"),
+                Printed::InRecords,
+                "there is no /proc/schedstat: the kernel was built without CONFIG_SCHEDSTATS",
+                SchedStat::parse,
             ),
             cpuinfo: Table::new(proc("cpuinfo"), Printed::InRecords, NO_FREQUENCY, CpuInfo::parse),
             roots,
@@ -152,17 +171,17 @@ impl Machine {
 
     fn find_cpus(&mut self, pass: &mut Pass) {
         let gone = std::mem::take(&mut self.cpus);
-        let mut rests: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.most_rest)).collect();
-        rests.sort_unstable();
+        let mut before: Vec<_> = gone.into_iter().map(|cpu| (cpu.place.cpu, cpu.highest)).collect();
+        before.sort_unstable_by_key(|(cpu, _)| *cpu);
         let folder = self.roots.sys.join("devices/system/cpu");
         let keep = self.ids.len() <= Self::CPUS_THAT_KEEP;
         let cpu = |place: Place| {
             let folder = folder.join(format!("cpu{}", place.cpu));
-            let before = rests.binary_search_by_key(&place.cpu, |rest| rest.0).ok();
+            let known = before.binary_search_by_key(&place.cpu, |(cpu, _)| *cpu).ok();
             Cpu {
                 place,
                 times: Latest::default(),
-                most_rest: before.and_then(|at| rests.get(at)).map_or(0, |rest| rest.1),
+                highest: known.and_then(|at| before.get(at)).map(|(_, highest)| *highest).unwrap_or_default(),
                 idle: IdleFiles::new(&folder, keep),
                 frequency: FrequencyFiles::new(&folder, keep),
                 cppc: CppcFiles::new(&folder, keep),
@@ -196,34 +215,44 @@ fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoVal
     if denied { SourceError::Denied(why.into()) } else { SourceError::Failed(why.into()) }
 }
 
+/// What it is now, or the highest so far if it stepped back by less than `limit`.
+fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
+    let step_back = highest.saturating_sub(now);
+    let held = step_back > 0 && step_back < limit;
+    if !held {
+        *highest = now;
+    }
+    Value { raw: *highest, mark: held.then_some(Mark::Held) }
+}
+
 impl Cpu {
     /// Seconds of rest that the kernel may step back by. More is a new beginning.
     const HOLD_SECONDS: u64 = 60;
 
     /// Its line of `/proc/stat`.
     ///
-    /// The kernel lets idle and iowait of a CPU step back a little: then their highest sum so far is held.
+    /// The kernel lets idle and iowait of a CPU step back a little: then the highest so far is held, of each and of
+    /// their sum.
     pub(super) fn times(
         &mut self,
         stat: &mut Table<ProcStat>,
         clock_ticks: u64,
         pass: &mut Pass,
     ) -> Result<&Times, NoValue> {
-        let Self { place, times, most_rest, .. } = self;
+        let Self { place, times, highest, .. } = self;
         times.get(pass, |pass| {
             let ticks = match stat.get(pass)?.cpu(place.cpu).map(|line| line.ticks.clone()) {
                 Some(Ok(ticks)) => ticks,
                 Some(Err(text)) => return Err(stat.fault(text)),
                 None => return Err(stat.lacks(place)),
             };
-            let now = ticks.resting();
-            let step_back = most_rest.saturating_sub(now);
-            let held = step_back > 0 && step_back < clock_ticks.saturating_mul(Self::HOLD_SECONDS);
-            if !held {
-                *most_rest = now;
-            }
-            let mark = held.then_some(Mark::Held);
-            Ok(Times { ticks, resting: Value { raw: *most_rest, mark } })
+            let limit = clock_ticks.saturating_mul(Self::HOLD_SECONDS);
+            Ok(Times {
+                resting: hold(&mut highest.resting, ticks.resting(), limit),
+                idle: hold(&mut highest.idle, ticks.idle, limit),
+                iowait: ticks.iowait.map(|iowait| hold(&mut highest.iowait, iowait, limit)),
+                ticks,
+            })
         })
     }
 }

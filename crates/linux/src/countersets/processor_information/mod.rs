@@ -1,28 +1,32 @@
-//! The countersets Processor Information and Processor, its view.
+//! The countersets of processors: Processor Information and Processor, its view; Linux Processor and Scheduler, which
+//! have the same rows.
 
 use std::sync::Arc;
 
-use perfset_core::catalogue::{processor, processor_information};
-use perfset_core::{Birth, CounterId, Guid, InstanceId};
+use perfset_core::catalogue::{linux_processor, processor, processor_information, scheduler};
+use perfset_core::{Birth, CounterId, Guid, InstanceId, NoValue};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, birth_of_total};
-use super::value::fill;
+use super::value::{Value, fill};
 use crate::kept_file::Printed;
 use crate::pass::{Pass, SharedFile};
 use crate::roots::Roots;
 
 mod cpu_files;
+mod linux_processor_values;
 mod machine;
+mod scheduler_values;
 #[cfg(test)]
 mod tests;
 mod values;
 
 use machine::{Cpu, Machine};
-use values::{Covered, needs_times};
+use values::Covered;
 
 /// Provides Processor Information from `/proc/stat`, `/proc/interrupts`, `/proc/softirqs` and `/sys/devices/system`,
-/// and Processor, which shows the same values in another shape.
+/// and Processor, which shows the same values in another shape. Linux Processor and Scheduler, from `/proc/schedstat`,
+/// have the rows of Processor Information.
 ///
 /// **Shape**: the rows are `_Total`, then node by node its CPUs ("0,0") and the node's total ("0,_Total"). The id of
 /// a CPU is the kernel's number for it. The rows of Processor are the CPUs by that number ("0"), then `_Total`. The
@@ -73,6 +77,8 @@ impl ProcessorInformation {
                 countersets: vec![
                     Arc::new(processor_information::COUNTERSET.clone()),
                     Arc::new(processor::COUNTERSET.clone()),
+                    Arc::new(linux_processor::COUNTERSET.clone()),
+                    Arc::new(scheduler::COUNTERSET.clone()),
                 ],
             }),
             elapsed_ns,
@@ -92,11 +98,57 @@ impl ProcessorInformation {
     }
 
     /// The rows of a counterset.
-    fn rows_of(&self, counterset: Guid) -> Result<&[RowKey], SourceError> {
+    fn rows_of(&self, set: Set) -> &[RowKey] {
+        match set {
+            Set::Processor => &self.view.rows,
+            Set::Information | Set::Linux | Set::Scheduler => &self.rows,
+        }
+    }
+}
+
+/// Which of the countersets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    Information,
+    Processor,
+    Linux,
+    Scheduler,
+}
+
+impl Set {
+    fn of(counterset: Guid) -> Result<Self, SourceError> {
         match counterset {
-            processor_information::GUID => Ok(&self.rows),
-            processor::GUID => Ok(&self.view.rows),
+            processor_information::GUID => Ok(Self::Information),
+            processor::GUID => Ok(Self::Processor),
+            linux_processor::GUID => Ok(Self::Linux),
+            scheduler::GUID => Ok(Self::Scheduler),
             other => Err(SourceError::UnknownCounterset(other)),
+        }
+    }
+
+    /// Whether a counter needs each CPU's times in `/proc/stat`.
+    fn needs_times(self, view: &View, counter: CounterId) -> bool {
+        match self {
+            Self::Information => values::needs_times(counter),
+            Self::Processor => values::needs_times(view.base_of(counter)),
+            Self::Linux => linux_processor_values::needs_times(counter),
+            Self::Scheduler => false,
+        }
+    }
+
+    fn value(
+        self,
+        machine: &mut Machine,
+        view: &View,
+        counter: CounterId,
+        row: &Covered,
+        pass: &mut Pass,
+    ) -> Result<Value, NoValue> {
+        match self {
+            Self::Information => machine.value(counter, row, pass),
+            Self::Processor => machine.value(view.base_of(counter), row, pass),
+            Self::Linux => machine.linux_value(counter, row, pass),
+            Self::Scheduler => machine.scheduler_value(counter, row, pass),
         }
     }
 }
@@ -107,9 +159,10 @@ impl Provider for ProcessorInformation {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        let set = Set::of(*counterset)?;
         let mut pass = Pass::enumeration((self.elapsed_ns)());
         self.refresh(false, &mut pass)?;
-        for row in self.rows_of(*counterset)? {
+        for row in self.rows_of(set) {
             rows.push(&row.name, row.id, row.birth);
         }
         rows.count_bytes_read(pass.bytes_read);
@@ -117,20 +170,19 @@ impl Provider for ProcessorInformation {
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let is_view = want.counterset.guid == processor::GUID;
-        let base_of = |view: &View, counter| if is_view { view.base_of(counter) } else { counter };
-        let row_keys = if is_view { &self.view.rows } else { &self.rows };
-        let times = want.counters.iter().any(|counter| needs_times(base_of(&self.view, *counter)))
-            && row_keys.iter().any(|row| want.wants(&row.name, row.id));
+        let set = Set::of(want.counterset.guid)?;
+        let is_wanted = |row: &&RowKey| want.wants(&row.name, row.id);
+        let times = want.counters.iter().any(|counter| set.needs_times(&self.view, *counter))
+            && self.rows_of(set).iter().any(|row| is_wanted(&row));
         let mut pass = Pass::new(want.collection, (self.elapsed_ns)());
         self.refresh(times, &mut pass)?;
 
         let Self { rows: own_rows, view, machine, .. } = self;
-        let row_keys = if is_view { &view.rows } else { own_rows };
-        for row in row_keys.iter().filter(|row| want.wants(&row.name, row.id)) {
+        let row_keys = if set == Set::Processor { &view.rows } else { own_rows };
+        for row in row_keys.iter().filter(is_wanted) {
             let mut cells = rows.push(&row.name, row.id, row.birth);
             for (column, counter) in want.counters.iter().enumerate() {
-                let value = machine.value(base_of(view, *counter), &row.covered, &mut pass);
+                let value = set.value(machine, view, *counter, &row.covered, &mut pass);
                 fill(&mut cells, column, value);
             }
         }

@@ -122,7 +122,7 @@ impl Machine {
     }
 
     /// The mean over the CPUs of a part of their times, in 100 ns.
-    fn time(
+    pub(super) fn time(
         &mut self,
         part: fn(&Times) -> Option<Value>,
         row: &Covered,
@@ -183,14 +183,14 @@ fn column<T: Default>(
 }
 
 /// The sum over all CPUs, or the first reason why one of them has no value.
-fn sum<T: Into<u128>>(
+pub(super) fn sum<T: Into<u128>>(
     cpus: &mut [Cpu],
     mut of: impl FnMut(&mut Cpu) -> Result<T, NoValue>,
 ) -> Result<u128, NoValue> {
     cpus.iter_mut().try_fold(0, |sum: u128, cpu| Ok(sum.saturating_add(of(cpu)?.into())))
 }
 
-fn mean(sum: u128, count: usize) -> u128 {
+pub(super) fn mean(sum: u128, count: usize) -> u128 {
     u128::try_from(count).ok().and_then(|count| sum.checked_div(count)).unwrap_or(0)
 }
 
@@ -214,7 +214,7 @@ fn cycles(sum: u128, count: usize) -> u128 {
     mean(sum, count) >> CYCLE_SHIFT
 }
 
-fn saturated(value: u128) -> u64 {
+pub(super) fn saturated(value: u128) -> u64 {
     u64::try_from(value).unwrap_or(u64::MAX)
 }
 

@@ -1,0 +1,446 @@
+//! From the files of a group to the raw values of the counters.
+
+use std::path::Path;
+
+use perfset_core::catalogue::cgroup as id;
+use perfset_core::{CounterId, NoValue};
+
+use super::Group;
+use super::mounts::{Hierarchy, Mounts};
+use crate::countersets::pressure_stall::{self, FULL, Line, SOME, in_100ns};
+use crate::countersets::value::unavailable;
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::pass::{Latest, Pass};
+use crate::sources::attribute;
+use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
+use crate::sources::named::Number;
+use crate::sources::pressure::Pressure;
+use crate::sources::text::TextError;
+
+/// Why a group has no file. It cannot be told apart which it is.
+const NO_FILE: &str = "the group has no such file: it is the root, the controller is not enabled for it, the kernel is \
+    older than the counter, or the group is gone";
+
+const MICROSECOND_100NS: u64 = 10;
+const NS_IN_100NS: u64 = 100;
+const SECOND_100NS: u64 = 10_000_000;
+
+/// The files of one group at a time: rows are filled one after the other, and thousands of groups share one buffer.
+#[derive(Debug)]
+pub(super) struct Files {
+    clock_ticks: u64,
+    /// The group that the rest is about, by its place, and the collection.
+    of: Option<(usize, u64)>,
+    file: KeptFile,
+    cpu: Latest<CpuStat>,
+    cpu_v1: Latest<CpuStat>,
+    cpuacct: Latest<CpuAcctStat>,
+    memory: Latest<MemoryStat>,
+    events: Latest<MemoryEvents>,
+    io: Latest<IoSums>,
+    io_bytes_v1: Latest<BlkioSums>,
+    io_events_v1: Latest<BlkioSums>,
+    pressure: [Latest<Pressure>; 4],
+}
+
+/// Where the files of a group are in one of its hierarchies.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    root: &'a Path,
+    group: &'a Path,
+    is_v2: bool,
+}
+
+impl Files {
+    pub(super) fn new(clock_ticks: u64) -> Self {
+        Self {
+            clock_ticks,
+            of: None,
+            file: KeptFile::new("", Printed::AtOnce).keep(false),
+            cpu: Latest::default(),
+            cpu_v1: Latest::default(),
+            cpuacct: Latest::default(),
+            memory: Latest::default(),
+            events: Latest::default(),
+            io: Latest::default(),
+            io_bytes_v1: Latest::default(),
+            io_events_v1: Latest::default(),
+            pressure: Default::default(),
+        }
+    }
+
+    /// Goes on with the group at that place.
+    pub(super) fn turn_to(&mut self, at: usize, pass: &Pass) {
+        if self.of != Some((at, pass.number)) {
+            let file = std::mem::replace(&mut self.file, KeptFile::new("", Printed::AtOnce));
+            *self = Self { of: Some((at, pass.number)), file, ..Self::new(self.clock_ticks) };
+        }
+    }
+
+    /// The raw value of a counter of the group. Reads what it needs and nothing else.
+    pub(super) fn value(
+        &mut self,
+        group: &Group,
+        mounts: &Mounts,
+        counter: CounterId,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let at = |controller| place(group, mounts, controller);
+        let by_version = |place: Place<'_>, v2, v1| if place.is_v2 { v2 } else { v1 };
+        match counter {
+            id::PERCENT_PROCESSOR_TIME => match at(Hierarchy::CpuAcct)? {
+                place if place.is_v2 => self.cpu_usec(place, |stat| &stat.usage_usec, pass),
+                place => self.ns(place, "cpuacct.usage", pass),
+            },
+            id::PERCENT_USER_TIME => match at(Hierarchy::CpuAcct)? {
+                place if place.is_v2 => self.cpu_usec(place, |stat| &stat.user_usec, pass),
+                place => self.cpuacct(place, "cpuacct.usage_user", |stat| &stat.user, pass),
+            },
+            id::PERCENT_PRIVILEGED_TIME => match at(Hierarchy::CpuAcct)? {
+                place if place.is_v2 => self.cpu_usec(place, |stat| &stat.system_usec, pass),
+                place => self.cpuacct(place, "cpuacct.usage_sys", |stat| &stat.system, pass),
+            },
+            id::PROCESSOR_LIMIT_PERIODS_PER_SEC => {
+                self.cpu(at(Hierarchy::Cpu)?, |stat| &stat.nr_periods, pass)
+            }
+            id::THROTTLED_PERIODS_PER_SEC => self.cpu(at(Hierarchy::Cpu)?, |stat| &stat.nr_throttled, pass),
+            id::BURSTS_PER_SEC => self.cpu(at(Hierarchy::Cpu)?, |stat| &stat.nr_bursts, pass),
+            id::PERCENT_THROTTLED_TIME => match at(Hierarchy::Cpu)? {
+                place if place.is_v2 => self.cpu_usec(place, |stat| &stat.throttled_usec, pass),
+                place => Ok(self.cpu(place, |stat| &stat.throttled_time, pass)? / NS_IN_100NS),
+            },
+            id::PERCENT_BURST_TIME => match at(Hierarchy::Cpu)? {
+                place if place.is_v2 => self.cpu_usec(place, |stat| &stat.burst_usec, pass),
+                place => Ok(self.cpu(place, |stat| &stat.burst_time, pass)? / NS_IN_100NS),
+            },
+
+            id::MEMORY_BYTES => {
+                let place = at(Hierarchy::Memory)?;
+                self.number(place, by_version(place, "memory.current", "memory.usage_in_bytes"), pass)
+            }
+            id::MEMORY_BYTES_PEAK => {
+                let place = at(Hierarchy::Memory)?;
+                self.number(place, by_version(place, "memory.peak", "memory.max_usage_in_bytes"), pass)
+            }
+            id::MEMORY_LIMIT_BYTES => {
+                let place = at(Hierarchy::Memory)?;
+                let file = by_version(place, "memory.max", "memory.limit_in_bytes");
+                let limit = self.read(place, file, pass, limit)?;
+                limit.ok_or(unavailable("unlimited"))
+            }
+            id::SWAP_BYTES => match at(Hierarchy::Memory)? {
+                place if place.is_v2 => self.number(place, "memory.swap.current", pass),
+                place => {
+                    let both = self.number(place, "memory.memsw.usage_in_bytes", pass)?;
+                    Ok(both.saturating_sub(self.number(place, "memory.usage_in_bytes", pass)?))
+                }
+            },
+            id::MEMORY_LOW_EVENTS_PER_SEC => self.event(at(Hierarchy::Memory)?, |events| &events.low, pass),
+            id::MEMORY_HIGH_EVENTS_PER_SEC => self.event(at(Hierarchy::Memory)?, |events| &events.high, pass),
+            id::MEMORY_LIMIT_EVENTS_PER_SEC => match at(Hierarchy::Memory)? {
+                place if place.is_v2 => self.event(place, |events| &events.max, pass),
+                place => self.number(place, "memory.failcnt", pass),
+            },
+            id::OUT_OF_MEMORY_EVENTS_PER_SEC => {
+                self.event(at(Hierarchy::Memory)?, |events| &events.oom, pass)
+            }
+            id::OUT_OF_MEMORY_KILLS_PER_SEC => {
+                self.event(at(Hierarchy::Memory)?, |events| &events.oom_kill, pass)
+            }
+            id::ANONYMOUS_BYTES => self.memory(at(Hierarchy::Memory)?, |stat| &stat.anon, pass),
+            id::FILE_BYTES => self.memory(at(Hierarchy::Memory)?, |stat| &stat.file, pass),
+            id::KERNEL_BYTES => match at(Hierarchy::Memory)? {
+                place if place.is_v2 => self.memory(place, |stat| &stat.kernel, pass),
+                place => self.number(place, "memory.kmem.usage_in_bytes", pass),
+            },
+            id::SLAB_BYTES => self.memory(at(Hierarchy::Memory)?, |stat| &stat.slab, pass),
+            id::SOCKET_BYTES => match at(Hierarchy::Memory)? {
+                place if place.is_v2 => self.memory(place, |stat| &stat.sock, pass),
+                place => self.number(place, "memory.kmem.tcp.usage_in_bytes", pass),
+            },
+            id::PAGE_FAULTS_PER_SEC => self.memory(at(Hierarchy::Memory)?, |stat| &stat.pgfault, pass),
+            id::MAJOR_PAGE_FAULTS_PER_SEC => {
+                self.memory(at(Hierarchy::Memory)?, |stat| &stat.pgmajfault, pass)
+            }
+            id::ANONYMOUS_REFAULTS_PER_SEC => {
+                self.memory(at(Hierarchy::Memory)?, |stat| &stat.workingset_refault_anon, pass)
+            }
+            id::FILE_REFAULTS_PER_SEC => {
+                self.memory(at(Hierarchy::Memory)?, |stat| &stat.workingset_refault_file, pass)
+            }
+
+            id::STORAGE_READ_BYTES_PER_SEC => {
+                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.read_bytes, |io| io.read, pass)
+            }
+            id::STORAGE_WRITE_BYTES_PER_SEC => {
+                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.write_bytes, |io| io.write, pass)
+            }
+            id::STORAGE_DISCARD_BYTES_PER_SEC => {
+                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.discard_bytes, |io| io.discard, pass)
+            }
+            id::STORAGE_READS_PER_SEC => {
+                self.io_events(at(Hierarchy::BlkIo)?, |io| io.reads, |io| io.read, pass)
+            }
+            id::STORAGE_WRITES_PER_SEC => {
+                self.io_events(at(Hierarchy::BlkIo)?, |io| io.writes, |io| io.write, pass)
+            }
+            id::STORAGE_DISCARDS_PER_SEC => {
+                self.io_events(at(Hierarchy::BlkIo)?, |io| io.discards, |io| io.discard, pass)
+            }
+
+            id::TASK_COUNT => self.number(at(Hierarchy::Pids)?, "pids.current", pass),
+            id::TASK_COUNT_PEAK => self.number(at(Hierarchy::Pids)?, "pids.peak", pass),
+
+            _ => {
+                let (resource, line) = stalled(counter).ok_or(NoValue::NotGiven)?;
+                self.stall(at(Hierarchy::Unified)?, resource, line, pass)
+            }
+        }
+    }
+
+    /// Reads a file of the group.
+    fn read<T>(
+        &mut self,
+        place: Place<'_>,
+        name: &str,
+        pass: &mut Pass,
+        parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
+    ) -> Result<T, NoValue> {
+        place.go(&mut self.file, name);
+        pass.read(&mut self.file, NO_FILE, parse)
+    }
+
+    fn number(&mut self, place: Place<'_>, name: &str, pass: &mut Pass) -> Result<u64, NoValue> {
+        self.read(place, name, pass, attribute::number)
+    }
+
+    /// A time of version 1.
+    fn ns(&mut self, place: Place<'_>, name: &str, pass: &mut Pass) -> Result<u64, NoValue> {
+        Ok(self.number(place, name, pass)? / NS_IN_100NS)
+    }
+
+    fn cpu(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&CpuStat) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let Self { file, cpu, cpu_v1, .. } = self;
+        let latest = if place.is_v2 { cpu } else { cpu_v1 };
+        place.keyed("cpu.stat", file, latest, CpuStat::parse, of, pass)
+    }
+
+    fn cpu_usec(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&CpuStat) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        Ok(self.cpu(place, of, pass)?.saturating_mul(MICROSECOND_100NS))
+    }
+
+    /// A part of the time of version 1: exact, or in ticks before Linux 4.7.
+    fn cpuacct(
+        &mut self,
+        place: Place<'_>,
+        exact: &str,
+        of: fn(&CpuAcctStat) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        match self.ns(place, exact, pass) {
+            Err(NoValue::Unavailable(_)) => {}
+            known => return known,
+        }
+        let Self { file, cpuacct, clock_ticks, .. } = self;
+        let ticks = place.keyed("cpuacct.stat", file, cpuacct, CpuAcctStat::parse, of, pass)?;
+        let in_100ns =
+            u128::from(ticks).saturating_mul(SECOND_100NS.into()).checked_div((*clock_ticks).into());
+        Ok(u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX))
+    }
+
+    fn memory(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&MemoryStat) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let Self { file, memory, .. } = self;
+        let parse = if place.is_v2 { MemoryStat::parse } else { MemoryStat::parse_v1 };
+        place.keyed("memory.stat", file, memory, parse, of, pass)
+    }
+
+    fn event(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&MemoryEvents) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let Self { file, events, .. } = self;
+        match place.is_v2 {
+            true => place.keyed("memory.events", file, events, MemoryEvents::parse, of, pass),
+            false => place.keyed("memory.oom_control", file, events, MemoryEvents::parse_v1, of, pass),
+        }
+    }
+
+    fn io(&mut self, place: Place<'_>, of: fn(&IoSums) -> u64, pass: &mut Pass) -> Result<u64, NoValue> {
+        let Self { file, io, .. } = self;
+        io.get(pass, |pass| place.read("io.stat", file, IoSums::parse, pass)).map(of)
+    }
+
+    fn io_bytes(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&IoSums) -> u64,
+        of_v1: fn(&BlkioSums) -> u64,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        if place.is_v2 {
+            return self.io(place, of, pass);
+        }
+        let names = ["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"];
+        place.blkio(names, &mut self.file, &mut self.io_bytes_v1, pass).map(of_v1)
+    }
+
+    fn io_events(
+        &mut self,
+        place: Place<'_>,
+        of: fn(&IoSums) -> u64,
+        of_v1: fn(&BlkioSums) -> u64,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        if place.is_v2 {
+            return self.io(place, of, pass);
+        }
+        let names = ["blkio.throttle.io_serviced_recursive", "blkio.throttle.io_serviced"];
+        place.blkio(names, &mut self.file, &mut self.io_events_v1, pass).map(of_v1)
+    }
+
+    fn stall(
+        &mut self,
+        place: Place<'_>,
+        resource: Resource,
+        line: Line,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        let Self { file, pressure: [cpu, memory, io, irq], .. } = self;
+        let (name, latest) = match resource {
+            Resource::Cpu => ("cpu.pressure", cpu),
+            Resource::Memory => ("memory.pressure", memory),
+            Resource::Io => ("io.pressure", io),
+            Resource::Irq => ("irq.pressure", irq),
+        };
+        let pressure = latest.get(pass, |pass| {
+            place.go(file, name);
+            pressure_stall::read(file, pass, NO_FILE)
+        })?;
+        pressure_stall::stall(line(pressure), || place.path(name), in_100ns)
+    }
+}
+
+/// What tasks wait for.
+#[derive(Clone, Copy, Debug)]
+enum Resource {
+    Cpu,
+    Memory,
+    Io,
+    Irq,
+}
+
+/// The file and the line of a counter of pressure.
+fn stalled(counter: CounterId) -> Option<(Resource, Line)> {
+    Some(match counter {
+        id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, SOME),
+        id::PERCENT_PROCESSOR_FULL_STALLED_TIME => (Resource::Cpu, FULL),
+        id::PERCENT_MEMORY_SOME_STALLED_TIME => (Resource::Memory, SOME),
+        id::PERCENT_MEMORY_FULL_STALLED_TIME => (Resource::Memory, FULL),
+        id::PERCENT_STORAGE_SOME_STALLED_TIME => (Resource::Io, SOME),
+        id::PERCENT_STORAGE_FULL_STALLED_TIME => (Resource::Io, FULL),
+        id::PERCENT_INTERRUPT_FULL_STALLED_TIME => (Resource::Irq, FULL),
+        _ => return None,
+    })
+}
+
+/// Where a group has the files of a controller: in version 2 if the controller belongs to it, else in version 1.
+fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Result<Place<'a>, NoValue> {
+    let enabled = mounts.controllers;
+    let (is_in_v2, none) = match controller {
+        Hierarchy::Unified => {
+            (true, "the group is not in a hierarchy of version 2, which alone has pressure")
+        }
+        // Version 2 counts time without a controller.
+        Hierarchy::CpuAcct => (true, "the group is in no hierarchy that counts time on processors"),
+        Hierarchy::Cpu => (enabled.cpu, "the group is in no hierarchy with the controller cpu"),
+        Hierarchy::Memory => (enabled.memory, "the group is in no hierarchy with the controller memory"),
+        Hierarchy::BlkIo => (enabled.io, "the group is in no hierarchy with the controller io or blkio"),
+        Hierarchy::Pids => (enabled.pids, "the group is in no hierarchy with the controller pids"),
+    };
+    let root = |hierarchy| mounts.root(hierarchy, &group.inodes);
+    let v2 = Some(Hierarchy::Unified).filter(|_| is_in_v2).and_then(root).map(|root| (root, true));
+    let found = v2.or_else(|| Some((root(controller)?, false)));
+    let (root, is_v2) = found.ok_or(unavailable(none))?;
+    Ok(Place { root, group: &group.path, is_v2 })
+}
+
+impl Place<'_> {
+    fn path(self, name: &str) -> std::path::PathBuf {
+        self.root.join(self.group).join(name)
+    }
+
+    /// Makes it one of the group's files.
+    fn go(self, file: &mut KeptFile, name: &str) {
+        file.move_to(|path| {
+            self.root.clone_into(path);
+            path.push(self.group);
+            path.push(name);
+        });
+    }
+
+    /// Reads one of the group's files.
+    fn read<T: Default>(
+        self,
+        name: &str,
+        file: &mut KeptFile,
+        parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
+        pass: &mut Pass,
+    ) -> Result<T, NoValue> {
+        self.go(file, name);
+        pass.read(file, NO_FILE, |text| {
+            let mut parsed = T::default();
+            parse(&mut parsed, text).map(|()| parsed)
+        })
+    }
+
+    /// The number of a line of a file.
+    fn keyed<T: Default>(
+        self,
+        name: &str,
+        file: &mut KeptFile,
+        latest: &mut Latest<T>,
+        parse: fn(&mut T, &[u8]) -> Result<(), TextError>,
+        of: fn(&T) -> &Number,
+        pass: &mut Pass,
+    ) -> Result<u64, NoValue> {
+        match of(latest.get(pass, |pass| self.read(name, file, parse, pass))?) {
+            Some(Ok(number)) => Ok(*number),
+            Some(Err(text)) => Err(ReadError::Text { path: self.path(name), text: text.clone() }.into()),
+            None => Err(unavailable("the kernel does not report it for this group")),
+        }
+    }
+
+    /// The sums of a file of version 1 that has two names: the second, of older kernels, leaves out groups below.
+    fn blkio<'a>(
+        self,
+        names: [&str; 2],
+        file: &mut KeptFile,
+        latest: &'a mut Latest<BlkioSums>,
+        pass: &mut Pass,
+    ) -> Result<&'a BlkioSums, NoValue> {
+        latest.get(pass, |pass| {
+            let [recursive, own] = names;
+            match self.read(recursive, file, BlkioSums::parse, pass) {
+                Err(NoValue::Unavailable(_)) => self.read(own, file, BlkioSums::parse, pass),
+                known => known,
+            }
+        })
+    }
+}

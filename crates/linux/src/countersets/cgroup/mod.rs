@@ -1,0 +1,127 @@
+//! The counterset CGroup.
+
+use std::num::NonZeroU64;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use perfset_core::catalogue::cgroup as id;
+use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key, birth_of_total};
+use crate::countersets::value::Value;
+use crate::pass::Pass;
+use crate::roots::Roots;
+
+mod files;
+mod mounts;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use files::Files;
+use mounts::{Hierarchy, Mounts};
+
+/// CGroup from the files of control groups, of version 2 and of version 1.
+#[derive(Debug)]
+pub(crate) struct CGroup {
+    mounts: Mounts,
+    groups: Vec<Group>,
+    /// As many as there are groups.
+    keys: Vec<Key>,
+    files: Files,
+}
+
+/// A control group: a path that is in one or several hierarchies.
+#[derive(Debug)]
+struct Group {
+    /// Below the roots of the hierarchies.
+    path: PathBuf,
+    /// The hierarchies that have it, and the number of its folder there.
+    inodes: [Option<u64>; Hierarchy::COUNT],
+}
+
+impl CGroup {
+    /// Reads below `roots`. Version 1 counts some times in ticks, so many a second.
+    pub(crate) fn new(roots: &Roots, clock_ticks: u64) -> Self {
+        let mounts = Mounts::new(roots.sys.join("fs/cgroup"));
+        Self { mounts, groups: Vec::new(), keys: Vec::new(), files: Files::new(clock_ticks) }
+    }
+}
+
+impl Instances for CGroup {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        if self.mounts.refresh(pass) {
+            self.groups = groups(&self.mounts);
+            self.keys = self.groups.iter().map(Group::key).collect();
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let group = self.groups.get(at).ok_or(NoValue::NotGiven)?;
+        self.files.turn_to(at, pass);
+        self.files.value(group, &self.mounts, counter, pass).map(Value::from)
+    }
+}
+
+/// Those of all hierarchies, parents before their children.
+fn groups(mounts: &Mounts) -> Vec<Group> {
+    let mut found: Vec<(&Path, usize, u64)> = mounts.groups().collect();
+    found.sort_unstable();
+    let same_path = |a: &(&Path, usize, u64), b: &(&Path, usize, u64)| a.0 == b.0;
+    let group = |found: &[(&Path, usize, u64)]| {
+        let mut inodes = [None; Hierarchy::COUNT];
+        for (_, hierarchy, inode) in found {
+            if let Some(place) = inodes.get_mut(*hierarchy) {
+                *place = Some(*inode);
+            }
+        }
+        Some(Group { path: found.first()?.0.to_owned(), inodes })
+    };
+    found.chunk_by(same_path).filter_map(group).collect()
+}
+
+impl Group {
+    fn key(&self) -> Key {
+        let name = self.path.as_os_str().as_bytes();
+        let name = if name.is_empty() { "/".to_owned() } else { text(name) };
+        Key { name, id: self.id(), birth: self.birth() }
+    }
+
+    fn inodes(&self) -> impl Iterator<Item = (u32, u64)> {
+        (0..).zip(self.inodes).filter_map(|(hierarchy, inode)| Some((hierarchy, inode?)))
+    }
+
+    /// The lower half of the inode. Hierarchies of version 1 number their folders each for itself: the upper four bits
+    /// tell them apart.
+    fn id(&self) -> InstanceId {
+        const VERSION_1: u32 = 28;
+        let (hierarchy, inode) = self.inodes().next().unwrap_or_default();
+        let low = |bits: u32| u32::try_from(inode & (u64::MAX >> 64_u32.saturating_sub(bits))).unwrap_or(0);
+        InstanceId(match hierarchy {
+            0 => low(u32::BITS),
+            _ => low(VERSION_1) | hierarchy << VERSION_1,
+        })
+    }
+
+    /// The inode, which the kernel does not give to another group; a mixture if there are several.
+    fn birth(&self) -> Birth {
+        let mut all = self.inodes();
+        match (all.next(), all.next()) {
+            (Some((_, inode)), None) => NonZeroU64::new(inode),
+            _ => birth_of_total(self.inodes().map(|(hierarchy, inode)| (hierarchy, NonZeroU64::new(inode)))),
+        }
+    }
+}
+
+/// The kernel's name for something as an instance may have it.
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).replace(['\\', '\0'], "_")
+}

@@ -1,0 +1,163 @@
+//! The hierarchies of control groups, where they usually are.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::tree::Tree;
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::Pass;
+use crate::sources::cgroup::Controllers;
+
+/// A hierarchy: version 2, or that of a controller of version 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hierarchy {
+    Unified,
+    Cpu,
+    CpuAcct,
+    Memory,
+    BlkIo,
+    Pids,
+}
+
+impl Hierarchy {
+    pub(super) const COUNT: usize = 6;
+
+    /// Its place wherever there is something for each.
+    fn index(self) -> usize {
+        match self {
+            Self::Unified => 0,
+            Self::Cpu => 1,
+            Self::CpuAcct => 2,
+            Self::Memory => 3,
+            Self::BlkIo => 4,
+            Self::Pids => 5,
+        }
+    }
+}
+
+/// Names of folders of version 1 by [`Hierarchy`]. Controllers that share one have a folder with both names, and links
+/// with each, but for a system that makes none.
+const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
+    &[],
+    &["cpu", "cpu,cpuacct", "cpuacct,cpu"],
+    &["cpuacct", "cpu,cpuacct", "cpuacct,cpu"],
+    &["memory"],
+    &["blkio"],
+    &["pids"],
+];
+
+/// What is mounted below a folder: one hierarchy of version 2, several of version 1, or both.
+#[derive(Debug)]
+pub(super) struct Mounts {
+    folder: PathBuf,
+    /// Where the hierarchies are, by [`Hierarchy::index`].
+    found: [Option<PathBuf>; Hierarchy::COUNT],
+    /// When that was looked for, on the monotonic clock.
+    found_at_ns: Option<u64>,
+    /// The trees of them: one for those that share a folder.
+    trees: Vec<Tree>,
+    /// Which tree a hierarchy has.
+    tree_of: [Option<usize>; Hierarchy::COUNT],
+    /// Of version 2.
+    pub(super) controllers: Controllers,
+}
+
+impl Mounts {
+    /// Mounts hardly ever change.
+    const LOOK_AGAIN_NS: u64 = 10_000_000_000;
+
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self {
+            folder,
+            found: Default::default(),
+            found_at_ns: None,
+            trees: Vec::new(),
+            tree_of: Default::default(),
+            controllers: Controllers::default(),
+        }
+    }
+
+    /// Looks which groups there are; whether they are others than before.
+    pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
+        let is_new = self.find(pass);
+        let mut changed = is_new;
+        for tree in &mut self.trees {
+            changed |= tree.refresh(pass);
+        }
+        changed
+    }
+
+    /// The path, the hierarchy's index and the inode of every group. Of hierarchies that share a tree, the first has
+    /// it.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, usize, u64)> {
+        let hierarchy = |tree: usize| self.tree_of.iter().position(|of| *of == Some(tree)).unwrap_or(0);
+        let trees = self.trees.iter().enumerate();
+        trees.flat_map(move |(at, tree)| tree.groups().map(move |(path, inode)| (path, hierarchy(at), inode)))
+    }
+
+    /// The root of a hierarchy if a group, that has these inodes, is in it.
+    pub(super) fn root(
+        &self,
+        hierarchy: Hierarchy,
+        inodes: &[Option<u64>; Hierarchy::COUNT],
+    ) -> Option<&Path> {
+        let tree = self.tree_of.get(hierarchy.index()).copied().flatten()?;
+        let shared = self.tree_of.iter().position(|of| *of == Some(tree))?;
+        inodes.get(shared).copied().flatten()?;
+        self.trees.get(tree).map(Tree::root)
+    }
+
+    /// Looks where the hierarchies are; whether they are elsewhere than before.
+    fn find(&mut self, pass: &mut Pass) -> bool {
+        let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < Self::LOOK_AGAIN_NS;
+        if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {
+            return false;
+        }
+        self.found_at_ns = Some(pass.elapsed_ns);
+        let is_unified = |folder: &Path| folder.join("cgroup.controllers").exists();
+        let hybrid = self.folder.join("unified");
+        let found = if is_unified(&self.folder) {
+            let mut found: [Option<PathBuf>; Hierarchy::COUNT] = Default::default();
+            found[0] = Some(self.folder.clone());
+            found
+        } else {
+            let of = |name: &&str| Some(self.folder.join(name)).filter(|it| it.join("cgroup.procs").exists());
+            let mut found = FOLDERS.map(|names| names.iter().find_map(of));
+            found[0] = Some(hybrid).filter(|it| is_unified(it));
+            found
+        };
+        let [unified, ..] = &found;
+        self.controllers = match unified {
+            Some(root) => {
+                let mut file = KeptFile::new(root.join("cgroup.controllers"), Printed::AtOnce).keep(false);
+                pass.read(&mut file, "", Controllers::parse).unwrap_or_default()
+            }
+            None => Controllers::default(),
+        };
+        if found == self.found {
+            return false;
+        }
+        self.found = found;
+        self.plant();
+        true
+    }
+
+    /// A tree for each folder.
+    fn plant(&mut self) {
+        let Self { found, trees, tree_of, .. } = self;
+        trees.clear();
+        let mut known = Vec::new();
+        for (path, place) in found.iter().zip(tree_of) {
+            *place = path.as_ref().and_then(|path| {
+                let folder = fs::metadata(path).ok()?;
+                let folder = (folder.dev(), folder.ino());
+                Some(known.iter().position(|it| *it == folder).unwrap_or_else(|| {
+                    known.push(folder);
+                    trees.push(Tree::new(path.clone()));
+                    trees.len().saturating_sub(1)
+                }))
+            });
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The folders of a hierarchy of control groups.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::folder::Folder;
+use crate::pass::Pass;
+
+/// A hierarchy, parents before their children, and these in the order of their names.
+#[derive(Debug)]
+pub(super) struct Tree {
+    root: PathBuf,
+    nodes: Vec<Node>,
+    folder: Folder,
+}
+
+#[derive(Debug)]
+struct Node {
+    /// With that of the root in front.
+    path: PathBuf,
+    stamp: Stamp,
+}
+
+/// Tells whether a folder is the one that it was and has the folders that it had.
+///
+/// The kernel counts a link for each folder inside, and does not always note when it changed; other file systems do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    links: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// `None` if it is no folder, or no more.
+    fn of(path: &Path) -> Option<Self> {
+        let folder = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
+        let changed = (folder.mtime(), folder.mtime_nsec());
+        Some(Self { inode: folder.ino(), links: folder.nlink(), changed })
+    }
+}
+
+impl Tree {
+    /// So many folders are looked at, and so deep. Linux sets no limit unless it is told to.
+    const LIMIT: usize = 65_536;
+    const DEPTH: usize = 64;
+
+    pub(super) fn new(root: PathBuf) -> Self {
+        Self { folder: Folder::new(&root), root, nodes: Vec::new() }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The paths below the root and the inodes.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, u64)> {
+        let below = |path| Path::strip_prefix(path, &self.root).unwrap_or(path);
+        self.nodes.iter().map(move |node| (below(&node.path), node.stamp.inode))
+    }
+
+    /// Looks for groups that came or went; whether some did. Without, nothing is listed.
+    pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
+        let is_same = |node: &Node| Stamp::of(&node.path) == Some(node.stamp);
+        if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
+            return false;
+        }
+        let before = std::mem::take(&mut self.nodes);
+        let ids = |nodes: &[Node]| nodes.iter().map(|node| (node.path.clone(), node.stamp.inode)).collect();
+        let old: Vec<_> = ids(&before);
+        self.walk(before, pass);
+        let new: Vec<_> = ids(&self.nodes);
+        old != new
+    }
+
+    /// Lists the folders that are new or have changed.
+    fn walk(&mut self, before: Vec<Node>, pass: &mut Pass) {
+        let mut known: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)> = BTreeMap::new();
+        if before.len() < Self::LIMIT {
+            for Node { path, stamp, .. } in before {
+                if let Some((_, children)) = path.parent().and_then(|parent| known.get_mut(parent)) {
+                    children.push(path.clone());
+                }
+                known.insert(path, (stamp, Vec::new()));
+            }
+        }
+        let mut next = vec![(self.root.clone(), 0_usize)];
+        while let Some((path, depth)) = next.pop() {
+            let Some(stamp) = Stamp::of(&path) else { continue };
+            let children = match known.remove(&path) {
+                _ if depth >= Self::DEPTH => Vec::new(),
+                Some((was, children)) if was == stamp => children,
+                _ => self.list(&path, pass),
+            };
+            let deeper = depth.saturating_add(1);
+            next.extend(children.into_iter().rev().map(|child| (child, deeper)));
+            self.nodes.push(Node { path, stamp });
+            if self.nodes.len() >= Self::LIMIT {
+                return;
+            }
+        }
+    }
+
+    /// The folders in a folder; none if they may not be listed.
+    fn list(&mut self, path: &Path, pass: &mut Pass) -> Vec<PathBuf> {
+        let mut children = Vec::new();
+        let mut len = 0_usize;
+        let _ = self.folder.folders_of(path, |name| {
+            len = len.saturating_add(name.len());
+            children.push(path.join(OsStr::from_bytes(name)));
+        });
+        pass.bytes_read = pass.bytes_read.saturating_add(len);
+        children.sort_unstable();
+        children
+    }
+}

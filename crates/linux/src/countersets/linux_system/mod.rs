@@ -1,0 +1,82 @@
+//! The counterset Linux System.
+
+use perfset_core::catalogue::linux_system as id;
+use perfset_core::{CounterId, Counterset, Mark, NoValue};
+
+use crate::countersets::single::Values;
+use crate::countersets::value::{Value, unavailable};
+use crate::kept_file::Printed;
+use crate::pass::{Attribute, Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::file_nr::FileNr;
+use crate::sources::loadavg::{LoadAvg, Loads};
+use crate::sources::proc_stat::Totals;
+
+#[cfg(test)]
+mod tests;
+
+/// Linux System from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
+#[derive(Debug)]
+pub(crate) struct LinuxSystem {
+    stat: Table<Totals>,
+    loads: Table<Loads>,
+    threads: Table<LoadAvg>,
+    files: Table<FileNr>,
+    entropy: Attribute,
+    pid_max: Attribute,
+}
+
+/// What hundredths are divided by so that 100 times the quotient, which the type shows, is what they are hundredths of.
+const LOAD_BASE: u64 = 10_000;
+
+impl LinuxSystem {
+    /// Reads below `roots`, and a `/proc/stat` and a `/proc/loadavg` that others read too.
+    pub(crate) fn new(roots: &Roots, stat: SharedFile, loadavg: SharedFile) -> Self {
+        let sys = |name| roots.proc.join("sys").join(name);
+        let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
+        let no_entropy = "there is no /proc/sys/kernel/random/entropy_avail";
+        Self {
+            stat: Table::of(stat, "there is no /proc/stat", Totals::parse),
+            loads: Table::of(loadavg.clone(), no_loadavg, Loads::parse),
+            threads: Table::of(loadavg, no_loadavg, LoadAvg::parse),
+            files: Table::new(sys("fs/file-nr"), Printed::AtOnce, no_files, FileNr::parse),
+            entropy: Attribute::new(sys("kernel/random/entropy_avail"), true, no_entropy),
+            pid_max: Attribute::new(sys("kernel/pid_max"), true, "there is no /proc/sys/kernel/pid_max"),
+        }
+    }
+
+    /// Of the last 10 s: adding them up over the processors costs the kernel as much as all else together.
+    fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Pass) -> Result<Value, NoValue> {
+        let (files, reused) = self.files.in_turn(pass)?;
+        let raw = of(files).ok_or(unavailable("there is no limit"))?;
+        Ok(Value { raw, mark: reused.then_some(Mark::Reused) })
+    }
+}
+
+impl Values for LinuxSystem {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        Ok(match counter {
+            id::LOAD_AVERAGE_1_MINUTE => self.loads.get(pass)?.minutes_1,
+            id::LOAD_AVERAGE_5_MINUTES => self.loads.get(pass)?.minutes_5,
+            id::LOAD_AVERAGE_15_MINUTES => self.loads.get(pass)?.minutes_15,
+            id::LOAD_AVERAGE_BASE => LOAD_BASE,
+            id::PROCESSES_CREATED_PER_SEC => self.stat.number(|stat| &stat.processes, pass)?,
+            id::RUNNING_THREADS => self.stat.number(|stat| &stat.procs_running, pass)?,
+            id::BLOCKED_PROCESSES => self.stat.number(|stat| &stat.procs_blocked, pass)?,
+            id::ENTROPY_AVAILABLE => self.entropy.get(pass)?,
+            id::PERCENT_PROCESS_IDS_IN_USE => self.threads.get(pass)?.threads,
+            id::PERCENT_PROCESS_IDS_IN_USE_BASE | id::PROCESS_ID_LIMIT => self.pid_max.get(pass)?,
+            _ => return Err(NoValue::NotGiven),
+        })
+    }
+
+    fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        match counter {
+            id::OPEN_FILES => self.files(|files| Some(files.open()), pass),
+            id::OPEN_FILES_LIMIT => self.files(FileNr::limit, pass),
+            _ => self.value(counter, pass).map(Value::from),
+        }
+    }
+}

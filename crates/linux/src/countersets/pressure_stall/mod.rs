@@ -1,0 +1,144 @@
+//! The counterset Pressure Stall.
+
+use std::path::PathBuf;
+
+use perfset_core::catalogue::pressure_stall as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::{Value, unavailable};
+use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::pass::{Latest, Pass};
+use crate::roots::Roots;
+use crate::sources::pressure::{Pressure, Stall};
+use crate::sources::text::TextError;
+
+#[cfg(test)]
+mod tests;
+
+/// Pressure Stall from `/proc/pressure/*`.
+#[derive(Debug)]
+pub(crate) struct PressureStall {
+    resources: [Resource; 4],
+    /// Which of them there are.
+    found: Vec<usize>,
+    keys: Vec<Key>,
+}
+
+#[derive(Debug)]
+struct Resource {
+    name: &'static str,
+    file: KeptFile,
+    pressure: Latest<Pressure>,
+}
+
+impl PressureStall {
+    /// Reads below `roots`.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        let resource = |name| {
+            let path = roots.proc.join("pressure").join(name);
+            Resource { name, file: KeptFile::new(path, Printed::AtOnce), pressure: Latest::default() }
+        };
+        let resources = ["cpu", "memory", "io", "irq"].map(resource);
+        Self { resources, found: Vec::new(), keys: Vec::new() }
+    }
+}
+
+impl Instances for PressureStall {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = false;
+
+    fn find(&mut self, _: &mut Pass) -> Result<(), NoValue> {
+        let Self { resources, found, keys } = self;
+        found.clear();
+        // What cannot be looked at is there: reading it says why.
+        let there =
+            |at: &usize| resources.get(*at).is_some_and(|it| it.file.path().try_exists().unwrap_or(true));
+        found.extend((0..resources.len()).filter(there));
+        let id = |at: usize| InstanceId(u32::try_from(at).unwrap_or(u32::MAX));
+        if !keys.iter().map(|key| key.id).eq(found.iter().map(|at| id(*at))) {
+            let found = found.iter().filter_map(|at| Some((*at, resources.get(*at)?)));
+            let key = |(at, resource): (usize, &Resource)| Key {
+                name: resource.name.to_owned(),
+                id: id(at),
+                birth: None,
+            };
+            *keys = found.map(key).collect();
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let resource = self.found.get(at).and_then(|at| self.resources.get_mut(*at));
+        let resource = resource.ok_or(NoValue::NotGiven)?;
+        let (line, field): (Line, fn(&Stall) -> Option<u64>) = match counter {
+            id::PERCENT_SOME_STALLED_TIME => (SOME, in_100ns),
+            id::PERCENT_FULL_STALLED_TIME => (FULL, in_100ns),
+            id::PERCENT_SOME_STALLED_TIME_10_SECONDS => (SOME, |stall| stall.avg10),
+            id::PERCENT_SOME_STALLED_TIME_60_SECONDS => (SOME, |stall| stall.avg60),
+            id::PERCENT_SOME_STALLED_TIME_300_SECONDS => (SOME, |stall| stall.avg300),
+            id::PERCENT_FULL_STALLED_TIME_10_SECONDS => (FULL, |stall| stall.avg10),
+            id::PERCENT_FULL_STALLED_TIME_60_SECONDS => (FULL, |stall| stall.avg60),
+            id::PERCENT_FULL_STALLED_TIME_300_SECONDS => (FULL, |stall| stall.avg300),
+            id::STALLED_TIME_BASE => return Ok(Value::from(HUNDREDTHS_OF_PERCENT)),
+            _ => return Err(NoValue::NotGiven),
+        };
+        let Resource { file, pressure, .. } = resource;
+        let pressure = pressure.get(pass, |pass| read(file, pass, "there is no such file"))?;
+        stall(line(pressure), || file.path().to_owned(), field).map(Value::from)
+    }
+}
+
+/// One of the lines of a file.
+pub(super) type Line = fn(&Pressure) -> &Option<Result<Stall, TextError>>;
+
+pub(super) const SOME: Line = |pressure| &pressure.some;
+pub(super) const FULL: Line = |pressure| &pressure.full;
+
+/// A whole, in the unit of the averages.
+const HUNDREDTHS_OF_PERCENT: u64 = 10_000;
+
+/// The time since the start.
+pub(super) fn in_100ns(stall: &Stall) -> Option<u64> {
+    const MICROSECOND_100NS: u64 = 10;
+    Some(stall.total?.saturating_mul(MICROSECOND_100NS))
+}
+
+/// The number of a line of a file, which has that path.
+pub(super) fn stall(
+    line: &Option<Result<Stall, TextError>>,
+    path: impl FnOnce() -> PathBuf,
+    field: fn(&Stall) -> Option<u64>,
+) -> Result<u64, NoValue> {
+    match line {
+        Some(Ok(stall)) => field(stall).ok_or(unavailable("this kernel does not report it")),
+        Some(Err(text)) => Err(ReadError::Text { path: path(), text: text.clone() }.into()),
+        None => Err(unavailable("the kernel does not count this time for this resource")),
+    }
+}
+
+/// Reads a file of pressure. `absent` is the reason for having no value if it is not there.
+pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -> Result<Pressure, NoValue> {
+    let mut pressure = Pressure::default();
+    let text = file.read(pass.elapsed_ns).map_err(or_off)?.ok_or(unavailable(absent))?;
+    pass.bytes_read = pass.bytes_read.saturating_add(text.len());
+    match pressure.parse(text) {
+        Ok(()) => Ok(pressure),
+        Err(text) => Err(ReadError::Text { path: file.path().to_owned(), text }.into()),
+    }
+}
+
+/// The kernel has the files, and does not count unless it is told to when it starts.
+fn or_off(error: ReadError) -> NoValue {
+    let off = rustix::io::Errno::OPNOTSUPP.raw_os_error();
+    match &error {
+        ReadError::Io { source, .. } if source.raw_os_error() == Some(off) => {
+            unavailable("the kernel does not count it unless it is started with psi=1")
+        }
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,80 @@
+//! From what the kernel says to the raw values of Linux Processor.
+
+use perfset_core::catalogue::linux_processor as id;
+use perfset_core::{CounterId, NoValue};
+
+use super::machine::{Machine, Times};
+use super::values::{Covered, saturated, sum};
+use crate::countersets::value::{Value, unavailable};
+use crate::pass::Pass;
+use crate::sources::softirqs::Kind;
+
+impl Machine {
+    /// The raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
+    /// [`value`](Self::value).
+    pub(super) fn linux_value(
+        &mut self,
+        counter: CounterId,
+        row: &Covered,
+        pass: &mut Pass,
+    ) -> Result<Value, NoValue> {
+        if let Some(part) = part_of_time(counter) {
+            return self.time(part, row, pass);
+        }
+        let kind = kind(counter).ok_or(NoValue::NotGiven)?;
+        let Self { cpus, softirq_kinds, .. } = self;
+        match softirq_kinds.get(pass)?.row(kind) {
+            Some(Ok(())) => {}
+            Some(Err(text)) => {
+                let text = text.clone();
+                return Err(softirq_kinds.fault(text));
+            }
+            None => return Err(unavailable("the kernel has no soft interrupts of that kind")),
+        }
+        let cpus = cpus.get_mut(row.cpus.clone()).unwrap_or_default();
+        let runs = sum(cpus, |cpu| {
+            let runs = softirq_kinds.get(pass)?.of(kind, cpu.place.cpu);
+            runs.ok_or_else(|| softirq_kinds.lacks(cpu.place))
+        })?;
+        Ok(saturated(runs).into())
+    }
+}
+
+/// Whether a counter needs each CPU's times in `/proc/stat`.
+pub(super) fn needs_times(counter: CounterId) -> bool {
+    part_of_time(counter).is_some()
+}
+
+/// The part of the times in `/proc/stat` that a counter is a share of.
+fn part_of_time(counter: CounterId) -> Option<fn(&Times) -> Option<Value>> {
+    Some(match counter {
+        id::PERCENT_I_O_WAIT_TIME => |times| times.iowait,
+        id::PERCENT_STEAL_TIME => |times| times.ticks.steal.map(Value::from),
+        id::PERCENT_GUEST_TIME => |times| times.ticks.guest.map(Value::from),
+        id::PERCENT_GUEST_NICE_TIME => |times| times.ticks.guest_nice.map(Value::from),
+        id::PERCENT_USER_TIME => |times| Some(times.ticks.user.into()),
+        id::PERCENT_NICE_TIME => |times| Some(times.ticks.nice.into()),
+        id::PERCENT_SYSTEM_TIME => |times| Some(times.ticks.system.into()),
+        id::PERCENT_IDLE_TIME => |times| Some(times.idle),
+        id::PERCENT_IRQ_TIME => |times| times.ticks.irq.map(Value::from),
+        id::PERCENT_SOFTIRQ_TIME => |times| times.ticks.softirq.map(Value::from),
+        _ => return None,
+    })
+}
+
+/// The soft interrupts that a counter counts.
+fn kind(counter: CounterId) -> Option<Kind> {
+    Some(match counter {
+        id::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC => Kind::Hi,
+        id::TIMER_SOFT_INTERRUPTS_PER_SEC => Kind::Timer,
+        id::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC => Kind::NetTx,
+        id::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC => Kind::NetRx,
+        id::BLOCK_SOFT_INTERRUPTS_PER_SEC => Kind::Block,
+        id::POLL_SOFT_INTERRUPTS_PER_SEC => Kind::IrqPoll,
+        id::TASKLET_SOFT_INTERRUPTS_PER_SEC => Kind::Tasklet,
+        id::SCHEDULER_SOFT_INTERRUPTS_PER_SEC => Kind::Sched,
+        id::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC => Kind::HrTimer,
+        id::RCU_SOFT_INTERRUPTS_PER_SEC => Kind::Rcu,
+        _ => return None,
+    })
+}

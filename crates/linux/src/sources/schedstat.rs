@@ -1,0 +1,175 @@
+//! `/proc/schedstat`: what the scheduler did on each CPU.
+//!
+//! Source: "Scheduler Statistics" in the kernel's documents.
+
+use crate::sources::cpulist::CPU_LIMIT;
+use crate::sources::text::{Text, TextError};
+
+/// What the queue of one CPU has gone through since boot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RunQueue {
+    /// Calls of `sched_yield`.
+    pub yields: u64,
+    /// Calls of `schedule`.
+    pub schedule_calls: u64,
+    /// Those that left the CPU idle.
+    pub left_idle: u64,
+    /// Tasks that were woken up.
+    pub wakeups: u64,
+    /// Those that were to run on this CPU.
+    pub local_wakeups: u64,
+    /// Time that tasks ran, in ns.
+    pub run_ns: u64,
+    /// Time that tasks waited and could have run, in ns.
+    pub wait_ns: u64,
+    /// How often a task came to run.
+    pub timeslices: u64,
+}
+
+impl RunQueue {
+    fn parse(line: &mut Text<'_>) -> Result<Self, TextError> {
+        let yields = line.number()?;
+        line.number()?; // of a scheduler that is gone: always 0
+        let queue = Self {
+            yields,
+            schedule_calls: line.number()?,
+            left_idle: line.number()?,
+            wakeups: line.number()?,
+            local_wakeups: line.number()?,
+            run_ns: line.number()?,
+            wait_ns: line.number()?,
+            timeslices: line.number()?,
+        };
+        line.end_of_line()?; // with more columns it would be another version
+        Ok(queue)
+    }
+}
+
+/// One `cpuN` line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuLine {
+    /// Its number.
+    pub cpu: u32,
+    /// Its queue, or what is wrong with this line.
+    pub queue: Result<RunQueue, TextError>,
+}
+
+/// The file, of version 15, 16 or 17, whose lines of CPUs are the same. A faulty line does not lose the others, and
+/// those of domains are skipped.
+///
+/// ```
+/// use perfset_linux::sources::schedstat::SchedStat;
+///
+/// let mut stat = SchedStat::default();
+/// stat.parse(b"version 17\ntimestamp 4294\ncpu0 2 0 3 5 7 11 13 17 19\ndomain0 SMT 3 0 0\n").unwrap();
+/// assert_eq!(stat.cpu(0).unwrap().queue.as_ref().unwrap().wait_ns, 17);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchedStat {
+    /// The online CPUs, in ascending order.
+    cpus: Vec<CpuLine>,
+}
+
+impl SchedStat {
+    /// Versions with the same lines of CPUs: Linux 2.6.34 and newer.
+    const VERSIONS: std::ops::RangeInclusive<u64> = 15..=17;
+
+    /// Takes everything from `text`; what was there before goes.
+    ///
+    /// # Errors
+    /// If it is of another version, or makes no sense as a whole.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        self.cpus.clear();
+        let mut text = Text::new(text);
+        if !text.take(b"version ") {
+            return Err(text.expected("the line \"version\""));
+        }
+        let before = text;
+        if !Self::VERSIONS.contains(&text.number()?) {
+            return Err(before.expected("a version from 15 to 17"));
+        }
+        text.end_of_line()?;
+        let mut lowest = 0;
+        while !text.is_at_end() {
+            if !text.take(b"cpu") {
+                text.line()?; // the clock, or a domain
+                continue;
+            }
+            let cpu = text.id(lowest..CPU_LIMIT)?;
+            lowest = cpu.saturating_add(1);
+            let mut line = text;
+            self.cpus.push(CpuLine { cpu, queue: RunQueue::parse(&mut line) });
+            if text.line().is_err() {
+                return Ok(()); // cut: that line has its error
+            }
+        }
+        Ok(())
+    }
+
+    /// The line of one CPU.
+    #[must_use]
+    pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
+        self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
+    }
+
+    /// All lines of CPUs.
+    #[must_use]
+    pub fn cpus(&self) -> &[CpuLine] {
+        &self.cpus
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<SchedStat, TextError> {
+        let mut stat = SchedStat { cpus: vec![CpuLine { cpu: 97, queue: Ok(RunQueue::default()) }] };
+        stat.parse(text.as_bytes()).map(|()| stat)
+    }
+
+    #[test]
+    fn versions_with_their_domains() {
+        let queue = RunQueue {
+            yields: 2,
+            schedule_calls: 5,
+            left_idle: 7,
+            wakeups: 11,
+            local_wakeups: 13,
+            run_ns: 17,
+            wait_ns: 19,
+            timeslices: 23,
+        };
+        for (version, domain) in
+            [(15, "domain0 3 0 0"), (16, "domain0 00000003 1 2"), (17, "domain0 SMT 3 1")]
+        {
+            let text =
+                format!("version {version}\ntimestamp 7\ncpu0 2 3 5 7 11 13 17 19 23 \n{domain}\ncpu4 x\n");
+            let stat = parse(&text).unwrap();
+            assert_eq!(stat.cpu(0).unwrap().queue, Ok(queue), "{version}");
+            assert_eq!(stat.cpu(4).unwrap().queue.clone().unwrap_err().line, 5, "{version}");
+            assert_eq!((stat.cpu(1), stat.cpu(97)), (None, None));
+        }
+    }
+
+    #[test]
+    fn errors() {
+        for (name, text, line, found) in [
+            ("empty", "", 1, "the end of the file"),
+            ("another file", "cpu0 1\n", 1, "\"cpu0\""),
+            ("an old version", "version 14\n", 1, "\"14\""),
+            ("a new version", "version 18\ncpu0 2 0 3 5 7 11 13 17 19\n", 1, "\"18\""),
+            ("twice", "version 15\ncpu1 2\ncpu1 2\n", 3, "\"1\""),
+            ("cut in a domain", "version 15\ncpu1 2\ndomain0 3", 3, "the end of the file"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert_eq!((error.line, error.found.as_str()), (line, found), "{name}");
+        }
+        for line in
+            ["cpu1 2 0 3 5 7 11 13 17", "cpu1 2 0 3 5 7 11 13 17\n", "cpu1 2 0 3 5 7 11 13 17 19 23\n"]
+        {
+            let stat = parse(&format!("version 16\n{line}")).unwrap();
+            assert_eq!(stat.cpu(1).unwrap().queue.clone().unwrap_err().line, 2, "{line:?}");
+        }
+    }
+}
