@@ -208,7 +208,8 @@ mod tests {
             "        Processor Information, 1 instance: % Processor Time",
             "warn  denied: /proc/PID/io: run as root",
             "        Memory: Page Faults/sec, Available Bytes",
-            "        Processor Information, 1,234 instances: % Processor Time, % User Time, % Privileged Time and 2 more",
+            "        Processor Information, 1,234 instances: % Processor Time, % User Time, % Privileged Time \
+             and 2 more",
             "warn  the provider did not answer in time",
             "        Processor Information",
         ];
