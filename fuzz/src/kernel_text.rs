@@ -5,10 +5,12 @@ use std::fmt::Debug;
 use perfset_linux::TextError;
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::diskstats::{DiskStats, Field};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::pid::io::Io;
 use perfset_linux::sources::pid::schedstat::SchedStat;
 use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
@@ -16,7 +18,11 @@ use perfset_linux::sources::pid::stat::{Stat, comm};
 use perfset_linux::sources::pid::statm::Statm;
 use perfset_linux::sources::pid::status::Status;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
+use perfset_linux::sources::snmp::{Icmp, Ip, Tcp, Udp};
+use perfset_linux::sources::snmp6::{Icmp6, Ip6, Udp6};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::swaps::Swaps;
+use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -26,15 +32,21 @@ pub fn check(input: &[u8]) {
     let text = text.strip_prefix(b"\n").unwrap_or(text);
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
+        b'4' => snmp(text).err(),
+        b'6' => snmp6(text).err(),
+        b'T' => sockets(text).err(),
         b'a' => number(text).err(),
-        b'A' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
-        b'B' => Statm::parse(text).err(),
-        b'C' => Io::parse(text).err(),
-        b'D' => Status::parse(text).err(),
-        b'E' => SchedStat::parse(text).err(),
-        b'F' => SmapsRollup::parse(text).err(),
+        b'V' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
+        b'W' => Statm::parse(text).err(),
+        b'X' => Io::parse(text).err(),
+        b'Y' => Status::parse(text).err(),
+        b'Z' => SchedStat::parse(text).err(),
+        b'z' => SmapsRollup::parse(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
+        b'D' => again(text, DiskStats::parse).and_then(of_diskstats).err(),
+        b'M' => again(text, MountInfo::parse).err(),
+        b'S' => again(text, Swaps::parse).and_then(of_swaps).err(),
         b'f' => cppc::FeedbackCounters::parse(text).err(),
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
@@ -125,6 +137,58 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
     each([totals.ctxt, totals.procs_running])
+}
+
+/// The first line whose numbers are lost. A line has 11, 15 or 17.
+fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
+    for device in stats.devices {
+        assert!(!device.name.is_empty());
+        let numbers = device.numbers?;
+        let there = Field::ALL.iter().take_while(|field| numbers.get(**field).is_some()).count();
+        assert!([11, 15, 17].contains(&there));
+    }
+    Ok(())
+}
+
+/// The first line whose numbers are lost.
+fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
+    for area in swaps.areas {
+        assert!(!area.path.is_empty());
+        area.space?;
+    }
+    Ok(())
+}
+
+/// All sections, each of which stands for itself.
+fn snmp(text: &[u8]) -> Result<(), TextError> {
+    let results = [
+        again(text, Ip::parse).map(drop),
+        again(text, Icmp::parse).map(drop),
+        again(text, Tcp::parse).map(drop),
+        again(text, Udp::parse).map(drop),
+    ];
+    results.into_iter().collect()
+}
+
+/// All protocols, each of which stands for itself.
+fn snmp6(text: &[u8]) -> Result<(), TextError> {
+    let results = [
+        again(text, Ip6::parse).map(drop),
+        again(text, Icmp6::parse).map(drop),
+        again(text, Udp6::parse).map(drop),
+    ];
+    results.into_iter().collect()
+}
+
+/// Pieces of one line each say what the whole does.
+fn sockets(text: &[u8]) -> Result<(), TextError> {
+    let (mut whole, mut by_line) = (TcpSockets::default(), TcpSockets::default());
+    let added = whole.add(text);
+    let mut lines = text.split_inclusive(|byte| *byte == b'\n');
+    assert_eq!(lines.try_for_each(|line| by_line.add(line)), added);
+    added?;
+    assert_eq!(whole, by_line);
+    whole.connections().map(drop)
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

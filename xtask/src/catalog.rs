@@ -13,7 +13,7 @@ mod check;
 mod header;
 mod pages;
 mod rust;
-mod set;
+pub mod set;
 #[cfg(test)]
 mod tests;
 

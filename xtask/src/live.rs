@@ -13,12 +13,14 @@ use anyhow::{Context, Result, ensure};
 use crate::repository::{root, run as run_program, target};
 
 mod c;
+mod disks;
 mod jq;
 mod known_load;
 mod mpstat;
 mod proc;
 mod processes;
 mod procps;
+mod protocols;
 mod record;
 mod v1;
 mod vmstat;
@@ -54,6 +56,9 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
         ("processes agree with psutil", &processes::psutil),
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
+        ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
+        ("space and swap agree with df and swapon", &disks::sizes),
+        ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

@@ -22,10 +22,12 @@ pub enum ReadError {
         source: io::Error,
     },
     /// It does not end where a kernel file would have.
-    #[error("{}: does not end within {} MiB", path.display(), KeptFile::LIMIT >> 20)]
+    #[error("{}: does not end within {mib} MiB", path.display())]
     TooLong {
         /// The file.
         path: PathBuf,
+        /// How much of it was read.
+        mib: usize,
     },
     /// It does not say what it should.
     #[error("{}:{}: expected {}, found {}", path.display(), text.line, text.expected, text.found)]
@@ -118,7 +120,7 @@ impl KeptFile {
         let kept = self.file.take().filter(|file| self.fill(file).is_ok());
         let file = match kept {
             Some(file) => file,
-            None => match self.open() {
+            None => match open(&self.path) {
                 Ok(file) => {
                     self.fill(&file)?;
                     file
@@ -138,12 +140,6 @@ impl KeptFile {
     #[must_use]
     pub fn text(&self) -> Option<&[u8]> {
         self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
-    }
-
-    fn open(&self) -> io::Result<File> {
-        // A pipe must not block.
-        let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
-        OpenOptions::new().read(true).custom_flags(no_wait).open(&self.path)
     }
 
     fn fill(&mut self, file: &File) -> Result<(), ReadError> {
@@ -173,7 +169,7 @@ impl KeptFile {
         if self.buffer.len() >= Self::LIMIT {
             self.buffer = Vec::new();
             self.len = 0;
-            return Err(ReadError::TooLong { path: self.path.clone() });
+            return Err(ReadError::TooLong { path: self.path.clone(), mib: Self::LIMIT >> 20 });
         }
         self.buffer.resize(self.buffer.len().saturating_mul(2).max(FIRST), 0);
         Ok(())
@@ -182,6 +178,13 @@ impl KeptFile {
     fn io(&self, source: io::Error) -> ReadError {
         ReadError::Io { path: self.path.clone(), source }
     }
+}
+
+/// Opens a kernel file to read it.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // A pipe must not block.
+    let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    OpenOptions::new().read(true).custom_flags(no_wait).open(path)
 }
 
 #[cfg(test)]

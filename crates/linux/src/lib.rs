@@ -36,6 +36,8 @@ mod folder;
 #[cfg(target_os = "linux")]
 mod kept_file;
 #[cfg(target_os = "linux")]
+mod long_file;
+#[cfg(target_os = "linux")]
 mod pass;
 mod roots;
 #[cfg(target_os = "linux")]

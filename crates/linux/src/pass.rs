@@ -9,6 +9,7 @@ use perfset_core::NoValue;
 
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::long_file::LongFile;
 use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
@@ -46,6 +47,18 @@ impl Pass {
         let Some(text) = file.read(self.elapsed_ns)? else { return Err(NoValue::Unavailable(absent.into())) };
         self.bytes_read = self.bytes_read.saturating_add(text.len());
         parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
+    }
+
+    /// Gives a file of any length to `each`, in pieces of whole lines. `absent` as in [`read`](Self::read).
+    pub(crate) fn read_in_pieces(
+        &mut self,
+        file: &mut LongFile,
+        absent: &'static str,
+        each: impl FnMut(&[u8]) -> Result<(), TextError>,
+    ) -> Result<(), NoValue> {
+        let Some(len) = file.read(each)? else { return Err(NoValue::Unavailable(absent.into())) };
+        self.bytes_read = self.bytes_read.saturating_add(len);
+        Ok(())
     }
 
     /// Gives every name in a folder to `each`. The bytes read are those of the names.

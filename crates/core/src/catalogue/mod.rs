@@ -16,15 +16,27 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod block_io;
+pub mod icmp;
+pub mod icmpv6;
+pub mod ipv4;
+pub mod ipv6;
 pub mod linux_process;
+pub mod logical_disk;
 pub mod memory;
+pub mod paging_file;
 pub mod perfset_engine;
+pub mod physical_disk;
 pub mod process;
 pub mod process_v2;
 pub mod processor;
 pub mod processor_information;
 pub mod system;
+pub mod tcpv4;
+pub mod tcpv6;
 pub mod thread;
+pub mod udpv4;
+pub mod udpv6;
 
 #[cfg(test)]
 mod tests;
@@ -34,15 +46,27 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &block_io::COUNTERSET,
+    &icmp::COUNTERSET,
+    &icmpv6::COUNTERSET,
+    &ipv4::COUNTERSET,
+    &ipv6::COUNTERSET,
     &linux_process::COUNTERSET,
+    &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
+    &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
+    &physical_disk::COUNTERSET,
     &process::COUNTERSET,
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,
     &processor_information::COUNTERSET,
     &system::COUNTERSET,
+    &tcpv4::COUNTERSET,
+    &tcpv6::COUNTERSET,
     &thread::COUNTERSET,
+    &udpv4::COUNTERSET,
+    &udpv6::COUNTERSET,
 ];
 
 /// The built-in counterset with that GUID.

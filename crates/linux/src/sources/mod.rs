@@ -1,6 +1,8 @@
 //! What kernel files say: one module a file, which takes its text and compiles on every system.
 
 mod columns;
+mod escapes;
+mod mib;
 pub(crate) mod named;
 #[cfg(test)]
 mod sweeps;
@@ -11,14 +13,20 @@ pub mod cppc;
 pub mod cpuidle;
 pub mod cpuinfo;
 pub mod cpulist;
+pub mod diskstats;
 pub mod interrupts;
 pub mod loadavg;
 pub mod meminfo;
 pub mod modules;
 pub mod pid;
+pub mod mountinfo;
 pub mod proc_stat;
 pub mod processes;
+pub mod snmp;
+pub mod snmp6;
 pub mod softirqs;
+pub mod swaps;
+pub mod tcp_sockets;
 pub mod topology;
 pub mod vmstat;
 

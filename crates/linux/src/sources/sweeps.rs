@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, pid, proc_stat,
-    softirqs, vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
+    pid, proc_stat, snmp, snmp6, softirqs, swaps, tcp_sockets, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -40,6 +40,14 @@ const PARSERS: &[(&str, Walk)] = &[
     ("../processes/proc/300/smaps_rollup", |text| pid::smaps_rollup::SmapsRollup::parse(text).map(drop)),
     ("../processes/proc/300/schedstat", |text| pid::schedstat::SchedStat::parse(text).map(drop)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
+    ("proc/net/snmp", |text| snmp::Tcp::default().parse(text)), // the other sections differ in names only
+    ("proc/net/snmp", |text| snmp::Udp::default().parse(text)),
+    ("proc/net/snmp6", |text| snmp6::Udp6::default().parse(text)),
+    ("proc/net/tcp6", |text| {
+        let mut sockets = tcp_sockets::TcpSockets::default();
+        sockets.add(text)?;
+        sockets.connections().map(drop)
+    }),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
         interrupts.parse(text)?;
@@ -64,6 +72,16 @@ const PARSERS: &[(&str, Walk)] = &[
         }
         Ok(())
     }),
+    ("../small-vm/proc/diskstats", |text| {
+        let mut stats = diskstats::DiskStats::default();
+        stats.parse(text)?;
+        for device in &stats.devices {
+            let _ = device.numbers.as_ref().map(|numbers| numbers.get(diskstats::Field::FlushMs)); // any will do
+        }
+        Ok(())
+    }),
+    ("../old-disks/proc/1/mountinfo", |text| mountinfo::MountInfo::default().parse(text)),
+    ("../old-disks/proc/swaps", |text| swaps::Swaps::default().parse(text)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -80,6 +98,21 @@ fn text(file: &str) -> Vec<u8> {
     fs::read(root.join(file)).unwrap()
 }
 
+/// Files of which what is left makes sense wherever they are cut.
+const BY_LINE: &[&str] = &[
+    "stat",
+    "meminfo",
+    "vmstat",
+    "snmp",
+    "snmp6",
+    "diskstats",
+    "swaps",
+    "io",
+    "statm",
+    "status",
+    "smaps_rollup",
+];
+
 #[test]
 fn every_prefix() {
     for &(file, walk) in PARSERS {
@@ -88,12 +121,9 @@ fn every_prefix() {
         for len in 0..text.len() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
-            let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
-            let of_process = file.starts_with("../processes/"); // what counts is in front
-            let may_live = (by_line || of_process) && len > 0
-                || of_process && file.ends_with("rollup")
-                || file.starts_with("proc/") && whole_lines;
+            let name = file.rsplit('/').next().unwrap();
+            let whole_lines = file.contains("proc/") && (len == 0 || text[len - 1] == b'\n');
+            let may_live = BY_LINE.contains(&name) && len > 0 || whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -117,9 +147,13 @@ fn every_changed_byte() {
 }
 
 /// What the files are made of, as a pattern.
-const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
-
+const WORD: &str = concat!(
+    "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
+    "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",
+    "|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:",
+    "|Tcp:|InSegs|Ip6InReceives |sl ",
+    "|sda|Filename|partition|\\\\040|8:1| - ",
+);
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {

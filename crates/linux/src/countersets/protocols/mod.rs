@@ -1,0 +1,122 @@
+//! The countersets of protocols: TCP, UDP, IP and ICMP, each over IPv4 and over IPv6.
+
+use perfset_core::{CounterId, Counterset, NoValue};
+use perfset_engine::Provider;
+
+use crate::countersets::single::{Single, Values};
+use crate::kept_file::Printed;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::roots::Roots;
+use crate::sources::Number;
+use crate::sources::snmp::{Icmp, Ip, Tcp, Udp};
+use crate::sources::snmp6::{Icmp6, Ip6, Udp6};
+
+mod icmp;
+mod ip;
+mod tcp;
+#[cfg(test)]
+mod tests;
+mod udp;
+
+use icmp::{Icmpv4, Icmpv6};
+use ip::{Ipv4, Ipv6};
+use tcp::{Tcpv4, Tcpv6};
+use udp::{Udpv4, Udpv6};
+
+/// The providers of these countersets, reading below `roots`.
+pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
+    let all = Providers::new(roots);
+    vec![
+        Box::new(all.tcpv4),
+        Box::new(all.tcpv6),
+        Box::new(all.udpv4),
+        Box::new(all.udpv6),
+        Box::new(all.ipv4),
+        Box::new(all.ipv6),
+        Box::new(all.icmp),
+        Box::new(all.icmpv6),
+    ]
+}
+
+/// One of each. Two files feed seven of them, and are read once a collection for all.
+#[derive(Debug)]
+struct Providers {
+    tcpv4: Single<Counted<Tcpv4>>,
+    tcpv6: Single<Tcpv6>,
+    udpv4: Single<Counted<Udpv4>>,
+    udpv6: Single<Counted<Udpv6>>,
+    ipv4: Single<Counted<Ipv4>>,
+    ipv6: Single<Counted<Ipv6>>,
+    icmp: Single<Counted<Icmpv4>>,
+    icmpv6: Single<Counted<Icmpv6>>,
+}
+
+impl Providers {
+    fn new(roots: &Roots) -> Self {
+        let snmp = SharedFile::new(roots.net("snmp"), Printed::AtOnce);
+        let snmp6 = SharedFile::new(roots.net("snmp6"), Printed::AtOnce);
+        let none = "there is no /proc/net/snmp";
+        Self {
+            tcpv4: Counted::provider(Table::of(snmp.clone(), none, Tcp::parse)),
+            tcpv6: Single::new(Tcpv6::new(roots)),
+            udpv4: Counted::provider(Table::of(snmp.clone(), none, Udp::parse)),
+            udpv6: Counted::provider(Table::of(snmp6.clone(), NO_IPV6, Udp6::parse)),
+            ipv4: Counted::provider(Table::of(snmp.clone(), none, Ip::parse)),
+            ipv6: Counted::provider(Table::of(snmp6.clone(), NO_IPV6, Ip6::parse)),
+            icmp: Counted::provider(Table::of(snmp, none, Icmp::parse)),
+            icmpv6: Counted::provider(Table::of(snmp6, NO_IPV6, Icmp6::parse)),
+        }
+    }
+}
+
+const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
+
+/// A protocol all of whose counters are numbers of one table, or sums of two.
+trait Protocol {
+    const COUNTERSET: &'static Counterset;
+
+    /// What the kernel counts of it.
+    type Numbers: Default;
+
+    /// What a counter is made of.
+    fn of(counter: CounterId) -> Option<Of<Self::Numbers>>;
+}
+
+/// What a counter is made of.
+enum Of<T> {
+    One(fn(&T) -> &Number),
+    Sum(fn(&T) -> &Number, fn(&T) -> &Number),
+}
+
+/// The values of such a protocol.
+#[derive(Debug)]
+struct Counted<P: Protocol> {
+    numbers: Table<P::Numbers>,
+}
+
+impl<P: Protocol> Counted<P>
+where
+    Self: Values,
+{
+    fn provider(numbers: Table<P::Numbers>) -> Single<Self> {
+        Single::new(Self { numbers })
+    }
+}
+
+impl<P> Values for Counted<P>
+where
+    P: Protocol<Numbers: std::fmt::Debug + Send> + std::fmt::Debug,
+{
+    const COUNTERSET: &'static Counterset = P::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        match P::of(counter) {
+            Some(Of::One(number)) => self.numbers.number(number, pass),
+            Some(Of::Sum(one, other)) => {
+                let one = self.numbers.number(one, pass)?;
+                Ok(one.saturating_add(self.numbers.number(other, pass)?))
+            }
+            None => Err(NoValue::NotGiven),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The countersets TCPv4 and TCPv6.
+
+use perfset_core::catalogue::{tcpv4, tcpv6};
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use super::Of::{self, One, Sum};
+use super::{NO_IPV6, Protocol};
+use crate::countersets::single::Values;
+use crate::countersets::value::unavailable;
+use crate::kept_file::ReadError;
+use crate::long_file::LongFile;
+use crate::pass::Pass;
+use crate::roots::Roots;
+use crate::sources::snmp::Tcp;
+use crate::sources::tcp_sockets::TcpSockets;
+
+/// TCP over IPv4 and IPv6, which the kernel counts together.
+#[derive(Debug)]
+pub(super) struct Tcpv4;
+
+impl Protocol for Tcpv4 {
+    const COUNTERSET: &'static Counterset = &tcpv4::COUNTERSET;
+    type Numbers = Tcp;
+
+    fn of(counter: CounterId) -> Option<Of<Tcp>> {
+        Some(match counter {
+            tcpv4::SEGMENTS_PER_SEC => Sum(|tcp| &tcp.in_segs, |tcp| &tcp.out_segs),
+            tcpv4::CONNECTIONS_ESTABLISHED => One(|tcp| &tcp.curr_estab),
+            tcpv4::CONNECTIONS_ACTIVE => One(|tcp| &tcp.active_opens),
+            tcpv4::CONNECTIONS_PASSIVE => One(|tcp| &tcp.passive_opens),
+            tcpv4::CONNECTION_FAILURES => One(|tcp| &tcp.attempt_fails),
+            tcpv4::CONNECTIONS_RESET => One(|tcp| &tcp.estab_resets),
+            tcpv4::SEGMENTS_RECEIVED_PER_SEC => One(|tcp| &tcp.in_segs),
+            tcpv4::SEGMENTS_SENT_PER_SEC => One(|tcp| &tcp.out_segs),
+            tcpv4::SEGMENTS_RETRANSMITTED_PER_SEC => One(|tcp| &tcp.retrans_segs),
+            _ => return None,
+        })
+    }
+}
+
+/// The connections over IPv6, from `/proc/net/tcp6`.
+#[derive(Debug)]
+pub(super) struct Tcpv6 {
+    sockets: LongFile,
+}
+
+impl Tcpv6 {
+    /// Reads below `roots`.
+    pub(super) fn new(roots: &Roots) -> Self {
+        Self { sockets: LongFile::new(roots.net("tcp6")) }
+    }
+
+    fn connections(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        let mut counted = TcpSockets::default();
+        pass.read_in_pieces(&mut self.sockets, NO_IPV6, |piece| counted.add(piece))?;
+        let path = self.sockets.path();
+        counted.connections().map_err(|text| ReadError::Text { path: path.to_owned(), text }.into())
+    }
+}
+
+impl Values for Tcpv6 {
+    const COUNTERSET: &'static Counterset = &tcpv6::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        match counter {
+            tcpv6::CONNECTIONS_ESTABLISHED => self.connections(pass),
+            _ => Err(unavailable("the kernel counts TCP over IPv4 and IPv6 together: TCPv4 has the sum")),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Kernel files that may be longer than memory has room for.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use crate::kept_file::{ReadError, open};
+use crate::sources::text::TextError;
+
+/// A kernel file of lines, of any length: read in pieces, of which only one is kept, with the buffer for it.
+#[derive(Debug)]
+pub(crate) struct LongFile {
+    path: PathBuf,
+    buffer: Vec<u8>,
+}
+
+impl LongFile {
+    /// A piece, which may hold several of the kernel's, and more than any line.
+    const PIECE: usize = 64 << 10;
+    /// The longest file that is read to its end: ten million sockets.
+    const LIMIT_MIB: usize = 2 << 10;
+
+    /// The file at `path`. It is not opened yet.
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), buffer: Vec::new() }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Gives the whole file to `each`, in pieces that end with a line unless the file does not. The number of bytes;
+    /// `None` if it is not there.
+    pub(crate) fn read(
+        &mut self,
+        each: impl FnMut(&[u8]) -> Result<(), TextError>,
+    ) -> Result<Option<usize>, ReadError> {
+        match open(&self.path) {
+            Ok(file) => self.pieces(file, each).map(Some),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
+            Err(source) => Err(ReadError::Io { path: self.path.clone(), source }),
+        }
+    }
+
+    fn pieces(
+        &mut self,
+        mut file: File,
+        mut each: impl FnMut(&[u8]) -> Result<(), TextError>,
+    ) -> Result<usize, ReadError> {
+        self.buffer.resize(Self::PIECE, 0);
+        let (mut all, mut len) = (0_usize, 0_usize);
+        loop {
+            let free = self.buffer.get_mut(len..).unwrap_or_default();
+            let read = match file.read(free) {
+                Ok(read) => read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(source) => return Err(ReadError::Io { path: self.path.clone(), source }),
+            };
+            (all, len) = (all.saturating_add(read), len.saturating_add(read));
+            let filled = self.buffer.get(..len).unwrap_or_default();
+            let whole = match memchr::memrchr(b'\n', filled) {
+                Some(at) => at.saturating_add(1),
+                None if read == 0 || len == Self::PIECE => len, // it was cut, or is no line
+                None => 0,
+            };
+            let piece = filled.get(..whole).unwrap_or_default();
+            each(piece).map_err(|text| ReadError::Text { path: self.path.clone(), text })?;
+            if read == 0 {
+                return Ok(all);
+            }
+            self.buffer.copy_within(whole..len, 0);
+            len = len.saturating_sub(whole);
+            if all >> 20 >= Self::LIMIT_MIB {
+                return Err(ReadError::TooLong { path: self.path.clone(), mib: Self::LIMIT_MIB });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the file was given in: whether all of it came, and the lengths.
+    fn pieces(file: &mut LongFile, text: &[u8]) -> Vec<usize> {
+        std::fs::write(file.path(), text).unwrap();
+        let (mut all, mut lengths) = (Vec::new(), Vec::new());
+        let read = file.read(|piece| {
+            all.extend_from_slice(piece);
+            lengths.push(piece.len());
+            Ok(())
+        });
+        assert_eq!(read.unwrap(), Some(text.len()));
+        assert!(all == text);
+        lengths.into_iter().filter(|len| *len != 0).collect()
+    }
+
+    #[test]
+    fn pieces_end_with_lines() {
+        const PIECE: usize = LongFile::PIECE;
+        let path = std::env::temp_dir().join(format!("perfset-linux-long-{}", std::process::id()));
+        let mut file = LongFile::new(&path);
+        assert_eq!(pieces(&mut file, b""), [0; 0]);
+        assert_eq!(pieces(&mut file, b"a\nb\n"), [4]);
+        assert_eq!(pieces(&mut file, b"a\ncut"), [2, 3]);
+        let lines: Vec<u8> = (0..PIECE * 3).map(|n| if n % 150 == 149 { b'\n' } else { b'x' }).collect();
+        let whole = PIECE / 150 * 150;
+        assert_eq!(pieces(&mut file, &lines[..whole * 2]), [whole, whole]);
+        assert_eq!(pieces(&mut file, &lines[..PIECE]), [whole, PIECE - whole]);
+        assert_eq!(pieces(&mut file, &vec![b'x'; PIECE + 7]), [PIECE, 7], "no line is so long");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(file.read(|_| Ok(())).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_file() {
+        let folder = std::env::temp_dir();
+        let error = LongFile::new(&folder).read(|_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), format!("{}: cannot be read", folder.display()));
+        let error = LongFile::new("/dev/zero").read(|_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "/dev/zero: does not end within 2048 MiB");
+    }
+}

@@ -1,0 +1,132 @@
+//! `/proc/net/tcp` and `/proc/net/tcp6`: a line for each socket of TCP, behind a line of heads.
+//!
+//! Source: `networking/proc_net_tcp.rst` in the kernel's documentation, and `include/net/tcp_states.h` for states.
+
+use crate::sources::text::{Text, TextError};
+
+/// How many connections there are, counted from a file that may have millions of lines: piece by piece.
+///
+/// ```
+/// use perfset_linux::sources::tcp_sockets::TcpSockets;
+///
+/// let mut sockets = TcpSockets::default();
+/// sockets.add(b"  sl  local_address rem_address   st tx_queue\n")?;
+/// sockets.add(b"   0: 0100007F:0016 00000000:0000 0A 00000000\n")?; // listens
+/// sockets.add(b"   1: 0100007F:0016 0200007F:C350 01 00000000\n")?;
+/// assert_eq!(sockets.connections()?, 1);
+/// # Ok::<_, perfset_linux::TextError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TcpSockets {
+    connections: u64,
+    /// Lines that were read.
+    lines: usize,
+}
+
+impl TcpSockets {
+    /// Counts the lines of the next piece of the file.
+    ///
+    /// # Errors
+    /// If the piece does not end with a line, or a line is not as documented: the count would be wrong.
+    pub fn add(&mut self, piece: &[u8]) -> Result<(), TextError> {
+        let mut text = Text::new(piece);
+        let before = self.lines;
+        let all = self.count(&mut text);
+        all.map_err(|error| TextError { line: error.line.saturating_add(before), ..error })
+    }
+
+    fn count(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
+        while !text.is_at_end() {
+            text.skip_blanks();
+            if self.lines == 0 {
+                if !text.take(b"sl ") {
+                    return Err(text.expected("the heads of the columns"));
+                }
+            } else {
+                for _ in ["number", "local address", "remote address"] {
+                    text.word()?;
+                }
+                self.connections = self.connections.saturating_add(u64::from(is_connection(text)?));
+            }
+            text.line()?;
+            self.lines = self.lines.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Those that are established, or closed by the other side only, in all pieces.
+    ///
+    /// # Errors
+    /// If there were not even heads.
+    pub fn connections(&self) -> Result<u64, TextError> {
+        if self.lines == 0 {
+            Err(Text::new(b"").expected("the heads of the columns"))
+        } else {
+            Ok(self.connections)
+        }
+    }
+}
+
+/// Skips the state; whether it is that of a connection that is open.
+fn is_connection(text: &mut Text<'_>) -> Result<bool, TextError> {
+    text.skip_blanks();
+    let before = *text;
+    match text.word()? {
+        b"01" | b"08" => Ok(true), // TCP_ESTABLISHED, TCP_CLOSE_WAIT
+        [b'0'..=b'9' | b'A'..=b'F', b'0'..=b'9' | b'A'..=b'F'] => Ok(false),
+        _ => Err(before.expected("a state of two digits")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADS: &str =
+        "  sl  local_address                         remote_address                        st tx\n";
+
+    #[test]
+    fn lines() {
+        /// The count, or the line of the error, what was expected and what it found.
+        type Want = Result<u64, (usize, &'static str, &'static str)>;
+        let cases: [(&str, &str, Want); 11] = [
+            ("none", "", Ok(0)),
+            ("states", "0: a b 01 x\n1: a b 02 x\n2: a b 08 x\n3: a b 0A x\n4: a b 0C x\n", Ok(2)),
+            ("wide numbers", "  12345: a b 01 x\n", Ok(1)),
+            ("nothing behind the state", "0: a b 08\n", Ok(1)),
+            ("the state before others", "0: 01 08 0A 01 08\n", Ok(0)),
+            ("too few words", "0: a b 01 x\n1: a b\n", Err((3, "a word", "the end of the line"))),
+            ("no state", "0: a b 1 x\n", Err((2, "a state of two digits", "\"1\""))),
+            ("a word as state", "0: a b 0100 x\n", Err((2, "a state of two digits", "\"0100\""))),
+            ("small letters", "0: a b 0a x\n", Err((2, "a state of two digits", "\"0a\""))),
+            ("an empty line", "0: a b 01 x\n\n", Err((3, "a word", "the end of the line"))),
+            ("cut", "0: a b 01 x\n1: a b 01", Err((3, "the rest of the line", "the end of the file"))),
+        ];
+        for (name, text, want) in cases {
+            let mut sockets = TcpSockets::default();
+            let whole = sockets.add(format!("{HEADS}{text}").as_bytes()).and_then(|()| sockets.connections());
+            let whole = whole.map_err(|e| (e.line, e.expected, e.found));
+            assert_eq!(
+                whole,
+                want.map_err(|(line, expected, found)| (line, expected, found.to_owned())),
+                "{name}"
+            );
+
+            let mut sockets = TcpSockets::default();
+            let lines = HEADS.split_inclusive('\n').chain(text.split_inclusive('\n'));
+            let mut added = lines.map(|line| sockets.add(line.as_bytes()));
+            let pieces = added.find(Result::is_err).unwrap_or(Ok(()));
+            drop(added);
+            let pieces = pieces.and_then(|()| sockets.connections());
+            assert_eq!(pieces.map_err(|e| (e.line, e.expected, e.found)), whole, "{name}, line by line");
+        }
+    }
+
+    #[test]
+    fn heads() {
+        let error = TcpSockets::default().add(b"0: a b 01 x\n").unwrap_err();
+        assert_eq!((error.line, error.expected), (1, "the heads of the columns"));
+        let error = TcpSockets::default().connections().unwrap_err();
+        assert_eq!((error.line, error.found.as_str()), (1, "the end of the file"));
+    }
+}
