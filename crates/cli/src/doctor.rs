@@ -62,7 +62,7 @@ pub fn run() -> Result<Exit, Failure> {
         writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
     }
     for line in trouble.lines() {
-        writeln!(out, "warn  {line}")?;
+        writeln!(out, "{line}")?;
     }
     let late = new
         .values(Some(&old))
@@ -110,11 +110,11 @@ impl Trouble {
         }
     }
 
-    /// A line a cause, with what it costs in brackets.
+    /// A line a cause; below it what it costs, a line a counterset.
     fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|(cause, costs)| {
-            let costs: Vec<_> = costs.iter().map(|(set, cost)| cost.text(set)).collect();
-            format!("{cause} ({})", costs.join("; "))
+        self.0.iter().flat_map(|(cause, costs)| {
+            let costs = costs.iter().map(|(set, cost)| format!("        {}", cost.text(set)));
+            [format!("warn  {cause}")].into_iter().chain(costs)
         })
     }
 }
@@ -204,10 +204,14 @@ mod tests {
         add(&cpu::COUNTERSET, "b", Some(1), one, NoValue::Failed("/proc/stat:3: cut".into()));
         add(&cpu::COUNTERSET, "*", None, five, NoValue::Late);
         let want = [
-            "/proc/stat:3: cut (Processor Information, 1 instance: % Processor Time)",
-            "denied: /proc/PID/io: run as root (Memory: Page Faults/sec, Available Bytes; Processor Information, \
-             1,234 instances: % Processor Time, % User Time, % Privileged Time and 2 more)",
-            "the provider did not answer in time (Processor Information)",
+            "warn  /proc/stat:3: cut",
+            "        Processor Information, 1 instance: % Processor Time",
+            "warn  denied: /proc/PID/io: run as root",
+            "        Memory: Page Faults/sec, Available Bytes",
+            "        Processor Information, 1,234 instances: % Processor Time, % User Time, % Privileged Time \
+             and 2 more",
+            "warn  the provider did not answer in time",
+            "        Processor Information",
         ];
         assert_eq!(trouble.lines().collect::<Vec<_>>(), want);
     }

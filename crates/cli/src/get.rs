@@ -16,7 +16,6 @@ use crate::text::escaped;
 const ALIASES: [(&str, &[&str]); 5] = [
     ("cpu", &[r"\Processor Information(*)\% Processor Time"]),
     ("mem", &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes", r"\Memory\Pages/sec"]),
-    // The countersets of these are still to come; until then their names are unknown, and that is said.
     ("disk", &[r"\PhysicalDisk(*)\% Disk Time"]),
     ("net", &[r"\Network Interface(*)\Bytes Total/sec"]),
     ("proc", &[r"\Process V2(*)\% Processor Time"]),
@@ -189,6 +188,7 @@ fn unbound(machine: &Machine, path: &CounterPath, error: BindError) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use perfset::Counterset;
 
     /// Paths, milliseconds, count.
     type Parsed = (Vec<String>, Option<u64>, Option<u64>);
@@ -198,6 +198,19 @@ mod tests {
         let Operands { paths, interval, count } = operands(&texts).map_err(|f| f.error.to_string())?;
         let ms = interval.map(|i| u64::try_from(i.as_millis()).unwrap());
         Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
+    }
+
+    /// What an alias stands for has that counter, if the counterset is there at all.
+    #[test]
+    fn aliases_mean_counters() {
+        for (alias, paths) in ALIASES {
+            for path in paths.iter().map(|path| path.parse::<CounterPath>().unwrap()) {
+                let set = perfset::catalogue::ALL.iter().find(|set| set.name == path.counterset);
+                let has =
+                    |set: &&Counterset| set.counters.iter().any(|c| c.name.as_deref() == Some(&path.counter));
+                assert!(set.is_none_or(has), "{alias}: {path}");
+            }
+        }
     }
 
     #[test]

@@ -31,7 +31,9 @@ fn run_in(folder: &Path, args: &[&str]) -> (i32, String, String) {
 
 fn good(folder: &Path, args: &[&str]) -> String {
     let (code, out, err) = run_in(folder, args);
-    assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
+    // This machine has not all that there is: what it lacks as a whole is a warning each.
+    let warned = err.lines().all(|line| line.starts_with("warning: ") && line.contains(": unavailable: "));
+    assert!(code == 0 && warned, "{args:?}: {err}");
     out
 }
 

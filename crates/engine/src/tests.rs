@@ -1103,7 +1103,10 @@ proptest! {
                         _ if fails => format!("error {}", SourceError::Failed("cut".into()).status().0),
                         None => "error 232".to_owned(),
                         Some((_, id)) if !pattern.has_wildcard() => format!("single U64({id})"),
-                        Some(first) => format!("instances{}", [first].into_iter().chain(found).map(line).collect::<String>()),
+                        Some(first) => {
+                            let all = [first].into_iter().chain(found);
+                            format!("instances{}", all.map(line).collect::<String>())
+                        }
                     }
                 })
                 .collect();
