@@ -16,27 +16,31 @@ pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     sets
 }
 
-/// By GUID, by name, or by a part that only one name has.
+/// By GUID, by name, or by a part that only one name has: what it begins with, or else any.
 pub fn counterset(machine: &Machine, text: &str) -> Result<Arc<Counterset>, Failure> {
     let sets = countersets(machine);
-    let folded = |name: &str| name.to_lowercase();
+    let folded = text.to_lowercase();
     let guid = text.parse::<Guid>().ok();
-    let exact = sets.iter().find(|set| folded(&set.name) == folded(text) || Some(set.guid) == guid);
-    let mut parts = sets.iter().filter(|set| folded(&set.name).contains(&folded(text)));
-    match (exact, parts.next(), parts.next()) {
-        (Some(set), ..) | (None, Some(set), None) => Ok(Arc::clone(set)),
-        (None, Some(_), Some(_)) => {
-            let names = sets.iter().filter(|set| folded(&set.name).contains(&folded(text)));
-            let names: Vec<_> = names.map(|set| escaped(&set.name)).collect();
-            let error =
-                anyhow::anyhow!("\"{}\" is part of several names: {}", escaped(text), names.join(", "));
-            Err(Failure::new(Exit::NothingMatched, error))
-        }
-        (None, None, _) => {
-            let near = nearest(text, sets.iter().map(|set| &*set.name), 3);
-            Err(no_counterset(text, &near, sets.len()))
-        }
+    let is_exact = |name: &str, set: &Counterset| name == folded || Some(set.guid) == guid;
+    let matching = |matches: &dyn Fn(&str, &Counterset) -> bool| -> Vec<_> {
+        sets.iter().filter(|set| matches(&set.name.to_lowercase(), set)).collect()
+    };
+    let candidates = [
+        matching(&is_exact),
+        matching(&|name, _| name.starts_with(&folded)),
+        matching(&|name, _| name.contains(&folded)),
+    ];
+    if let Some([only]) = candidates.iter().map(Vec::as_slice).find(|found| found.len() == 1) {
+        return Ok(Arc::clone(only));
     }
+    let [.., parts] = candidates;
+    if parts.is_empty() {
+        let near = nearest(text, sets.iter().map(|set| &*set.name), 3);
+        return Err(no_counterset(text, &near, sets.len()));
+    }
+    let names: Vec<_> = parts.iter().map(|set| escaped(&set.name)).collect();
+    let error = anyhow::anyhow!("\"{}\" is part of several names: {}", escaped(text), names.join(", "));
+    Err(Failure::new(Exit::NothingMatched, error))
 }
 
 /// What is said when a name is unknown.

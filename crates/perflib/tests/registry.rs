@@ -177,6 +177,7 @@ fn word(bytes: &[u8], at: usize) -> usize {
 
 #[test]
 fn blocks_with_4_byte_names() {
+    whole(DATA, "Global"); // some counters of Perfset Engine have a value from the second collection on
     setup();
     for narrow in [false, true] {
         let mut bytes = vec![0; 1 << 20];

@@ -303,7 +303,8 @@ fn what_is_wrong_with_blocks_is_told() {
     }
     let (source, problems) = Blocks::new(vec![builder.finish().unwrap()], None, Mode::Strict).unwrap();
     assert_eq!(source.machine().countersets().len(), 4_096);
-    assert!(problems[0].to_string().contains("more than 4096 objects"), "{problems:?}");
+    let too_many = problems.iter().filter(|problem| problem.to_string().contains("more than 4096 objects"));
+    assert!(too_many.count() > 800, "{} problems", problems.len());
 }
 
 #[test]

@@ -160,6 +160,7 @@ const BY_LINE: &[&str] = &[
     "softirqs",
     "stat",
     "meminfo",
+    "numastat",
     "vmstat",
     "snmp",
     "snmp6",
