@@ -102,8 +102,7 @@ pub fn known_work() -> Result<String> {
     worker.work("nice", 7)?;
     let lower = worker.raw("Process V2", "Priority Base")?;
     ensure!((priority, lower) == (8.0, 6.0), "nice 7 makes a priority of {priority} one of {lower}");
-    let path = format!(r"\Thread(python3/*)\ID Process");
-    let threads = every(&path)?;
+    let threads = every(r"\Thread(python3/*)\ID Process")?;
     let own = threads.iter().filter(|record| record.raw == Some(worker.child.id().into())).count();
     ensure!(own == 8, "Thread has {own} threads of it, not 8");
     Ok(format!(": {} counters", KNOWN.len() + 2))
@@ -248,7 +247,7 @@ pub fn psutil() -> Result<String> {
         ] {
             let (Some(a), Some(b)) = (first.get(name), last.get(name)) else { continue };
             let (a, b) = (of(*a), of(*b));
-            let is_real_time = name == "Priority Base" && a > 13.0 || name == "Priority Base" && a < 4.0;
+            let is_real_time = name == "Priority Base" && !(4.0..=13.0).contains(&a);
             if is_real_time {
                 continue; // psutil knows nice values only
             }
