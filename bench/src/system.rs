@@ -12,10 +12,11 @@ use crate::collect::floor::{self, Floor, after_blanks, after_line, cpu_lines_and
 use crate::collect::kernel_file::{KernelFile, Kind};
 use crate::collect::{OF_INTERRUPTS, machine, values, warm};
 use crate::exporter::{self, Connection, Exporter};
-use crate::measure::{Comparison, Report};
+use crate::measure::Comparison;
+use crate::{Options, Out};
 
 /// All counters but those that need `/proc/interrupts` or a listing of `/proc`.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let (mut query, mut snapshot) = (warm_query()?, Snapshot::default());
     query.collect(&mut snapshot)?;
@@ -57,7 +58,7 @@ pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Resu
     let report = comparison.run(rounds);
     usual.check()?;
     lean.check()?;
-    out(report)
+    out(&report)
 }
 
 /// An exporter, and the connection over which it is scraped.
