@@ -5,12 +5,21 @@ use std::fmt::Debug;
 use perfset_linux::TextError;
 use perfset_linux::sources::cpuinfo::CpuInfo;
 use perfset_linux::sources::cpulist::{CPU_LIMIT, NODE_LIMIT};
+use perfset_linux::sources::diskstats::{DiskStats, Field};
 use perfset_linux::sources::interrupts::Interrupts;
 use perfset_linux::sources::loadavg::LoadAvg;
 use perfset_linux::sources::meminfo::MemInfo;
 use perfset_linux::sources::modules::Modules;
+use perfset_linux::sources::pid::io::Io;
+use perfset_linux::sources::pid::schedstat::SchedStat;
+use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
+use perfset_linux::sources::pid::stat::{Stat, comm};
+use perfset_linux::sources::pid::statm::Statm;
+use perfset_linux::sources::pid::status::Status;
+use perfset_linux::sources::mountinfo::MountInfo;
 use perfset_linux::sources::proc_stat::{ProcStat, Totals};
 use perfset_linux::sources::softirqs::Softirqs;
+use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{Number, attribute, cppc, cpuidle, cpulist, processes, topology};
 
@@ -21,8 +30,17 @@ pub fn check(input: &[u8]) {
     let lines = text.split(|byte| *byte == b'\n').count();
     let error = match file {
         b'a' => number(text).err(),
+        b'1' => Stat::parse(text).and_then(|stat| of_stat(stat, text)).err(),
+        b'2' => Statm::parse(text).err(),
+        b'3' => Io::parse(text).err(),
+        b'4' => Status::parse(text).err(),
+        b'5' => SchedStat::parse(text).err(),
+        b'6' => SmapsRollup::parse(text).err(),
         b'c' => again(text, CpuInfo::parse).err(),
         b'd' => cpuidle::depth(text).err(),
+        b'D' => again(text, DiskStats::parse).and_then(of_diskstats).err(),
+        b'M' => again(text, MountInfo::parse).err(),
+        b'S' => again(text, Swaps::parse).and_then(of_swaps).err(),
         b'f' => cppc::FeedbackCounters::parse(text).err(),
         b'i' => again(text, Interrupts::parse).err(),
         b'l' => list(text, CPU_LIMIT).err(),
@@ -58,6 +76,13 @@ fn again<T: Default + Debug + PartialEq>(
     first?;
     assert_eq!(used, new);
     Ok(new)
+}
+
+/// A name is part of what stands in parentheses.
+fn of_stat(stat: Stat, text: &[u8]) -> Result<(), TextError> {
+    let comm = comm(text)?;
+    assert!(comm.starts_with(stat.lasting_name(comm)));
+    Ok(())
 }
 
 /// The lines that are lost, the first of them.
@@ -106,6 +131,26 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
     each([totals.ctxt, totals.procs_running])
+}
+
+/// The first line whose numbers are lost. A line has 11, 15 or 17.
+fn of_diskstats(stats: DiskStats) -> Result<(), TextError> {
+    for device in stats.devices {
+        assert!(!device.name.is_empty());
+        let numbers = device.numbers?;
+        let there = Field::ALL.iter().take_while(|field| numbers.get(**field).is_some()).count();
+        assert!([11, 15, 17].contains(&there));
+    }
+    Ok(())
+}
+
+/// The first line whose numbers are lost.
+fn of_swaps(swaps: Swaps) -> Result<(), TextError> {
+    for area in swaps.areas {
+        assert!(!area.path.is_empty());
+        area.space?;
+    }
+    Ok(())
 }
 
 /// A name in `/proc` stands for a process if it is a number and nothing else.

@@ -13,10 +13,12 @@ use anyhow::{Context, Result, ensure};
 use crate::repository::{root, run as run_program, target};
 
 mod c;
+mod disks;
 mod jq;
 mod known_load;
 mod mpstat;
 mod proc;
+mod processes;
 mod procps;
 mod record;
 mod v1;
@@ -44,11 +46,17 @@ pub fn run(args: &Args) -> Result<()> {
     }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     let rounds = if args.full { 12 } else { 3 };
-    let checks: [(&str, &dyn Fn() -> Result<String>); 18] = [
+    let checks: &[(&str, &dyn Fn() -> Result<String>)] = &[
         ("agrees with mpstat, one core loaded", &|| mpstat::check(rounds)),
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
+        ("processes rise by what they do", &processes::known_work),
+        ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
+        ("processes agree with psutil", &processes::psutil),
+        ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
+        ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
+        ("space and swap agree with df and swapon", &disks::sizes),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
@@ -66,7 +74,7 @@ pub fn run(args: &Args) -> Result<()> {
     ];
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
     let (mut passed, mut failed) = (0, 0);
-    for (name, check) in checks.into_iter().filter(|(name, _)| is_wanted(name)) {
+    for (name, check) in checks.iter().filter(|(name, _)| is_wanted(name)) {
         match check() {
             Ok(figures) => {
                 passed += 1;

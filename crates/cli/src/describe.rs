@@ -56,6 +56,9 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     };
     let (name, unit) = (|c: &Counter| counter_name(c), |c: &Counter| unit_of(c));
     let (names, units) = (width(&name, 7), width(&unit, 4));
+    if !set.scope.is_empty() {
+        writeln!(out, "\nCovers {}.", escaped(&set.scope))?;
+    }
     writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:26}  from", "id", "counter", "unit", "type")?;
     for counter in &shown {
         let from = if is_never_there(counter) {

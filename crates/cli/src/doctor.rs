@@ -7,11 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use perfset::catalogue::perfset_engine as own;
-use perfset::{Entry, InstanceType, NoValue, Snapshot};
+use perfset::{Entry, InstanceId, InstanceType, NoValue, Snapshot, Value};
 
 use crate::exit::{Exit, Failure};
 use crate::resolve::countersets;
-use crate::text::escaped;
+use crate::text::{escaped, grouped_digits};
 
 pub fn run() -> Result<Exit, Failure> {
     let machine = perfset::local();
@@ -36,13 +36,11 @@ pub fn run() -> Result<Exit, Failure> {
     query.collect(&mut new).map_err(failed)?;
     let took = started.elapsed();
 
-    // Reasons, and the counters that have them: by text, so that one cause is one line.
     let mut lacking: BTreeMap<&str, u32> = BTreeMap::new();
-    let mut trouble: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut trouble = Trouble::default();
     let mut missing: u64 = 0;
     for value in new.values(Some(&old)) {
         let Err(reason) = &value.value else { continue };
-        let name = value.counter.name.as_deref().unwrap_or_default();
         missing = missing.saturating_add(u64::from(value.raw.is_none()));
         match reason {
             NoValue::Unavailable(_) => {
@@ -50,10 +48,7 @@ pub fn run() -> Result<Exit, Failure> {
                 *count = count.saturating_add(1);
             }
             NoValue::Denied(_) | NoValue::Failed(_) | NoValue::Late | NoValue::Status(_) => {
-                let counters = trouble.entry(escaped(&reason.to_string())).or_default();
-                if !counters.iter().any(|other| other == name) {
-                    counters.push(name.to_owned());
-                }
+                trouble.add(&value, reason);
             }
             _ => {}
         }
@@ -66,10 +61,8 @@ pub fn run() -> Result<Exit, Failure> {
     for problem in machine.problems() {
         writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
     }
-    for (reason, counters) in &trouble {
-        let names: Vec<_> = counters.iter().map(|name| escaped(name)).take(3).collect();
-        let more = if counters.len() > names.len() { ", ..." } else { "" };
-        writeln!(out, "warn  {reason} ({}{more})", names.join(", "))?;
+    for line in trouble.lines() {
+        writeln!(out, "warn  {line}")?;
     }
     let late = new
         .values(Some(&old))
@@ -84,6 +77,82 @@ pub fn run() -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
+/// By cause, by counterset: what it costs. The text of a cause says what would help.
+#[derive(Debug, Default)]
+struct Trouble(BTreeMap<String, BTreeMap<String, Cost>>);
+
+/// What one cause costs in one counterset.
+#[derive(Debug, Default)]
+struct Cost {
+    instances: usize,
+    /// The instance of the last value: those of one instance follow one another.
+    last: Option<(InstanceId, String)>,
+    is_single: bool,
+    counters: Vec<String>,
+}
+
+impl Trouble {
+    /// A value that is missing.
+    fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
+        let causes = self.0.entry(escaped(&without_process(&reason.to_string()))).or_default();
+        let cost = causes.entry(escaped(&value.counterset.name)).or_default();
+        // All of a counterset that could not be had at all is no instance's, and its counters are all there are.
+        let Some(id) = value.instance_id else { return };
+        cost.is_single = value.counterset.instance_type == InstanceType::Single;
+        let instance = Some((id, value.instance.to_string()));
+        if cost.last != instance {
+            cost.last = instance;
+            cost.instances = cost.instances.saturating_add(1);
+        }
+        let name = escaped(value.counter.name.as_deref().unwrap_or_default());
+        if !name.is_empty() && !cost.counters.contains(&name) {
+            cost.counters.push(name);
+        }
+    }
+
+    /// A line a cause, with what it costs in brackets.
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|(cause, costs)| {
+            let costs: Vec<_> = costs.iter().map(|(set, cost)| cost.text(set)).collect();
+            format!("{cause} ({})", costs.join("; "))
+        })
+    }
+}
+
+impl Cost {
+    fn text(&self, set: &str) -> String {
+        /// So many counters are named.
+        const NAMED: usize = 3;
+        let instances = match (self.is_single, self.instances) {
+            (true, _) | (_, 0) => String::new(),
+            (_, 1) => ", 1 instance".to_owned(),
+            (_, n) => format!(", {} instances", grouped_digits(&n.to_string())),
+        };
+        let named: Vec<_> = self.counters.iter().take(NAMED).map(String::as_str).collect();
+        let more = match self.counters.len().saturating_sub(named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let counters = named.join(", ");
+        let colon = if counters.is_empty() { "" } else { ": " };
+        format!("{set}{instances}{colon}{counters}{more}")
+    }
+}
+
+/// A reason that names a file of one process or thread, as it is for all of them: `/proc/PID/io`.
+fn without_process(reason: &str) -> String {
+    let without = |text: &str, before: &str, name: &str| {
+        let mut parts = text.split(before);
+        let mut out = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+            out.extend([before, if rest.len() < part.len() { name } else { "" }, rest]);
+        }
+        out
+    };
+    without(&without(reason, "/proc/", "PID"), "/task/", "TID")
+}
+
 /// System, processors and user, as far as the system tells.
 fn system() -> String {
     let read = |file| fs::read_to_string(file).ok().map(|text| escaped(text.trim()));
@@ -94,4 +163,66 @@ fn system() -> String {
     let id = || fs::metadata("/proc/self").map(|own| own.uid().to_string()).ok();
     let user = user.or_else(id).unwrap_or_else(|| "unknown".to_owned());
     format!("Linux {kernel}, {processors} processor{s}, user {user}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset::catalogue::{memory, processor_information as cpu};
+    use perfset::{Counter, Counterset, Name};
+
+    #[test]
+    fn a_cause_is_a_line() {
+        let mut trouble = Trouble::default();
+        let mut add = |set: &'static Counterset,
+                       name: &str,
+                       id: Option<u32>,
+                       counters: &'static [Counter],
+                       why: NoValue| {
+            let name: Vec<u8> = name.encode_utf16().flat_map(u16::to_le_bytes).collect();
+            for counter in counters {
+                let value = Value {
+                    entry: 0,
+                    counterset: set,
+                    counter,
+                    instance: Name::until_nul(&name),
+                    instance_id: id.map(InstanceId),
+                    raw: None,
+                    base: None,
+                    value: Err(why.clone()),
+                    mark: None,
+                };
+                trouble.add(&value, &why);
+            }
+        };
+        let (five, one) = (&cpu::COUNTERSET.counters[..5], &cpu::COUNTERSET.counters[..1]);
+        let io = |pid: u32| NoValue::Denied(format!("/proc/{pid}/io: run as root").into());
+        for pid in 1..=1_234 {
+            add(&cpu::COUNTERSET, "a", Some(pid), if pid == 7 { five } else { one }, io(pid));
+        }
+        add(&memory::COUNTERSET, "", Some(0), &memory::COUNTERSET.counters[..2], io(5));
+        add(&cpu::COUNTERSET, "b", Some(1), one, NoValue::Failed("/proc/stat:3: cut".into()));
+        add(&cpu::COUNTERSET, "*", None, five, NoValue::Late);
+        let want = [
+            "/proc/stat:3: cut (Processor Information, 1 instance: % Processor Time)",
+            "denied: /proc/PID/io: run as root (Memory: Page Faults/sec, Available Bytes; Processor Information, \
+             1,234 instances: % Processor Time, % User Time, % Privileged Time and 2 more)",
+            "the provider did not answer in time (Processor Information)",
+        ];
+        assert_eq!(trouble.lines().collect::<Vec<_>>(), want);
+    }
+
+    #[test]
+    fn processes_are_all_the_same() {
+        for (text, want) in [
+            ("/proc/12/io: x", "/proc/PID/io: x"),
+            ("/proc/12/task/13/io", "/proc/PID/task/TID/io"),
+            ("a /proc/1 and /proc/2", "a /proc/PID and /proc/PID"),
+            ("/proc/stat:12: y", "/proc/stat:12: y"),
+            ("12", "12"),
+            ("/proc/", "/proc/"),
+        ] {
+            assert_eq!(without_process(text), want);
+        }
+    }
 }

@@ -68,6 +68,8 @@ pub struct Counterset {
     pub v1_index: Option<u32>,
     /// The counterset whose values it shows in another shape: counters of the same names, other instances.
     pub view_of: Option<Guid>,
+    /// What its numbers cover, seen from a container; empty = not said.
+    pub scope: Text,
 }
 
 impl Counterset {

@@ -1,6 +1,6 @@
 //! How a query's entries are collected together: grouped by counterset, laid out once, then only written over.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,10 +11,11 @@ use perfset_core::{CounterFilter, CounterId, Counterset, InstanceId, NoValue, St
 
 use crate::entry::Entry;
 use crate::error::SourceError;
+use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
-use crate::provider::{InstanceFilter, Want};
+use crate::provider::Want;
 use crate::rows::Rows;
 use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
 
@@ -35,9 +36,13 @@ struct Group {
     set: Arc<Counterset>,
     slot: usize,
     counters: Vec<CounterId>,
-    filters: Vec<InstanceFilter>,
+    filters: InstanceFilters,
+    /// By filter: the rows that it selects, ascending; of a name without wildcards the first only.
+    selections: Vec<Vec<usize>>,
+    /// Whether `selections` are not those of `rows`.
+    unselected: bool,
     rows: Rows,
-    /// By column: the entries that want it, and its place among their columns.
+    /// By column: the entries of several instances that want it, and its place among their columns.
     wanted_by: Vec<Vec<(usize, usize)>>,
     outcome: Result<(), SourceError>,
 }
@@ -47,8 +52,6 @@ struct Group {
 struct Planned {
     target: Result<Target, SourceError>,
     form: Form,
-    /// The rows that it selects.
-    rows: Vec<usize>,
 }
 
 #[derive(Debug)]
@@ -58,7 +61,8 @@ struct Target {
     columns: Vec<usize>,
     /// Whether those are all the group's columns in their order.
     all_columns: bool,
-    filter: InstanceFilter,
+    /// Its filter in the group's filters.
+    filter: usize,
     kind: Kind,
 }
 
@@ -78,7 +82,8 @@ impl Plan {
         let mut wanted: Vec<Vec<bool>> = Vec::new(); // by group, by position in the counterset
         let mut infos = Vec::new();
         let mut targets = Vec::new();
-        let mut filters: HashSet<(usize, InstanceFilter)> = HashSet::new(); // by group
+        let mut filters: Vec<Vec<InstanceFilter>> = Vec::new(); // by group
+        let mut known: HashMap<(usize, InstanceFilter), usize> = HashMap::new(); // by group; places there
         for entry in entries {
             let found = shared.find(&entry.counterset).and_then(|(set, slot)| {
                 let counters: Vec<_> = match entry.counter {
@@ -105,6 +110,7 @@ impl Plan {
                 None => {
                     groups.push(Group::new(set, slot));
                     wanted.push(vec![false; set.counters.len()]);
+                    filters.push(Vec::new());
                     groups.len().saturating_sub(1)
                 }
             };
@@ -113,11 +119,13 @@ impl Plan {
                 None => (Pattern::any(), false),
             };
             let filter = InstanceFilter { pattern, id: entry.instance_id };
-            if let (Some(group), Some(wanted)) = (groups.get_mut(at), wanted.get_mut(at)) {
+            let mut place = 0;
+            if let (Some(filters), Some(wanted)) = (filters.get_mut(at), wanted.get_mut(at)) {
                 mark_wanted(set, &counters, wanted);
-                if filters.insert((at, filter.clone())) {
-                    group.filters.push(filter.clone());
-                }
+                place = *known.entry((at, filter.clone())).or_insert_with(|| {
+                    filters.push(filter);
+                    filters.len().saturating_sub(1)
+                });
             }
             let kind = match (entry.counter, wild) {
                 (CounterFilter::One(_), false) => Kind::SingleCounter,
@@ -125,15 +133,17 @@ impl Plan {
                 (CounterFilter::One(_), true) => Kind::MultipleInstances,
                 (CounterFilter::All, true) => Kind::Counterset,
             };
-            targets.push(Ok((at, counters.clone(), filter, kind)));
+            targets.push(Ok((at, counters.clone(), place, kind)));
             infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
         }
-        for (group, wanted) in groups.iter_mut().zip(&wanted) {
+        for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
+            group.selections = vec![Vec::new(); filters.len()];
+            group.filters = filters.into_iter().collect();
             let counters = group.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
             group.counters = counters.clone().map(|(counter, _)| counter.id).collect();
             group.rows = Rows::new(counters.map(|(counter, _)| counter));
         }
-        let planned = |target: Result<(usize, Vec<usize>, _, _), SourceError>| Planned {
+        let planned = |target: Result<(usize, Vec<usize>, usize, Kind), SourceError>| Planned {
             target: target.map(|(group, counters, filter, kind)| {
                 let wanted = wanted.get(group).map(Vec::as_slice).unwrap_or_default();
                 let column = |at: usize| wanted.iter().take(at).filter(|wanted| **wanted).count();
@@ -142,13 +152,15 @@ impl Plan {
                 Target { group, columns, all_columns, filter, kind }
             }),
             form: Form::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
-            rows: Vec::new(),
         };
         let entries: Vec<_> = targets.into_iter().map(planned).collect();
         for (entry, planned) in entries.iter().enumerate() {
             let Ok(target) = &planned.target else { continue };
             let Some(group) = groups.get_mut(target.group) else { continue };
             group.wanted_by.resize(group.counters.len(), Vec::new());
+            if !target.is_of_several() {
+                continue;
+            }
             for (at, column) in target.columns.iter().enumerate() {
                 if let Some(wanted_by) = group.wanted_by.get_mut(*column) {
                     wanted_by.push((entry, at));
@@ -200,15 +212,14 @@ impl Plan {
     /// Finds the rows and the form of every entry; true if any differs from the collection before.
     fn shape(&mut self) -> bool {
         let mut changed = false;
-        for planned in &mut self.entries {
-            let Planned { target, form, rows } = planned;
+        for group in &mut self.groups {
+            changed |= group.select();
+        }
+        for Planned { target, form } in &mut self.entries {
             let now = match target {
                 Err(error) => Form::Failed(error.status()),
                 Ok(target) => match self.groups.get(target.group) {
-                    Some(group) => {
-                        changed |= group.rows.changed();
-                        target.form(group, *form, rows)
-                    }
+                    Some(group) => target.form(group),
                     None => Form::Failed(Status::ERROR_NO_DATA),
                 },
             };
@@ -245,13 +256,14 @@ impl Plan {
                 }
                 (Ok(target), _) => (self.groups.get(target.group), target),
             };
-            let Some(Group { rows, .. }) = group else { continue };
+            let Some(group) = group else { continue };
+            let rows = &group.rows;
             let cells = |row| {
                 target.columns.iter().map(move |at| rows.cells(row).get(*at).copied().unwrap_or(Cell::EMPTY))
             };
             let ids = info.counters().map(|counter| counter.id);
             let fill = |mut table: TableBuilder<'_>| {
-                for row in &planned.rows {
+                for row in group.selection(target) {
                     table.row(
                         rows.name(*row).iter().copied(),
                         rows.id(*row).unwrap_or(InstanceId(0)),
@@ -286,9 +298,9 @@ impl Plan {
                 }
                 (PatchResult::Table(mut table), Form::Table) => {
                     let target = planned.target.as_ref().ok()?;
-                    let rows = &self.groups.get(target.group)?.rows;
-                    for row in &planned.rows {
-                        target.copy(rows.cells(*row), table.row()?);
+                    let group = self.groups.get(target.group)?;
+                    for row in group.selection(target) {
+                        target.copy(group.rows.cells(*row), table.row()?);
                     }
                 }
                 _ => return None,
@@ -321,26 +333,34 @@ impl Plan {
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
-            let Some(Group { rows, .. }) = self.groups.get(target.group) else { continue };
+            let Some(group) = self.groups.get(target.group) else { continue };
+            let (rows, selected) = (&group.rows, planned.selected(group));
             annex.clock = rows.clock();
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
             }
             if rows.has_row_marks() {
-                annex.marks.extend(planned.selected().iter().map(|row| rows.row_mark(*row)));
+                annex.marks.extend(selected.iter().map(|row| rows.row_mark(*row)));
             }
-            annex.rows.extend(planned.selected().iter().map(|row| RowNote {
+            annex.rows.extend(selected.iter().map(|row| RowNote {
                 id: rows.id(*row),
                 birth: rows.birth(*row),
                 owner: rows.owner(*row),
             }));
+            if let Form::Row(row) = planned.form {
+                for (column, note) in rows.notes(row) {
+                    if let Ok(at) = target.columns.binary_search(&column) {
+                        annex.notes.push(((0, at), note.clone()));
+                    }
+                }
+            }
         }
-        // Note by note, not entry by entry: there may be many entries, and none should have to search.
-        for Group { rows, wanted_by, .. } in &self.groups {
-            for (row, column, note) in rows.all_notes() {
-                for (entry, column) in wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
-                    let at = self.entries.get(*entry).and_then(|planned| planned.position(row));
+        // Those of several instances note by note, not entry by entry: there may be many, and none should search.
+        for group in &self.groups {
+            for (row, column, note) in group.rows.all_notes() {
+                for (entry, column) in group.wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
+                    let at = self.entries.get(*entry).and_then(|planned| planned.position(group, row));
                     let (Some(at), Some(annex)) = (at, annexes.get_mut(*entry)) else { continue };
                     annex.notes.push(((at, *column), note.clone()));
                 }
@@ -355,14 +375,15 @@ impl Plan {
             Ok(target) => target,
             Err(error) => return Some(error.reason()),
         };
-        let Group { rows, outcome, .. } = self.groups.get(target.group)?;
-        if let Err(error) = outcome {
+        let group = self.groups.get(target.group)?;
+        if let Err(error) = &group.outcome {
             return Some(error.reason());
         }
-        let cell = planned.rows.first().zip(target.columns.first());
-        Some(match cell.and_then(|(row, column)| rows.reason(*row, *column)) {
+        let row = group.selection(target).first();
+        let cell = row.zip(target.columns.first());
+        Some(match cell.and_then(|(row, column)| group.rows.reason(*row, *column)) {
             Some(reason) => reason.clone(),
-            None if planned.rows.is_empty() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
+            None if row.is_none() && status == Status::ERROR_NO_DATA => NoValue::NoInstance,
             None => NoValue::Status(status),
         })
     }
@@ -387,7 +408,9 @@ impl Group {
             set: Arc::clone(set),
             slot,
             counters: Vec::new(),
-            filters: Vec::new(),
+            filters: InstanceFilters::default(),
+            selections: Vec::new(),
+            unselected: true,
             rows: Rows::default(),
             wanted_by: Vec::new(),
             outcome: Ok(()),
@@ -401,20 +424,50 @@ impl Group {
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
         rows.end();
     }
+
+    /// Finds the rows of every filter if they may have changed; true if they may.
+    fn select(&mut self) -> bool {
+        let changed = self.rows.changed();
+        self.unselected |= changed;
+        if self.outcome.is_err() || !self.unselected {
+            return changed;
+        }
+        let Self { filters, selections, rows, .. } = self;
+        selections.iter_mut().for_each(Vec::clear);
+        for row in 0..rows.len() {
+            let Some(id) = rows.id(row) else { continue };
+            for at in filters.matching(rows.name(row).iter().copied(), id) {
+                let (Some(selection), Some(filter)) = (selections.get_mut(at), filters.get(at)) else {
+                    continue;
+                };
+                if selection.is_empty() || filter.pattern.has_wildcard() {
+                    selection.push(row);
+                }
+            }
+        }
+        self.unselected = false;
+        changed
+    }
+
+    /// The rows that a target's filter selects.
+    fn selection(&self, target: &Target) -> &[usize] {
+        self.selections.get(target.filter).map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 impl Planned {
     /// The rows that are in its result, ascending.
-    fn selected(&self) -> &[usize] {
-        match self.form {
-            Form::Failed(_) => &[],
-            Form::Row(_) | Form::Table => &self.rows,
+    fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
+        match (&self.form, &self.target) {
+            (Form::Row(row), _) => std::slice::from_ref(row),
+            (Form::Table, Ok(target)) => group.selection(target),
+            _ => &[],
         }
     }
 
     /// Where a row is in its result.
-    fn position(&self, row: usize) -> Option<usize> {
-        let selected = self.selected();
+    fn position(&self, group: &Group, row: usize) -> Option<usize> {
+        let selected = self.selected(group);
         if selected.get(row) == Some(&row) {
             return Some(row); // all rows up to it are selected, as is usual
         }
@@ -423,27 +476,21 @@ impl Planned {
 }
 
 impl Target {
-    /// The form of the result, and the selected rows if they may have changed.
-    fn form(&self, group: &Group, last: Form, rows: &mut Vec<usize>) -> Form {
+    /// Whether its result has a row for each selected instance, not only the values of one.
+    fn is_of_several(&self) -> bool {
+        matches!(self.kind, Kind::MultipleInstances | Kind::Counterset)
+    }
+
+    /// The form of the result.
+    fn form(&self, group: &Group) -> Form {
         if let Err(error) = &group.outcome {
-            rows.clear();
             return Form::Failed(error.status());
         }
-        let all = &group.rows;
-        let several = matches!(self.kind, Kind::MultipleInstances | Kind::Counterset);
-        if all.changed() || matches!(last, Form::Failed(_)) {
-            let selects = |row: &usize| {
-                all.id(*row).is_some_and(|id| self.filter.id.matches(id))
-                    && self.filter.pattern.matches(all.name(*row).iter().copied())
-            };
-            let most = if several { usize::MAX } else { 1 };
-            rows.clear();
-            rows.extend((0..all.len()).filter(selects).take(most));
-        }
-        match rows.first() {
+        let rows = &group.rows;
+        match group.selection(self).first() {
             None => Form::Failed(Status::ERROR_NO_DATA),
-            Some(_) if several => Form::Table,
-            Some(row) if self.kind == Kind::SingleCounter && self.is_empty(all.cells(*row)) => {
+            Some(_) if self.is_of_several() => Form::Table,
+            Some(row) if self.kind == Kind::SingleCounter && self.is_empty(rows.cells(*row)) => {
                 Form::Failed(Status::ERROR_NO_DATA)
             }
             Some(row) => Form::Row(*row),

@@ -25,6 +25,7 @@
 
 pub mod error;
 pub mod pattern;
+pub mod filters;
 pub mod entry;
 pub mod clock;
 pub mod rows;
@@ -49,9 +50,10 @@ mod tests;
 pub use clock::Clock;
 pub use entry::Entry;
 pub use error::SourceError;
+pub use filters::{InstanceFilter, InstanceFilters};
 pub use machine::{Machine, RegistrationProblem};
 pub use pattern::Pattern;
-pub use provider::{Catalogue, Change, InstanceFilter, Provider, Want};
+pub use provider::{Catalogue, Change, Provider, Want};
 pub use query::Query;
 pub use registration::{RegInfo, RegRequest};
 pub use rows::{Note, Row, Rows};

@@ -3,6 +3,8 @@
 use perfset_core::utf16::upper;
 use perfset_core::{Name, Utf16};
 
+use crate::filters::hash;
+
 /// A pattern for instance names: `*` matches any units, `?` one; case does not matter; nothing is escaped.
 ///
 /// ```
@@ -41,6 +43,11 @@ impl Pattern {
     #[must_use]
     pub fn is_any(&self) -> bool {
         *self.upper == [ANY]
+    }
+
+    /// The hash of the one name, in capitals, that a pattern without wildcards matches.
+    pub(crate) fn hash_of_name(&self) -> u64 {
+        hash(self.upper.iter().copied())
     }
 
     /// Whether a name matches. Work: at most pattern length times name length.

@@ -3,11 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use perfset_core::{CounterId, Counterset, Guid, InstanceId, InstanceIdFilter, Status, Text};
+use perfset_core::{CounterId, Counterset, Guid, InstanceId, Status, Text};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
-use crate::pattern::Pattern;
+use crate::filters::InstanceFilters;
 use crate::rows::Rows;
 
 /// Fills rows of its countersets.
@@ -84,7 +84,7 @@ pub struct Want<'a> {
     /// Its counters, in registration order: the columns of the rows.
     pub counters: &'a [CounterId],
     /// Instances that pass any of these are asked for.
-    pub instances: &'a [InstanceFilter],
+    pub instances: &'a InstanceFilters,
     /// Which collection it is for: the same number for all countersets of one collection, another for every other. A
     /// source that several of them need is read once.
     pub collection: u64,
@@ -94,9 +94,7 @@ impl Want<'_> {
     /// Whether an instance is asked for. A hint: the engine filters again.
     #[must_use]
     pub fn wants(&self, name: &str, id: InstanceId) -> bool {
-        self.instances
-            .iter()
-            .any(|filter| filter.id.matches(id) && filter.pattern.matches(name.encode_utf16()))
+        self.instances.wants(name.encode_utf16(), id)
     }
 
     /// Whether a counter is asked for.
@@ -104,13 +102,4 @@ impl Want<'_> {
     pub fn has(&self, counter: CounterId) -> bool {
         self.counters.contains(&counter)
     }
-}
-
-/// Which instances an entry asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct InstanceFilter {
-    /// By name.
-    pub pattern: Pattern,
-    /// By id.
-    pub id: InstanceIdFilter,
 }

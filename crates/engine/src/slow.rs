@@ -10,7 +10,8 @@ use perfset_core::{CounterId, Counterset, Guid, InstanceIdFilter, Mark, NoValue,
 
 use crate::entry::Entry;
 use crate::error::SourceError;
-use crate::provider::{Catalogue, Change, InstanceFilter, Provider, Want, guarded};
+use crate::filters::{InstanceFilter, InstanceFilters};
+use crate::provider::{Catalogue, Change, Provider, Want, guarded};
 use crate::rows::{Note, Rows};
 
 /// Lets a provider work on a thread of its own and waits for it no longer than its deadline.
@@ -54,7 +55,7 @@ enum Request {
 struct Asked {
     set: Arc<Counterset>,
     counters: Vec<CounterId>,
-    filters: Vec<InstanceFilter>,
+    filters: InstanceFilters,
     collection: u64,
 }
 
@@ -211,7 +212,7 @@ impl Asked {
         Self {
             set: Arc::new(want.counterset.clone()),
             counters: want.counters.to_vec(),
-            filters: want.instances.to_vec(),
+            filters: want.instances.clone(),
             collection: want.collection,
         }
     }
@@ -228,7 +229,7 @@ impl Asked {
                     && (asked.id == InstanceIdFilter::Any || asked.id == wanted.id)
             })
         };
-        self.filters == want.instances || want.instances.iter().all(covered)
+        self.filters == *want.instances || want.instances.iter().all(covered)
     }
 
     /// How many of the wanted counters were asked for.

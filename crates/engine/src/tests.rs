@@ -60,6 +60,7 @@ fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
         translations: Vec::new().into(),
         v1_index: None,
         view_of: None,
+        scope: "".into(),
     }
 }
 
@@ -831,7 +832,7 @@ fn the_engine_counts_itself() {
     assert_eq!(raw(own::COLLECTIONS_PER_SEC), 2);
     assert_eq!(raw(own::LAST_BLOCK_BYTES), u64::try_from(new.block().len()).unwrap());
     assert_eq!(raw(own::BLOCK_BYTES_PER_SEC), 2 * raw(own::LAST_BLOCK_BYTES));
-    assert_eq!((raw(own::MISSING_VALUES), raw(own::FAILED_ENTRIES)), (1, 1));
+    assert_eq!((raw(own::MISSING_VALUES), raw(own::FAILED_ENTRIES)), (2, 1), "one is its own Source Layer");
     assert_eq!((raw(own::LATE_PROVIDERS), raw(own::PROVIDER_FAILURES_PER_SEC)), (0, 0));
     assert_eq!(raw(own::LAYOUT_REBUILDS_PER_SEC), 2, "two snapshots, each laid out once");
     assert!(raw(own::AVERAGE_COLLECTION_TIME) >= raw(own::LAST_COLLECTION_NANOSECONDS));
@@ -1059,6 +1060,54 @@ proptest! {
             prop_assert_eq!(text(&snapshot), text(&fresh));
             prop_assert_eq!(&snapshot.block()[48..], &fresh.block()[48..]);
             prop_assert_eq!(lines(&snapshot, None), lines(&fresh, None));
+        }
+    }
+}
+
+proptest! {
+    /// However many entries there are and whatever came before, each selects the rows that a plain search finds.
+    #[test]
+    fn selection_is_a_plain_search(
+        asked in prop::collection::btree_set(("[ABÉ*]{1,2}", prop::option::of(0..3_u32)), 0..30),
+        steps in prop::collection::vec(
+            (prop::bool::weighted(0.2), prop::collection::vec((0_usize..8, 0..3_u32), 0..5)),
+            1..6,
+        ),
+    ) {
+        const NAMES: [&str; 8] = ["a", "A", "ab", "aB", "b", "bb", "é", "Éa"];
+        let (machine, provider) = machine();
+        let mut query = machine.query();
+        let id = |id: Option<u32>| id.map_or(InstanceIdFilter::Any, |id| InstanceIdFilter::One(InstanceId(id)));
+        for (name, instance) in &asked {
+            let entry = Entry::one(MULTI, CounterId(7)).instance(name).instance_id(id(*instance));
+            assert!(query.add(&entry).is_success());
+        }
+        let mut snapshot = Snapshot::default();
+        for (fails, rows) in steps {
+            provider.with(|s| {
+                s.failure = fails.then(|| SourceError::Failed("cut".into()));
+                s.rows = rows.iter().map(|(name, id)| (NAMES[*name], *id, vec![Ok(u64::from(*id))])).collect();
+            });
+            query.collect(&mut snapshot).unwrap();
+            let want: Vec<_> = asked
+                .iter()
+                .map(|(pattern, instance)| {
+                    let pattern = Pattern::new(&pattern.as_str().into());
+                    let selects = |(name, row): &&(usize, u32)| {
+                        instance.is_none_or(|id| id == *row)
+                            && pattern.matches(NAMES[*name].encode_utf16())
+                    };
+                    let mut found = rows.iter().filter(selects);
+                    let line = |(name, id): &(usize, u32)| format!(" {}/{id}: U64({id})", NAMES[*name]);
+                    match found.next() {
+                        _ if fails => format!("error {}", SourceError::Failed("cut".into()).status().0),
+                        None => "error 232".to_owned(),
+                        Some((_, id)) if !pattern.has_wildcard() => format!("single U64({id})"),
+                        Some(first) => format!("instances{}", [first].into_iter().chain(found).map(line).collect::<String>()),
+                    }
+                })
+                .collect();
+            prop_assert_eq!(shapes(&snapshot), want);
         }
     }
 }

@@ -67,6 +67,13 @@ pub fn time_100ns() -> i64 {
     anchor().time_100ns(monotonic_ns())
 }
 
+/// `PerfTime100NSec` when the monotonic clock showed `elapsed_ns`.
+#[must_use]
+pub(crate) fn time_100ns_at(elapsed_ns: u64) -> u64 {
+    let time = anchor().time_100ns(i64::try_from(elapsed_ns).unwrap_or(i64::MAX));
+    u64::try_from(time).unwrap_or(0)
+}
+
 /// Time that the monotonic clock has shown since it began, in ns.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
@@ -116,6 +123,12 @@ mod tests {
         let up_100ns = i128::from(SystemClock.read().time_100ns) - i128::from(start);
         let boottime_100ns = i128::from(ns(clock_gettime(ClockId::Boottime))) / 100;
         assert!((-1..10_000_000).contains(&(boottime_100ns - up_100ns)), "{up_100ns} of {boottime_100ns}");
+    }
+
+    #[test]
+    fn one_clock_in_two_units() {
+        let (before, at, after) = (time_100ns(), time_100ns_at(elapsed_ns()), time_100ns());
+        assert!((before..=after).contains(&i64::try_from(at).unwrap()));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The CPU clock of a process: how long all its threads have run, those that ended included.
 
+use std::ops::RangeInclusive;
+
 use rustix::io::Errno;
 
 /// What the clock of a process of this PID namespace shows, in ns. It stands still while the process does not run.
@@ -11,7 +13,9 @@ use rustix::io::Errno;
 pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     /// Low bits of a clock's id: the scheduler's clock, of a whole process.
     const CPUCLOCK_SCHED: i32 = 2;
-    let pid = i32::try_from(pid).map_err(|_| Errno::INVAL)?;
+    /// The kernel has no higher pids, and 0 would be this process.
+    const PIDS: RangeInclusive<u32> = 1..=1 << 22;
+    let pid = i32::try_from(pid).ok().filter(|_| PIDS.contains(&pid)).ok_or(Errno::INVAL)?;
     let clock: libc::clockid_t = (!pid).wrapping_shl(3) | CPUCLOCK_SCHED;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid place for a timespec, and the call keeps no pointer to it. An id that stands for no
@@ -55,7 +59,7 @@ mod tests {
 
     #[test]
     fn numbers_of_no_process() {
-        for pid in [0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
+        for pid in [0, (1 << 22) + 1, 0x7FFF_FFFF, 0x8000_0000, u32::MAX] {
             assert_eq!(cpu_clock_ns(pid), Err(Errno::INVAL), "{pid}");
         }
     }

@@ -18,6 +18,12 @@ impl Default for Roots {
 }
 
 impl Roots {
+    /// Whether it is this process that they show as `self`: what they name by a path, such as a mount point, is here.
+    #[must_use]
+    pub fn are_own(&self) -> bool {
+        self.proc == Self::default().proc
+    }
+
     /// What the variables `PERFSET_PROC` and `PERFSET_SYS` say; the usual place where one is not set or empty.
     #[must_use]
     pub fn from_env() -> Self {

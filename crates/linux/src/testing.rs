@@ -6,8 +6,8 @@ use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use perfset_core::{Birth, Counter, CounterId, InstanceIdFilter, Mark, NoValue};
-use perfset_engine::{InstanceFilter, Pattern, Provider, Rows, SourceError, Want};
+use perfset_core::{Birth, Counter, CounterId, Counterset, InstanceIdFilter, Mark, NoValue};
+use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Provider, Rows, SourceError, Want};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 
 use crate::roots::Roots;
@@ -204,12 +204,21 @@ pub(crate) fn try_collect(
     patterns: &[&str],
 ) -> Result<Collected, SourceError> {
     let catalogue = provider.catalogue().unwrap();
-    let counterset = catalogue.countersets.first().unwrap();
+    try_collect_of(provider, catalogue.countersets.first().unwrap(), wanted, patterns)
+}
+
+/// The same of any counterset of the provider.
+pub(crate) fn try_collect_of(
+    provider: &mut dyn Provider,
+    counterset: &Counterset,
+    wanted: &[CounterId],
+    patterns: &[&str],
+) -> Result<Collected, SourceError> {
     let counters: Vec<&Counter> = counterset.counters.iter().filter(|c| wanted.contains(&c.id)).collect();
     let ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
     let filter =
         |text: &&str| InstanceFilter { pattern: Pattern::new(&(*text).into()), id: InstanceIdFilter::Any };
-    let instances: Vec<_> = patterns.iter().map(filter).collect();
+    let instances: InstanceFilters = patterns.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().copied());
     rows.start();
     static COLLECTIONS: AtomicU64 = AtomicU64::new(1);
@@ -238,6 +247,15 @@ pub(crate) fn try_collect(
         collected.rows.push((name, rows.id(row).unwrap().0, rows.birth(row)));
     }
     Ok(collected)
+}
+
+pub(crate) fn collect_of(
+    provider: &mut dyn Provider,
+    counterset: &Counterset,
+    wanted: &[CounterId],
+    patterns: &[&str],
+) -> Collected {
+    try_collect_of(provider, counterset, wanted, patterns).unwrap()
 }
 
 pub(crate) fn collect(provider: &mut dyn Provider, wanted: &[CounterId], patterns: &[&str]) -> Collected {

@@ -2,7 +2,7 @@
 
 use super::header::prefix;
 use super::notice;
-use super::set::{Counter, Instances, Range, Scope, Set};
+use super::set::{Counter, Instances, Range, Set};
 
 /// The page of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -49,12 +49,7 @@ First what it means, on every system; then how Linux differs, and when there is 
         provider_guid = set.provider_guid,
         instances = instances(entry.instances),
         windows = &*entry.windows,
-        scope = match entry.scope {
-            Scope::Machine => "the whole machine, also from inside a container",
-            Scope::NetworkNamespace => "the network namespace of the process that collects",
-            Scope::PidNamespace => "the process namespace of the process that collects",
-            Scope::Process => "the process that collects",
-        },
+        scope = entry.scope.text(),
         cost = &*entry.cost,
         v1_index = entry.v1_index,
         module = set.module(),

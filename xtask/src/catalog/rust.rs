@@ -40,6 +40,7 @@ pub static COUNTERSET: Counterset = Counterset {{
     translations: Cow::Borrowed(&[{translations}]),
     v1_index: Some({v1_index}),
     view_of: {view_of},
+    scope: {scope},
 }};
 
 static COUNTERS: [Counter; {count}] = [{counters}];
@@ -57,6 +58,7 @@ static COUNTERS: [Counter; {count}] = [{counters}];
             Some(name) => format!("Some(super::{}::GUID)", name.to_lowercase().replace(' ', "_")),
             None => "None".to_owned(),
         },
+        scope = text(entry.scope.text()),
         count = entry.counters.len(),
     )
 }

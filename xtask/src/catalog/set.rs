@@ -273,6 +273,18 @@ pub enum Scope {
     Process,
 }
 
+impl Scope {
+    /// For people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Machine => "the whole machine, also from inside a container",
+            Self::NetworkNamespace => "the network namespace of the process that collects",
+            Self::PidNamespace => "the process namespace of the process that collects",
+            Self::Process => "the process that collects",
+        }
+    }
+}
+
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Detail {

@@ -104,6 +104,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(4),
     view_of: None,
+    scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
 
 static COUNTERS: [Counter; 37] = [

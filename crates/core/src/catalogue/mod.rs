@@ -16,9 +16,13 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod block_io;
 pub mod linux_process;
+pub mod logical_disk;
 pub mod memory;
+pub mod paging_file;
 pub mod perfset_engine;
+pub mod physical_disk;
 pub mod process;
 pub mod process_v2;
 pub mod processor;
@@ -34,9 +38,13 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &block_io::COUNTERSET,
     &linux_process::COUNTERSET,
+    &logical_disk::COUNTERSET,
     &memory::COUNTERSET,
+    &paging_file::COUNTERSET,
     &perfset_engine::COUNTERSET,
+    &physical_disk::COUNTERSET,
     &process::COUNTERSET,
     &process_v2::COUNTERSET,
     &processor::COUNTERSET,

@@ -57,6 +57,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(20064),
     view_of: None,
+    scope: Cow::Borrowed("the process that collects"),
 };
 
 static COUNTERS: [Counter; 13] = [

@@ -88,6 +88,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(230),
     view_of: Some(super::process_v2::GUID),
+    scope: Cow::Borrowed("the process namespace of the process that collects"),
 };
 
 static COUNTERS: [Counter; 28] = [

@@ -89,6 +89,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(24000),
     view_of: None,
+    scope: Cow::Borrowed("the process namespace of the process that collects"),
 };
 
 static COUNTERS: [Counter; 28] = [

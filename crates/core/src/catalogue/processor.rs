@@ -61,6 +61,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(238),
     view_of: Some(super::processor_information::GUID),
+    scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
 
 static COUNTERS: [Counter; 15] = [

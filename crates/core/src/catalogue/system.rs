@@ -67,6 +67,7 @@ pub static COUNTERSET: Counterset = Counterset {
     translations: Cow::Borrowed(&[]),
     v1_index: Some(2),
     view_of: None,
+    scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
 
 static COUNTERS: [Counter; 18] = [

@@ -244,6 +244,7 @@ fn illustrative_counterset() -> Counterset {
         translations: Vec::new().into(),
         v1_index: None,
         view_of: None,
+        scope: "".into(),
     }
 }
 

@@ -136,6 +136,7 @@ fn machine() -> (Machine, Scripted) {
         .into(),
         v1_index: None,
         view_of: None,
+        scope: "".into(),
     };
     let machine = Machine::new(Box::new(FixedClock::default()));
     let provider = Scripted::new(vec![set]);

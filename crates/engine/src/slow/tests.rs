@@ -104,7 +104,7 @@ fn collect_bytes(
         pattern: Pattern::new(&(*pattern).into()),
         id: id.map_or(InstanceIdFilter::Any, |id| InstanceIdFilter::One(InstanceId(id))),
     };
-    let filters: Vec<_> = instances.iter().map(filter).collect();
+    let filters: InstanceFilters = instances.iter().map(filter).collect();
     let mut rows = Rows::new(counters.iter().filter_map(|id| cpu::COUNTERSET.counter(*id)));
     rows.start();
     slow.collect(

@@ -103,6 +103,7 @@ impl Born {
             translations: Vec::new().into(),
             v1_index: Some(name_index),
             view_of: None,
+            scope: "".into(),
         };
         Self { set: Arc::new(set), name_index, columns, birth }
     }

@@ -133,21 +133,26 @@ fn equal_names_parents_and_empty_objects() {
         .iter()
         .map(|guid| source.machine().counterset(guid).unwrap().name.to_string())
         .collect();
-    assert!(names.contains(&"Memory".to_owned()) && names.contains(&"#230".to_owned()), "{names:?}");
+    assert!(names.contains(&"Memory".to_owned()) && names.contains(&"Process".to_owned()), "{names:?}");
     assert_eq!(
         shown(
             &mut source,
-            &[r"\#230(*)\#784", r"\#230(sh#1)\#784", r"\#232(*)\*", r"\Memory\Available Bytes"]
+            &[
+                r"\Process(*)\ID Process",
+                r"\Process(sh#1)\ID Process",
+                r"\Thread(*)\*",
+                r"\Memory\Available Bytes"
+            ]
         ),
         [
-            "idle/0 #784 0",
-            "sh/0 #784 77",
-            "sh/1 #784 78",
-            "sh/1 #784 78",
+            "idle/0 ID Process 0",
+            "sh/0 ID Process 77",
+            "sh/1 ID Process 78",
+            "sh/1 ID Process 78",
             "sh/0/0 % Processor Time needs_two_samples",
-            "sh/0/0 #804 1000",
+            "sh/0/0 ID Thread 1000",
             "sh/0/1 % Processor Time needs_two_samples",
-            "sh/0/1 #804 1001",
+            "sh/0/1 ID Thread 1001",
             "/0 Available Bytes 8589934592",
         ]
     );
@@ -243,28 +248,28 @@ fn steps_pair_by_identity() {
     );
     let mut both = source_of(&[old.clone(), new]);
     assert_eq!(
-        shown(&mut both, &[r"\#230(*)\#9930", r"\#230(*)\#684"]),
+        shown(&mut both, &[r"\Process(*)\#9930", r"\Process(*)\Elapsed Time"]),
         [
             "c/0 #9930 4",
             "a/0 #9930 replaced",
             "d/0 #9930 new_instance",
             "_Total/0 #9930 negative_value",
-            "c/0 #684 94",
-            "a/0 #684 0.1",
-            "d/0 #684 11",
-            "_Total/0 #684 100.5",
+            "c/0 Elapsed Time 94",
+            "a/0 Elapsed Time 0.1",
+            "d/0 Elapsed Time 11",
+            "_Total/0 Elapsed Time 100.5",
         ]
     );
     // A counter that changed its type between the blocks.
     let changed = block(102, &[("a", [1, 50, 5])], T::PERF_COUNTER_BULK_COUNT);
     assert_eq!(
-        shown(&mut source_of(&[old.clone(), changed]), &[r"\#230(*)\#9930"]),
+        shown(&mut source_of(&[old.clone(), changed]), &[r"\Process(*)\#9930"]),
         ["a/0 #9930 type_changed"]
     );
     // An object that is not in every block.
     let other = file("single.bin");
     let (mut apart, _) = Blocks::new(vec![old, other], None, Mode::Strict).unwrap();
-    let values = shown(&mut apart, &[r"\#230(*)\#9930"]);
+    let values = shown(&mut apart, &[r"\Process(*)\#9930"]);
     assert_eq!(values[0], "*/0 #9930 failed");
 }
 
@@ -284,7 +289,7 @@ fn what_is_wrong_with_blocks_is_told() {
         problems[0].to_string(),
         "PERF_INSTANCE_DEFINITION.ByteLength at byte 616: is 0, must be from 24 to 128, R18"
     );
-    assert_eq!(shown(&mut source, &[r"\#230(*)\#784"]), ["idle/0 #784 0"]);
+    assert_eq!(shown(&mut source, &[r"\Process(*)\ID Process"]), ["idle/0 ID Process 0"]);
 
     let (mut nothing, _) = Blocks::new(Vec::new(), None, Mode::Strict).unwrap();
     assert_eq!(nothing.countersets(), Ok(Vec::new()));
@@ -369,6 +374,7 @@ fn machine() -> (Machine, Scripted) {
         translations: Vec::new().into(),
         v1_index: None,
         view_of: None,
+        scope: "".into(),
     };
     let machine = Machine::bare(Box::new(FixedClock::default()));
     let sets =

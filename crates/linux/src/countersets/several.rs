@@ -45,6 +45,11 @@ pub(crate) struct Key {
     pub(crate) birth: Birth,
 }
 
+/// The name of an instance: the kernel's own text. What would end a path or a name becomes `_`.
+pub(crate) fn instance_name(text: &[u8]) -> String {
+    String::from_utf8_lossy(text).replace(['\\', '\0'], "_")
+}
+
 /// The sum of a counter over all instances: marked if one of them is, and none if one of them has none.
 pub(crate) fn sum<I: Instances + ?Sized>(
     instances: &mut I,
@@ -231,6 +236,18 @@ mod tests {
             assert_eq!((alone.names(), alone.get(TOTAL_NAME, COUNTER)), (vec![TOTAL_NAME], &want));
         }
         assert_eq!(collect(&mut scripted(Vec::new()), &[COUNTER], &["*"]).names(), [""; 0]);
+    }
+
+    #[test]
+    fn names() {
+        for (text, want) in [
+            (&b"sda1"[..], "sda1"),
+            (b"/a b(c)#1", "/a b(c)#1"),
+            (b"\\a\0", "_a_"),
+            (b"\xC3\xBC\xFF", "\u{FC}\u{FFFD}"),
+        ] {
+            assert_eq!(instance_name(text), want);
+        }
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::{
-    attribute, cppc, cpuidle, cpuinfo, cpulist, interrupts, loadavg, meminfo, modules, proc_stat, softirqs,
-    vmstat,
+    attribute, cppc, cpuidle, cpuinfo, cpulist, diskstats, interrupts, loadavg, meminfo, modules, mountinfo,
+    pid, proc_stat, softirqs, swaps, vmstat,
 };
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::TextError;
@@ -15,7 +15,7 @@ use crate::sources::text::TextError;
 /// Reads a text and asks for everything that was found.
 type Walk = fn(&[u8]) -> Result<(), TextError>;
 
-const PARSERS: [(&str, Walk); 14] = [
+const PARSERS: &[(&str, Walk)] = &[
     ("proc/stat", |text| {
         let mut stat = proc_stat::ProcStat::default();
         stat.parse(text)?;
@@ -29,6 +29,16 @@ const PARSERS: [(&str, Walk); 14] = [
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
+    ("../processes/proc/300/stat", |text| {
+        let stat = pid::stat::Stat::parse(text)?;
+        let _ = stat.lasting_name(pid::stat::comm(text)?).len();
+        Ok(())
+    }),
+    ("../processes/proc/300/statm", |text| pid::statm::Statm::parse(text).map(drop)),
+    ("../processes/proc/300/io", |text| pid::io::Io::parse(text).map(drop)),
+    ("../processes/proc/300/status", |text| pid::status::Status::parse(text).map(drop)),
+    ("../processes/proc/300/smaps_rollup", |text| pid::smaps_rollup::SmapsRollup::parse(text).map(drop)),
+    ("../processes/proc/300/schedstat", |text| pid::schedstat::SchedStat::parse(text).map(drop)),
     ("proc/loadavg", |text| loadavg::LoadAvg::default().parse(text)),
     ("proc/interrupts", |text| {
         let mut interrupts = interrupts::Interrupts::default();
@@ -54,6 +64,16 @@ const PARSERS: [(&str, Walk); 14] = [
         }
         Ok(())
     }),
+    ("../small-vm/proc/diskstats", |text| {
+        let mut stats = diskstats::DiskStats::default();
+        stats.parse(text)?;
+        for device in &stats.devices {
+            let _ = device.numbers.as_ref().map(|numbers| numbers.get(diskstats::Field::FlushMs)); // any will do
+        }
+        Ok(())
+    }),
+    ("../old-disks/proc/1/mountinfo", |text| mountinfo::MountInfo::default().parse(text)),
+    ("../old-disks/proc/swaps", |text| swaps::Swaps::default().parse(text)),
     ("sys/devices/system/cpu/online", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/node/node1/cpulist", |text| cpulist::parse(text, CPU_LIMIT, &mut Vec::new())),
     ("sys/devices/system/cpu/cpu3/cpuidle/state2/name", |text| {
@@ -70,17 +90,21 @@ fn text(file: &str) -> Vec<u8> {
     fs::read(root.join(file)).unwrap()
 }
 
+/// Files of which what is left makes sense wherever they are cut.
+const BY_LINE: &[&str] =
+    &["stat", "meminfo", "vmstat", "diskstats", "swaps", "io", "statm", "status", "smaps_rollup"];
+
 #[test]
 fn every_prefix() {
-    for (file, walk) in PARSERS {
+    for &(file, walk) in PARSERS {
         let text = text(file);
         assert_eq!(walk(&text), Ok(()), "{file}");
         for len in 0..text.len() {
             let cut = walk(&text[..len]);
             // A file of lines may end after any of them; some give up single lines, not themselves.
-            let whole_lines = len == 0 || text[len - 1] == b'\n';
-            let by_line = ["proc/stat", "proc/meminfo", "proc/vmstat"].contains(&file);
-            let may_live = by_line && len > 0 || file.starts_with("proc/") && whole_lines;
+            let name = file.rsplit('/').next().unwrap();
+            let whole_lines = file.contains("proc/") && (len == 0 || text[len - 1] == b'\n');
+            let may_live = BY_LINE.contains(&name) && len > 0 || whole_lines;
             assert!(may_live || cut.is_err(), "{file}, the first {len} bytes");
         }
     }
@@ -88,7 +112,7 @@ fn every_prefix() {
 
 #[test]
 fn every_changed_byte() {
-    for (file, walk) in PARSERS {
+    for &(file, walk) in PARSERS {
         let mut text = text(file);
         for at in 0..text.len() {
             let byte = text[at];
@@ -104,13 +128,17 @@ fn every_changed_byte() {
 }
 
 /// What the files are made of, as a pattern.
-const WORD: &str = "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|kB\
-    |pgfault |Live|[-,:./ \n\t]";
+const WORD: &str = concat!(
+    "cpu[0-9]{0,6}|CPU[0-9]|[0-9]{1,22}|[-,:./ \n\t]|kB",
+    "|intr|ctxt|LOC:|ERR:|processor|cpu MHz|ref:|del:|MemFree:|pgfault |Live",
+    "|[(]x[)] S|rchar:|Uid:|VmHWM:|Pss:",
+    "|sda|Filename|partition|\\\\040|8:1| - ",
+);
 
 proptest! {
     #[test]
     fn any_bytes(text in prop::collection::vec(any::<u8>(), 0..200)) {
-        for (_, walk) in PARSERS {
+        for &(_, walk) in PARSERS {
             let _ = walk(&text); // any answer will do
         }
     }
@@ -118,7 +146,7 @@ proptest! {
     #[test]
     fn any_words(words in prop::collection::vec(WORD, 0..60)) {
         let text = words.concat();
-        for (_, walk) in PARSERS {
+        for &(_, walk) in PARSERS {
             let _ = walk(text.as_bytes()); // any answer will do
         }
     }

@@ -69,20 +69,26 @@ impl<'a> Text<'a> {
         Ok(number)
     }
 
-    /// Skips blanks and a word.
-    pub(crate) fn word(&mut self) -> Result<(), TextError> {
+    /// Skips blanks and a word, which is returned.
+    pub(crate) fn word(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
-        let len = self.rest.iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).count();
-        if len == 0 {
-            return Err(self.expected("a word"));
+        match self.until_blank() {
+            [] => Err(self.expected("a word")),
+            word => Ok(word),
         }
-        self.rest = self.rest.get(len..).unwrap_or_default();
-        Ok(())
+    }
+
+    /// Skips what comes before the next blank or end, and returns it: a word, or nothing.
+    pub(crate) fn until_blank(&mut self) -> &'a [u8] {
+        let len = self.rest.iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).count();
+        let (word, rest) = self.rest.split_at_checked(len).unwrap_or_default();
+        self.rest = rest;
+        word
     }
 
     /// Skips so many words.
     pub(crate) fn words(&mut self, count: usize) -> Result<(), TextError> {
-        (0..count).try_for_each(|_| self.word())
+        (0..count).try_for_each(|_| self.word().map(drop))
     }
 
     /// Skips a letter.
@@ -256,7 +262,8 @@ mod tests {
     #[test]
     fn words() {
         let mut text = Text::new(b" \t0.2 -x\n");
-        assert_eq!((text.word(), text.word()), (Ok(()), Ok(())));
+        assert_eq!((text.word(), text.word()), (Ok(&b"0.2"[..]), Ok(&b"-x"[..])));
+        assert_eq!(text.until_blank(), b"");
         assert_eq!(
             text.word().unwrap_err().to_string(),
             "line 1: expected a word, found the end of the line"

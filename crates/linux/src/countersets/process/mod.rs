@@ -28,6 +28,7 @@ mod threads;
 
 use fields::{Field, Units};
 use files::Files;
+use reader::is_procfs;
 use source::{Layer, Source};
 use table::{Parts, Process, Table};
 
@@ -103,6 +104,17 @@ impl Processes {
                 "these processes are not of this PID namespace, so their clocks cannot be read",
             ),
         };
+        Self::with(roots, stat, (clock_ticks, page_size), start_100ns, (clocks, layer, why))
+    }
+
+    /// The same in that way.
+    fn with(
+        roots: &Roots,
+        stat: SharedFile,
+        (clock_ticks, page_size): (u64, u64),
+        start_100ns: fn() -> u64,
+        (clocks, layer, why): (bool, Layer, &'static str),
+    ) -> Self {
         let units = Units { clock_ticks, page_size, start_100ns: 0, clocks, delays: false };
         let sets =
             [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
@@ -307,10 +319,6 @@ fn clocks_are_ours(proc: &Path) -> bool {
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     let ours = numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().eq([own.to_string().as_str()]));
     ours && is_procfs(proc) && cpu_clock_ns(own).is_ok()
-}
-
-fn is_procfs(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 impl Provider for Processes {

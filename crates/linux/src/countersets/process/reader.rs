@@ -24,6 +24,8 @@ pub(super) struct Reader {
     path: Vec<u8>,
     text: Vec<u8>,
     names: Vec<u8>,
+    /// Whether `root` is the kernel's, and no tree of other files.
+    is_procfs: bool,
     /// Whether this kernel tells how many files a process has open without listing them: since Linux 6.2.
     counts_files: bool,
 }
@@ -38,7 +40,9 @@ impl Reader {
 
     pub(super) fn new(root: &Path) -> Self {
         let (path, names) = (Vec::new(), Vec::new());
-        Self { root: root.into(), folder: None, path, text: vec![0; Self::LIMIT], names, counts_files: false }
+        let text = vec![0; Self::LIMIT];
+        let is_procfs = is_procfs(root);
+        Self { root: root.into(), folder: None, path, text, names, is_procfs, counts_files: false }
     }
 
     /// The pids of all processes, ascending.
@@ -111,7 +115,7 @@ impl Reader {
             Err(Errno::NOENT | Errno::SRCH) => return Ok(None),
             Err(errno) => return Err(self.refused("fd", errno)),
         };
-        self.counts_files |= size > 0;
+        self.counts_files |= size > 0 && self.is_procfs;
         if self.counts_files {
             return Ok(Some(size));
         }
@@ -182,6 +186,11 @@ impl Reader {
         };
         NoValue::Denied(why.into())
     }
+}
+
+/// Whether a folder is the kernel's.
+pub(super) fn is_procfs(path: &Path) -> bool {
+    rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
 /// That a file was not there.

@@ -1,0 +1,152 @@
+//! Which instances are asked for: by one entry, and by all entries of a counterset together.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+
+use perfset_core::utf16::upper;
+use perfset_core::{InstanceId, InstanceIdFilter};
+
+use crate::pattern::Pattern;
+
+/// Which instances an entry asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct InstanceFilter {
+    /// By name.
+    pub pattern: Pattern,
+    /// By id.
+    pub id: InstanceIdFilter,
+}
+
+impl InstanceFilter {
+    /// Whether it asks for the instance with this name and id.
+    pub fn matches(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
+        self.id.matches(id) && self.pattern.matches(name)
+    }
+}
+
+/// Several filters: an instance is asked for if any of them asks for it.
+///
+/// Names without wildcards may be many, each of one process for example: they are found by their hash, so that an
+/// instance costs the same however many there are. What is hashed into the table is what was asked for, not what
+/// exists: whoever names instances cannot fill it.
+///
+/// ```
+/// use perfset_core::{InstanceId, InstanceIdFilter};
+/// use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
+/// let filter = |name: &str| InstanceFilter { pattern: Pattern::new(&name.into()), id: InstanceIdFilter::Any };
+/// let filters: InstanceFilters = ["a", "b*"].into_iter().map(filter).collect();
+/// let asked = |name: &str| filters.wants(name.encode_utf16(), InstanceId(1));
+/// assert!(asked("A") && asked("bc") && !asked("c"));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct InstanceFilters {
+    all: Vec<InstanceFilter>,
+    /// The positions of those that are tried one after the other.
+    tried: Vec<usize>,
+    /// The positions of the others, which have names without wildcards, by the hash of their names.
+    by_name: HashMap<u64, Vec<usize>>,
+}
+
+/// So many names are tried sooner than one is hashed.
+const FEW: usize = 8;
+
+impl FromIterator<InstanceFilter> for InstanceFilters {
+    fn from_iter<T: IntoIterator<Item = InstanceFilter>>(filters: T) -> Self {
+        let all: Vec<_> = filters.into_iter().collect();
+        let (mut tried, exact): (Vec<_>, Vec<_>) =
+            all.iter().enumerate().partition(|(_, filter)| filter.pattern.has_wildcard());
+        let mut by_name: HashMap<u64, Vec<usize>> = HashMap::new();
+        if exact.len() <= FEW {
+            tried.extend(exact);
+        } else {
+            for (at, filter) in exact {
+                by_name.entry(filter.pattern.hash_of_name()).or_default().push(at);
+            }
+        }
+        let tried = tried.into_iter().map(|(at, _)| at).collect();
+        Self { tried, by_name, all }
+    }
+}
+
+impl InstanceFilters {
+    /// Whether any of them asks for the instance with this name and id.
+    pub fn wants(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
+        self.matching(name, id).next().is_some()
+    }
+
+    /// The positions of those that ask for the instance with this name and id.
+    pub(crate) fn matching(
+        &self,
+        name: impl Iterator<Item = u16> + Clone,
+        id: InstanceId,
+    ) -> impl Iterator<Item = usize> {
+        let other = name.clone();
+        let by_name =
+            || (!self.by_name.is_empty()).then(|| self.by_name.get(&hash(other.map(upper)))).flatten();
+        let found = std::iter::once_with(by_name).flatten().flatten();
+        let asks =
+            move |at: &&usize| self.all.get(**at).is_some_and(|filter| filter.matches(name.clone(), id));
+        self.tried.iter().chain(found).filter(asks).copied()
+    }
+}
+
+impl Deref for InstanceFilters {
+    type Target = [InstanceFilter];
+
+    fn deref(&self) -> &[InstanceFilter] {
+        &self.all
+    }
+}
+
+impl PartialEq for InstanceFilters {
+    fn eq(&self, other: &Self) -> bool {
+        self.all == other.all
+    }
+}
+
+/// FNV-1a, over units instead of bytes.
+pub(crate) fn hash(capitals: impl Iterator<Item = u16>) -> u64 {
+    const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    capitals.fold(BASIS, |hash, unit| (hash ^ u64::from(unit)).wrapping_mul(PRIME))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn filter(name: &str, id: Option<u32>) -> InstanceFilter {
+        let id = id.map_or(InstanceIdFilter::Any, |id| InstanceIdFilter::One(InstanceId(id)));
+        InstanceFilter { pattern: Pattern::new(&name.into()), id }
+    }
+
+    #[test]
+    fn many_names_are_hashed() {
+        let names = |most: usize| (0..most).map(|n| filter(&n.to_string(), None));
+        let few: InstanceFilters = names(FEW).chain([filter("*a", None)]).collect();
+        assert!(few.by_name.is_empty() && few.tried.len() == FEW + 1);
+        let many: InstanceFilters = names(FEW + 1).chain([filter("*a", None)]).collect();
+        assert_eq!((many.by_name.len(), &*many.tried), (FEW + 1, &[FEW + 1][..]));
+        assert_eq!(InstanceFilters::default(), [].into_iter().collect());
+    }
+
+    proptest! {
+        /// Many filters together ask for what each of them does.
+        #[test]
+        fn together_as_each(
+            asked in prop::collection::vec(("[abA*é]{0,3}", prop::option::of(0..3_u32)), 0..40),
+            names in prop::collection::vec(("[abBÉ]{0,3}", 0..3_u32), 0..9),
+        ) {
+            let filters: InstanceFilters = asked.iter().map(|(name, id)| filter(name, *id)).collect();
+            for (name, id) in names {
+                let matches = |filter: &InstanceFilter| filter.matches(name.encode_utf16(), InstanceId(id));
+                let want: Vec<_> = (0..filters.len()).filter(|at| matches(&filters[*at])).collect();
+                let mut got: Vec<_> = filters.matching(name.encode_utf16(), InstanceId(id)).collect();
+                got.sort();
+                prop_assert_eq!(filters.wants(name.encode_utf16(), InstanceId(id)), !want.is_empty());
+                prop_assert_eq!(got, want, "{} {}", name, id);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! The counterset LogicalDisk.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use perfset_core::catalogue::{logical_disk as id, physical_disk};
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use rustix::fs::StatVfs;
+use rustix::io::Errno;
+
+use super::disks::{Disk, Disks};
+use super::mounts::{Mounts, Volume};
+use super::requests::{Requests, never, total};
+use crate::countersets::several::{Instances, Key, instance_name, sum};
+use crate::countersets::value::{Value, unavailable};
+use crate::kept_file::Printed;
+use crate::pass::{Latest, Pass, Table};
+use crate::roots::Roots;
+
+/// LogicalDisk from a list of mounts, `/proc/diskstats`, and the file systems themselves.
+#[derive(Debug)]
+pub(crate) struct LogicalDisk {
+    mounts: Table<Mounts>,
+    disks: Disks,
+    /// `None` where the mount points are those of another tree.
+    space: Option<AskSpace>,
+    /// Which mounts they are of.
+    changes: u64,
+    keys: Vec<Key>,
+    volumes: Vec<Known>,
+}
+
+/// Asks a file system how much room it has.
+pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
+
+/// A volume with what it said.
+#[derive(Debug)]
+struct Known {
+    volume: Volume,
+    space: Latest<Space>,
+    requests: Latest<Requests>,
+}
+
+/// In bytes.
+#[derive(Clone, Copy, Debug)]
+struct Space {
+    free: u64,
+    all: u64,
+}
+
+const BYTES_IN_MIB: u64 = 1 << 20;
+
+impl LogicalDisk {
+    /// Reads below `roots`. Where these are not those of this process, the first process says what is mounted there.
+    /// `space` asks a file system at its mount point; `None` where that is in another tree.
+    pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
+        let (process, absent) = match roots.are_own() {
+            true => ("self", "there is no /proc/self/mountinfo"),
+            false => ("1", "there is no /proc/1/mountinfo"),
+        };
+        let file = roots.proc.join(process).join("mountinfo");
+        Self {
+            mounts: Table::new(file, Printed::InRecords, absent, Mounts::parse),
+            disks,
+            space,
+            changes: 0,
+            keys: Vec::new(),
+            volumes: Vec::new(),
+        }
+    }
+
+    fn space(&mut self, at: usize, pass: &mut Pass) -> Result<Space, NoValue> {
+        let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
+        let Known { volume, space, .. } = self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        space.get(pass, |_| volume.space(ask)).copied()
+    }
+
+    fn requests(&mut self, at: usize, pass: &mut Pass) -> Result<&Requests, NoValue> {
+        let Self { disks, volumes, .. } = self;
+        let Known { volume, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        requests.get(pass, |pass| {
+            disks.with(pass, |disks, sys_block, pass| {
+                let disk = disks.iter().find(|disk| volume.is_on(disk, sys_block, pass));
+                disk.ok_or(unavailable("the kernel does not count what its device does"))?.requests()
+            })
+        })
+    }
+}
+
+impl Instances for LogicalDisk {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { mounts, changes, keys, volumes, .. } = self;
+        let mounts = mounts.get(pass)?;
+        if *changes != mounts.changes {
+            *changes = mounts.changes;
+            *keys = mounts.volumes.iter().map(Volume::key).collect();
+            *volumes = mounts.volumes.iter().map(Known::new).collect();
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        match counter {
+            id::PERCENT_FREE_SPACE => Ok(self.space(at, pass)?.free.into()),
+            id::PERCENT_FREE_SPACE_BASE => Ok(self.space(at, pass)?.all.into()),
+            id::FREE_MEGABYTES => Ok((self.space(at, pass)?.free / BYTES_IN_MIB).into()),
+            _ => {
+                let counter = of_physical_disk(counter).ok_or(NoValue::NotGiven)?;
+                never(counter).map_or(Ok(()), Err)?;
+                self.requests(at, pass)?.value(counter)
+            }
+        }
+    }
+
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let Some(same) = of_physical_disk(counter) else { return sum(self, counter, pass) };
+        let count = self.keys.len();
+        total(same, (0..count).map(|at| self.value(at, counter, pass)))
+    }
+}
+
+/// The counter of PhysicalDisk that says the same of a device: all that come behind those of space.
+fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
+    let first = id::CURRENT_DISK_QUEUE_LENGTH.0.checked_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0)?;
+    counter.0.checked_sub(first).map(CounterId)
+}
+
+impl Known {
+    fn new(volume: &Volume) -> Self {
+        Self { volume: volume.clone(), space: Latest::default(), requests: Latest::default() }
+    }
+}
+
+impl Volume {
+    fn key(&self) -> Key {
+        let id = InstanceId(self.major.wrapping_shl(20) | self.minor);
+        Key { name: instance_name(&self.mount_point), id, birth: None }
+    }
+
+    fn space(&self, ask: AskSpace) -> Result<Space, NoValue> {
+        if self.may_block {
+            return Err(unavailable("its mount point is in a file system that may never answer"));
+        }
+        let path = Path::new(OsStr::from_bytes(&self.mount_point));
+        let stat = ask(path).map_err(|errno| match errno {
+            Errno::ACCESS => {
+                let permission = "needs the right to search the folders above it, or CAP_DAC_READ_SEARCH";
+                NoValue::Denied(format!("{}: {permission}", path.display()).into())
+            }
+            errno => NoValue::Failed(format!("{}: cannot be asked: {errno}", path.display()).into()),
+        })?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        let used = stat.f_blocks.saturating_sub(stat.f_bfree);
+        Ok(Space { free: bytes(stat.f_bavail), all: bytes(used.saturating_add(stat.f_bavail)) })
+    }
+
+    /// Whether a device is the one that it was mounted from.
+    fn is_on(&self, disk: &Disk, sys_block: &Path, pass: &mut Pass) -> bool {
+        match &self.source {
+            None => (disk.minor, disk.major) == (self.minor, self.major),
+            Some(source) => {
+                let mapped = source.strip_prefix(b"/dev/mapper/");
+                mapped.is_some_and(|name| disk.is_mapped_as(name, sys_block, pass))
+                    || source.strip_prefix(b"/dev/").is_some_and(|name| name == disk.name)
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Which mounted file systems have a row, and where.
+
+use crate::sources::mountinfo::{Mount, MountInfo};
+use crate::sources::text::TextError;
+
+/// The file systems on block devices, each where it can be reached.
+#[derive(Debug, Default)]
+pub(super) struct Mounts {
+    /// The text that they were taken from.
+    text: Vec<u8>,
+    all: MountInfo,
+    /// In the order of their mounts.
+    pub(super) volumes: Vec<Volume>,
+    /// How often they were others.
+    pub(super) changes: u64,
+}
+
+/// A file system on a block device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Volume {
+    /// The number of its device.
+    pub(super) major: u32,
+    pub(super) minor: u32,
+    /// What it was mounted from, where its number is none of the block devices.
+    pub(super) source: Option<Vec<u8>>,
+    /// Where it can be reached.
+    pub(super) mount_point: Vec<u8>,
+    /// Whether the way there leads through a file system that may never answer.
+    pub(super) may_block: bool,
+}
+
+impl Mounts {
+    /// Mounts in mounts in mounts: more are not followed.
+    const DEPTH: usize = 100;
+
+    /// Takes everything from `text`, if it is not what it was.
+    ///
+    /// # Errors
+    /// If it makes no sense.
+    pub(super) fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        if self.changes > 0 && self.text == text {
+            return Ok(());
+        }
+        self.text.clear();
+        self.changes = self.changes.saturating_add(1);
+        self.volumes.clear();
+        self.all.parse(text)?;
+        self.text.extend_from_slice(text);
+        self.find();
+        Ok(())
+    }
+
+    fn find(&mut self) {
+        let Self { all, volumes, .. } = self;
+        let mounts = all.mounts.as_slice();
+        let mut candidates: Vec<_> =
+            mounts.iter().enumerate().filter(|(_, m)| m.is_on_block_device()).collect();
+        candidates.sort_by_key(|(at, m)| (m.major, m.minor, m.mount_point.len(), *at));
+        let mut chosen: Vec<(usize, Volume)> = Vec::new();
+        for (at, mount) in candidates {
+            let Mount { major, minor, .. } = *mount;
+            let has_row = chosen.last().is_some_and(|(_, last)| (last.major, last.minor) == (major, minor));
+            if has_row {
+                continue;
+            }
+            if let Some(way) = way_to(mount, mounts) {
+                let source = (major == 0).then(|| mount.source.clone());
+                let mount_point = mount.mount_point.clone();
+                chosen.push((at, Volume { major, minor, source, mount_point, may_block: way.may_block }));
+            }
+        }
+        chosen.sort_by_key(|(at, _)| *at);
+        volumes.extend(chosen.into_iter().map(|(_, volume)| volume));
+    }
+}
+
+/// How a mount point is reached.
+struct Way {
+    may_block: bool,
+}
+
+/// How a path finds a mount; `None` if it leads into another that lies above it.
+fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
+    let is_covered = mounts.iter().any(|other| {
+        other.parent == mount.id && other.id != mount.id && other.mount_point == mount.mount_point
+    });
+    if is_covered {
+        return None;
+    }
+    let mut way = Way { may_block: false };
+    let mut inner = mount;
+    for _ in 0..Mounts::DEPTH {
+        let hides = |other: &Mount| {
+            other.parent == inner.parent && other.id != inner.id && inner.is_at_or_below(&other.mount_point)
+        };
+        let outer = mounts.iter().find(|outer| outer.id == inner.parent && outer.id != inner.id);
+        let Some(outer) = outer else { return Some(way) }; // the root
+        if mounts.iter().any(hides) {
+            return None;
+        }
+        // The root itself answers, or nothing does.
+        way.may_block |= outer.mount_point != b"/" && !outer.answers_at_once();
+        inner = outer;
+    }
+    None
+}
+
+impl Mount {
+    fn is_fuse(&self) -> bool {
+        self.fs_type.starts_with(b"fuse") && matches!(self.fs_type.get(4), None | Some(b'.' | b'b'))
+    }
+
+    /// Whether it is on a block device of this machine, and no program stands between. btrfs, which may be on several,
+    /// has a number of its own.
+    fn is_on_block_device(&self) -> bool {
+        match self.major {
+            0 => self.fs_type == b"btrfs",
+            _ => !self.is_fuse(),
+        }
+    }
+
+    /// Whether neither a network nor a program must answer when a path leads through it.
+    fn answers_at_once(&self) -> bool {
+        const OF_THE_KERNEL: [&[u8]; 11] = [
+            b"autofs",
+            b"cgroup",
+            b"cgroup2",
+            b"devtmpfs",
+            b"overlay",
+            b"proc",
+            b"ramfs",
+            b"rootfs",
+            b"sysfs",
+            b"tmpfs",
+            b"zfs",
+        ];
+        self.is_on_block_device() || OF_THE_KERNEL.contains(&self.fs_type.as_slice())
+    }
+
+    fn is_at_or_below(&self, folder: &[u8]) -> bool {
+        let rest = self.mount_point.strip_prefix(folder);
+        rest.is_some_and(|rest| matches!(rest, [] | [b'/', ..]) || folder == b"/")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The mount points of the volumes of some mounts: their ids, the ids around them, the devices, where, and types.
+    fn volumes(mounts: &[(u64, u64, &str, &str, &str)]) -> Vec<(String, bool)> {
+        let line = |(id, parent, device, point, fs_type): &(u64, u64, &str, &str, &str)| {
+            format!("{id} {parent} {device} / {point} rw - {fs_type} /dev/x rw\n")
+        };
+        let mut found = Mounts::default();
+        found.parse(mounts.iter().map(line).collect::<String>().as_bytes()).unwrap();
+        let of = |volume: &Volume| (String::from_utf8(volume.mount_point.clone()).unwrap(), volume.may_block);
+        found.volumes.iter().map(of).collect()
+    }
+
+    const ROOT: (u64, u64, &str, &str, &str) = (1, 0, "8:1", "/", "ext4");
+
+    fn beside_root(mounts: &[(u64, u64, &str, &str, &str)]) -> Vec<(String, bool)> {
+        let mut found = volumes(&[&[ROOT], mounts].concat());
+        assert_eq!(found.remove(0), ("/".to_owned(), false));
+        found
+    }
+
+    #[test]
+    fn what_is_on_a_block_device() {
+        for (device, fs_type, want) in [
+            ("8:2", "ext4", true),
+            ("8:2", "fuseblk", false),
+            ("8:2", "fuse", false),
+            ("8:2", "fuse.ntfs", false),
+            ("8:2", "fusefs9", true),
+            ("0:44", "btrfs", true),
+            ("0:44", "tmpfs", false),
+            ("0:44", "nfs4", false),
+            ("0:44", "overlay", false),
+        ] {
+            let found = beside_root(&[(2, 1, device, "/a", fs_type)]);
+            assert_eq!(!found.is_empty(), want, "{device} {fs_type}");
+        }
+    }
+
+    #[test]
+    fn the_shortest_mount_point_that_can_be_reached() {
+        let one = |point: &str| vec![(point.to_owned(), false)];
+        let bound = [(2, 1, "8:2", "/a/long", "xfs"), (3, 1, "8:2", "/b", "xfs"), (4, 1, "8:2", "/c", "xfs")];
+        assert_eq!(beside_root(&bound), one("/b"));
+        let covered = [bound[0], bound[1], (9, 3, "0:50", "/b", "tmpfs")];
+        assert_eq!(beside_root(&covered), one("/a/long"));
+        let within = [(2, 1, "8:2", "/a/b", "xfs"), (3, 1, "0:50", "/a", "tmpfs")];
+        assert_eq!(beside_root(&within), []);
+        let in_a_hidden_one =
+            [(2, 1, "0:50", "/a", "tmpfs"), (3, 2, "8:2", "/a/b", "xfs"), (4, 2, "0:51", "/a", "nfs")];
+        assert_eq!(beside_root(&in_a_hidden_one), []);
+        let a_like_name = [(2, 1, "8:2", "/ab", "xfs"), (3, 1, "0:50", "/a", "tmpfs")];
+        assert_eq!(beside_root(&a_like_name), one("/ab"));
+        let above = [(2, 1, "0:50", "/a", "tmpfs"), (3, 2, "8:2", "/a", "xfs")];
+        assert_eq!(beside_root(&above), one("/a"));
+    }
+
+    #[test]
+    fn what_may_block() {
+        for (fs_type, want) in
+            [("nfs4", true), ("fuse.sshfs", true), ("tmpfs", false), ("autofs", false), ("9p", true)]
+        {
+            let found = beside_root(&[(2, 1, "0:50", "/a", fs_type), (3, 2, "8:2", "/a/b", "xfs")]);
+            assert_eq!(found, [("/a/b".to_owned(), want)], "{fs_type}");
+        }
+        let network_root = [(1, 0, "0:20", "/", "nfs"), (2, 1, "8:2", "/a", "xfs")];
+        assert_eq!(volumes(&network_root), [("/a".to_owned(), false)]);
+    }
+
+    #[test]
+    fn a_circle_ends() {
+        assert_eq!(volumes(&[(1, 2, "8:1", "/a", "xfs"), (2, 1, "8:2", "/b", "xfs")]), []);
+        assert_eq!(volumes(&[(1, 1, "8:1", "/", "xfs")]), [("/".to_owned(), false)]);
+    }
+
+    #[test]
+    fn what_has_not_changed_is_not_looked_at() {
+        let mut mounts = Mounts::default();
+        let texts =
+            ["", "", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "1 0 8:1 / / rw - ext4 /dev/x rw\n", "x\n", "x\n"];
+        let changes = texts.map(|text| {
+            let _ = mounts.parse(text.as_bytes()); // the last make no sense
+            (mounts.changes, mounts.volumes.len())
+        });
+        assert_eq!(changes, [(1, 0), (1, 0), (2, 1), (2, 1), (3, 0), (4, 0)]);
+    }
+}

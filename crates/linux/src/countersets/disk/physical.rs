@@ -1,0 +1,87 @@
+//! The counterset PhysicalDisk.
+
+use perfset_core::catalogue::physical_disk as id;
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use super::disks::{Disk, Disks, Kind};
+use super::requests::{Requests, never, total};
+use crate::countersets::several::{Instances, Key};
+use crate::countersets::value::Value;
+use crate::pass::Pass;
+
+/// PhysicalDisk from `/proc/diskstats`; which devices are disks, from `/sys/block`.
+#[derive(Debug)]
+pub(crate) struct PhysicalDisk {
+    disks: Disks,
+    found: Found,
+}
+
+impl PhysicalDisk {
+    pub(crate) fn new(disks: Disks) -> Self {
+        Self { disks, found: Found::default() }
+    }
+}
+
+impl Instances for PhysicalDisk {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        self.found.find(&self.disks, pass, |kind, _| kind == Kind::Disk)
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.found.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, _: &mut Pass) -> Result<Value, NoValue> {
+        never(counter).map_or(Ok(()), Err)?;
+        self.found.requests(at)?.value(counter)
+    }
+
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let count = self.found.keys.len();
+        total(counter, (0..count).map(|at| self.value(at, counter, pass)))
+    }
+}
+
+/// The devices that have a row.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) keys: Vec<Key>,
+    requests: Vec<Result<Requests, NoValue>>,
+}
+
+impl Found {
+    /// Takes those that are of a kind.
+    pub(super) fn find(
+        &mut self,
+        disks: &Disks,
+        pass: &mut Pass,
+        is_wanted: fn(Kind, &Disk) -> bool,
+    ) -> Result<(), NoValue> {
+        let Self { keys, requests } = self;
+        requests.clear();
+        disks.with(pass, |disks, sys_block, pass| {
+            for disk in disks {
+                let kind = disk.kind(sys_block, pass)?;
+                if !is_wanted(kind, disk) {
+                    continue;
+                }
+                match keys.get_mut(requests.len()) {
+                    Some(key) if *key == disk.key => {}
+                    Some(key) => key.clone_from(&disk.key),
+                    None => keys.push(disk.key.clone()),
+                }
+                requests.push(disk.requests());
+            }
+            Ok(())
+        })?;
+        keys.truncate(requests.len());
+        Ok(())
+    }
+
+    pub(super) fn requests(&self, at: usize) -> Result<&Requests, NoValue> {
+        self.requests.get(at).ok_or(NoValue::NotGiven)?.as_ref().map_err(NoValue::clone)
+    }
+}

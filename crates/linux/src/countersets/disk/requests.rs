@@ -1,0 +1,236 @@
+//! What a device did, and what has to be remembered of it for that.
+
+use perfset_core::catalogue::physical_disk as id;
+use perfset_core::{CounterId, Mark, NoValue};
+
+use crate::countersets::value::{Value, unavailable};
+use crate::sources::diskstats::{Field, Numbers};
+
+/// What a device did until its line was read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Requests {
+    /// When that was: PerfTime100NSec.
+    now_100ns: u64,
+    /// That time, less what the device was busy.
+    idle_100ns: Value,
+    numbers: Numbers,
+    sums: [Sum; Field::ALL.len()],
+}
+
+const MS_100NS: u64 = 10_000;
+/// PerfFreq / 1000.
+const MS_NS: u64 = 1_000_000;
+/// In a sector.
+pub(super) const BYTES: u64 = 512;
+
+impl Requests {
+    /// What a device did that was not there before.
+    pub(super) fn new(numbers: Numbers, now_100ns: u64) -> Self {
+        let sums = Field::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
+        let mut new = Self { now_100ns, idle_100ns: 0.into(), numbers, sums };
+        new.idle_100ns = new.resting();
+        new
+    }
+
+    /// Goes on to a later reading. `false` if that is not of the same device, and nothing has changed.
+    pub(super) fn go_on(&mut self, numbers: Numbers, now_100ns: u64) -> bool {
+        let steps_back = |field| {
+            let before = self.sum(field);
+            before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0)).is_none())
+        };
+        if [Field::Reads, Field::Writes].into_iter().any(steps_back) {
+            return false;
+        }
+        (self.numbers, self.now_100ns) = (numbers, now_100ns);
+        for (sum, field) in self.sums.iter_mut().zip(Field::ALL) {
+            sum.go_on(numbers.get(field).unwrap_or(0));
+        }
+        let before = self.idle_100ns.raw;
+        self.idle_100ns = self.resting();
+        if self.idle_100ns.raw < before {
+            // The clock of the kernel's ticks was ahead.
+            self.idle_100ns = Value { raw: before, mark: Some(Mark::Held) };
+        }
+        true
+    }
+
+    fn resting(&self) -> Value {
+        let busy = self.sum(Field::BusyMs).map_or(0, |sum| sum.sum.saturating_mul(MS_100NS));
+        self.now_100ns.saturating_sub(busy).into()
+    }
+
+    fn sum(&self, field: Field) -> Option<Sum> {
+        Field::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
+    }
+
+    /// One of its numbers, going on where the kernel's passes zero.
+    pub(super) fn get(&self, field: Field) -> Result<Value, NoValue> {
+        let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
+        match (field, self.sum(field)) {
+            (Field::InFlight, _) | (_, None) => Ok(raw.into()),
+            (_, Some(sum)) => Ok(Value { raw: sum.sum, mark: sum.is_held.then_some(Mark::Held) }),
+        }
+    }
+
+    /// The same in another unit.
+    fn times(&self, field: Field, factor: u64) -> Result<Value, NoValue> {
+        let Value { raw, mark } = self.get(field)?;
+        Ok(Value { raw: raw.wrapping_mul(factor), mark })
+    }
+
+    /// A time in units of 100 ns.
+    pub(super) fn in_100ns(&self, field: Field) -> Result<Value, NoValue> {
+        self.times(field, MS_100NS)
+    }
+
+    /// A time in units of PerfFreq.
+    pub(super) fn in_perf_time(&self, field: Field) -> Result<Value, NoValue> {
+        self.times(field, MS_NS)
+    }
+
+    fn bytes(&self, field: Field) -> Result<Value, NoValue> {
+        self.times(field, BYTES)
+    }
+
+    /// A counter that PhysicalDisk has.
+    pub(super) fn value(&self, counter: CounterId) -> Result<Value, NoValue> {
+        let (read_ms, write_ms) = (Field::ReadMs, Field::WriteMs);
+        match counter {
+            id::CURRENT_DISK_QUEUE_LENGTH => self.get(Field::InFlight),
+
+            id::PERCENT_DISK_TIME => both(self.in_100ns(read_ms)?, self.in_100ns(write_ms)?),
+            id::PERCENT_DISK_READ_TIME | id::AVG_DISK_READ_QUEUE_LENGTH => self.in_100ns(read_ms),
+            id::PERCENT_DISK_WRITE_TIME | id::AVG_DISK_WRITE_QUEUE_LENGTH => self.in_100ns(write_ms),
+            id::AVG_DISK_QUEUE_LENGTH => self.in_100ns(Field::AllMs),
+            id::PERCENT_IDLE_TIME => Ok(self.idle_100ns),
+            id::PERCENT_DISK_TIME_BASE
+            | id::PERCENT_DISK_READ_TIME_BASE
+            | id::PERCENT_DISK_WRITE_TIME_BASE
+            | id::PERCENT_IDLE_TIME_BASE => Ok(self.now_100ns.into()),
+
+            id::AVG_DISK_SEC_TRANSFER => both(self.in_perf_time(read_ms)?, self.in_perf_time(write_ms)?),
+            id::AVG_DISK_SEC_READ => self.in_perf_time(read_ms),
+            id::AVG_DISK_SEC_WRITE => self.in_perf_time(write_ms),
+            id::DISK_TRANSFERS_PER_SEC
+            | id::AVG_DISK_SEC_TRANSFER_BASE
+            | id::AVG_DISK_BYTES_TRANSFER_BASE => both(self.get(Field::Reads)?, self.get(Field::Writes)?),
+            id::DISK_READS_PER_SEC | id::AVG_DISK_SEC_READ_BASE | id::AVG_DISK_BYTES_READ_BASE => {
+                self.get(Field::Reads)
+            }
+            id::DISK_WRITES_PER_SEC | id::AVG_DISK_SEC_WRITE_BASE | id::AVG_DISK_BYTES_WRITE_BASE => {
+                self.get(Field::Writes)
+            }
+
+            id::DISK_BYTES_PER_SEC | id::AVG_DISK_BYTES_TRANSFER => {
+                both(self.bytes(Field::SectorsRead)?, self.bytes(Field::SectorsWritten)?)
+            }
+            id::DISK_READ_BYTES_PER_SEC | id::AVG_DISK_BYTES_READ => self.bytes(Field::SectorsRead),
+            id::DISK_WRITE_BYTES_PER_SEC | id::AVG_DISK_BYTES_WRITE => self.bytes(Field::SectorsWritten),
+
+            _ => Err(NoValue::NotGiven),
+        }
+    }
+}
+
+/// A counter of PhysicalDisk that needs nothing read.
+pub(super) fn never(counter: CounterId) -> Option<NoValue> {
+    let why = "the kernel counts how many requests it merged, not how many it split";
+    (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
+}
+
+/// What a counter of PhysicalDisk is for several devices together. Queues and events add up, and so do both parts of a
+/// mean. Shares of the elapsed time do not: they are means.
+pub(super) fn total(
+    counter: CounterId,
+    each: impl Iterator<Item = Result<Value, NoValue>>,
+) -> Result<Value, NoValue> {
+    let (mut sum, mut count, mut mark) = (0_u128, 0_u128, None);
+    for value in each {
+        let Value { raw, mark: its } = value?;
+        (sum, count) = (sum.saturating_add(raw.into()), count.saturating_add(1));
+        mark = mark.or(its);
+    }
+    let is_share = matches!(
+        counter,
+        id::PERCENT_DISK_TIME
+            | id::PERCENT_DISK_TIME_BASE
+            | id::PERCENT_DISK_READ_TIME
+            | id::PERCENT_DISK_READ_TIME_BASE
+            | id::PERCENT_DISK_WRITE_TIME
+            | id::PERCENT_DISK_WRITE_TIME_BASE
+            | id::PERCENT_IDLE_TIME
+            | id::PERCENT_IDLE_TIME_BASE
+    );
+    let raw = if is_share { sum.checked_div(count).unwrap_or(0) } else { sum };
+    let low = u64::try_from(raw & u128::from(u64::MAX)).unwrap_or(0);
+    Ok(Value { raw: low, mark })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as its neighbours")]
+fn both(a: Value, b: Value) -> Result<Value, NoValue> {
+    Ok(Value { raw: a.raw.wrapping_add(b.raw), mark: a.mark.or(b.mark) })
+}
+
+/// A number that only grows, of a kernel that prints some in 32 bits.
+#[derive(Clone, Copy, Debug)]
+struct Sum {
+    /// What the kernel printed last.
+    printed: u64,
+    /// What it would have printed with more bits, had it begun when this process did.
+    sum: u64,
+    /// Whether the kernel stepped back from it.
+    is_held: bool,
+}
+
+impl Sum {
+    const TURN: u64 = 1 << 32;
+
+    fn new(printed: u64) -> Self {
+        Self { printed, sum: printed, is_held: false }
+    }
+
+    /// How much it has grown; `None` if it has fallen. Who falls by more than half a turn has passed zero.
+    fn step_to(self, now: u64) -> Option<u64> {
+        match self.printed.checked_sub(now) {
+            None | Some(0) => now.checked_sub(self.printed),
+            Some(fall) if self.printed < Self::TURN && fall > Self::TURN / 2 => Self::TURN.checked_sub(fall),
+            Some(_) => None,
+        }
+    }
+
+    fn go_on(&mut self, now: u64) {
+        match self.step_to(now) {
+            Some(step) => *self = Self { printed: now, sum: self.sum.wrapping_add(step), is_held: false },
+            None => self.is_held = true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_go_on() {
+        let turn = Sum::TURN;
+        let mut sum = Sum::new(7);
+        for (now, want, held) in [
+            (7, 7, false),
+            (9, 9, false),
+            (8, 9, true),
+            (9, 9, false),
+            (turn - 1, turn - 1, false),
+            (3, turn + 3, false),
+            (turn / 2, turn + turn / 2, false),
+            (turn - 5, 2 * turn - 5, false),
+            (turn / 2, 2 * turn - 5, true), // half a turn is no turn
+            (5, 2 * turn + 5, false),
+            (turn + 5, 3 * turn + 5, false), // a kernel with more bits
+            (6, 3 * turn + 5, true),
+            (turn + 7, 3 * turn + 7, false),
+        ] {
+            sum.go_on(now);
+            assert_eq!((sum.sum, sum.is_held), (want, held), "{now}");
+        }
+    }
+}

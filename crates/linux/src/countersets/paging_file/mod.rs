@@ -1,0 +1,87 @@
+//! The counterset Paging File.
+
+use perfset_core::catalogue::paging_file as id;
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+
+use crate::countersets::several::{Instances, Key, TOTAL_ID, instance_name};
+use crate::countersets::value::{Value, unavailable};
+use crate::kept_file::Printed;
+use crate::pass::{Pass, Table};
+use crate::roots::Roots;
+use crate::sources::swaps::Swaps;
+
+#[cfg(test)]
+mod tests;
+
+/// Paging File from `/proc/swaps`.
+#[derive(Debug)]
+pub(crate) struct PagingFile {
+    swaps: Table<Swaps>,
+    keys: Vec<Key>,
+    /// The paths of the keys.
+    paths: Vec<Vec<u8>>,
+}
+
+impl PagingFile {
+    /// Reads below `roots`.
+    pub(crate) fn new(roots: &Roots) -> Self {
+        let file = roots.proc.join("swaps");
+        let swaps = Table::new(file, Printed::InRecords, "there is no /proc/swaps", Swaps::parse);
+        Self { swaps, keys: Vec::new(), paths: Vec::new() }
+    }
+}
+
+impl Instances for PagingFile {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+    const HAS_TOTAL: bool = true;
+
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { swaps, keys, paths } = self;
+        let areas = match swaps.get(pass) {
+            Ok(swaps) => swaps.areas.as_slice(),
+            Err(NoValue::Unavailable(_)) => &[], // this kernel cannot swap
+            Err(reason) => return Err(reason),
+        };
+        if !areas.iter().map(|area| &area.path).eq(paths.iter()) {
+            *paths = areas.iter().map(|area| area.path.clone()).collect();
+            *keys = (0..paths.len()).filter_map(|at| key(paths.get(..=at)?)).collect();
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> &[Key] {
+        &self.keys
+    }
+
+    fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        if let id::PERCENT_USAGE_PEAK | id::PERCENT_USAGE_PEAK_BASE = counter {
+            return Err(unavailable("the kernel keeps no such maximum"));
+        }
+        let space = match &self.swaps.get(pass)?.areas.get(at).ok_or(NoValue::NotGiven)?.space {
+            Ok(space) => *space,
+            Err(text) => {
+                let text = text.clone();
+                return Err(self.swaps.fault(text));
+            }
+        };
+        match counter {
+            id::PERCENT_USAGE => Ok(space.used.into()),
+            id::PERCENT_USAGE_BASE => Ok(space.size.into()),
+            _ => Err(NoValue::NotGiven),
+        }
+    }
+}
+
+/// The key of the last of these areas. Its id is the FNV-1a hash of its path, and of how many before it have the same:
+/// deleted files may.
+fn key(paths: &[Vec<u8>]) -> Option<Key> {
+    const BASIS: u32 = 0x811C_9DC5;
+    const PRIME: u32 = 0x0100_0193;
+    let (path, before) = paths.split_last()?;
+    let same = before.iter().filter(|other| *other == path).count();
+    let same = u8::try_from(same).unwrap_or(u8::MAX);
+    let hash =
+        path.iter().chain(&[0, same]).fold(BASIS, |h, byte| (h ^ u32::from(*byte)).wrapping_mul(PRIME));
+    let id = InstanceId(hash.min(TOTAL_ID.0.saturating_sub(1)));
+    Some(Key { name: instance_name(path), id, birth: None })
+}

@@ -1,0 +1,188 @@
+//! Which process is which: over time, among others of the same name, after its pid was given to another.
+
+use perfset_core::InstanceId;
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Entry, Machine, Snapshot};
+use proptest::prelude::*;
+
+use super::*;
+use process_v2 as v2;
+
+const COUNTERS: [CounterId; 2] = [v2::PAGE_FAULTS_PER_SEC, v2::THREAD_COUNT];
+
+#[test]
+fn a_pid_that_is_used_again_is_another_process() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let before = collect_of(&mut provider, &v2::COUNTERSET, &COUNTERS, &["same:401"]);
+    let stat = tree.text("proc/401/stat");
+    tree.write("proc/401/stat", &stat.replace(" 9103 ", " 9109 "));
+    let after = collect_of(&mut provider, &v2::COUNTERSET, &COUNTERS, &["same:401"]);
+    assert_eq!((before.names(), before.rows[0].1), (after.names(), after.rows[0].1));
+    assert_ne!(before.birth("same:401"), after.birth("same:401"));
+    assert!(before.birth("same:401").is_some());
+}
+
+#[test]
+fn a_new_name_is_another_instance() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let mut names = |name: &str| {
+        tree.write(
+            "proc/300/stat",
+            &tree.text("proc/403/stat").replace("403 (same)", &format!("300 ({name})")),
+        );
+        let collected = collect_of(&mut provider, &v2::COUNTERSET, &[], &["*:300"]);
+        collected.names()[0].to_owned()
+    };
+    for (name, want) in
+        [("one", "one:300"), ("one", "one:300"), ("two", "two:300"), ("", ":300"), ("a\0b", "a_b:300")]
+    {
+        assert_eq!(names(name), want);
+    }
+}
+
+#[test]
+fn times_that_step_back_are_held() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let (name, counters) =
+        ("a) b(:300", [v2::PERCENT_USER_TIME, v2::PERCENT_PRIVILEGED_TIME, v2::PERCENT_PROCESSOR_TIME]);
+    let text = tree.text("proc/300/stat");
+    let mut times = |user: u64| {
+        tree.write("proc/300/stat", &text.replace(" 2039 2053 ", &format!(" {user} 2053 ")));
+        let collected = collect_of(&mut provider, &v2::COUNTERSET, &counters, &[name, "_Total"]);
+        counters.map(|counter| collected.get(name, counter).clone())
+    };
+    let plain = |user: u64| {
+        [Got::Value(user * 40_000), Got::Value(2_053 * 40_000), Got::Value((user + 2_053) * 40_000)]
+    };
+    assert_eq!(times(2_039), plain(2_039));
+    let held = [Got::Held(2_039 * 40_000), Got::Value(2_053 * 40_000), Got::Held((2_039 + 2_053) * 40_000)];
+    assert_eq!(times(2_038), held);
+    assert_eq!(times(2_040), plain(2_040));
+}
+
+/// A `/proc` of processes, each with so many page faults.
+struct World {
+    tree: Tree,
+    machine: Machine,
+    snapshots: [Snapshot; 2],
+    query: perfset_engine::Query,
+}
+
+impl World {
+    fn new() -> Self {
+        let tree = Tree::proc_of("processes");
+        let machine = Machine::new(Box::new(FixedClock::default()));
+        machine.register(Box::new(provider(&tree.roots())));
+        let mut query = machine.query();
+        let entry = Entry::one(process::GUID, process::PAGE_FAULTS_PER_SEC).instance("*");
+        assert!(query.add(&entry).is_success());
+        Self { tree, machine, snapshots: Default::default(), query }
+    }
+
+    fn set(&self, pid: u32, start: u64, faults: u64) {
+        let text = format!("{pid} (same) S 1 1 1 0 -1 0 {faults} 0 0 0 0 0 0 0 20 0 1 0 {start} 4096 1\n");
+        self.tree.write(&format!("proc/{pid}/stat"), &text);
+    }
+
+    fn end(&self, pid: u32) {
+        let _ = std::fs::remove_dir_all(self.tree.path(&format!("proc/{pid}"))); // it may not have begun
+    }
+
+    /// The rates a second of processes called `same`, by pid, in order of rows.
+    fn rates(&mut self) -> Vec<(u32, Result<f64, NoValue>)> {
+        self.snapshots.swap(0, 1);
+        let [old, new] = &mut self.snapshots;
+        self.query.collect(new).unwrap();
+        let values = new.values(Some(old)).filter(|value| value.instance.to_string() == "same");
+        let rates = values
+            .map(|value| (value.instance_id.map_or(0, |InstanceId(id)| id), value.value.map(|v| v.raw)));
+        rates.collect()
+    }
+}
+
+#[test]
+fn the_end_of_the_first_of_three_moves_no_other() {
+    let mut world = World::new();
+    world.rates();
+    for (pid, faults) in [(401, 10), (402, 20), (403, 30)] {
+        world.set(pid, u64::from(pid), faults);
+    }
+    world.rates();
+    world.end(401);
+    world.set(402, 402, 27);
+    world.set(403, 403, 41);
+    assert_eq!(world.rates(), [(402, Ok(7.0)), (403, Ok(11.0))]);
+    drop(world.machine);
+}
+
+/// What happens to one of some pids between two collections.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Runs(u64),
+    Ends,
+    /// It ends, and another takes its pid.
+    IsReplaced(u64),
+    Begins(u64),
+}
+
+fn event() -> impl Strategy<Value = (u32, Event)> {
+    let event = prop_oneof![
+        4 => (0..1_000_u64).prop_map(Event::Runs),
+        1 => Just(Event::Ends),
+        1 => (0..1_000_u64).prop_map(Event::IsReplaced),
+        2 => (0..1_000_u64).prop_map(Event::Begins),
+    ];
+    (401..408_u32, event)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Whatever happens to others, a process's rate is what it did itself, and one that is new has none.
+    #[test]
+    fn rates_belong_to_their_process(steps in prop::collection::vec(prop::collection::vec(event(), 0..6), 1..8)) {
+        let mut world = World::new();
+        for pid in 401..=403 {
+            world.end(pid);
+        }
+        let mut alive: std::collections::BTreeMap<u32, (u64, u64)> = Default::default(); // start, faults
+        let mut clock = 1_000_u64;
+        world.rates();
+        for step in steps {
+            let before = alive.clone();
+            for (pid, event) in step {
+                clock += 1;
+                match (event, alive.get(&pid).copied()) {
+                    (Event::Runs(more), Some((start, faults))) => {
+ alive.insert(pid, (start, faults + more));
+ },
+                    (Event::Ends, Some(_)) => {
+                        alive.remove(&pid);
+                        world.end(pid);
+                    }
+                    (Event::IsReplaced(faults), Some(_)) | (Event::Begins(faults), None) => {
+                        alive.insert(pid, (clock, faults));
+                    }
+                    _ => {}
+                }
+            }
+            for (pid, (start, faults)) in &alive {
+                world.set(*pid, *start, *faults);
+            }
+            let mut want: Vec<_> = alive.iter().collect();
+            want.sort_by_key(|(_, (start, _))| *start);
+            let rates = world.rates();
+            prop_assert_eq!(rates.len(), want.len());
+            for ((pid, rate), (want, (start, faults))) in rates.into_iter().zip(want) {
+                prop_assert_eq!(pid, *want);
+                match before.get(&pid).filter(|old| old.0 == *start) {
+                    Some(old) => prop_assert_eq!(rate, Ok((*faults - old.1) as f64)),
+                    None => prop_assert!(matches!(rate, Err(NoValue::NewInstance | NoValue::Replaced)), "{:?}", rate),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! All ways to the numbers give the same ones: beside each other and beside `/proc`, on a machine where processes
+//! begin, end, change their names and priorities, and threads come and go.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use perfset_core::Birth;
+use perfset_engine::InstanceFilters;
+
+use super::*;
+use crate::clock::start_100ns;
+use linux_process as lp;
+use process_v2 as v2;
+
+/// What others can change of a process that does not run, so that the gate reads it in turn.
+const IN_TURN: [(&Counterset, CounterId); 8] = [
+    (&v2::COUNTERSET, v2::PRIORITY_BASE),
+    (&v2::COUNTERSET, v2::WORKING_SET),
+    (&v2::COUNTERSET, v2::WORKING_SET_PRIVATE),
+    (&v2::COUNTERSET, v2::PRIVATE_BYTES),
+    (&v2::COUNTERSET, v2::PAGE_FILE_BYTES),
+    (&lp::COUNTERSET, lp::SWAP_BYTES),
+    (&lp::COUNTERSET, lp::PROPORTIONAL_SET_BYTES),
+    (&lp::COUNTERSET, lp::OOM_SCORE),
+];
+/// What never falls while a process lives.
+const GROWS: [(&Counterset, CounterId); 19] = [
+    (&v2::COUNTERSET, v2::PERCENT_PROCESSOR_TIME),
+    (&v2::COUNTERSET, v2::PERCENT_USER_TIME),
+    (&v2::COUNTERSET, v2::PERCENT_PRIVILEGED_TIME),
+    (&v2::COUNTERSET, v2::PAGE_FAULTS_PER_SEC),
+    (&v2::COUNTERSET, v2::VIRTUAL_BYTES_PEAK),
+    (&v2::COUNTERSET, v2::IO_READ_OPERATIONS_PER_SEC),
+    (&v2::COUNTERSET, v2::IO_WRITE_OPERATIONS_PER_SEC),
+    (&v2::COUNTERSET, v2::IO_DATA_OPERATIONS_PER_SEC),
+    (&v2::COUNTERSET, v2::IO_READ_BYTES_PER_SEC),
+    (&v2::COUNTERSET, v2::IO_WRITE_BYTES_PER_SEC),
+    (&v2::COUNTERSET, v2::IO_DATA_BYTES_PER_SEC),
+    (&lp::COUNTERSET, lp::STORAGE_READ_BYTES_PER_SEC),
+    (&lp::COUNTERSET, lp::STORAGE_WRITE_BYTES_PER_SEC),
+    (&lp::COUNTERSET, lp::MINOR_FAULTS_PER_SEC),
+    (&lp::COUNTERSET, lp::MAJOR_FAULTS_PER_SEC),
+    (&lp::COUNTERSET, lp::PERCENT_RUN_QUEUE_WAIT_TIME),
+    (&lp::COUNTERSET, lp::TIMESLICES_PER_SEC),
+    (&lp::COUNTERSET, lp::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
+    (&lp::COUNTERSET, lp::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
+];
+
+/// Processes that do all this, and end with it.
+struct Busy(Vec<Child>);
+
+impl Busy {
+    fn start() -> Self {
+        let scripts = [
+            // begins and ends processes, and has children whose parent ends
+            "while :; do (sleep 0.05 & exec true) ; /bin/true; done",
+            // changes its name
+            "while :; do for name in one two three; do echo -n $name > /proc/self/comm; sleep 0.01; done; done",
+            // reads and writes, and grows
+            "while :; do text=$(cat /proc/self/maps /proc/self/smaps); echo \"$text\" > /dev/null; done",
+            // others change its priority
+            "sleep 1000 & child=$!; while :; do for nice in 1 5 11; do renice -n $nice -p $child; sleep 0.05; done; done",
+        ];
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.arg("-c").arg(script).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+            command.spawn().unwrap()
+        };
+        Self(scripts.map(shell).into())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let group = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+            if let Some(group) = group {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL); // may have ended
+            }
+            let _ = child.wait(); // nothing hangs on how
+        }
+    }
+}
+
+fn layered(layer: Layer) -> Processes {
+    let roots = Roots::default();
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let units = (rustix::param::clock_ticks_per_second(), u64::try_from(rustix::param::page_size()).unwrap());
+    Processes::with(&roots, stat, units, start_100ns, (true, layer, ""))
+}
+
+type Cells = BTreeMap<(String, u32, Birth), BTreeMap<(bool, u32), Got>>;
+
+/// Everything of both countersets, by process; of Process V2 with `false`.
+fn everything(processes: &mut Processes) -> Cells {
+    let mut all = Cells::new();
+    for (set, is_linux) in [(&v2::COUNTERSET, false), (&lp::COUNTERSET, true)] {
+        let collected = collect_of(processes, set, &all_of(set), &["*"]);
+        for (name, id, birth) in &collected.rows {
+            if *id == 0 || *id == TOTAL_ID.0 {
+                continue;
+            }
+            let cells = all.entry((name.clone(), *id, *birth)).or_default();
+            for counter in &*set.counters {
+                cells.insert((is_linux, counter.id.0), collected.get(name, counter.id).clone());
+            }
+        }
+    }
+    all
+}
+
+fn listed(list: &[(&Counterset, CounterId)], counter: (bool, u32)) -> bool {
+    list.iter().any(|(set, id)| (set.guid == lp::GUID, id.0) == counter)
+}
+
+/// The value, however it is marked.
+fn value(got: &Got) -> Option<u64> {
+    match got {
+        Got::Value(value) | Got::Held(value) | Got::Reused(value) => Some(*value),
+        Got::None(_) => None,
+    }
+}
+
+#[test]
+fn the_gate_says_what_plain_reading_says() {
+    let _busy = Busy::start();
+    let (mut gate, mut plain) = (layered(Layer::Gate), layered(Layer::Plain));
+    let time = (false, v2::PERCENT_PROCESSOR_TIME.0);
+    let (mut resting, mut running, mut reused) = (0, 0, 0);
+    let mut late: BTreeMap<(String, (bool, u32)), u32> = BTreeMap::new();
+    // Fifteen rounds at least, so that every process has its turn; more where few could be compared.
+    let (mut rounds, until) = (0, Instant::now() + Duration::from_secs(60));
+    while (rounds < 15 || resting < 200 || running < 20 || reused < 1_000) && Instant::now() < until {
+        rounds += 1;
+        let before = everything(&mut plain);
+        let between = everything(&mut gate);
+        let after = everything(&mut plain);
+        for (process, got) in &between {
+            let (Some(first), Some(last)) = (before.get(process), after.get(process)) else { continue };
+            // One that began or ended between the countersets is in one of them only.
+            let whole = v2::COUNTERSET.counters.len() + lp::COUNTERSET.counters.len();
+            if [first, got, last].iter().any(|cells| cells.len() != whole) {
+                continue;
+            }
+            let rested = first[&time] == last[&time];
+            *if rested { &mut resting } else { &mut running } += 1;
+            for (counter, got) in got {
+                let (first, last) = (&first[counter], &last[counter]);
+                let place = || format!("{process:?} {counter:?}: {first:?}, {got:?}, {last:?}");
+                reused += u32::from(matches!(got, Got::Reused(_)));
+                let in_turn = listed(&IN_TURN, *counter);
+                let key = (process.0.clone(), *counter);
+                if in_turn && value(first) == value(last) && value(got) != value(first) {
+                    let times = late.entry(key).or_default();
+                    *times += 1;
+                    assert!(*times <= 10, "{}: for the {times}th time", place());
+                    continue;
+                }
+                late.remove(&key);
+                if listed(&GROWS, *counter) {
+                    let [Some(a), Some(b), Some(c)] = [first, got, last].map(value) else {
+                        assert!(!rested || value(first).is_some() == value(got).is_some(), "{}", place());
+                        continue;
+                    };
+                    assert!(a <= b && b <= c, "{}", place());
+                }
+                if rested && !in_turn && value(first) == value(last) {
+                    assert_eq!(value(got), value(first), "{}", place());
+                }
+            }
+        }
+    }
+    assert!(resting >= 200 && running >= 20 && reused >= 1_000, "{resting} {running} {reused}");
+}
+
+/// Reads as simply as it can be done.
+fn by_hand(pid: u32) -> Option<BTreeMap<(bool, u32), u64>> {
+    let text = |file: &str| {
+        fs::read(format!("/proc/{pid}/{file}")).ok().map(|b| String::from_utf8_lossy(&b).into_owned())
+    };
+    let stat = text("stat")?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |number: usize| fields[number - 3].parse::<u64>().unwrap_or(0);
+    let ticks = |number: usize| field(number) * 10_000_000 / rustix::param::clock_ticks_per_second();
+    let statm: Vec<u64> = text("statm")?.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let page = u64::try_from(rustix::param::page_size()).unwrap();
+    let mut all = BTreeMap::from([
+        ((false, v2::PERCENT_USER_TIME.0), ticks(14)),
+        ((false, v2::PERCENT_PRIVILEGED_TIME.0), ticks(15)),
+        ((false, v2::PAGE_FAULTS_PER_SEC.0), field(10) + field(12)),
+        ((false, v2::CREATING_PROCESS_ID.0), field(4)),
+        ((false, v2::THREAD_COUNT.0), field(20)),
+        ((true, lp::SESSION_ID.0), field(6)),
+        ((true, lp::MAJOR_FAULTS_PER_SEC.0), field(12)),
+    ]);
+    if !fields[0].starts_with('Z') {
+        all.insert((false, v2::VIRTUAL_BYTES.0), field(23));
+        all.insert((false, v2::WORKING_SET.0), statm[1] * page);
+    }
+    let mut lines = |file: &str, wanted: &[(&str, bool, CounterId, u64)]| {
+        for line in text(file).unwrap_or_default().lines() {
+            for (name, is_linux, counter, unit) in wanted {
+                let number = line.strip_prefix(name).and_then(|rest| rest.split_whitespace().next());
+                if let Some(number) = number.and_then(|number| number.parse::<u64>().ok()) {
+                    all.insert((*is_linux, counter.0), number * unit);
+                }
+            }
+        }
+    };
+    lines(
+        "io",
+        &[
+            ("rchar:", false, v2::IO_READ_BYTES_PER_SEC, 1),
+            ("wchar:", false, v2::IO_WRITE_BYTES_PER_SEC, 1),
+            ("syscr:", false, v2::IO_READ_OPERATIONS_PER_SEC, 1),
+            ("syscw:", false, v2::IO_WRITE_OPERATIONS_PER_SEC, 1),
+            ("write_bytes:", true, lp::STORAGE_WRITE_BYTES_PER_SEC, 1),
+        ],
+    );
+    lines(
+        "status",
+        &[
+            ("VmHWM:", false, v2::WORKING_SET_PEAK, 1_024),
+            ("VmPeak:", false, v2::VIRTUAL_BYTES_PEAK, 1_024),
+            ("VmSwap:", true, lp::SWAP_BYTES, 1_024),
+            ("voluntary_ctxt_switches:", true, lp::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC, 1),
+            ("Uid:", true, lp::USER_ID, 1),
+        ],
+    );
+    Some(all)
+}
+
+#[test]
+fn both_say_what_the_files_say() {
+    let _busy = Busy::start();
+    let mut layers = [Layer::Gate, Layer::Plain].map(layered);
+    let mut compared = 0;
+    for _ in 0..3 {
+        for layer in &mut layers {
+            let clocks: BTreeMap<u32, _> =
+                everything(layer).keys().map(|key| (key.1, cpu_clock_ns(key.1))).collect();
+            let all = everything(layer);
+            for ((name, pid, _), got) in &all {
+                let Some(files) = by_hand(*pid) else { continue };
+                if clocks.get(pid) != Some(&cpu_clock_ns(*pid)) {
+                    continue; // it ran meanwhile
+                }
+                for (counter, want) in files {
+                    if listed(&IN_TURN, counter) && matches!(got[&counter], Got::Reused(_)) {
+                        continue;
+                    }
+                    assert_eq!(value(&got[&counter]), Some(want), "{name} {counter:?}: {:?}", got[&counter]);
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 1_000, "{compared}");
+}
+
+#[test]
+fn threads_of_both_layers() {
+    let mut layers = [Layer::Gate, Layer::Plain].map(layered);
+    let (stop, stopped) = std::sync::mpsc::channel::<()>();
+    let own = std::process::id();
+    let waiting = std::thread::spawn(move || stopped.recv().is_err());
+    let all = all_of(&thread::COUNTERSET);
+    for _ in 0..3 {
+        let both = layers.each_mut().map(|layer| collect_of(layer, &thread::COUNTERSET, &all, &["*"]));
+        for collected in &both {
+            let tids = collected.cells.iter().filter(|((_, counter), got)| {
+                *counter == thread::ID_PROCESS.0 && value(got) == Some(own.into())
+            });
+            let shown = tids.count();
+            let listed = fs::read_dir("/proc/self/task").unwrap().count();
+            assert!(shown.abs_diff(listed) <= 64 && shown >= 2, "{shown} of {listed}"); // other tests have threads too
+        }
+        let [gate, plain] = &both;
+        let kernel = "kthreadd/2";
+        if gate.names().contains(&kernel) {
+            for counter in &all {
+                assert_eq!(
+                    value(gate.get(kernel, *counter)),
+                    value(plain.get(kernel, *counter)),
+                    "{counter:?}"
+                );
+            }
+        }
+    }
+    drop(stop);
+    assert!(waiting.join().unwrap());
+}
+
+#[test]
+fn which_layer_is_taken() {
+    let about = |roots: &Roots| provider(roots).about().remove(0).1.into_owned();
+    assert!(about(&Roots::default()).starts_with("files of processes whose CPU clock moved"));
+    let of_tree = about(&fixture("processes"));
+    assert!(
+        of_tree.starts_with("files of all processes, each time; these processes are not of this PID"),
+        "{of_tree}"
+    );
+    let mut rows = Rows::new([]);
+    rows.start();
+    let instances = InstanceFilters::default();
+    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
+    provider(&Roots::default()).collect(&want, &mut rows).unwrap();
+    assert_eq!(rows.layer(), 2);
+}

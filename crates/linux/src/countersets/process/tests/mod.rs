@@ -1,0 +1,25 @@
+//! Processes from trees of files, and of a running machine.
+
+use perfset_core::catalogue::{linux_process, process, process_v2, thread};
+use perfset_core::{CounterId, Counterset};
+
+use super::*;
+use crate::testing::{Collected, Got, Tree, collect_of, fixture};
+
+mod identity;
+mod layers;
+mod values;
+
+/// Not 100 and not 4,096: nobody may assume that.
+const CLOCK_TICKS: u64 = 250;
+const PAGE_SIZE: u64 = 16_384;
+const START_100NS: u64 = 130_000_000_000_000_000;
+
+fn provider(roots: &Roots) -> Processes {
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS)
+}
+
+fn all_of(set: &Counterset) -> Vec<CounterId> {
+    set.counters.iter().map(|counter| counter.id).collect()
+}

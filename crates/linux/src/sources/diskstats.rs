@@ -1,0 +1,246 @@
+//! `/proc/diskstats`: what block devices and partitions did since they are there.
+//!
+//! Source: the kernel's `Documentation/admin-guide/iostats.rst` and `Documentation/ABI/testing/procfs-diskstats`, whose
+//! numbering of fields begins with the device's number; the first of these is its field 4.
+
+use crate::sources::text::{Text, TextError};
+
+/// A number of a line. A sector has 512 bytes, whatever the device says.
+///
+/// The kernel prints all times in ms, and in 32 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    /// Field 4: reads that were completed.
+    Reads,
+    /// Field 5: reads that became part of another.
+    ReadsMerged,
+    /// Field 6.
+    SectorsRead,
+    /// Field 7: time of all completed reads, added up.
+    ReadMs,
+    /// Field 8: writes that were completed.
+    Writes,
+    /// Field 9: writes that became part of another.
+    WritesMerged,
+    /// Field 10.
+    SectorsWritten,
+    /// Field 11: time of all completed writes, added up.
+    WriteMs,
+    /// Field 12: requests that wait or are being served.
+    InFlight,
+    /// Field 13: time in which there was any request.
+    BusyMs,
+    /// Field 14: time of all requests, added up.
+    AllMs,
+    /// Field 15: discards that were completed. Since Linux 4.18, like the next three.
+    Discards,
+    /// Field 16: discards that became part of another.
+    DiscardsMerged,
+    /// Field 17.
+    SectorsDiscarded,
+    /// Field 18: time of all completed discards, added up.
+    DiscardMs,
+    /// Field 19: flushes that were completed. Since Linux 5.5, like the next.
+    Flushes,
+    /// Field 20: time of all completed flushes, added up.
+    FlushMs,
+}
+
+impl Field {
+    /// All of them, in the order of a line.
+    pub const ALL: [Self; 17] = [
+        Self::Reads,
+        Self::ReadsMerged,
+        Self::SectorsRead,
+        Self::ReadMs,
+        Self::Writes,
+        Self::WritesMerged,
+        Self::SectorsWritten,
+        Self::WriteMs,
+        Self::InFlight,
+        Self::BusyMs,
+        Self::AllMs,
+        Self::Discards,
+        Self::DiscardsMerged,
+        Self::SectorsDiscarded,
+        Self::DiscardMs,
+        Self::Flushes,
+        Self::FlushMs,
+    ];
+}
+
+/// The numbers of a line: 11, 15 or 17, depending on the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    fields: [u64; Field::ALL.len()],
+    len: usize,
+}
+
+impl Numbers {
+    /// How many numbers a line may have. More are yet to come.
+    const LENGTHS: [usize; 3] = [11, 15, 17];
+
+    /// One of them; `None` if this kernel does not count it.
+    #[must_use]
+    pub fn get(&self, field: Field) -> Option<u64> {
+        let place = Field::ALL.iter().position(|known| *known == field)?;
+        self.fields.get(..self.len)?.get(place).copied()
+    }
+
+    fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
+        let mut numbers = Self::default();
+        for field in &mut numbers.fields {
+            if Self::LENGTHS.contains(&numbers.len) && text.is_at_line_end() {
+                break;
+            }
+            *field = text.number()?;
+            numbers.len = numbers.len.saturating_add(1);
+        }
+        text.line()?; // fields that are yet to come
+        Ok(numbers)
+    }
+}
+
+/// A line: a device or a partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Device {
+    /// The first half of its number, which names the driver.
+    pub major: u32,
+    /// The second half.
+    pub minor: u32,
+    /// The kernel's name for it.
+    pub name: Vec<u8>,
+    /// Its numbers, or what is wrong with them.
+    pub numbers: Result<Numbers, TextError>,
+}
+
+/// The file. Numbers that make no sense do not lose the other lines.
+///
+/// ```
+/// use perfset_linux::sources::diskstats::{DiskStats, Field};
+///
+/// let mut stats = DiskStats::default();
+/// stats.parse(b" 8 1 sda1 2 3 5 7 11 13 17 19 0 23 29\n").unwrap();
+/// let numbers = stats.devices[0].numbers.as_ref().unwrap();
+/// assert_eq!(numbers.get(Field::SectorsRead), Some(5));
+/// assert_eq!(numbers.get(Field::Discards), None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DiskStats {
+    /// In the kernel's order.
+    pub devices: Vec<Device>,
+}
+
+impl DiskStats {
+    /// Takes everything from `text`; what was there before goes. No lines, no devices.
+    ///
+    /// # Errors
+    /// If a line does not say what it is about.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        let mut text = Text::new(text);
+        let mut count = 0_usize;
+        while !text.is_at_end() {
+            let (major, minor) = (device_number(&mut text)?, device_number(&mut text)?);
+            let name = text.word()?;
+            let mut line = text;
+            let numbers = Numbers::parse(&mut line);
+            match self.devices.get_mut(count) {
+                Some(device) => {
+                    device.name.clear();
+                    device.name.extend_from_slice(name);
+                    (device.major, device.minor, device.numbers) = (major, minor, numbers);
+                }
+                None => self.devices.push(Device { major, minor, name: name.to_vec(), numbers }),
+            }
+            count = count.saturating_add(1);
+            if text.line().is_err() {
+                break; // it was cut there, which its numbers say
+            }
+        }
+        self.devices.truncate(count);
+        Ok(())
+    }
+}
+
+fn device_number(text: &mut Text<'_>) -> Result<u32, TextError> {
+    text.skip_blanks();
+    let before = *text;
+    u32::try_from(text.digits()?).map_err(|_| before.expected("half of a device number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vec<Device>, TextError> {
+        let mut stats = DiskStats::default();
+        stats.parse(b"7 7 before 1 2 3 4 5 6 7 8 9 10 11\n7 8 too\n").unwrap();
+        stats.parse(text.as_bytes()).map(|()| stats.devices)
+    }
+
+    fn found(text: &str) -> (Option<[u64; 3]>, String) {
+        match &parse(text).unwrap()[0].numbers {
+            Ok(numbers) => {
+                let fields = [Field::AllMs, Field::DiscardMs, Field::FlushMs];
+                (Some(fields.map(|field| numbers.get(field).unwrap_or(0))), String::new())
+            }
+            Err(error) => (None, error.found.clone()),
+        }
+    }
+
+    #[test]
+    fn as_many_fields_as_the_kernel_has() {
+        let eleven = "8 0 sda 2 3 5 7 11 13 17 19 23 29 31";
+        let fifteen = format!("{eleven} 37 41 43 47");
+        let seventeen = format!("{fifteen} 53 59");
+        let end = || "the end of the line".to_owned();
+        let cases: [(String, (Option<[u64; 3]>, String)); 9] = [
+            (format!("{eleven}\n"), (Some([31, 0, 0]), String::new())),
+            (format!("{eleven} \n"), (Some([31, 0, 0]), String::new())),
+            (format!("{fifteen}\n"), (Some([31, 47, 0]), String::new())),
+            (format!("{seventeen}\n"), (Some([31, 47, 59]), String::new())),
+            (format!("{seventeen} 61 67\n"), (Some([31, 47, 59]), String::new())),
+            (format!("{eleven} 37\n"), (None, end())),
+            (format!("{fifteen} 53\n"), (None, end())),
+            ("3 1 hda1 2 3 5 7\n".to_owned(), (None, end())), // partitions before Linux 2.6.25
+            ("3 1 hda1\n".to_owned(), (None, end())),
+        ];
+        for (text, want) in cases {
+            assert_eq!(found(&text), want, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_field_is_in_its_place() {
+        let text = format!("8 0 sda {}\n", (4..21).map(|n| n.to_string()).collect::<Vec<_>>().join(" "));
+        let numbers = parse(&text).unwrap()[0].numbers.clone().unwrap();
+        assert!(Field::ALL.iter().map(|field| numbers.get(*field).unwrap()).eq(4..21));
+    }
+
+    #[test]
+    fn one_bad_line_does_not_lose_the_others() {
+        let devices = parse("8 0 sda x\n8 16 s\\d\u{FC} 1 2 3 4 5 6 7 8 9 10 11\n8 32 sdc 1 2").unwrap();
+        let names: Vec<_> = devices.iter().map(|device| device.name.as_slice()).collect();
+        assert_eq!(names, [b"sda".as_slice(), "s\\d\u{FC}".as_bytes(), b"sdc"]);
+        let reads =
+            devices.iter().map(|device| device.numbers.as_ref().map(|n| n.get(Field::Reads).unwrap()));
+        let reads: Vec<_> = reads.map(|reads| reads.map_err(ToString::to_string)).collect();
+        let bad = |why: &str| Err(why.to_owned());
+        assert_eq!(reads[0], bad("line 1: expected a number, found \"x\""));
+        assert_eq!(reads[1], Ok(1));
+        assert_eq!(reads[2], bad("line 3: expected the rest of the line, found the end of the file"));
+    }
+
+    #[test]
+    fn what_a_line_is_about_must_be_said() {
+        assert_eq!(parse(""), Ok(Vec::new()));
+        for (text, want) in [
+            ("x\n", "line 1: expected a number, found \"x\""),
+            ("8 0 sda 1 2 3 4 5 6 7 8 9 10 11\n8 sdb\n", "line 2: expected a number, found \"sdb\""),
+            ("8 4294967296 sda\n", "line 1: expected half of a device number, found \"4294967296\""),
+            ("8 0\n", "line 1: expected a word, found the end of the line"),
+        ] {
+            assert_eq!(parse(text).unwrap_err().to_string(), want, "{text:?}");
+        }
+    }
+}

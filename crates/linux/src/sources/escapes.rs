@@ -1,0 +1,39 @@
+//! Names in lists that are parted by blanks: blanks in them, line ends and backslashes are written as octal numbers.
+
+/// Puts the name that `escaped` stands for in the place of `name`. A backslash without three octal digits is itself.
+pub(crate) fn unescape(escaped: &[u8], name: &mut Vec<u8>) {
+    name.clear();
+    let mut rest = escaped;
+    while let Some((byte, behind)) = rest.split_first() {
+        let (byte, behind) = match rest {
+            [b'\\', high @ b'0'..=b'3', middle @ b'0'..=b'7', low @ b'0'..=b'7', behind @ ..] => {
+                ((high & 3) << 6 | (middle & 7) << 3 | low & 7, behind)
+            }
+            _ => (*byte, behind),
+        };
+        name.push(byte);
+        rest = behind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes() {
+        for (escaped, want) in [
+            ("/", &b"/"[..]),
+            ("", b""),
+            (r"/a\040b\011c\012d\134e\043", b"/a b\tc\nd\\e#"),
+            (r"\377\000", b"\xFF\0"),
+            (r"\400\08\1", br"\400\08\1"),
+            (r"\", br"\"),
+            (r"\\040", br"\ "),
+        ] {
+            let mut name = b"before".to_vec();
+            unescape(escaped.as_bytes(), &mut name);
+            assert_eq!(name, want, "{escaped}");
+        }
+    }
+}

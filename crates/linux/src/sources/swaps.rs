@@ -1,0 +1,132 @@
+//! `/proc/swaps`: the swap areas.
+//!
+//! Source: `proc_swaps(5)`.
+
+use crate::sources::escapes::unescape;
+use crate::sources::text::{Text, TextError};
+
+/// How much an area holds. Unit: KiB.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwapSpace {
+    /// All of it.
+    pub size: u64,
+    /// What is in use.
+    pub used: u64,
+}
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swap {
+    /// The path of the partition or file. One that was deleted has ` (deleted)` behind it.
+    pub path: Vec<u8>,
+    /// How much it holds, or what is wrong with that.
+    pub space: Result<SwapSpace, TextError>,
+}
+
+/// The file. Numbers that make no sense do not lose the other lines.
+///
+/// ```
+/// use perfset_linux::sources::swaps::Swaps;
+///
+/// let mut swaps = Swaps::default();
+/// swaps.parse(b"Filename Type Size Used Priority\n/a\\040b  file  7  5  -2\n").unwrap();
+/// assert_eq!(swaps.areas[0].path, b"/a b");
+/// assert_eq!(swaps.areas[0].space.as_ref().unwrap().used, 5);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Swaps {
+    /// In the order in which they were added, but for gaps that were filled.
+    pub areas: Vec<Swap>,
+}
+
+impl Swaps {
+    /// Takes everything from `text`; what was there before goes. The heads alone: no swap.
+    ///
+    /// # Errors
+    /// If the heads are missing, or a line does not say what it is about.
+    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
+        let mut text = Text::new(text);
+        if !text.take(b"Filename") {
+            return Err(text.expected("\"Filename\""));
+        }
+        text.line()?;
+        let mut count = 0_usize;
+        while !text.is_at_end() {
+            let path = text.word()?;
+            let mut line = text;
+            let space = SwapSpace::parse(&mut line);
+            match self.areas.get_mut(count) {
+                Some(area) => {
+                    unescape(path, &mut area.path);
+                    area.space = space;
+                }
+                None => {
+                    let mut area = Swap { path: Vec::new(), space };
+                    unescape(path, &mut area.path);
+                    self.areas.push(area);
+                }
+            }
+            count = count.saturating_add(1);
+            if text.line().is_err() {
+                break; // it was cut there, which its numbers say
+            }
+        }
+        self.areas.truncate(count);
+        Ok(())
+    }
+}
+
+impl SwapSpace {
+    fn parse(text: &mut Text<'_>) -> Result<Self, TextError> {
+        text.word()?; // partition or file
+        let space = Self { size: text.number()?, used: text.number()? };
+        text.line()?; // the priority
+        Ok(space)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Paths with sizes and what is used, or the line of the error and what it found.
+    type Want<'a> = Result<&'a [(&'a str, Result<(u64, u64), &'a str>)], (usize, &'a str)>;
+
+    #[test]
+    fn lines() {
+        let cases: [(&str, &str, Want<'_>); 9] = [
+            ("none", "Filename\tType\n", Ok(&[])),
+            ("two", "Filename\n/dev/sda2  partition\t7\t\t5\t\t-2\n/s\tfile 3 0 1\n", {
+                Ok(&[("/dev/sda2", Ok((7, 5))), ("/s", Ok((3, 0)))])
+            }),
+            ("deleted", "Filename\n/s\\040(deleted) file 7 5 -3\n", Ok(&[("/s (deleted)", Ok((7, 5)))])),
+            ("no priority", "Filename\n/s file 7 5\n", Ok(&[("/s", Ok((7, 5)))])),
+            ("a bad number", "Filename\n/s file 7 x 1\n/t file 3 2 1\n", {
+                Ok(&[("/s", Err("\"x\"")), ("/t", Ok((3, 2)))])
+            }),
+            ("cut", "Filename\n/s file 7 5 -", Ok(&[("/s", Err("the end of the file"))])),
+            ("empty", "", Err((1, "the end of the file"))),
+            ("no heads", "/s file 7 5 1\n", Err((1, "\"/s\""))),
+            ("an empty line", "Filename\n\n", Err((2, "the end of the line"))),
+        ];
+        for (name, text, want) in cases {
+            let mut swaps = Swaps::default();
+            swaps.parse(b"Filename\n/before file 1 1 1\n/too file 1 1 1\n/and file 1 1 1\n").unwrap();
+            let got = swaps.parse(text.as_bytes()).map(|()| swaps.areas);
+            let got = got.map(|areas| {
+                let area = |Swap { path, space }: Swap| {
+                    let space = space.map(|space| (space.size, space.used)).map_err(|error| error.found);
+                    (String::from_utf8(path).unwrap(), space)
+                };
+                areas.into_iter().map(area).collect::<Vec<_>>()
+            });
+            let want = want.map(|areas| {
+                let area = |(path, space): &(&str, Result<_, &str>)| {
+                    ((*path).to_owned(), space.map_err(ToOwned::to_owned))
+                };
+                areas.iter().map(area).collect::<Vec<_>>()
+            });
+            assert_eq!(got.map_err(|e| (e.line, e.found)), want.map_err(|(l, f)| (l, f.into())), "{name}");
+        }
+    }
+}
