@@ -3,7 +3,7 @@
 
 mod psutil;
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::io::ErrorKind;
@@ -154,28 +154,34 @@ fn of_processes(options: &Options) -> Result<Report> {
     let pidstat = Pidstat::new()?;
     let psutil = Psutil::start("processes")?;
     let nursery = Nursery::start(options.processes)?;
-    let (mut procfs, mut sysinfo, mut perfset) = (Procfs::default(), Sysinfo::new()?, Perfset::new()?);
+    let (mut procfs, mut sysinfo) = (Procfs::default(), Sysinfo::new()?);
+    let perfset = RefCell::new(Perfset::new()?);
     let processes = processes()?;
-    let before = || nursery.let_run(Who::OneInTwenty);
-    let comparison = Comparison::new(format!("machine: {processes} processes, 5 % have run before each"), processes)
-        .per("process")
-        .variant("procfs crate: stat, statm, io", || procfs.collect().unwrap_or(0))
-        .before(before)
-        .reference("procfs")
-        .variant("sysinfo crate: CPU, memory, disk usage", || sysinfo.collect())
-        .before(before)
-        .reference("sysinfo")
-        .variant("psutil: process_iter, 9 attributes", || psutil.collect())
-        .timed_by(|| psutil.spent_ns())
-        .before(before)
-        .reference("psutil")
-        .variant("pidstat -u -r -d, once", || pidstat.collect())
-        .timed_by(children_ns)
-        .before(before)
-        .reference("pidstat")
-        .variant("Query::collect", || perfset.collect().unwrap_or(0))
-        .before(before)
-        .goal("procfs", 0.166);
+    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
+    let before = || {
+        collect(); // as `process` does
+        nursery.let_run(Who::OneInTwenty);
+    };
+    let comparison =
+        Comparison::new(format!("machine: {processes} processes, 5 % have run before each"), processes)
+            .per("process")
+            .variant("procfs crate: stat, statm, io", || procfs.collect().unwrap_or(0))
+            .before(before)
+            .reference("procfs")
+            .variant("sysinfo crate: CPU, memory, disk usage", || sysinfo.collect())
+            .before(before)
+            .reference("sysinfo")
+            .variant("psutil: process_iter, 9 attributes", || psutil.collect())
+            .timed_by(|| psutil.spent_ns())
+            .before(before)
+            .reference("psutil")
+            .variant("pidstat -u -r -d, once", || pidstat.collect())
+            .timed_by(children_ns)
+            .before(before)
+            .reference("pidstat")
+            .variant("Query::collect", collect)
+            .before(|| nursery.let_run(Who::OneInTwenty))
+            .goal("procfs", 0.166);
     let report = comparison.run(options.rounds.min(ROUNDS));
     pidstat.check()?;
     psutil.check()?;
@@ -214,7 +220,9 @@ impl Pidstat {
     }
 
     fn collect(&self) -> u64 {
-        if self.failed.get().is_none() && let Err(error) = self.run() {
+        if self.failed.get().is_none()
+            && let Err(error) = self.run()
+        {
             let _ = self.failed.set(error); // it was not set
         }
         0

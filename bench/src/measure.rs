@@ -274,10 +274,7 @@ impl Display for Report {
         let per_width = per.len().max(9);
         let heading = format!(
             "  {:width$} {unit:>10} {:>25} {:>per_width$}{:goals_width$}{headings}",
-            "",
-            "[min .. max]",
-            per,
-            ""
+            "", "[min .. max]", per, ""
         );
         writeln!(f, "{}\n{}", self.title, heading.trim_end())?;
         for line in &self.lines {

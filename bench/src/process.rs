@@ -6,6 +6,7 @@ mod floor;
 pub mod memory;
 pub mod nursery;
 
+use std::cell::RefCell;
 use std::fmt::{self, Display};
 
 use anyhow::{Context, Result, ensure};
@@ -53,9 +54,9 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
 fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     let who = state.who;
     let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::default());
-    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new()?);
+    let (mut sysinfo, perfset) = (Sysinfo::new()?, RefCell::new(Perfset::new()?));
     let processes = processes()?;
-    let values = perfset.values()?;
+    let values = perfset.borrow().values()?;
     ensure!(values.count >= processes, "there are {} values only", values.count);
     let title = format!(
         "process: {processes} processes, {}: {} counters of Process V2, {} values",
@@ -63,18 +64,25 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
         collectors::counters().count(),
         values.count,
     );
+    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
+    // A round of all variants may take longer than the second that is usual between collections. What is read in turn
+    // would be more than a tenth then; so there are others in between.
+    let before_others = || {
+        collect();
+        nursery.let_run(who);
+    };
     let comparison = Comparison::new(title, processes)
         .per("process")
         .variant(FLOOR, || floor.collect().unwrap_or(0))
-        .before(|| nursery.let_run(who))
+        .before(before_others)
         .reference("floor")
         .variant(PROCFS, || procfs.collect().unwrap_or(0))
-        .before(|| nursery.let_run(who))
+        .before(before_others)
         .reference("procfs")
         .variant(SYSINFO, || sysinfo.collect())
-        .before(|| nursery.let_run(who))
+        .before(before_others)
         .reference("sysinfo")
-        .variant(PERFSET, || perfset.collect().unwrap_or(0))
+        .variant(PERFSET, collect)
         .before(|| nursery.let_run(who))
         .goal("procfs", state.goal);
     Ok(comparison.run(rounds))

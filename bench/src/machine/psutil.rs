@@ -42,7 +42,9 @@ impl Psutil {
 
     /// One collection.
     pub fn collect(&self) -> u64 {
-        if self.failed.get().is_none() && let Err(error) = self.ask() {
+        if self.failed.get().is_none()
+            && let Err(error) = self.ask()
+        {
             let _ = self.failed.set(error); // it was not set
         }
         0

@@ -38,10 +38,19 @@ pub struct Perfset {
 }
 
 impl Perfset {
-    /// An entry for each counter, all instances.
+    /// An entry for each counter that the peers have too, all instances.
     pub fn new() -> Result<Self> {
+        Self::of(counters().map(|counter| Entry::one(GUID, counter)))
+    }
+
+    /// One entry of all counters, so that a block has each instance once.
+    pub fn whole() -> Result<Self> {
+        Self::of([Entry::all(GUID)])
+    }
+
+    fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Self> {
         let mut query = machine().query();
-        warm(&mut query, counters().map(|counter| Entry::one(GUID, counter).instance("*")))?;
+        warm(&mut query, entries.into_iter().map(|entry| entry.instance("*")))?;
         let mut perfset = Self { query, snapshots: Default::default() };
         perfset.collect()?;
         perfset.collect()?;

@@ -7,7 +7,13 @@ use anyhow::{Context, Result, bail, ensure};
 
 use super::collectors::{Perfset, Procfs, Sysinfo};
 
-const COLLECTORS: [&str; 3] = ["perfset", "procfs", "sysinfo"];
+/// Their words, and what they are.
+const COLLECTORS: [(&str, &str); 4] = [
+    ("perfset", "Query::collect, an entry for each counter from stat, statm and io"),
+    ("whole", "Query::collect, one entry of all counters"),
+    ("procfs", "procfs crate: stat, statm, io"),
+    ("sysinfo", "sysinfo crate: CPU, memory, disk usage"),
+];
 const COLLECTIONS: usize = 5;
 /// Of the first one, in KiB.
 const GOAL_KIB: u64 = 12 << 10;
@@ -22,7 +28,7 @@ pub struct Report {
 /// In KiB.
 #[derive(Debug)]
 struct Held {
-    who: &'static str,
+    what: &'static str,
     /// Before it did anything.
     start: u64,
     resident: u64,
@@ -31,7 +37,7 @@ struct Held {
 
 /// Starts each, one after the other.
 pub fn report(processes: usize) -> Result<Report> {
-    let held = |who| {
+    let held = |(who, what)| {
         let ran = Command::new("/proc/self/exe")
             .args([super::HOLDER, who])
             .stderr(Stdio::inherit())
@@ -41,7 +47,7 @@ pub fn report(processes: usize) -> Result<Report> {
         let said = String::from_utf8(ran.stdout)?;
         let numbers: Vec<u64> = said.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
         let [start, resident, peak] = numbers[..] else { bail!("the holder of {who} says {said:?}") };
-        Ok(Held { who, start, resident, peak })
+        Ok(Held { what, start, resident, peak })
     };
     Ok(Report { processes, held: COLLECTORS.into_iter().map(held).collect::<Result<_>>()? })
 }
@@ -49,17 +55,29 @@ pub fn report(processes: usize) -> Result<Report> {
 /// A collector itself: says how much it holds before and after.
 pub fn hold(who: &str) -> Result<()> {
     let (start, _) = resident_kib()?;
-    let mut perfset = if who == "perfset" { Some(Perfset::new()?) } else { None };
-    let mut sysinfo = if who == "sysinfo" { Some(Sysinfo::new()?) } else { None };
-    let mut procfs = (who == "procfs").then(Procfs::default);
+    let mut collect: Box<dyn FnMut() -> Result<u64>> = match who {
+        "perfset" => of_perfset(Perfset::new()?),
+        "whole" => of_perfset(Perfset::whole()?),
+        "procfs" => {
+            let mut procfs = Procfs::default();
+            Box::new(move || procfs.collect())
+        }
+        "sysinfo" => {
+            let mut sysinfo = Sysinfo::new()?;
+            Box::new(move || Ok(sysinfo.collect()))
+        }
+        _ => bail!("who is {who:?}?"),
+    };
     for _ in 0..COLLECTIONS {
-        perfset.as_mut().map_or(Ok(0), Perfset::collect)?;
-        sysinfo.as_mut().map(Sysinfo::collect);
-        procfs.as_mut().map_or(Ok(0), Procfs::collect)?;
+        collect()?;
     }
     let (resident, peak) = resident_kib()?;
     println!("{start} {resident} {peak}");
     Ok(())
+}
+
+fn of_perfset(mut perfset: Perfset) -> Box<dyn FnMut() -> Result<u64>> {
+    Box::new(move || perfset.collect())
 }
 
 /// Of this process, now and at most so far.
@@ -76,10 +94,11 @@ fn resident_kib() -> Result<(u64, u64)> {
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "process: resident memory of a collector with {} processes, KiB", self.processes)?;
-        writeln!(f, "  {:10} {:>9} {:>9} {:>9}", "", "at first", "now", "at most")?;
-        for Held { who, start, resident, peak } in &self.held {
-            write!(f, "  {who:10} {start:>9} {resident:>9} {peak:>9}")?;
-            if *who == COLLECTORS[0] {
+        let width = COLLECTORS.iter().map(|(_, what)| what.len()).max().unwrap_or(0);
+        writeln!(f, "  {:width$} {:>9} {:>9} {:>9}", "", "at first", "now", "at most")?;
+        for (at, Held { what, start, resident, peak }) in self.held.iter().enumerate() {
+            write!(f, "  {what:width$} {start:>9} {resident:>9} {peak:>9}")?;
+            if at == 0 {
                 let met = if *peak <= GOAL_KIB { "met" } else { "MISSED" };
                 write!(f, " (goal {GOAL_KIB}: {met})")?;
             }

@@ -74,7 +74,9 @@ impl Nursery {
             Who::OneInTwenty => ONE_IN_TWENTY,
             Who::Everybody => EVERYBODY,
         };
-        if self.failed.get().is_none() && let Err(error) = self.order(order) {
+        if self.failed.get().is_none()
+            && let Err(error) = self.order(order)
+        {
             let _ = self.failed.set(error); // it was not set
         }
     }
