@@ -18,11 +18,12 @@ use perfset_engine::Snapshot;
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
 use crate::collect::{OF_INTERRUPTS, values, warm_query};
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 
 /// A call on this machine, then tables of all sizes.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
-    out(call(rounds)?)?;
-    SIZES.into_iter().try_for_each(|size| out(names(size, rounds)?))
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+    out(&call(rounds)?)?;
+    SIZES.into_iter().try_for_each(|size| out(&names(size, rounds)?))
 }
 
 /// The same counters through the engine and through C.

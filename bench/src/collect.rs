@@ -17,6 +17,7 @@ use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_linux::{Roots, SystemClock, providers};
 
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 use floor::Floor;
 use kernel_file::KernelFile;
 
@@ -24,12 +25,12 @@ use kernel_file::KernelFile;
 pub const OF_INTERRUPTS: [CounterId; 2] = [cpu::INTERRUPTS_PER_SEC, cpu::CLOCK_INTERRUPTS_PER_SEC];
 
 /// Three selections of counters.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let all: Vec<_> = cpu::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
     let without: Vec<_> = all.iter().copied().filter(|id| !OF_INTERRUPTS.contains(id)).collect();
-    out(report("all counters but 3 and 20", &without, true, rounds)?)?;
-    out(report("% Processor Time", &[cpu::PERCENT_PROCESSOR_TIME], false, rounds)?)?;
-    out(report("all counters", &all, false, rounds)?)
+    out(&report("all counters but 3 and 20", &without, true, rounds)?)?;
+    out(&report("% Processor Time", &[cpu::PERCENT_PROCESSOR_TIME], false, rounds)?)?;
+    out(&report("all counters", &all, false, rounds)?)
 }
 
 fn report(what: &str, counters: &[CounterId], has_goals: bool, rounds: usize) -> Result<Report> {

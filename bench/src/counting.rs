@@ -33,6 +33,7 @@ pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Ar
         guid,
         name: "Counting".into(),
         help: "".into(),
+        scope: "".into(),
         provider: ProviderIdentity { guid, name: "bench".into() },
         instance_type: InstanceType::Multiple,
         counters: types.into_iter().enumerate().map(counter).collect(),

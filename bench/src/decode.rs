@@ -9,12 +9,13 @@ use perfset_core::wire::WireError;
 
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 
 /// Tables of all sizes, and one of mixed widths.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for (size, widths) in SIZES.map(|size| (size, Widths::Long)).into_iter().chain([(LARGEST, Widths::Mixed)])
     {
-        out(report(size, widths, rounds)?)?;
+        out(&report(size, widths, rounds)?)?;
     }
     Ok(())
 }

@@ -14,10 +14,11 @@ use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, Source
 use crate::blocks::{COUNTERS, Content, Copy, LARGEST, SIZES, Widths};
 use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 
 /// Tables of all sizes.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
-    SIZES.into_iter().try_for_each(|size| out(report(size, rounds)?))
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+    SIZES.into_iter().try_for_each(|size| out(&report(size, rounds)?))
 }
 
 fn report(instances: usize, rounds: usize) -> Result<Report> {

@@ -17,19 +17,17 @@ pub struct Exporter {
 }
 
 const PROGRAM: &str = "prometheus-node-exporter";
-/// Nothing but these three collectors.
-const ARGUMENTS: [&str; 4] =
-    ["--collector.disable-defaults", "--collector.cpu", "--collector.meminfo", "--collector.vmstat"];
 /// No numbers about the exporter itself.
 pub const LEAN: &[&str] = &["--web.disable-exporter-metrics"];
 
 impl Exporter {
-    /// Starts one with three collectors and these arguments.
-    pub fn start(arguments: &[&str]) -> Result<Self> {
+    /// Starts one with these collectors and no others, and these arguments.
+    pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
         // Free a moment ago; if another program takes it meanwhile, the exporter does not start, and says so.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
         let child = Command::new(PROGRAM)
-            .args(ARGUMENTS)
+            .arg("--collector.disable-defaults")
+            .args(collectors)
             .args(arguments)
             .arg(format!("--web.listen-address={address}"))
             .stdin(Stdio::null())

@@ -12,6 +12,7 @@ use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, Source
 
 use crate::counting::catalogue;
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 
 /// The counters of every instance; those with a base are followed by it.
 const TYPES: [CounterType; SHOWN + BASES] = [
@@ -39,9 +40,9 @@ const WITHOUT_DIFFERENCE: usize = 2;
 const SIZES: [usize; 3] = [1_000, 10_000, 100_000];
 
 /// A table for each way in which the second collection differs from the first.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for change in [Change::None, Change::HalfReplaced, Change::Shuffled] {
-        out(report(change, rounds)?)?;
+        out(&report(change, rounds)?)?;
     }
     Ok(())
 }

@@ -8,23 +8,27 @@ mod decode;
 mod encode;
 mod exporter;
 mod format;
+mod machine;
 mod measure;
 mod path;
+mod process;
 mod record;
 mod system;
 mod v1_decode;
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::measure::Report;
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|all [--rounds N] [--record]
-  --rounds N   how often each variant is measured (default 31)
-  --record     append the tables to the file of this day and processor in record/";
+    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|all [options]
+  --rounds N     how often each variant is measured (default 31)
+  --processes N  so many processes more for `process` and `machine` (default 10000)
+  --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
+  --record       append the tables to the file of this day and processor in record/";
 
 fn main() -> ExitCode {
     match run() {
@@ -36,51 +40,67 @@ fn main() -> ExitCode {
     }
 }
 
-/// Measures with a number of rounds, and hands over each table when it is there.
-type Bench = fn(usize, &mut dyn FnMut(Report) -> Result<()>) -> Result<()>;
+/// What was said on the command line.
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    /// How often each variant is measured.
+    rounds: usize,
+    /// How many processes are added to those of this machine.
+    processes: usize,
+    /// Whether the costs are shown for several numbers of processes.
+    growth: bool,
+}
+
+/// Takes each table as soon as it is there.
+type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
+
+/// Measures, and hands over its tables.
+type Bench = fn(&Options, Out<'_>) -> Result<()>;
+
+const BENCHES: [(&str, Bench); 10] = [
+    ("decode", decode::reports),
+    ("v1-decode", v1_decode::reports),
+    ("encode", encode::reports),
+    ("format", format::reports),
+    ("collect", collect::reports),
+    ("path", path::reports),
+    ("c", c::reports),
+    ("system", system::reports),
+    ("process", process::reports),
+    ("machine", machine::reports),
+];
 
 fn run() -> Result<()> {
-    let mut rounds = 31;
+    let mut options = Options { rounds: 31, processes: 10_000, growth: false };
     let mut record = None;
-    let mut benches: &[Bench] = &[];
+    let mut benches: &[(&str, Bench)] = &[];
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
+        let mut number = |of| match arguments.next().and_then(|number| number.parse().ok()) {
+            Some(number @ 1..) => Ok(number),
+            _ => bail!("{of} wants a number\n{USAGE}"),
+        };
         match argument.as_str() {
-            "decode" => benches = &[decode::reports],
-            "v1-decode" => benches = &[v1_decode::reports],
-            "encode" => benches = &[encode::reports],
-            "format" => benches = &[format::reports],
-            "collect" => benches = &[collect::reports],
-            "path" => benches = &[path::reports],
-            "c" => benches = &[c::reports],
-            "system" => benches = &[system::reports],
-            "all" => {
-                benches = &[
-                    decode::reports,
-                    v1_decode::reports,
-                    encode::reports,
-                    format::reports,
-                    collect::reports,
-                    path::reports,
-                    c::reports,
-                    system::reports,
-                ];
-            }
+            process::NURSERY => return process::nursery::serve(number(process::NURSERY)?),
+            process::HOLDER => return process::memory::hold(&arguments.next().unwrap_or_default()),
+            "all" => benches = &BENCHES,
             "--record" => record = Some(Record::open()?),
-            "--rounds" => match arguments.next().and_then(|number| number.parse().ok()) {
-                Some(number @ 1..) => rounds = number,
-                _ => bail!("--rounds wants a number\n{USAGE}"),
+            "--rounds" => options.rounds = number("--rounds")?,
+            "--processes" => options.processes = number("--processes")?,
+            "--growth" => options.growth = true,
+            word => match BENCHES.iter().position(|(name, _)| *name == word) {
+                Some(at) => benches = &BENCHES[at..=at],
+                None => bail!("what is {argument:?}?\n{USAGE}"),
             },
-            _ => bail!("what is {argument:?}?\n{USAGE}"),
         }
     }
     if benches.is_empty() {
         bail!("{USAGE}");
     }
-    for bench in benches {
-        bench(rounds, &mut |report| {
-            println!("{report}");
-            record.as_mut().map_or(Ok(()), |record| record.append(&report))
+    for (_, bench) in benches {
+        bench(&options, &mut |table| {
+            println!("{table}");
+            record.as_mut().map_or(Ok(()), |record| record.append(table))
         })?;
     }
     Ok(())

@@ -14,12 +14,16 @@ pub struct Comparison<'a> {
     title: String,
     /// How many values one run handles, unless a variant has its own number.
     values: usize,
+    /// What a value is.
+    per: &'static str,
     variants: Vec<Variant<'a>>,
 }
 
 struct Variant<'a> {
     name: &'static str,
     run: Box<dyn FnMut() -> u64 + 'a>,
+    /// What comes before each run, and is not timed.
+    before: Option<Box<dyn FnMut() + 'a>>,
     /// How many values one run handles.
     values: usize,
     clock: Clock<'a>,
@@ -47,7 +51,14 @@ struct Goal {
 impl<'a> Comparison<'a> {
     /// Nothing yet.
     pub fn new(title: String, values: usize) -> Self {
-        Self { title, values, variants: Vec::new() }
+        Self { title, values, per: "value", variants: Vec::new() }
+    }
+
+    /// Says what a value is.
+    #[must_use]
+    pub fn per(mut self, per: &'static str) -> Self {
+        self.per = per;
+        self
     }
 
     /// Adds a variant. What it returns keeps the compiler from leaving it out.
@@ -57,6 +68,7 @@ impl<'a> Comparison<'a> {
         self.variants.push(Variant {
             name,
             run: Box::new(run),
+            before: None,
             values: self.values,
             clock,
             reference: None,
@@ -82,6 +94,15 @@ impl<'a> Comparison<'a> {
     pub fn timed_by(mut self, now: impl Fn() -> f64 + 'a) -> Self {
         if let Some(variant) = self.variants.last_mut() {
             variant.clock = Clock { now: Box::new(now), least_ns: 2e7 };
+        }
+        self
+    }
+
+    /// Does this before each run of the variant that was added last. It is not timed.
+    #[must_use]
+    pub fn before(mut self, before: impl FnMut() + 'a) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.before = Some(Box::new(before));
         }
         self
     }
@@ -152,6 +173,7 @@ impl<'a> Comparison<'a> {
         };
         Report {
             title: self.title.clone(),
+            per: self.per,
             headings: references.iter().map(|(heading, ..)| *heading).collect(),
             lines: self.variants.iter().zip(samples).map(line).collect(),
         }
@@ -175,11 +197,22 @@ impl Variant<'_> {
 
     /// ns of one run, as the mean of so many.
     fn sample(&mut self, runs: usize) -> f64 {
-        let started = (self.clock.now)();
-        for _ in 0..runs {
-            black_box((self.run)());
-        }
-        ((self.clock.now)() - started) / runs as f64
+        let Self { run, before, clock, .. } = self;
+        let mut timed = |runs: usize| {
+            let started = (clock.now)();
+            for _ in 0..runs {
+                black_box(run());
+            }
+            (clock.now)() - started
+        };
+        let ns = match before {
+            None => timed(runs),
+            Some(before) => (0..runs).fold(0.0, |ns, _| {
+                before();
+                ns + timed(1)
+            }),
+        };
+        ns / runs as f64
     }
 }
 
@@ -197,6 +230,7 @@ fn median(mut numbers: Vec<f64>) -> f64 {
 #[derive(Debug)]
 pub struct Report {
     title: String,
+    per: &'static str,
     headings: Vec<&'static str>,
     lines: Vec<Line>,
 }
@@ -221,6 +255,13 @@ struct Number {
     at_most: Option<f64>,
 }
 
+impl Report {
+    /// Name of each variant, and the ns of one of its values.
+    pub fn costs(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        self.lines.iter().map(|line| (line.name, line.of_value.number))
+    }
+}
+
 impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let longest = self.lines.iter().map(|line| line.median).fold(0.0, f64::max);
@@ -229,9 +270,11 @@ impl Display for Report {
         let padded = |text: String| format!("  {text:<25}");
         let headings: String = self.headings.iter().map(|heading| padded(format!("x {heading}"))).collect();
         let goals_width = self.lines.iter().map(|line| line.of_value.goal().len()).max().unwrap_or(0);
+        let per = format!("ns/{}", self.per);
+        let per_width = per.len().max(9);
         let heading = format!(
-            "  {:width$} {unit:>10} {:>25} {:>9}{:goals_width$}{headings}",
-            "", "[min .. max]", "ns/value", ""
+            "  {:width$} {unit:>10} {:>25} {:>per_width$}{:goals_width$}{headings}",
+            "", "[min .. max]", per, ""
         );
         writeln!(f, "{}\n{}", self.title, heading.trim_end())?;
         for line in &self.lines {
@@ -239,7 +282,7 @@ impl Display for Report {
             let (median, of_value) = (line.median / ns, &line.of_value);
             let ratios: String = line.ratios.iter().map(|ratio| padded(ratio.to_string())).collect();
             let line = format!(
-                "  {:width$} {median:>10.3} {range:>25} {:>9.2}{:goals_width$}{ratios}",
+                "  {:width$} {median:>10.3} {range:>25} {:>per_width$.2}{:goals_width$}{ratios}",
                 line.name,
                 of_value.number,
                 of_value.goal()

@@ -10,7 +10,8 @@ use perfset_engine::path::PathQuery;
 use crate::collect::floor::{Floor, after_blanks, after_line, number};
 use crate::collect::kernel_file::{KernelFile, Kind};
 use crate::collect::machine;
-use crate::measure::{Comparison, Report};
+use crate::measure::Comparison;
+use crate::{Options, Out};
 
 /// What a screen or a script asks for first: a processor time, a size and a rate.
 const PATHS: [&str; 3] = [
@@ -20,7 +21,7 @@ const PATHS: [&str; 3] = [
 ];
 
 /// One selection of paths.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let mut machine = machine();
     let mut query = warm_query(&mut machine)?;
@@ -51,7 +52,7 @@ pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Resu
         .variant("PathQuery::collect alone", || u64::from(black_box(&mut separate).collect().is_ok()))
         .variant("pread of /proc/stat and /proc/meminfo alone", || reading.read().unwrap_or(0))
         .variant("pread of all files above alone", || reading_kept.read().unwrap_or(0));
-    out(comparison.run(rounds))
+    out(&comparison.run(rounds))
 }
 
 fn warm_query(machine: &mut Machine) -> Result<PathQuery> {

@@ -1,5 +1,6 @@
 //! The record of what was measured where.
 
+use std::fmt::Display;
 use std::fs::{File, OpenOptions, create_dir_all, read_to_string};
 use std::io::Write;
 use std::path::Path;
@@ -8,8 +9,6 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use perfset_core::clock::{self, UNIX_EPOCH_100NS};
-
-use crate::measure::Report;
 
 /// An open file in `record/`.
 #[derive(Debug)]
@@ -45,8 +44,8 @@ impl Record {
     }
 
     /// Appends a table.
-    pub fn append(&mut self, report: &Report) -> Result<()> {
-        writeln!(self.0, "{report}").context("the record")
+    pub fn append(&mut self, table: &dyn Display) -> Result<()> {
+        writeln!(self.0, "{table}").context("the record")
     }
 }
 

@@ -12,10 +12,13 @@ use crate::collect::floor::{self, Floor, after_blanks, after_line, cpu_lines_and
 use crate::collect::kernel_file::{KernelFile, Kind};
 use crate::collect::{OF_INTERRUPTS, machine, values, warm};
 use crate::exporter::{self, Connection, Exporter};
-use crate::measure::{Comparison, Report};
+use crate::measure::Comparison;
+use crate::{Options, Out};
+
+const COLLECTORS: [&str; 3] = ["--collector.cpu", "--collector.meminfo", "--collector.vmstat"];
 
 /// All counters but those that need `/proc/interrupts` or a listing of `/proc`.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let (mut query, mut snapshot) = (warm_query()?, Snapshot::default());
     query.collect(&mut snapshot)?;
@@ -25,7 +28,7 @@ pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Resu
     let files = KernelFile::once(&kept);
     let (mut floor, mut reading) = (Floor::open(&files)?, Floor::open(&files)?);
 
-    let (usual, lean) = (Peer::start(&[])?, Peer::start(exporter::LEAN)?);
+    let (usual, lean) = (Peer::start(&COLLECTORS, &[])?, Peer::start(&COLLECTORS, exporter::LEAN)?);
     let title = format!(
         "system: Processor Information, Memory, System: {} values; the exporter has {}, and {} about itself:\n{}",
         values.count,
@@ -57,13 +60,14 @@ pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Resu
     let report = comparison.run(rounds);
     usual.check()?;
     lean.check()?;
-    out(report)
+    out(&report)
 }
 
 /// An exporter, and the connection over which it is scraped.
 #[derive(Debug)]
-struct Peer {
-    exporter: Exporter,
+pub struct Peer {
+    /// The exporter.
+    pub exporter: Exporter,
     connection: RefCell<Connection>,
     values: usize,
     /// The first failure; there is no further scrape.
@@ -71,8 +75,9 @@ struct Peer {
 }
 
 impl Peer {
-    fn start(arguments: &[&str]) -> Result<Self> {
-        let mut exporter = Exporter::start(arguments)?;
+    /// Starts it, and scrapes it once.
+    pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
+        let mut exporter = Exporter::start(collectors, arguments)?;
         let mut connection = exporter.connect()?;
         let answer = connection.scrape()?;
         let is_value =
@@ -83,7 +88,8 @@ impl Peer {
         Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
     }
 
-    fn scrape(&self) -> u64 {
+    /// One scrape; the length of the answer.
+    pub fn scrape(&self) -> u64 {
         if self.failed.get().is_some() {
             return 0;
         }
@@ -96,7 +102,8 @@ impl Peer {
         }
     }
 
-    fn check(self) -> Result<()> {
+    /// Whether all went well.
+    pub fn check(self) -> Result<()> {
         self.failed.into_inner().map_or(Ok(()), Err)
     }
 }

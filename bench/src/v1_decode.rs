@@ -11,6 +11,7 @@ use perfset_core::{CounterType, RawValue};
 
 use crate::blocks::{COUNTERS, Copy, LARGEST};
 use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
 
 /// How many instances the tables have.
 const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
@@ -19,12 +20,12 @@ const SIZES: [usize; 5] = [1, 64, IN_CACHE, 4_096, LARGEST];
 const IN_CACHE: usize = 1_000;
 
 /// Tables of all sizes, and two of mixed widths.
-pub fn reports(rounds: usize, out: &mut dyn FnMut(Report) -> Result<()>) -> Result<()> {
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     for size in SIZES {
-        out(report(size, Widths::Long, rounds)?)?;
+        out(&report(size, Widths::Long, rounds)?)?;
     }
     for size in [IN_CACHE, LARGEST] {
-        out(report(size, Widths::Alternating, rounds)?)?;
+        out(&report(size, Widths::Alternating, rounds)?)?;
     }
     Ok(())
 }

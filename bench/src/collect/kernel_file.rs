@@ -46,6 +46,11 @@ impl KernelFile {
         Ok(files)
     }
 
+    /// One that is not open yet.
+    pub fn at(path: &str) -> Self {
+        Self { path: path.into(), descriptor: String::new() }
+    }
+
     /// What is in it.
     pub fn kind(&self) -> Kind {
         match self.path.file_name().and_then(|name| name.to_str()) {

@@ -1,6 +1,7 @@
 //! How a query's entries are collected together: grouped by counterset, laid out once, then only written over.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -39,6 +40,8 @@ struct Group {
     filters: InstanceFilters,
     /// By filter: the rows that it selects, ascending; of a name without wildcards the first only.
     selections: Vec<Vec<usize>>,
+    /// By filter, while an annex is written: what it says of those rows.
+    shared_notes: Vec<Option<Arc<Vec<RowNote>>>>,
     /// Whether `selections` are not those of `rows`.
     unselected: bool,
     rows: Rows,
@@ -138,6 +141,7 @@ impl Plan {
         }
         for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
             group.selections = vec![Vec::new(); filters.len()];
+            group.shared_notes = vec![None; filters.len()];
             group.filters = filters.into_iter().collect();
             let counters = group.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
             group.counters = counters.clone().map(|(counter, _)| counter.id).collect();
@@ -244,6 +248,7 @@ impl Plan {
 
     fn build(&self, clocks: &ClockReading, buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
         let mut builder = BlockBuilder::reuse(buffer, clocks);
+        let mut written: HashMap<(usize, usize), usize> = HashMap::new(); // by group and filter: one counter of all
         for (planned, info) in self.entries.iter().zip(self.infos.iter()) {
             let (group, target) = match (&planned.target, planned.form) {
                 (_, Form::Failed(status)) => {
@@ -280,7 +285,16 @@ impl Plan {
                     builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
                 }
                 (Kind::Counterset, _) => fill(builder.counterset(ids)),
-                (_, _) => fill(builder.multiple_instances()),
+                (_, _) => match written.entry((target.group, target.filter)) {
+                    Place::Occupied(before) => {
+                        let values = group.selection(target).iter().filter_map(|row| cells(*row).next());
+                        builder.again(*before.get(), values);
+                    }
+                    Place::Vacant(place) => {
+                        place.insert(builder.position());
+                        fill(builder.multiple_instances());
+                    }
+                },
             }
         }
         builder.finish().map_err(|_| SourceError::TooLarge)
@@ -310,7 +324,7 @@ impl Plan {
     }
 
     /// Writes the annex, and counts what is missing.
-    fn annotate(&self, snapshot: &mut Snapshot) -> Account {
+    fn annotate(&mut self, snapshot: &mut Snapshot) -> Account {
         let mut account = Account::default();
         for group in &self.groups {
             account.source_bytes = account.source_bytes.saturating_add(group.rows.bytes_read());
@@ -323,31 +337,22 @@ impl Plan {
         }
         let annexes = &mut snapshot.annex.entries;
         annexes.resize_with(self.entries.len(), EntryAnnex::default);
+        self.note_rows(annexes);
         for (planned, annex) in self.entries.iter().zip(annexes.iter_mut()) {
             annex.failure = self.failure(planned);
-            annex.rows.clear();
             annex.notes.clear();
             annex.reasons.clear();
-            annex.marks.clear();
             annex.clock = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(group) = self.groups.get(target.group) else { continue };
-            let (rows, selected) = (&group.rows, planned.selected(group));
+            let rows = &group.rows;
             annex.clock = rows.clock();
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
             }
-            if rows.has_row_marks() {
-                annex.marks.extend(selected.iter().map(|row| rows.row_mark(*row)));
-            }
-            annex.rows.extend(selected.iter().map(|row| RowNote {
-                id: rows.id(*row),
-                birth: rows.birth(*row),
-                owner: rows.owner(*row),
-            }));
             if let Form::Row(row) = planned.form {
                 for (column, note) in rows.notes(row) {
                     if let Ok(at) = target.columns.binary_search(&column) {
@@ -367,6 +372,45 @@ impl Plan {
             }
         }
         account
+    }
+
+    /// Writes what the annex says of rows: once for all entries that select the same ones.
+    fn note_rows(&mut self, annexes: &mut [EntryAnnex]) {
+        let Self { groups, entries, .. } = self;
+        for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
+            let kept = annex.rows.take();
+            let Ok(target) = &planned.target else { continue };
+            let Some(group) = groups.get_mut(target.group) else { continue };
+            match planned.form {
+                Form::Failed(_) => {}
+                Form::Row(row) => annex.rows = Some(group.notes(kept, &[row])),
+                Form::Table => {
+                    if let Some(shared @ None) = group.shared_notes.get_mut(target.filter) {
+                        *shared = Some(kept.unwrap_or_default());
+                    }
+                }
+            }
+        }
+        // Now nobody else holds what is kept.
+        for group in groups.iter_mut() {
+            for at in 0..group.shared_notes.len() {
+                let kept = group.shared_notes.get_mut(at).and_then(Option::take);
+                let notes = kept.map(|kept| {
+                    let selection = group.selections.get(at).map(Vec::as_slice).unwrap_or_default();
+                    group.notes(Some(kept), selection)
+                });
+                if let Some(shared) = group.shared_notes.get_mut(at) {
+                    *shared = notes;
+                }
+            }
+        }
+        for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
+            if let (Form::Table, Ok(target)) = (planned.form, &planned.target) {
+                let group = groups.get(target.group);
+                annex.rows = group.and_then(|group| group.shared_notes.get(target.filter)?.clone());
+            }
+        }
+        groups.iter_mut().for_each(|group| group.shared_notes.fill(None));
     }
 
     fn failure(&self, planned: &Planned) -> Option<NoValue> {
@@ -410,6 +454,7 @@ impl Group {
             counters: Vec::new(),
             filters: InstanceFilters::default(),
             selections: Vec::new(),
+            shared_notes: Vec::new(),
             unselected: true,
             rows: Rows::default(),
             wanted_by: Vec::new(),
@@ -447,6 +492,22 @@ impl Group {
         }
         self.unselected = false;
         changed
+    }
+
+    /// What an annex says of these rows, in memory that is kept.
+    fn notes(&self, kept: Option<Arc<Vec<RowNote>>>, selected: &[usize]) -> Arc<Vec<RowNote>> {
+        let mut notes = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
+        if let Some(notes) = Arc::get_mut(&mut notes) {
+            let rows = &self.rows;
+            notes.clear();
+            notes.extend(selected.iter().map(|row| RowNote {
+                id: rows.id(*row),
+                birth: rows.birth(*row),
+                owner: rows.owner(*row),
+                mark: rows.row_mark(*row),
+            }));
+        }
+        notes
     }
 
     /// The rows that a target's filter selects.

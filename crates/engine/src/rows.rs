@@ -314,11 +314,6 @@ impl Rows {
         self.marks.get(row).copied().flatten()
     }
 
-    /// Whether any row is marked.
-    pub(crate) fn has_row_marks(&self) -> bool {
-        !self.marks.is_empty()
-    }
-
     fn note(&self, row: usize, column: usize) -> Option<&Note> {
         let at = self.notes.binary_search_by_key(&(row, column), |note| note.at).ok()?;
         self.notes.get(at).map(|note| &note.note)

@@ -39,6 +39,8 @@ pub(crate) struct RowNote {
     pub id: Option<InstanceId>,
     pub birth: Birth,
     pub owner: Owner,
+    /// What is special about its values that have no note.
+    pub mark: Option<Mark>,
 }
 
 /// The annex of one entry.
@@ -46,14 +48,12 @@ pub(crate) struct RowNote {
 pub struct EntryAnnex {
     /// Why the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// What is known of each row.
-    pub(crate) rows: Vec<RowNote>,
+    /// What is known of each row: the same for all entries that select the same instances, which may be many of both.
+    pub(crate) rows: Option<Arc<Vec<RowNote>>>,
     /// The counterset's own clock and its ticks a second, if its source has one.
     pub(crate) clock: Option<(i64, i64)>,
     /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
     pub(crate) reasons: Vec<Option<NoValue>>,
-    /// By row: what is special about its values that have no note; empty if no row is marked.
-    pub(crate) marks: Vec<Option<Mark>>,
     /// What is special, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
@@ -65,22 +65,26 @@ impl EntryAnnex {
         self.failure.as_ref()
     }
 
+    fn row(&self, row: usize) -> Option<&RowNote> {
+        self.rows.as_ref()?.get(row)
+    }
+
     /// The birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
-        self.rows.get(row).and_then(|row| row.birth)
+        self.row(row).and_then(|row| row.birth)
     }
 
     /// Whose a row is.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
-        self.rows.get(row).map_or(Owner::System, |row| row.owner)
+        self.row(row).map_or(Owner::System, |row| row.owner)
     }
 
     /// The id of a row: results for one instance carry none in the block.
     #[must_use]
     pub fn instance_id(&self, row: usize) -> Option<InstanceId> {
-        self.rows.get(row).and_then(|row| row.id)
+        self.row(row).and_then(|row| row.id)
     }
 
     /// The counterset's own clock and its ticks a second, where it has one.
@@ -110,7 +114,7 @@ impl EntryAnnex {
     /// What is special about the values of a row of which nothing else was said.
     #[inline]
     pub(crate) fn row_mark(&self, row: usize) -> Option<Mark> {
-        self.marks.get(row).copied().flatten()
+        self.row(row).and_then(|row| row.mark)
     }
 
     /// Why values of a column are missing where nothing else was said.

@@ -73,6 +73,31 @@ impl BlockBuilder {
         self.table(start, 1)
     }
 
+    /// Where the next result begins: for [`again`](Self::again).
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.out.len()
+    }
+
+    /// One counter of the same instances as in the result that begins at `position`, which is of one counter too: names
+    /// are copied as they are. Values that are missing stay as they are there.
+    pub fn again(&mut self, position: usize, values: impl IntoIterator<Item = Cell>) {
+        const HEADERS: usize = size_of::<raw::CounterHeader>() + 8;
+        let start = self.out.len();
+        let header =
+            self.out.get(position..).and_then(|result| raw::CounterHeader::ref_from_prefix(result).ok());
+        let size = header.map_or(0, |(header, _)| length(header.size.get()));
+        let end = position.saturating_add(size).min(start);
+        self.out.extend_from_within(position.min(end)..end);
+        self.result_count = self.result_count.saturating_add(1);
+        let rest = self.out.get_mut(start.saturating_add(HEADERS)..).unwrap_or_default();
+        let mut table = TablePatch { rest, columns: 1 };
+        for value in values {
+            let Some([cell]) = table.row() else { break };
+            *cell = value;
+        }
+    }
+
     /// Several counters of several instances: the table wants a value a row for each id, in their order.
     pub fn counterset(&mut self, ids: impl IntoIterator<Item = CounterId>) -> TableBuilder<'_> {
         let start = self.begin(Kind::Counterset, Status::ERROR_SUCCESS);
@@ -280,8 +305,19 @@ pub(super) fn put(out: &mut [u8], at: usize, value: u32) {
 
 /// Appends a name, its NUL and zeros up to the next multiple of 8 from `start` on.
 pub(super) fn put_name(out: &mut Vec<u8>, start: usize, name: impl IntoIterator<Item = u16>) {
-    for unit in name {
-        out.extend_from_slice(&unit.to_le_bytes());
+    const UNIT: usize = size_of::<u16>();
+    let mut name = name.into_iter();
+    let mut piece = [0; 32]; // a unit at a time would cost more than all else
+    loop {
+        let mut len = 0_usize;
+        for (place, unit) in piece.chunks_exact_mut(UNIT).zip(&mut name) {
+            place.copy_from_slice(&unit.to_le_bytes());
+            len = len.saturating_add(UNIT);
+        }
+        out.extend_from_slice(piece.get(..len).unwrap_or_default());
+        if len < piece.len() {
+            break;
+        }
     }
     out.extend_from_slice(&[0, 0]);
     let len = align8(out.len().saturating_sub(start));

@@ -986,3 +986,26 @@ fn errors_say_where() {
     let error = Block::parse(&[1, 0, 0]).unwrap_err();
     assert_eq!(error.why, Why::Truncated { needed: 48, left: 3 });
 }
+
+#[test]
+fn the_same_instances_again() {
+    let rows = [("a", 2_u32), ("", 3), ("of several words", 5)];
+    let clocks = ClockReading::default();
+    let write = |builder: &mut BlockBuilder, add: u32| {
+        let mut table = builder.multiple_instances();
+        for (name, id) in rows {
+            table.row(name.encode_utf16(), InstanceId(id), [Cell::from_u32(id + add)]);
+        }
+        table.finish();
+    };
+    let (mut anew, mut again) = (BlockBuilder::new(&clocks), BlockBuilder::new(&clocks));
+    for builder in [&mut anew, &mut again] {
+        builder.single(Cell::from_u32(7));
+    }
+    let position = again.position();
+    write(&mut anew, 11);
+    write(&mut again, 11);
+    write(&mut anew, 13);
+    again.again(position, rows.map(|(_, id)| Cell::from_u32(id + 13)));
+    assert_eq!(anew.finish(), again.finish());
+}

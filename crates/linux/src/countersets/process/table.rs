@@ -72,11 +72,10 @@ pub(super) struct Part<T> {
     pub(super) state: State,
     /// What the process's CPU clock showed before the file was read.
     clock_ns: u64,
-    /// Which listing it was read after, and after which it is to be read again whatever the clock shows.
+    /// Which listing it was read after.
     turn: u64,
-    due: u64,
-    /// When it was read, in seconds of the monotonic clock.
-    second: u64,
+    /// When it is to be read again whatever the clock shows: at the earlier of these.
+    due: Moment,
 }
 
 /// Whether a part has a value.
@@ -89,7 +88,7 @@ pub(super) enum State {
 }
 
 /// When something is read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moment {
     /// Counts listings of all processes.
     turn: u64,
@@ -123,18 +122,21 @@ impl<T> Part<T> {
 
     /// Whether it is its turn to be read again.
     pub(super) fn is_due(&self, now: Moment) -> bool {
-        now.turn >= self.due || now.second.saturating_sub(self.second) >= Self::SECONDS
+        now.turn >= self.due.turn || now.second >= self.due.second
     }
 
     /// Takes over what was read. The turns of processes that were seen first together are spread by their pids.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, pid: u32, clock_ns: u64, now: Moment) {
-        let turns = match self.state {
-            State::Unread => u64::from(pid) % Self::TURNS,
-            _ => Self::TURNS,
+        let (turns, seconds) = match self.state {
+            State::Unread => (u64::from(pid) % Self::TURNS, u64::from(pid) % Self::SECONDS),
+            _ => (Self::TURNS, Self::SECONDS),
         };
-        self.due = now.turn.saturating_add(turns.max(1));
+        self.due = Moment {
+            turn: now.turn.saturating_add(turns.max(1)),
+            second: now.second.saturating_add(seconds.max(1)),
+        };
         self.clock_ns = clock_ns;
-        (self.turn, self.second) = (now.turn, now.second);
+        self.turn = now.turn;
         self.state = match read {
             Ok(value) => {
                 self.value = value;

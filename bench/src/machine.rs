@@ -1,0 +1,241 @@
+//! What others collect of a machine, and what it costs them: its processors, memory, disks and networks, and all of its
+//! processes.
+
+mod psutil;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::io::ErrorKind;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use perfset_core::InstanceType;
+use perfset_engine::{Entry, Query, Snapshot};
+use procfs::{Current, CurrentSI, KernelStats, Meminfo, diskstats, net, vmstat};
+use sysinfo::{Disks, Networks, System};
+
+use crate::collect::floor::Floor;
+use crate::collect::kernel_file::KernelFile;
+use crate::collect::{machine, values, warm};
+use crate::measure::{Comparison, Report};
+use crate::process::collectors::{Perfset, Procfs, Sysinfo};
+use crate::process::nursery::{Nursery, Who};
+use crate::process::processes;
+use crate::system::Peer;
+use crate::{Options, Out};
+use psutil::Psutil;
+
+/// Two tables.
+pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
+    out(&of_system(options.rounds)?)?;
+    out(&of_processes(options)?)
+}
+
+/// What everybody reads.
+const FILES: [&str; 5] = ["/proc/stat", "/proc/meminfo", "/proc/vmstat", "/proc/diskstats", "/proc/net/dev"];
+/// The countersets that have something of it.
+const SETS: [&str; 6] =
+    ["Processor Information", "Memory", "System", "PhysicalDisk", "Network Interface", "Linux Memory"];
+const COLLECTORS: [&str; 6] = [
+    "--collector.cpu",
+    "--collector.stat",
+    "--collector.meminfo",
+    "--collector.vmstat",
+    "--collector.diskstats",
+    "--collector.netdev",
+];
+
+/// The five files.
+fn of_system(rounds: usize) -> Result<Report> {
+    let files: BTreeSet<_> = FILES.into_iter().map(KernelFile::at).collect();
+    let mut floor = Floor::open(&files)?;
+    let (query, missing) = query_of_files()?;
+    let (mut query, mut snapshot) = (query, Snapshot::default());
+    query.collect(&mut snapshot)?;
+    let values = values(snapshot.block())?;
+    ensure!(values.count > 0, "there are no values");
+    let exporter = Peer::start(&COLLECTORS, &[])?;
+    let psutil = Psutil::start("system")?;
+    let mut sysinfo = SystemOfSysinfo::new()?;
+    let title = format!(
+        "machine: {}: {} entries, {} values{missing}",
+        FILES.join(", "),
+        query.entries().len(),
+        values.count
+    );
+    let comparison = Comparison::new(title, values.count)
+        .variant("pread of each file and a position parser (floor)", || floor.collect().unwrap_or(0))
+        .reference("floor")
+        .variant("procfs crate, each file (peer)", || files_of_procfs().unwrap_or(0))
+        .reference("procfs")
+        .variant("sysinfo crate: CPU usage, memory, disks, networks", || sysinfo.collect())
+        .variant("psutil: CPU, memory, swap, disks, networks", || psutil.collect())
+        .timed_by(|| psutil.spent_ns())
+        .variant("node_exporter's process, a scrape", || exporter.scrape())
+        .timed_by(|| exporter.exporter.cpu_ns().unwrap_or(f64::NAN))
+        .reference("exporter")
+        .variant("Query::collect, every value of the block", || {
+            let collected = query.collect(black_box(&mut snapshot));
+            collected.ok().and_then(|()| self::values(snapshot.block()).ok()).map_or(0, |values| values.sum)
+        })
+        .goal("procfs", 0.5);
+    let report = comparison.run(rounds);
+    exporter.check()?;
+    psutil.check()?;
+    Ok(report)
+}
+
+/// An entry for each counter from one of the files, and the names of the countersets that are not there.
+fn query_of_files() -> Result<(Query, String)> {
+    let machine = machine();
+    let sets = machine.countersets();
+    let sets: Vec<_> = sets.iter().map(|guid| machine.counterset(guid)).collect::<Result<_, _>>()?;
+    let mut missing = String::new();
+    let mut entries = Vec::new();
+    for name in SETS {
+        let Some(set) = sets.iter().find(|set| set.name.as_ref() == name) else {
+            missing += &format!(", no {name}");
+            continue;
+        };
+        let of_files = |source: &str| FILES.iter().any(|file| source.starts_with(file));
+        for counter in set.counters.iter().filter(|counter| of_files(&counter.source)) {
+            let entry = Entry::one(set.guid, counter.id);
+            let several = set.instance_type != InstanceType::Single;
+            entries.push(if several { entry.instance("*") } else { entry });
+        }
+    }
+    let mut query = machine.query();
+    warm(&mut query, entries)?;
+    Ok((query, missing))
+}
+
+fn files_of_procfs() -> Result<u64> {
+    let stat = black_box(KernelStats::current()?);
+    let meminfo = black_box(Meminfo::current()?);
+    let disks = black_box(diskstats()?);
+    let networks = black_box(net::dev_status()?);
+    let vmstat = black_box(vmstat()?);
+    Ok(stat.ctxt + meminfo.mem_free + (disks.len() + networks.len() + vmstat.len()) as u64)
+}
+
+/// What sysinfo has of the same; it reads other files than the five too, and not all of these.
+#[derive(Debug)]
+struct SystemOfSysinfo {
+    system: System,
+    disks: Disks,
+    networks: Networks,
+}
+
+impl SystemOfSysinfo {
+    fn new() -> Result<Self> {
+        let failed = |error| anyhow!("sysinfo: {error:?}");
+        Ok(Self {
+            system: System::new().map_err(failed)?,
+            disks: Disks::new_with_refreshed_list().map_err(failed)?,
+            networks: Networks::new_with_refreshed_list().map_err(failed)?,
+        })
+    }
+
+    fn collect(&mut self) -> u64 {
+        self.system.refresh_cpu_usage();
+        self.system.refresh_memory();
+        self.disks.refresh(true);
+        self.networks.refresh(true);
+        self.system.used_memory()
+    }
+}
+
+/// All processes, 5 % of which have run before each collection.
+fn of_processes(options: &Options) -> Result<Report> {
+    const ROUNDS: usize = 5; // some peers take seconds
+    let pidstat = Pidstat::new()?;
+    let psutil = Psutil::start("processes")?;
+    let nursery = Nursery::start(options.processes)?;
+    let (mut procfs, mut sysinfo) = (Procfs::default(), Sysinfo::new()?);
+    let perfset = RefCell::new(Perfset::new()?);
+    let processes = processes()?;
+    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
+    let before = || {
+        collect(); // as `process` does
+        nursery.let_run(Who::OneInTwenty);
+    };
+    let comparison =
+        Comparison::new(format!("machine: {processes} processes, 5 % have run before each"), processes)
+            .per("process")
+            .variant("procfs crate: stat, statm, io", || procfs.collect().unwrap_or(0))
+            .before(before)
+            .reference("procfs")
+            .variant("sysinfo crate: CPU, memory, disk usage", || sysinfo.collect())
+            .before(before)
+            .reference("sysinfo")
+            .variant("psutil: process_iter, 9 attributes", || psutil.collect())
+            .timed_by(|| psutil.spent_ns())
+            .before(before)
+            .reference("psutil")
+            .variant("pidstat -u -r -d, once", || pidstat.collect())
+            .timed_by(children_ns)
+            .before(before)
+            .reference("pidstat")
+            .variant("Query::collect", collect)
+            .before(|| nursery.let_run(Who::OneInTwenty))
+            .goal("procfs", 0.166);
+    let report = comparison.run(options.rounds.min(ROUNDS));
+    pidstat.check()?;
+    psutil.check()?;
+    nursery.check()?;
+    Ok(report)
+}
+
+/// sysstat's pidstat, started for each collection.
+#[derive(Debug)]
+struct Pidstat {
+    /// The first failure.
+    failed: OnceCell<anyhow::Error>,
+}
+
+const PIDSTAT: &str = "pidstat";
+
+impl Pidstat {
+    fn new() -> Result<Self> {
+        let pidstat = Self { failed: OnceCell::new() };
+        pidstat.run()?;
+        Ok(pidstat)
+    }
+
+    fn run(&self) -> Result<()> {
+        let ran = Command::new(PIDSTAT).args(["-u", "-r", "-d"]).stdout(Stdio::null()).status();
+        match ran {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                bail!("there is no {PIDSTAT}; it is in a Debian package: apt-get install sysstat")
+            }
+            ran => {
+                let status = ran.context(PIDSTAT)?;
+                ensure!(status.success(), "{PIDSTAT}: {status}");
+                Ok(())
+            }
+        }
+    }
+
+    fn collect(&self) -> u64 {
+        if self.failed.get().is_none()
+            && let Err(error) = self.run()
+        {
+            let _ = self.failed.set(error); // it was not set
+        }
+        0
+    }
+
+    fn check(self) -> Result<()> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// CPU time of programs that were started here and have ended.
+fn children_ns() -> f64 {
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or(f64::NAN, |usage| {
+        (usage.user_time().num_microseconds() + usage.system_time().num_microseconds()) as f64 * 1e3
+    })
+}

@@ -1,0 +1,160 @@
+//! Collections of Process V2 on a machine of many processes, beside bare readings of the same files and beside what a
+//! program would do with the procfs or the sysinfo crate.
+
+pub mod collectors;
+mod floor;
+pub mod memory;
+pub mod nursery;
+
+use std::cell::RefCell;
+use std::fmt::{self, Display};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
+use collectors::{Perfset, Procfs, Sysinfo};
+use floor::Floor;
+use nursery::{Nursery, Who};
+
+/// Hidden words of this program, for processes that the bench starts itself.
+pub const NURSERY: &str = "nursery-of";
+/// As [`NURSERY`].
+pub const HOLDER: &str = "holder-of";
+
+/// What happens between two collections.
+#[derive(Clone, Copy, Debug)]
+struct State {
+    name: &'static str,
+    who: Who,
+    /// What a collection may cost, in multiples of the procfs crate.
+    goal: Option<f64>,
+}
+
+const FEW: State = State { name: "5 % have run before each", who: Who::OneInTwenty, goal: Some(0.166) };
+const STATES: [State; 3] = [
+    FEW,
+    State { name: "all have run before each", who: Who::Everybody, goal: Some(0.666) },
+    State { name: "none have run", who: Who::Nobody, goal: None },
+];
+
+/// Three states of the machine, and memory; or one state at several numbers of processes.
+pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
+    if options.growth {
+        return growth(options.rounds, out);
+    }
+    let nursery = Nursery::start(options.processes)?;
+    for state in STATES {
+        out(&report(&nursery, state, options.rounds)?)?;
+    }
+    out(&memory::report(processes()?)?)?;
+    nursery.check()
+}
+
+fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
+    let who = state.who;
+    let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::default());
+    let (mut sysinfo, perfset) = (Sysinfo::new()?, RefCell::new(Perfset::new()?));
+    let processes = processes()?;
+    let values = perfset.borrow().values()?;
+    ensure!(values.count >= processes, "there are {} values only", values.count);
+    let title = format!(
+        "process: {processes} processes, {}: {} counters of Process V2, {} values",
+        state.name,
+        collectors::counters().count(),
+        values.count,
+    );
+    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
+    // A round of all variants may take longer than the second that is usual between collections. What is read in turn
+    // would be more than a tenth then; so there are others in between.
+    let before_others = || {
+        collect();
+        nursery.let_run(who);
+    };
+    let comparison = Comparison::new(title, processes)
+        .per("process")
+        .variant(FLOOR, || floor.collect().unwrap_or(0))
+        .before(before_others)
+        .reference("floor")
+        .variant(PROCFS, || procfs.collect().unwrap_or(0))
+        .before(before_others)
+        .reference("procfs")
+        .variant(SYSINFO, || sysinfo.collect())
+        .before(before_others)
+        .reference("sysinfo")
+        .variant(PERFSET, collect)
+        .before(|| nursery.let_run(who))
+        .goal("procfs", state.goal);
+    Ok(comparison.run(rounds))
+}
+
+const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";
+const PROCFS: &str = "procfs crate: stat, statm, io of all (peer)";
+const SYSINFO: &str = "sysinfo crate: CPU, memory, disk usage (peer)";
+const PERFSET: &str = "Query::collect";
+
+/// How many processes there are.
+pub fn processes() -> Result<usize> {
+    let entries = std::fs::read_dir("/proc").context("/proc")?;
+    let is_pid = |name: &std::ffi::OsStr| name.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+    Ok(entries.flatten().filter(|entry| is_pid(&entry.file_name())).count())
+}
+
+/// The cost of a process at several numbers of them.
+#[derive(Debug)]
+struct Growth {
+    /// By size: the processes, and the cost of each variant.
+    sizes: Vec<(usize, Vec<(&'static str, f64)>)>,
+}
+
+fn growth(rounds: usize, out: Out<'_>) -> Result<()> {
+    let most = most_processes()?;
+    let mut sizes = Vec::new();
+    for wanted in [100, 1_000, 10_000, 30_000] {
+        let nursery = Nursery::start(wanted.min(most))?;
+        let report = report(&nursery, FEW, rounds)?;
+        sizes.push((processes()?, report.costs().collect()));
+        nursery.check()?;
+        out(&report)?;
+        if wanted > most {
+            out(&format_args!("No more than {most} processes fit in: kernel.pid_max, or memory.\n"))?;
+            break;
+        }
+    }
+    out(&Growth { sizes })
+}
+
+/// How many processes can be added: what is left of the numbers, and of the memory.
+fn most_processes() -> Result<usize> {
+    const FOR_OTHERS: usize = 1_500; // numbers
+    const KIB_EACH: usize = 200; // more than one takes
+    let number = |path: &str| -> Result<usize> {
+        let text = std::fs::read_to_string(path).with_context(|| path.to_owned())?;
+        text.trim().parse().with_context(|| path.to_owned())
+    };
+    let loads = std::fs::read_to_string("/proc/loadavg").context("/proc/loadavg")?;
+    let tasks = loads.split(['/', ' ']).nth(4).and_then(|tasks| tasks.parse::<usize>().ok());
+    let used = tasks.context("/proc/loadavg")?;
+    let most = number("/proc/sys/kernel/pid_max")?.min(number("/proc/sys/kernel/threads-max")?);
+    let meminfo = std::fs::read_to_string("/proc/meminfo").context("/proc/meminfo")?;
+    let available = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available = available.and_then(|kib| kib.trim().strip_suffix(" kB")?.parse::<usize>().ok());
+    let in_memory = available.context("/proc/meminfo: MemAvailable")? / 2 / KIB_EACH;
+    Ok(most.saturating_sub(used + FOR_OTHERS).min(in_memory))
+}
+
+impl Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "process: ns/process, {}", FEW.name)?;
+        let variants = self.sizes.first().map(|(_, costs)| costs.as_slice()).unwrap_or_default();
+        let width = variants.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let line = |numbers: Vec<String>| numbers.iter().map(|n| format!("{n:>10}")).collect::<String>();
+        let heading = line(self.sizes.iter().map(|(processes, _)| processes.to_string()).collect());
+        writeln!(f, "  {:width$} {heading} processes", "")?;
+        for (at, (name, _)) in variants.iter().enumerate() {
+            let costs = self.sizes.iter().filter_map(|(_, costs)| costs.get(at));
+            writeln!(f, "  {name:width$} {}", line(costs.map(|(_, ns)| format!("{ns:.0}")).collect()))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! This project and its peers, each as a program would use it.
+
+use std::hint::black_box;
+
+use anyhow::{Result, anyhow};
+use perfset_core::catalogue::process_v2;
+use perfset_core::{CounterId, Guid};
+use perfset_engine::{Entry, Query, Snapshot};
+use procfs::process::{Io, Stat, StatM, all_processes};
+use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
+
+use crate::collect::{Values, machine, values, warm};
+
+/// Counters that need files that no peer reads here: `status` and the list of open files.
+const OF_OTHER_FILES: [CounterId; 5] = [
+    process_v2::VIRTUAL_BYTES_PEAK,
+    process_v2::WORKING_SET_PEAK,
+    process_v2::PAGE_FILE_BYTES,
+    process_v2::PRIVATE_BYTES,
+    process_v2::HANDLE_COUNT,
+];
+
+/// What Linux has of Process V2, from `stat`, `statm` and `io`.
+pub fn counters() -> impl Iterator<Item = CounterId> {
+    let counters = process_v2::COUNTERSET.counters.iter();
+    let counters = counters.filter(|counter| !counter.source.is_empty());
+    counters.map(|counter| counter.id).filter(|id| !OF_OTHER_FILES.contains(id))
+}
+
+const GUID: Guid = process_v2::GUID;
+
+/// This project.
+#[derive(Debug)]
+pub struct Perfset {
+    query: Query,
+    /// The latest and the one before: what a rate needs.
+    snapshots: [Snapshot; 2],
+}
+
+impl Perfset {
+    /// An entry for each counter that the peers have too, all instances.
+    pub fn new() -> Result<Self> {
+        Self::of(counters().map(|counter| Entry::one(GUID, counter)))
+    }
+
+    /// One entry of all counters, so that a block has each instance once.
+    pub fn whole() -> Result<Self> {
+        Self::of([Entry::all(GUID)])
+    }
+
+    fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Self> {
+        let mut query = machine().query();
+        warm(&mut query, entries.into_iter().map(|entry| entry.instance("*")))?;
+        let mut perfset = Self { query, snapshots: Default::default() };
+        perfset.collect()?;
+        perfset.collect()?;
+        Ok(perfset)
+    }
+
+    /// One collection; the length of its block.
+    pub fn collect(&mut self) -> Result<u64> {
+        let [latest, before] = &mut self.snapshots;
+        std::mem::swap(latest, before);
+        self.query.collect(black_box(latest))?;
+        Ok(latest.block().len() as u64)
+    }
+
+    /// What was collected last.
+    pub fn values(&self) -> Result<Values> {
+        Ok(values(self.snapshots[0].block())?)
+    }
+}
+
+/// The procfs crate.
+#[derive(Debug, Default)]
+pub struct Procfs {
+    latest: Vec<OfProcess>,
+    before: Vec<OfProcess>,
+}
+
+type OfProcess = (Option<Stat>, Option<StatM>, Option<Io>);
+
+impl Procfs {
+    /// Reads `stat`, `statm` and `io` of each process.
+    pub fn collect(&mut self) -> Result<u64> {
+        std::mem::swap(&mut self.latest, &mut self.before);
+        self.latest.clear();
+        for process in all_processes()? {
+            let Ok(process) = process else { continue }; // it has ended
+            self.latest.push((process.stat().ok(), process.statm().ok(), process.io().ok()));
+        }
+        Ok(self.latest.len() as u64)
+    }
+}
+
+/// The sysinfo crate.
+#[derive(Debug)]
+pub struct Sysinfo(System);
+
+impl Sysinfo {
+    /// Knows nothing yet.
+    pub fn new() -> Result<Self> {
+        Ok(Self(System::new().map_err(|error| anyhow!("sysinfo: {error:?}"))?))
+    }
+
+    /// CPU time, memory and disk usage of each process, and nothing of its threads.
+    pub fn collect(&mut self) -> u64 {
+        let what = ProcessRefreshKind::nothing().with_cpu().with_memory().with_disk_usage().without_tasks();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64
+    }
+}
