@@ -16,6 +16,7 @@
 use crate::counterset::Counterset;
 use crate::guid::Guid;
 
+pub mod cache;
 pub mod energy_meter;
 pub mod linux_memory;
 pub mod linux_numa;
@@ -37,6 +38,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
+    &cache::COUNTERSET,
     &energy_meter::COUNTERSET,
     &linux_memory::COUNTERSET,
     &linux_numa::COUNTERSET,

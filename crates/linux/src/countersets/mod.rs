@@ -7,6 +7,7 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod cache;
 mod energy;
 mod linux_memory;
 mod memory;
@@ -22,6 +23,7 @@ mod system;
 mod thermal;
 mod value;
 
+use cache::Cache;
 use energy::EnergyMeter;
 use linux_memory::LinuxMemory;
 use memory::Memory;
@@ -51,7 +53,8 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     vec![
         Box::new(Single::new(System::new(stat.clone(), loadavg.clone(), processes.clone(), start_100ns))),
         Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
-        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat))),
+        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat.clone()))),
+        Box::new(Single::new(Cache::new(vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Single::new(Objects::new(&roots, processes, loadavg))),
