@@ -82,6 +82,80 @@ enum {
     PERFLIB_BLOCK_IO_AVG_SEC_FLUSH_BASE = 30
 };
 
+/* Cache: {23948caa-a6fb-5b33-93db-c47f18515e3d} */
+#define PERFLIB_CACHE_GUID \
+    { 0x23948caa, 0xa6fb, 0x5b33, { 0x93, 0xdb, 0xc4, 0x7f, 0x18, 0x51, 0x5e, 0x3d } }
+#define PERFLIB_CACHE_NAME "Cache"
+
+enum {
+    /* Data Maps/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_DATA_MAPS_PER_SEC = 0,
+    /* Sync Data Maps/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_SYNC_DATA_MAPS_PER_SEC = 1,
+    /* Async Data Maps/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_ASYNC_DATA_MAPS_PER_SEC = 2,
+    /* Data Map Hits %: PERF_SAMPLE_FRACTION, unit % */
+    PERFLIB_CACHE_DATA_MAP_HITS_PERCENT = 3,
+    /* Data Map Hits % Base: PERF_SAMPLE_BASE */
+    PERFLIB_CACHE_DATA_MAP_HITS_PERCENT_BASE = 4,
+    /* Data Map Pins/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_DATA_MAP_PINS_PER_SEC = 5,
+    /* Pin Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_PIN_READS_PER_SEC = 6,
+    /* Sync Pin Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_SYNC_PIN_READS_PER_SEC = 7,
+    /* Async Pin Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_ASYNC_PIN_READS_PER_SEC = 8,
+    /* Pin Read Hits %: PERF_SAMPLE_FRACTION, unit % */
+    PERFLIB_CACHE_PIN_READ_HITS_PERCENT = 9,
+    /* Pin Read Hits % Base: PERF_SAMPLE_BASE */
+    PERFLIB_CACHE_PIN_READ_HITS_PERCENT_BASE = 10,
+    /* Copy Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_COPY_READS_PER_SEC = 11,
+    /* Sync Copy Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_SYNC_COPY_READS_PER_SEC = 12,
+    /* Async Copy Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_ASYNC_COPY_READS_PER_SEC = 13,
+    /* Copy Read Hits %: PERF_SAMPLE_FRACTION, unit % */
+    PERFLIB_CACHE_COPY_READ_HITS_PERCENT = 14,
+    /* Copy Read Hits % Base: PERF_SAMPLE_BASE */
+    PERFLIB_CACHE_COPY_READ_HITS_PERCENT_BASE = 15,
+    /* MDL Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_MDL_READS_PER_SEC = 16,
+    /* Sync MDL Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_SYNC_MDL_READS_PER_SEC = 17,
+    /* Async MDL Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_ASYNC_MDL_READS_PER_SEC = 18,
+    /* MDL Read Hits %: PERF_SAMPLE_FRACTION, unit % */
+    PERFLIB_CACHE_MDL_READ_HITS_PERCENT = 19,
+    /* MDL Read Hits % Base: PERF_SAMPLE_BASE */
+    PERFLIB_CACHE_MDL_READ_HITS_PERCENT_BASE = 20,
+    /* Read Aheads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_READ_AHEADS_PER_SEC = 21,
+    /* Fast Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_FAST_READS_PER_SEC = 22,
+    /* Sync Fast Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_SYNC_FAST_READS_PER_SEC = 23,
+    /* Async Fast Reads/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_ASYNC_FAST_READS_PER_SEC = 24,
+    /* Fast Read Resource Misses/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_FAST_READ_RESOURCE_MISSES_PER_SEC = 25,
+    /* Fast Read Not Possibles/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_FAST_READ_NOT_POSSIBLES_PER_SEC = 26,
+    /* Lazy Write Flushes/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_LAZY_WRITE_FLUSHES_PER_SEC = 27,
+    /* Lazy Write Pages/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_LAZY_WRITE_PAGES_PER_SEC = 28,
+    /* Data Flushes/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_DATA_FLUSHES_PER_SEC = 29,
+    /* Data Flush Pages/sec: PERF_COUNTER_BULK_COUNT, unit /s */
+    PERFLIB_CACHE_DATA_FLUSH_PAGES_PER_SEC = 30,
+    /* Dirty Pages: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CACHE_DIRTY_PAGES = 31,
+    /* Dirty Page Threshold: PERF_COUNTER_LARGE_RAWCOUNT */
+    PERFLIB_CACHE_DIRTY_PAGE_THRESHOLD = 32
+};
+
 /* CGroup: {6be8f9ad-3893-5c50-a203-a90416c2ceb6} */
 #define PERFLIB_CGROUP_GUID \
     { 0x6be8f9ad, 0x3893, 0x5c50, { 0xa2, 0x03, 0xa9, 0x04, 0x16, 0xc2, 0xce, 0xb6 } }

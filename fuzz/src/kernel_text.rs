@@ -207,8 +207,17 @@ fn of_meminfo(meminfo: MemInfo) -> Result<(), TextError> {
 }
 
 fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
-    let VmStat { pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct } = vmstat;
-    each([pgpgin, pgpgout, pgfault, pgmajfault, pgsteal_kswapd, pgsteal_direct])
+    each([
+        vmstat.nr_dirty,
+        vmstat.nr_written,
+        vmstat.nr_dirty_threshold,
+        vmstat.pgpgin,
+        vmstat.pgpgout,
+        vmstat.pgfault,
+        vmstat.pgmajfault,
+        vmstat.pgsteal_kswapd,
+        vmstat.pgsteal_direct,
+    ])
 }
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {

@@ -37,7 +37,7 @@ pub struct Args {
     /// Only the checks whose names contain this.
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
-    /// Touch so much memory and end: the check of page faults starts itself with this.
+    /// Touch so much memory and hold it until the input ends: checks of memory start themselves with this.
     #[arg(long, hide = true)]
     touch_mib: Option<usize>,
 }
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("sizes and counts agree with free, vmstat -s and /proc", &|| procps::check(rounds)),
         ("processes, threads and the queue follow a known load", &known_load::check),
         ("every line about memory agrees with /proc, the nodes with /sys", &|| memory::check(rounds)),
-        ("touched memory and objects of System V are counted", &memory::known_load),
+        ("touched memory, written pages and objects of System V are counted", &memory::known_load),
         ("rates agree with vmstat and /proc, under a known load", &|| vmstat::check(rounds)),
         ("processes rise by what they do", &processes::known_work),
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),

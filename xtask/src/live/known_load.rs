@@ -2,6 +2,7 @@
 
 use std::fs::{File, remove_file};
 use std::io::{Read, Write, pipe};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -118,22 +119,48 @@ pub const FILE_MIB: usize = 53;
 
 /// Page faults, context switches, blocks written and read.
 pub fn events() -> Result<()> {
-    let touch = Command::new(std::env::current_exe()?)
-        .args(["live", "--touch-mib", &TOUCHED_MIB.to_string()])
-        .output()
-        .context("cannot start the load")?;
-    finished(touch)?;
+    drop(Touched::start(TOUCHED_MIB)?);
     switch()?;
     write_and_read()
 }
 
-/// Touches each page of so many MiB once.
+/// A process that has touched each page of so many MiB once, until it is dropped. A fresh one: this one's allocator
+/// would keep what it got before, and nothing of that would be a fault.
+pub struct Touched(Child);
+
+impl Touched {
+    /// Returns when it has.
+    pub fn start(mib: usize) -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(["live", "--touch-mib", &mib.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start the load")?;
+        let says = child.stdout.take().map(|mut stdout| stdout.read(&mut [0]));
+        let touched = Self(child);
+        ensure!(matches!(says, Some(Ok(1))), "the load ends before it has touched {mib} MiB");
+        Ok(touched)
+    }
+}
+
+impl Drop for Touched {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// Touches each page of so many MiB once, says so, and ends when nobody could say anything to it any more.
 pub fn touch(mib: usize) {
-    std::hint::black_box(touched(mib));
+    let touched = std::hint::black_box(touched(mib));
+    println!("{mib}");
+    let _ = std::io::stdin().read(&mut [0]); // failed or not, it is over
+    drop(touched);
 }
 
 /// So many MiB whose pages were touched. Pieces are smaller than a huge page, which would be one fault for all of it.
-pub fn touched(mib: usize) -> Vec<Vec<u8>> {
+fn touched(mib: usize) -> Vec<Vec<u8>> {
     const SMALLEST_PAGE: usize = 4096;
     let mut pieces: Vec<Vec<u8>> = Vec::new();
     for _ in 0..mib {
@@ -163,17 +190,33 @@ fn switch() -> Result<()> {
 }
 
 fn write_and_read() -> Result<()> {
-    let path = target().join("live-scratch");
-    let mut file = File::create(&path).with_context(|| path.display().to_string())?;
-    let mib = vec![7_u8; 1 << 20];
-    for _ in 0..FILE_MIB {
-        file.write_all(&mib)?;
-    }
-    file.sync_all()?;
+    let file = Synchronised::write("live-scratch")?;
     let mut input = std::ffi::OsString::from("if=");
-    input.push(&path);
+    input.push(&file.0);
     let read = Command::new("dd").arg(input).args(["of=/dev/null", "bs=1M", "iflag=direct"]).output();
-    let read = finished(read.context("cannot start dd")?).context("dd cannot read past the cache");
-    remove_file(&path)?;
-    read.map(drop)
+    finished(read.context("cannot start dd")?).context("dd cannot read past the cache").map(drop)
+}
+
+/// A file of [`FILE_MIB`] that is on disk; gone at the end.
+pub struct Synchronised(PathBuf);
+
+impl Synchronised {
+    /// Writes it where things are built, under that name.
+    pub fn write(name: &str) -> Result<Self> {
+        let path = target().join(name);
+        let mut file = File::create(&path).with_context(|| path.display().to_string())?;
+        let written = Self(path);
+        let mib = vec![7_u8; 1 << 20];
+        for _ in 0..FILE_MIB {
+            file.write_all(&mib)?;
+        }
+        file.sync_all()?;
+        Ok(written)
+    }
+}
+
+impl Drop for Synchronised {
+    fn drop(&mut self) {
+        let _ = remove_file(&self.0); // the next one takes its place
+    }
 }

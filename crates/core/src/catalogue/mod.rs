@@ -17,6 +17,7 @@ use crate::counterset::Counterset;
 use crate::guid::Guid;
 
 pub mod block_io;
+pub mod cache;
 pub mod cgroup;
 pub mod energy_meter;
 pub mod gpu_adapter_memory;
@@ -70,6 +71,7 @@ pub const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c29b64c65910d118bc1587ebd);
 /// Every built-in counterset, in the order of the modules' names.
 pub static ALL: &[&Counterset] = &[
     &block_io::COUNTERSET,
+    &cache::COUNTERSET,
     &cgroup::COUNTERSET,
     &energy_meter::COUNTERSET,
     &gpu_adapter_memory::COUNTERSET,

@@ -7,6 +7,7 @@ use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
 
+mod cache;
 mod cgroup;
 mod disk;
 mod energy;
@@ -34,6 +35,7 @@ mod thermal;
 mod together;
 mod value;
 
+use cache::Cache;
 use cgroup::CGroup;
 use disk::{AskSpace, BlockIo, Disks, LogicalDisk, PhysicalDisk};
 use energy::EnergyMeter;
@@ -80,7 +82,8 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Several::new(PressureStall::new(&roots))),
         Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
         Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
-        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat))),
+        Box::new(Single::new(LinuxMemory::new(meminfo, vmstat.clone()))),
+        Box::new(Single::new(Cache::new(vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_100ns)),

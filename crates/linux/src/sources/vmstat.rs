@@ -17,6 +17,12 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VmStat {
+    /// Pages that were changed and are not yet on their way to disk.
+    pub nr_dirty: Number,
+    /// Pages that were written back, to files and to swap space. Since Linux 2.6.37.
+    pub nr_written: Number,
+    /// Pages that may be changed or on their way to disk before programs that write have to wait. Since Linux 2.6.37.
+    pub nr_dirty_threshold: Number,
     /// KiB that block devices read.
     pub pgpgin: Number,
     /// KiB that block devices wrote.
@@ -39,6 +45,9 @@ impl VmStat {
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
+            ("nr_dirty ", &mut self.nr_dirty),
+            ("nr_written ", &mut self.nr_written),
+            ("nr_dirty_threshold ", &mut self.nr_dirty_threshold),
             ("pgpgin ", &mut self.pgpgin),
             ("pgpgout ", &mut self.pgpgout),
             ("pgfault ", &mut self.pgfault),
@@ -86,5 +95,10 @@ mod tests {
         let mut vmstat = VmStat::default();
         vmstat.parse(b"pgsteal_kswapd_normal 2\nnr_pgfault 3\npgfault_x 5\npgfault 7\n").unwrap();
         assert_eq!(vmstat, VmStat { pgfault: Some(Ok(7)), ..VmStat::default() });
+        vmstat.parse(b"nr_dirtied 2\nnr_dirty_threshold 3\nnr_dirty_background_threshold 5\n").unwrap();
+        assert_eq!(vmstat, VmStat { nr_dirty_threshold: Some(Ok(3)), ..VmStat::default() });
+        vmstat.parse(b"nr_throttled_written 2\nnr_dirtied 3\nnr_dirty 5\nnr_written 7\n").unwrap();
+        let want = VmStat { nr_dirty: Some(Ok(5)), nr_written: Some(Ok(7)), ..VmStat::default() };
+        assert_eq!(vmstat, want);
     }
 }

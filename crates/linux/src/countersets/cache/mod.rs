@@ -1,0 +1,77 @@
+//! The counterset Cache.
+
+use perfset_core::catalogue::cache as id;
+use perfset_core::{CounterId, Counterset, NoValue};
+
+use crate::countersets::single::Values;
+use crate::countersets::value::unavailable;
+use crate::pass::{Pass, SharedFile, Table};
+use crate::sources::vmstat::VmStat;
+
+#[cfg(test)]
+mod tests;
+
+/// Cache from `/proc/vmstat`.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    vmstat: Table<VmStat>,
+}
+
+impl Cache {
+    /// Reads what others read too.
+    pub(crate) fn new(vmstat: SharedFile) -> Self {
+        Self { vmstat: Table::of(vmstat, "there is no /proc/vmstat", VmStat::parse) }
+    }
+}
+
+impl Values for Cache {
+    const COUNTERSET: &'static Counterset = &id::COUNTERSET;
+
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        match counter {
+            id::DIRTY_PAGES => self.vmstat.number(|vm| &vm.nr_dirty, pass),
+            id::DIRTY_PAGE_THRESHOLD => self.vmstat.number(|vm| &vm.nr_dirty_threshold, pass),
+            id::LAZY_WRITE_PAGES_PER_SEC | id::DATA_FLUSH_PAGES_PER_SEC => {
+                self.vmstat.number(|vm| &vm.nr_written, pass)
+            }
+            _ => Err(never(counter)),
+        }
+    }
+}
+
+/// Why a counter has no value on any Linux.
+fn never(counter: CounterId) -> NoValue {
+    unavailable(match counter {
+        id::DATA_MAPS_PER_SEC
+        | id::SYNC_DATA_MAPS_PER_SEC
+        | id::ASYNC_DATA_MAPS_PER_SEC
+        | id::DATA_MAP_HITS_PERCENT
+        | id::DATA_MAP_HITS_PERCENT_BASE
+        | id::DATA_MAP_PINS_PER_SEC => "file systems use pages of the cache where they are, uncounted",
+        id::PIN_READS_PER_SEC
+        | id::SYNC_PIN_READS_PER_SEC
+        | id::ASYNC_PIN_READS_PER_SEC
+        | id::PIN_READ_HITS_PERCENT
+        | id::PIN_READ_HITS_PERCENT_BASE => "file systems take references to pages, uncounted",
+        id::COPY_READS_PER_SEC | id::SYNC_COPY_READS_PER_SEC | id::ASYNC_COPY_READS_PER_SEC => {
+            "the kernel does not count reads from its page cache apart from others"
+        }
+        id::COPY_READ_HITS_PERCENT | id::COPY_READ_HITS_PERCENT_BASE => {
+            "the kernel counts neither hits nor misses of its page cache"
+        }
+        id::MDL_READS_PER_SEC
+        | id::SYNC_MDL_READS_PER_SEC
+        | id::ASYNC_MDL_READS_PER_SEC
+        | id::MDL_READ_HITS_PERCENT
+        | id::MDL_READ_HITS_PERCENT_BASE => "the kernel does not count reads without a copy",
+        id::READ_AHEADS_PER_SEC => "the kernel does not count what it reads ahead of files",
+        id::FAST_READS_PER_SEC
+        | id::SYNC_FAST_READS_PER_SEC
+        | id::ASYNC_FAST_READS_PER_SEC
+        | id::FAST_READ_RESOURCE_MISSES_PER_SEC
+        | id::FAST_READ_NOT_POSSIBLES_PER_SEC => "no read goes past the file system",
+        id::LAZY_WRITE_FLUSHES_PER_SEC => "the kernel counts pages that were written back, not how often",
+        id::DATA_FLUSHES_PER_SEC => "the kernel does not count requests to write back",
+        _ => return NoValue::NotGiven,
+    })
+}

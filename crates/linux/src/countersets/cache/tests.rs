@@ -1,0 +1,174 @@
+//! Cache from trees of files.
+
+use perfset_core::catalogue::cache as id;
+use perfset_core::{CounterId, CounterType};
+
+use super::Cache;
+use crate::countersets::single::Single;
+use crate::kept_file::Printed;
+use crate::pass::SharedFile;
+use crate::roots::Roots;
+use crate::testing::{
+    ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
+};
+
+use id::*;
+
+fn provider(roots: &Roots) -> Single<Cache> {
+    Single::new(Cache::new(SharedFile::new(roots.proc.join("vmstat"), Printed::InRecords)))
+}
+
+/// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.
+const KNOWN: [(CounterId, u64); 4] = [
+    (LAZY_WRITE_PAGES_PER_SEC, 5_529_611),
+    (DATA_FLUSH_PAGES_PER_SEC, 5_529_611),
+    (DIRTY_PAGES, 5_859_661),
+    (DIRTY_PAGE_THRESHOLD, 4_929_427),
+];
+
+const OF_KNOWN: [CounterId; 4] = [KNOWN[0].0, KNOWN[1].0, KNOWN[2].0, KNOWN[3].0];
+
+/// The counters of `missing` that could have a value.
+fn lost(collected: &Collected) -> Vec<CounterId> {
+    let missing = collected.missing("").into_keys().map(CounterId);
+    missing.filter(|counter| OF_KNOWN.contains(counter)).collect()
+}
+
+fn never() -> Vec<CounterId> {
+    let all = COUNTERSET.counters.iter().map(|counter| counter.id);
+    all.filter(|counter| !OF_KNOWN.contains(counter)).collect()
+}
+
+#[test]
+fn every_counter() {
+    let collected = collect_all(&mut provider(&fixture("two-nodes")));
+    assert_eq!(collected.rows, [(String::new(), 0, None)]);
+    for (counter, value) in KNOWN {
+        assert_eq!(*collected.get("", counter), Got::Value(value), "{counter:?}");
+    }
+    let missing = collected.missing("");
+    assert_eq!(missing.keys().copied().map(CounterId).collect::<Vec<_>>(), never());
+    assert!(missing.values().all(|reason| reason.starts_with("unavailable: ")), "{missing:?}");
+}
+
+/// What has a value says where from, and all else that it never has one.
+#[test]
+fn the_catalogue_knows_which() {
+    for counter in COUNTERSET.counters.iter() {
+        let has_source = !counter.source.is_empty();
+        assert_eq!(has_source, OF_KNOWN.contains(&counter.id), "{:?}", counter.name);
+        let help = &counter.help;
+        assert_eq!(help.contains("Never on Linux: "), !has_source, "{help}");
+    }
+}
+
+/// Never to change: programs and logs hold these numbers.
+#[test]
+fn ids_and_title_indexes() {
+    let is_base = |type_: CounterType| type_ == CounterType::PERF_SAMPLE_BASE;
+    let (mut of_microsoft, mut ours) = (86, 22212);
+    for (place, counter) in COUNTERSET.counters.iter().enumerate() {
+        assert_eq!(counter.id.0 as usize, place);
+        let is_new = [DIRTY_PAGES, DIRTY_PAGE_THRESHOLD].contains(&counter.id);
+        let last = if is_new || is_base(counter.counter_type) { &mut ours } else { &mut of_microsoft };
+        *last += 2;
+        assert_eq!(counter.v1_index, Some(*last), "{:?}", counter.name);
+    }
+    assert_eq!((of_microsoft, ours), (140, 22224));
+    let published = [ASYNC_DATA_MAPS_PER_SEC, ASYNC_COPY_READS_PER_SEC, ASYNC_FAST_READS_PER_SEC];
+    let indexes = published.map(|counter| COUNTERSET.counter(counter).unwrap().v1_index.unwrap());
+    assert_eq!(indexes, [92, 110, 128]);
+    assert_eq!(
+        (GUID.to_string().as_str(), COUNTERSET.v1_index),
+        ("23948caa-a6fb-5b33-93db-c47f18515e3d", Some(86))
+    );
+}
+
+#[test]
+fn only_what_is_needed_is_opened() {
+    let tree = Tree::proc_of("two-nodes");
+    for (counters, patterns, want) in [
+        (&never()[..], "*", &[][..]),
+        (&OF_KNOWN, "no such instance", &[]),
+        (&[DIRTY_PAGES], "*", &["proc/vmstat"]),
+        (&OF_KNOWN, "*", &["proc/vmstat"]),
+    ] {
+        assert_eq!(opened(&tree, provider, counters, &[patterns]), want, "{counters:?}");
+    }
+    let len = std::fs::metadata(tree.path("proc/vmstat")).unwrap().len();
+    let mut provider = provider(&tree.roots());
+    for time in 1..=2 {
+        assert_eq!(collect(&mut provider, &OF_KNOWN, &["*"]).bytes_read, len, "time {time}");
+    }
+}
+
+#[test]
+fn a_fault_costs_only_the_counters_that_the_file_feeds() {
+    for (fault, cause, is_right) in FAULTS {
+        let tree = Tree::proc_of("two-nodes");
+        cause(&tree, "proc/vmstat");
+        let collected = collect_all(&mut provider(&tree.roots()));
+        // The last line feeds nothing.
+        let want = if fault == "cut" { &[][..] } else { &OF_KNOWN };
+        assert_eq!(lost(&collected), want, "{fault}");
+        for counter in want {
+            let got = collected.get("", *counter);
+            assert!(matches!(got, Got::None(reason) if is_right(reason)), "{fault}: {got:?}");
+        }
+        assert_eq!(collected.missing("").len(), want.len() + never().len(), "{fault}");
+    }
+}
+
+#[test]
+fn a_line_costs_only_the_counters_that_it_feeds() {
+    const WRITTEN: &[CounterId] = &[LAZY_WRITE_PAGES_PER_SEC, DATA_FLUSH_PAGES_PER_SEC];
+    const UNKNOWN: &str = "unavailable: this kernel does not report it";
+    let cases: [ChangedLine<'_>; 6] = [
+        ("vmstat", "nr_written ", "nr_write ", WRITTEN, UNKNOWN),
+        ("vmstat", "nr_dirty_threshold ", "nr_dirty_limit ", &[DIRTY_PAGE_THRESHOLD], UNKNOWN),
+        ("vmstat", "nr_dirty ", "nr_dirty: ", &[DIRTY_PAGES], UNKNOWN),
+        ("vmstat", "5529611", "x", WRITTEN, ":49: expected a number, found \"x\""),
+        ("vmstat", "5859661", "5859661 7", &[DIRTY_PAGES], {
+            ":38: expected the end of the line, found \"7\""
+        }),
+        (
+            "vmstat",
+            "nr_dirty_threshold 4929427",
+            "nr_dirty_threshold 18446744073709551616",
+            &[DIRTY_PAGE_THRESHOLD],
+            ":69: expected a number below 2^64, found \"18446744073709551616\"",
+        ),
+    ];
+    for case in cases {
+        check_line(case, provider, lost);
+    }
+}
+
+#[test]
+fn values_are_those_of_now_in_any_order() {
+    let tree = Tree::proc_of("two-nodes");
+    let mut provider = provider(&tree.roots());
+    collect_all(&mut provider);
+    tree.write("proc/vmstat", "nr_dirty_threshold 2\nnr_written 40000000003\npgfault 7\nnr_dirty 5\n");
+    let collected = collect(&mut provider, &OF_KNOWN, &["*"]);
+    let values = OF_KNOWN.map(|counter| collected.get("", counter).clone());
+    assert_eq!(values, [40_000_000_003, 40_000_000_003, 5, 2].map(Got::Value));
+}
+
+#[test]
+fn other_machines() {
+    let small = collect_all(&mut provider(&fixture("small-vm")));
+    let values = OF_KNOWN.map(|counter| small.get("", counter).clone());
+    assert_eq!(values, [3_504_465, 3_504_465, 2_929, 1_186_940].map(Got::Value));
+
+    let old = collect_all(&mut provider(&fixture("old-kernel"))).missing("");
+    assert_eq!(old.len(), COUNTERSET.counters.len());
+    assert_eq!(old[&DIRTY_PAGES.0], "unavailable: there is no /proc/vmstat");
+
+    // Linux 2.6.36 counts what is changed, not yet what was written.
+    let tree = Tree::proc_of("two-nodes");
+    tree.write("proc/vmstat", "nr_free_pages 2\nnr_dirty 3\nnr_writeback 5\npgpgin 7\n");
+    let collected = collect_all(&mut provider(&tree.roots()));
+    assert_eq!(*collected.get("", DIRTY_PAGES), Got::Value(3));
+    assert_eq!(lost(&collected), [LAZY_WRITE_PAGES_PER_SEC, DATA_FLUSH_PAGES_PER_SEC, DIRTY_PAGE_THRESHOLD]);
+}
