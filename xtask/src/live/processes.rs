@@ -48,7 +48,8 @@ impl Worker {
 
     /// The raw value of a counter of it.
     fn raw(&self, counterset: &str, counter: &str) -> Result<f64> {
-        let path = format!(r"\{counterset}(*:{})\{counter}", self.child.id());
+        let separator = if counterset == "Thread" { '/' } else { ':' };
+        let path = format!(r"\{counterset}(*{separator}{})\{counter}", self.child.id());
         record::one_sample(&[&path], &["--raw"])?[0].raw()
     }
 }
@@ -66,7 +67,7 @@ type Known = (&'static str, u64, &'static str, &'static str, f64, f64);
 
 const MIB: f64 = 1_048_576.0;
 /// The answer is a write of 5 bytes, the order a read of some.
-const KNOWN: [Known; 15] = [
+const KNOWN: [Known; 17] = [
     ("faults", 4_099, "Process V2", "Page Faults/sec", 4_099.0, 200.0),
     ("faults", 4_111, "Linux Process", "Minor Faults/sec", 4_111.0, 200.0),
     ("faults", 8_209, "Process V2", "Working Set", 8_209.0 * 4_096.0, 2.0 * MIB),
@@ -82,6 +83,8 @@ const KNOWN: [Known; 15] = [
     ("threads", 7, "Process V2", "Thread Count", 7.0, 0.0),
     // 100 ns; besides it, what waiting and answering costs
     ("burn", 700, "Process V2", "% Processor Time", 7e6, 2e5),
+    ("burn", 710, "Thread", "% Processor Time", 7.1e6, 2e5),
+    ("switches", 1_019, "Thread", "Context Switches/sec", 1_019.0, 200.0),
     ("burn_in_a_thread", 500, "Process V2", "% Processor Time", 5e6, 2e5),
 ];
 
