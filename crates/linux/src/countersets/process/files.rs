@@ -30,15 +30,14 @@ pub(super) struct Files {
     layer: Layer,
     pids: Vec<u32>,
     tids: Vec<u32>,
-    new: Vec<Process>,
     /// Processes whose children may have another parent now.
     ended: Vec<u32>,
 }
 
 impl Files {
     pub(super) fn new(roots: &Roots, clocks: bool, layer: Layer) -> Self {
-        let (pids, tids, new, ended) = Default::default();
-        Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, new, ended }
+        let (pids, tids, ended) = Default::default();
+        Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, ended }
     }
 
     /// Finds out which processes there are, and whether they have run.
@@ -50,9 +49,10 @@ impl Files {
             table.start(pass);
             let now = table.moment(pass);
             self.ended.clear();
+            let mut new = Vec::new();
             table.processes.retain_mut(|process| {
                 while let Some(pid) = listed_pids.next_if(|pid| *pid < process.pid) {
-                    self.new.push(Process::new(pid));
+                    new.push(Process::new(pid));
                 }
                 let stays = listed_pids.next_if_eq(&process.pid).is_some() && self.look(process, now, pass);
                 if !stays {
@@ -60,13 +60,11 @@ impl Files {
                 }
                 stays
             });
-            self.new.extend(listed_pids.map(Process::new));
-            let mut new = std::mem::take(&mut self.new);
+            new.extend(listed_pids.map(Process::new));
             new.retain_mut(|process| self.look(process, now, pass));
             if !new.is_empty() || !self.ended.is_empty() {
                 table.arrange(&mut new);
             }
-            self.new = new;
             self.ended.sort_unstable();
             if !self.ended.is_empty() {
                 for process in &mut table.processes {

@@ -292,11 +292,13 @@ impl Table {
     /// Adds new processes, removes what ended and puts all in order.
     pub(super) fn arrange(&mut self, new: &mut Vec<Process>) {
         self.processes.append(new);
-        self.processes.sort_by_key(|process| process.pid);
+        self.processes.sort_unstable_by_key(|process| process.pid); // which moves few: pids grow
         let Self { processes, order, .. } = self;
         order.clear();
         order.extend(0..processes.len());
-        order.sort_by_key(|at| processes.get(*at).map(|process| (process.stat.value.starttime, process.pid)));
+        order.sort_unstable_by_key(|at| {
+            processes.get(*at).map(|process| (process.stat.value.starttime, process.pid))
+        });
     }
 }
 
