@@ -120,7 +120,7 @@ impl World {
         self.snapshots.swap(0, 1);
         let [old, new] = &mut self.snapshots;
         self.query.collect(new).unwrap();
-        let values = new.values(Some(old)).filter(|value| value.instance.to_string() == "same");
+        let values = new.values(Some(old)).filter(|value| value.instance == "same");
         let rates = values
             .map(|value| (value.instance_id.map_or(0, |InstanceId(id)| id), value.value.map(|v| v.raw)));
         rates.collect()
