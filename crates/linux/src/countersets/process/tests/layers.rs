@@ -61,7 +61,7 @@ impl Busy {
             // reads and writes, and grows
             "while :; do text=$(cat /proc/self/maps /proc/self/smaps); echo \"$text\" > /dev/null; done",
             // others change its priority
-            "sleep 1000 & child=$!; while :; do for nice in 1 5 11; do renice -n $nice -p $child; sleep 0.05; done; done",
+            "sleep 1000 & while :; do for nice in 1 5 11; do renice -n $nice -p $!; sleep 0.05; done; done",
         ];
         let shell = |script: &str| {
             let mut command = Command::new("sh");
