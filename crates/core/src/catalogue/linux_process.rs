@@ -176,8 +176,7 @@ static COUNTERS: [Counter; 15] = [
         name: Some(Cow::Borrowed("Swap Bytes")),
         help: Cow::Borrowed(concat!(
             "Memory of the process that was moved to disk. None for threads of the kernel, which have ",
-            "no memory of their own, nor for a process that has ended while its parent has not taken ",
-            "note of it.",
+            "no memory of their own, nor for a process that has ended or whose first thread has ended.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -193,7 +192,7 @@ static COUNTERS: [Counter; 15] = [
         source: Cow::Borrowed("/proc/PID/status: VmSwap, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it.",
+            "has ended or whose first thread has ended.",
         )),
         v1_index: Some(24022),
     },
@@ -205,8 +204,8 @@ static COUNTERS: [Counter; 15] = [
             "use it: summed over all processes it is what they use together. The kernel goes through ",
             "all pages of the process to tell it: some 20 microseconds for a small one, milliseconds ",
             "for one of gigabytes. None for threads of the kernel, which have no memory of their own, ",
-            "nor for a process that has ended while its parent has not taken note of it. Since Linux ",
-            "4.14. Needs the same user, or CAP_SYS_PTRACE.",
+            "nor for a process that has ended or whose first thread has ended. Since Linux 4.14. Needs ",
+            "the same user, or CAP_SYS_PTRACE.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -222,7 +221,7 @@ static COUNTERS: [Counter; 15] = [
         source: Cow::Borrowed("/proc/PID/smaps_rollup: Pss, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it. Since Linux 4.14.",
+            "has ended or whose first thread has ended. Since Linux 4.14.",
         )),
         v1_index: Some(24024),
     },

@@ -169,8 +169,8 @@ static COUNTERS: [Counter; 28] = [
         name: Some(Cow::Borrowed("Virtual Bytes Peak")),
         help: Cow::Borrowed(concat!(
             "Most memory that the process ever had addresses for. None for threads of the kernel, ",
-            "which have no memory of their own, nor for a process that has ended while its parent has ",
-            "not taken note of it.",
+            "which have no memory of their own, nor for a process that has ended or whose first thread ",
+            "has ended.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -186,7 +186,7 @@ static COUNTERS: [Counter; 28] = [
         source: Cow::Borrowed("/proc/PID/status: VmPeak, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it.",
+            "has ended or whose first thread has ended.",
         )),
         v1_index: Some(172),
     },
@@ -196,8 +196,7 @@ static COUNTERS: [Counter; 28] = [
         help: Cow::Borrowed(concat!(
             "Memory that the process has addresses for, whether it is used or not. Reservations count ",
             "in full: runtimes such as those of Go and Java reserve hundreds of gigabytes. Threads of ",
-            "the kernel have 0. None for a process that has ended while its parent has not taken note ",
-            "of it.",
+            "the kernel have 0. None for a process that has ended, or whose first thread has.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -211,9 +210,7 @@ static COUNTERS: [Counter; 28] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/PID/stat: vsize"),
-        availability: Cow::Borrowed(
-            "None for a process that has ended while its parent has not taken note of it.",
-        ),
+        availability: Cow::Borrowed("None for a process that has ended, or whose first thread has."),
         v1_index: Some(174),
     },
     Counter {
@@ -243,8 +240,7 @@ static COUNTERS: [Counter; 28] = [
         name: Some(Cow::Borrowed("Working Set Peak")),
         help: Cow::Borrowed(concat!(
             "Most memory that the process ever had in use. None for threads of the kernel, which have ",
-            "no memory of their own, nor for a process that has ended while its parent has not taken ",
-            "note of it.",
+            "no memory of their own, nor for a process that has ended or whose first thread has ended.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -260,7 +256,7 @@ static COUNTERS: [Counter; 28] = [
         source: Cow::Borrowed("/proc/PID/status: VmHWM, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it.",
+            "has ended or whose first thread has ended.",
         )),
         v1_index: Some(178),
     },
@@ -270,8 +266,7 @@ static COUNTERS: [Counter; 28] = [
         help: Cow::Borrowed(concat!(
             "Physical memory that the process uses, that it shares with others included. Threads of ",
             "the kernel have 0. Of a process that does not run the number is read again in every tenth ",
-            "collection, or after 10 s. None for a process that has ended while its parent has not ",
-            "taken note of it.",
+            "collection, or after 10 s. None for a process that has ended, or whose first thread has.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -285,9 +280,7 @@ static COUNTERS: [Counter; 28] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/PID/statm: resident, pages -> bytes"),
-        availability: Cow::Borrowed(
-            "None for a process that has ended while its parent has not taken note of it.",
-        ),
+        availability: Cow::Borrowed("None for a process that has ended, or whose first thread has."),
         v1_index: Some(180),
     },
     Counter {
@@ -319,7 +312,7 @@ static COUNTERS: [Counter; 28] = [
             "Memory of the process's own, in use or moved to disk: that which no file holds. The same ",
             "as Private Bytes. Windows counts what was promised; Linux keeps no such count by process, ",
             "so this is what was used. None for threads of the kernel, which have no memory of their ",
-            "own, nor for a process that has ended while its parent has not taken note of it.",
+            "own, nor for a process that has ended or whose first thread has ended.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -335,7 +328,7 @@ static COUNTERS: [Counter; 28] = [
         source: Cow::Borrowed("/proc/PID/status: RssAnon + VmSwap, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it.",
+            "has ended or whose first thread has ended.",
         )),
         v1_index: Some(184),
     },
@@ -346,8 +339,8 @@ static COUNTERS: [Counter; 28] = [
             "Memory of the process's own, in use or moved to disk: that which no file holds. Windows ",
             "counts what was promised; Linux keeps no such count by process, so this is what was used. ",
             "Pages that a process shares with its parent since a fork count for both. None for threads ",
-            "of the kernel, which have no memory of their own, nor for a process that has ended while ",
-            "its parent has not taken note of it.",
+            "of the kernel, which have no memory of their own, nor for a process that has ended or ",
+            "whose first thread has ended.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -363,7 +356,7 @@ static COUNTERS: [Counter; 28] = [
         source: Cow::Borrowed("/proc/PID/status: RssAnon + VmSwap, KiB -> bytes"),
         availability: Cow::Borrowed(concat!(
             "None for threads of the kernel, which have no memory of their own, nor for a process that ",
-            "has ended while its parent has not taken note of it.",
+            "has ended or whose first thread has ended.",
         )),
         v1_index: Some(186),
     },
@@ -724,8 +717,8 @@ static COUNTERS: [Counter; 28] = [
         help: Cow::Borrowed(concat!(
             "Physical memory that the process uses and no file holds. Pages that a process shares with ",
             "its parent since a fork count for both. Of a process that does not run the number is read ",
-            "again in every tenth collection, or after 10 s. None for a process that has ended while ",
-            "its parent has not taken note of it.",
+            "again in every tenth collection, or after 10 s. None for a process that has ended, or ",
+            "whose first thread has.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -739,9 +732,7 @@ static COUNTERS: [Counter; 28] = [
         unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("/proc/PID/statm: resident - shared, pages -> bytes"),
-        availability: Cow::Borrowed(
-            "None for a process that has ended while its parent has not taken note of it.",
-        ),
+        availability: Cow::Borrowed("None for a process that has ended, or whose first thread has."),
         v1_index: Some(1478),
     },
 ];

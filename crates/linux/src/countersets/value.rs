@@ -17,6 +17,19 @@ impl From<u64> for Value {
     }
 }
 
+/// Seconds of rest that the kernel may step back by. More is a new beginning: a CPU came or went.
+pub(crate) const HOLD_SECONDS: u64 = 60;
+
+/// What it is now, or the highest so far if it stepped back by less than `limit`.
+pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
+    let step_back = highest.saturating_sub(now);
+    let held = step_back > 0 && step_back < limit;
+    if !held {
+        *highest = now;
+    }
+    Value { raw: *highest, mark: held.then_some(Mark::Held) }
+}
+
 /// Fills a cell.
 pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoValue>) {
     match value {

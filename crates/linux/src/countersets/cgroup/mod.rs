@@ -8,7 +8,7 @@ use perfset_core::catalogue::cgroup as id;
 use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 
 use crate::countersets::several::{Instances, Key, birth_of_total};
-use crate::countersets::value::Value;
+use crate::countersets::value::{Value, instance_name};
 use crate::pass::Pass;
 use crate::roots::Roots;
 
@@ -91,7 +91,7 @@ fn groups(mounts: &Mounts) -> Vec<Group> {
 impl Group {
     fn key(&self) -> Key {
         let name = self.path.as_os_str().as_bytes();
-        let name = if name.is_empty() { "/".to_owned() } else { text(name) };
+        let name = if name.is_empty() { "/".to_owned() } else { instance_name(name) };
         Key { name, id: self.id(), birth: self.birth() }
     }
 
@@ -119,9 +119,4 @@ impl Group {
             _ => birth_of_total(self.inodes().map(|(hierarchy, inode)| (hierarchy, NonZeroU64::new(inode)))),
         }
     }
-}
-
-/// The kernel's name for something as an instance may have it.
-fn text(name: &[u8]) -> String {
-    String::from_utf8_lossy(name).replace(['\\', '\0'], "_")
 }

@@ -518,6 +518,22 @@ fn groups_come_and_go() {
     assert_eq!(other.birth("/"), before.birth("/"));
 }
 
+/// The kernel counts the folders in a folder, and does not always note when that changed.
+#[test]
+fn one_that_comes_as_another_goes() {
+    let tree = Tree::copy_of("two-nodes");
+    let mut provider = provider(&tree.roots());
+    let parent = tree.path("sys/fs/cgroup/app.slice");
+    tree.write("sys/fs/cgroup/app.slice/a/pids.current", "5\n");
+    collect(&mut provider, &[TASK_COUNT], &["*"]);
+    let noted = fs::metadata(&parent).unwrap().modified().unwrap();
+    fs::remove_dir_all(parent.join("a")).unwrap();
+    tree.write("sys/fs/cgroup/app.slice/b/pids.current", "7\n");
+    fs::File::open(&parent).unwrap().set_modified(noted).unwrap();
+    let after = collect(&mut provider, &[TASK_COUNT], &["app.slice/?"]);
+    assert_eq!(after.names(), ["app.slice/b"]);
+}
+
 /// Between the listing and the reading.
 #[test]
 fn a_group_that_vanishes_loses_only_itself() {

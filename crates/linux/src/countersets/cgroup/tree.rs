@@ -88,12 +88,14 @@ impl Tree {
                 known.insert(path, (stamp, Vec::new()));
             }
         }
+        // One that went and one that came leave as many links.
+        let is_there = |child: &PathBuf| Stamp::of(child).is_some();
         let mut next = vec![(self.root.clone(), 0_usize)];
         while let Some((path, depth)) = next.pop() {
             let Some(stamp) = Stamp::of(&path) else { continue };
             let children = match known.remove(&path) {
                 _ if depth >= Self::DEPTH => Vec::new(),
-                Some((was, children)) if was == stamp => children,
+                Some((was, children)) if was == stamp && children.iter().all(is_there) => children,
                 _ => self.list(&path, pass),
             };
             let deeper = depth.saturating_add(1);

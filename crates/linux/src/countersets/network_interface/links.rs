@@ -128,7 +128,7 @@ impl Link {
 
     /// The name as an instance has it.
     pub(super) fn instance_name(&self) -> String {
-        String::from_utf8_lossy(&self.name).replace(['\\', '\0'], "_")
+        crate::countersets::value::instance_name(&self.name)
     }
 
     /// The kernel's number for it. Where `/sys` does not have it: a hash of the name, above all those numbers.

@@ -261,7 +261,9 @@ impl Field {
                 memory(of, StatusLine::RSS_ANON)?.saturating_add(memory(of, StatusLine::VM_SWAP)?)
             }
             Self::ProportionalSetBytes => {
-                living(of)?;
+                if living(of)?.vsize == 0 {
+                    return Err(of_kernel());
+                }
                 let pss =
                     seldom(of)?.smaps_rollup.get()?.get(0).map_err(|text| fault(of, "smaps_rollup", text))?;
                 pss.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB)
@@ -310,10 +312,11 @@ pub(super) fn held(ticks: u64, most: u64, units: Units) -> Value {
 /// Its `stat`, if it has memory still.
 fn living(of: &Process) -> Result<&Stat, NoValue> {
     let stat = of.stat.get()?;
-    if stat.is_zombie() {
-        return Err(unavailable("the process has ended, and its parent has not taken note of it"));
+    match stat.num_threads {
+        _ if !stat.is_zombie() => Ok(stat),
+        0 | 1 => Err(unavailable("the process has ended, and its parent has not taken note of it")),
+        _ => Err(unavailable("the first thread of the process has ended, which alone shows its memory")),
     }
-    Ok(stat)
 }
 
 fn seldom(of: &Process) -> Result<&Seldom, NoValue> {

@@ -8,7 +8,7 @@ use perfset_core::{Guid, InstanceId, Mark, NoValue, Text};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
-use super::value::{Value, fill, unavailable};
+use super::value::{HOLD_SECONDS, Value, fill, hold, unavailable};
 use crate::clock::elapsed_ns;
 use crate::cpu_clock::cpu_clock_ns;
 use crate::kept_file::{KeptFile, Printed};
@@ -46,7 +46,7 @@ pub(crate) struct Processes {
     units: Units,
     start_100ns: fn() -> u64,
     stat: TableOf<ProcStat>,
-    /// The most time that processors rested: the kernel may step back.
+    /// The most ticks that processors rested: the kernel may step back.
     most_rest: u64,
     delays: KeptFile,
     fields: Vec<Field>,
@@ -149,8 +149,8 @@ impl Processes {
                 }
             }
         }
-        self.most_rest = self.most_rest.max(ticks);
-        Ok(fields::held(ticks, self.most_rest, self.units))
+        let held = hold(&mut self.most_rest, ticks, HOLD_SECONDS.saturating_mul(self.units.clock_ticks));
+        Ok(Value { raw: self.units.ticks_to_100ns(held.raw), ..held })
     }
 
     /// Rows of a counterset of processes.
@@ -299,7 +299,14 @@ fn no_sum() -> NoValue {
 
 /// How a counterset calls a process.
 fn name_of(set: Guid) -> fn(&Process) -> &str {
-    if set == process::GUID { Process::comm } else { Process::name }
+    match set {
+        // Whoever takes the name of the sum must not be taken for it.
+        process::GUID => |process| match process.comm() {
+            comm if comm.eq_ignore_ascii_case(TOTAL_NAME) => process.name(),
+            comm => comm,
+        },
+        _ => Process::name,
+    }
 }
 
 /// How a counterset calls processors that rest.

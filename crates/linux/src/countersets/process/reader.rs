@@ -48,6 +48,7 @@ impl Reader {
     /// The pids of all processes, ascending.
     pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
         pids.clear();
+        self.path.clear(); // an error is about the root
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let listed = rustix::fs::open(&self.root, flags, Mode::empty()).and_then(|folder| {
             let listed = list(&folder, &mut self.names, pass, |name| pids.extend(pid(name)));

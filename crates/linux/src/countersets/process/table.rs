@@ -116,8 +116,15 @@ impl<T> Part<T> {
     }
 
     /// Whether what it says is as it was: the process has not run since, so that nothing it does by itself changed.
+    /// What could not be read is unknown: this process may have had no descriptor left.
     pub(super) fn is_unchanged(&self, clock_ns: u64) -> bool {
-        !matches!(self.state, State::Unread) && self.clock_ns == clock_ns
+        let failed = |reason: &NoValue| matches!(reason, NoValue::Failed(_));
+        let known = match &self.state {
+            State::Unread => false,
+            State::Read => true,
+            State::None(reason) => !failed(reason),
+        };
+        known && self.clock_ns == clock_ns
     }
 
     /// Whether it is its turn to be read again.
@@ -187,6 +194,11 @@ impl<const N: usize> Numbers<N> {
     }
 }
 
+/// Tells a process or thread from others that had its number before: when it started.
+pub(super) fn birth(stat: &Stat) -> Birth {
+    NonZeroU64::new(stat.starttime.saturating_add(1))
+}
+
 impl Process {
     pub(super) fn new(pid: u32) -> Self {
         Self {
@@ -247,7 +259,7 @@ impl Process {
     /// Takes over name and `stat`. Whether it is another process than before, with the same pid: then nothing else is
     /// known of it.
     pub(super) fn begins(&mut self, name: &[u8], stat: &Stat) -> bool {
-        let birth = NonZeroU64::new(stat.starttime.saturating_add(1));
+        let birth = birth(stat);
         let other = self.birth.is_some() && self.birth != birth;
         if other {
             *self = Self { clock_ns: self.clock_ns, ..Self::new(self.pid) };

@@ -2,17 +2,16 @@
 
 use perfset_core::catalogue::thread as id;
 use perfset_core::{Birth, CounterId, NoValue};
-use std::num::NonZeroU64;
 
 use super::fields::{Units, held, priority_base};
-use super::table::{Process, Thread};
+use super::table::{Process, Thread, birth};
 use crate::countersets::value::{Value, unavailable};
 use crate::sources::pid::stat::Stat;
 
 impl Thread {
     /// Tells it from others that had its number before: when it started.
     pub(super) fn birth(&self) -> Birth {
-        self.stat.as_ref().ok().and_then(|stat| NonZeroU64::new(stat.starttime.saturating_add(1)))
+        self.stat.as_ref().ok().and_then(birth)
     }
 
     fn stat(&self) -> Result<&Stat, NoValue> {

@@ -3,11 +3,11 @@
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use perfset_core::{Mark, NoValue};
+use perfset_core::NoValue;
 use perfset_engine::SourceError;
 
 use super::cpu_files::{CppcFiles, FrequencyFiles, IdleFiles};
-use crate::countersets::value::Value;
+use crate::countersets::value::{HOLD_SECONDS, Value, hold};
 use crate::kept_file::{KeptFile, Printed};
 use crate::pass::{Latest, Pass, SharedFile, Table};
 use crate::roots::Roots;
@@ -215,20 +215,7 @@ fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoVal
     if denied { SourceError::Denied(why.into()) } else { SourceError::Failed(why.into()) }
 }
 
-/// What it is now, or the highest so far if it stepped back by less than `limit`.
-fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
-    let step_back = highest.saturating_sub(now);
-    let held = step_back > 0 && step_back < limit;
-    if !held {
-        *highest = now;
-    }
-    Value { raw: *highest, mark: held.then_some(Mark::Held) }
-}
-
 impl Cpu {
-    /// Seconds of rest that the kernel may step back by. More is a new beginning.
-    const HOLD_SECONDS: u64 = 60;
-
     /// Its line of `/proc/stat`.
     ///
     /// The kernel lets idle and iowait of a CPU step back a little: then the highest so far is held, of each and of
@@ -246,7 +233,7 @@ impl Cpu {
                 Some(Err(text)) => return Err(stat.fault(text)),
                 None => return Err(stat.lacks(place)),
             };
-            let limit = clock_ticks.saturating_mul(Self::HOLD_SECONDS);
+            let limit = clock_ticks.saturating_mul(HOLD_SECONDS);
             Ok(Times {
                 resting: hold(&mut highest.resting, ticks.resting(), limit),
                 idle: hold(&mut highest.idle, ticks.idle, limit),

@@ -1,7 +1,7 @@
 //! `/proc/PID/smaps_rollup`: what a process's memory is shared with others.
 //!
 //! Source: Documentation/filesystems/proc.rst. Since Linux 4.14. The kernel goes through all pages of the process to
-//! print it. Only for who may trace the process; empty for threads of the kernel and for those that have ended.
+//! print it. Only for who may trace the process; `ESRCH` for threads of the kernel and for those that have ended.
 
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};

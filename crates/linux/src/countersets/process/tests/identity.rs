@@ -43,6 +43,30 @@ fn a_new_name_is_another_instance() {
 }
 
 #[test]
+fn nobody_can_pass_for_the_sum() {
+    let tree = Tree::proc_of("processes");
+    let text = tree.text("proc/403/stat").replace("(same)", "(_TOTAL)");
+    tree.write("proc/403/stat", &text);
+    let counters = [process::THREAD_COUNT];
+    let collected = collect_of(&mut provider(&tree.roots()), &process::COUNTERSET, &counters, &["_total*"]);
+    assert_eq!(collected.names(), ["_TOTAL:403", "_Total"]);
+}
+
+#[test]
+fn what_could_not_be_read_is_read_again() {
+    let pass = Pass::new(1, 0);
+    let now = Table::default().moment(&pass);
+    let set = |read| {
+        let mut part = table::Part::<u64>::default();
+        part.set(read, 7, 11, now);
+        [part.is_unchanged(11), part.is_unchanged(13)]
+    };
+    assert_eq!(set(Ok(5)), [true, false]);
+    assert_eq!(set(Err(NoValue::Denied("needs it".into()))), [true, false]);
+    assert_eq!(set(Err(NoValue::Failed("too many open files".into()))), [false, false]);
+}
+
+#[test]
 fn times_that_step_back_are_held() {
     let tree = Tree::proc_of("processes");
     let mut provider = provider(&tree.roots());
@@ -96,7 +120,7 @@ impl World {
         self.snapshots.swap(0, 1);
         let [old, new] = &mut self.snapshots;
         self.query.collect(new).unwrap();
-        let values = new.values(Some(old)).filter(|value| value.instance == *"same");
+        let values = new.values(Some(old)).filter(|value| value.instance == "same");
         let rates = values
             .map(|value| (value.instance_id.map_or(0, |InstanceId(id)| id), value.value.map(|v| v.raw)));
         rates.collect()

@@ -4,7 +4,7 @@ use perfset_core::catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Counterset};
 
 use super::*;
-use crate::testing::{Collected, Got, Tree, collect_of, fixture};
+use crate::testing::{Collected, Got, Tree, collect_of, fixture, try_collect_of};
 
 mod identity;
 mod layers;

@@ -402,3 +402,59 @@ fn no_processes_can_be_listed() {
     let SourceError::Failed(why) = error else { panic!("{error}") };
     assert!(why.contains("nowhere") && why.contains("No such file"), "{why}");
 }
+
+#[test]
+fn processes_that_can_be_listed_no_more() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    collect_of(&mut provider, &v2::COUNTERSET, &[v2::WORKING_SET], &["*"]);
+    std::fs::rename(tree.path("proc/"), tree.path("proc/").with_file_name("elsewhere")).unwrap();
+    let error = try_collect_of(&mut provider, &v2::COUNTERSET, &[v2::WORKING_SET], &["*"]).unwrap_err();
+    let root = tree.roots().proc.display().to_string();
+    let SourceError::Failed(why) = error else { panic!("{error}") };
+    assert!(why.trim_start_matches(&root).trim_start_matches('/').starts_with(": cannot be read"), "{why}");
+}
+
+#[test]
+fn a_process_whose_first_thread_has_ended() {
+    let tree = Tree::proc_of("processes");
+    tree.write("proc/400/stat", &tree.text("proc/400/stat").replace(" 20 0 1 0 9041 ", " 20 0 7 0 9041 "));
+    let counters = [v2::THREAD_COUNT, v2::WORKING_SET];
+    let collected = collect_of(&mut provider(&tree.roots()), &v2::COUNTERSET, &counters, &["gone:400"]);
+    assert_eq!(*collected.get("gone:400", v2::THREAD_COUNT), Got::Value(7));
+    let why = "unavailable: the first thread of the process has ended, which alone shows its memory";
+    assert_eq!(collected.missing("gone:400")[&v2::WORKING_SET.0], why);
+}
+
+/// The kernel says that there is no such process.
+#[test]
+fn the_shared_memory_of_a_thread_of_the_kernel() {
+    let tree = Tree::proc_of("processes");
+    let counter = lp::PROPORTIONAL_SET_BYTES;
+    let missing = || {
+        let collected =
+            collect_of(&mut provider(&tree.roots()), &lp::COUNTERSET, &[counter], &["kthreadd:2"]);
+        collected.missing("kthreadd:2")
+    };
+    let empty = missing();
+    tree.remove("proc/2/smaps_rollup");
+    assert!(empty[&counter.0].contains("a thread of the kernel"), "{empty:?}");
+    assert_eq!(missing(), empty);
+}
+
+#[test]
+fn processors_that_went_take_their_rest_along() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let text = tree.text("proc/stat");
+    let mut rest = |text: &str| {
+        tree.write("proc/stat", text);
+        let counter = v2::PERCENT_PROCESSOR_TIME;
+        collect_of(&mut provider, &v2::COUNTERSET, &[counter], &["Idle:0"]).get("Idle:0", counter).clone()
+    };
+    let all = (70_001 + 307 + 80_021 + 401) * 40_000;
+    assert_eq!(rest(&text), Got::Value(all));
+    assert_eq!(rest(&text.replace("80021", "80019")), Got::Held(all));
+    let one = text.lines().filter(|line| !line.starts_with("cpu1")).collect::<Vec<_>>().join("\n");
+    assert_eq!(rest(&format!("{one}\n")), Got::Value((70_001 + 307) * 40_000));
+}
