@@ -717,7 +717,7 @@ fn what_cannot_be_looked_through() {
     assert_eq!(collect_all(&mut provider).names().len(), 10);
 }
 
-/// Where NVIDIA's driver is loaded, all of it has a thread of its own, and says the same.
+/// All of it has a thread of its own, and says the same.
 #[test]
 fn behind_a_deadline() {
     let tree = with_nvidia(MACHINE);
