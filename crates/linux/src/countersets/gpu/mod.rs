@@ -42,8 +42,8 @@ const DEADLINE: Duration = Duration::from_secs(1);
 
 /// The provider of all of them, reading below `roots`.
 ///
-/// All of this has a thread of its own, which starts when somebody asks: NVIDIA's library may take seconds for its first
-/// answer and milliseconds for others, and the look for clients goes through all open files of the machine.
+/// All of this has a thread of its own, which starts when somebody asks: NVIDIA's library may take seconds for its
+/// first answer and milliseconds for others, and the look for clients goes through all open files of the machine.
 pub(crate) fn provider(roots: &Roots) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
     let open: Open = match (nvidia_is_loaded, roots.are_own()) {

@@ -29,7 +29,7 @@ pub(super) trait Nvml: fmt::Debug + Send {
     fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError>;
 }
 
-/// The address of a GPU, or why the library does not tell that one's: it may have fallen off its bus, or belong to others.
+/// The address of a GPU, or why the library does not tell it: the GPU may have fallen off its bus, or belong to others.
 pub(super) type Listed = Result<PciAddress, NvmlError>;
 
 /// A process that uses a GPU.
