@@ -34,14 +34,14 @@ impl Roots {
             sys: variable("PERFSET_SYS").unwrap_or(usual.sys),
         }
     }
+
     /// The file about networks with that name. It tells of the network namespace of who reads it, through `/proc/net`,
     /// a link to the reader's own; where `/proc` is that of another system, such as a container's host, the reader is
     /// not in it, and its first process stands for all.
     #[cfg(target_os = "linux")]
     pub(crate) fn net(&self, name: &str) -> PathBuf {
         let of_first = self.proc.join("1/net");
-        let is_own = self.proc == Self::default().proc;
-        let folder = if !is_own && of_first.exists() { of_first } else { self.proc.join("net") };
+        let folder = if !self.are_own() && of_first.exists() { of_first } else { self.proc.join("net") };
         folder.join(name)
     }
 }

@@ -213,7 +213,7 @@ struct Theirs {
     uid: f64,
 }
 
-/// All processes beside psutil: those between two readings of ours that did not change.
+/// All processes beside psutil that did not run between two readings of ours.
 pub fn psutil() -> Result<String> {
     let _load = Load::start();
     let before = table()?;
@@ -225,6 +225,10 @@ pub fn psutil() -> Result<String> {
     for line in theirs.lines() {
         let theirs: Theirs = serde_json::from_str(line)?;
         let (Some(first), Some(last)) = (before.get(&theirs.pid), after.get(&theirs.pid)) else { continue };
+        let time = "% Processor Time";
+        if first.get(time) != last.get(time) {
+            continue; // it ran meanwhile
+        }
         processes += 1;
         let own_priority = match theirs.nice {
             ..=-11 => 13.0,

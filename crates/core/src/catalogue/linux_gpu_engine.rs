@@ -68,7 +68,7 @@ static COUNTERS: [Counter; 3] = [
     Counter {
         id: PERCENT_UTILIZATION_BASE,
         name: Some(Cow::Borrowed("% Utilization Base")),
-        help: Cow::Borrowed(""),
+        help: Cow::Borrowed("Cycles or time that passed, times the number of engines."),
         counter_type: CounterType::PERF_LARGE_RAW_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,

@@ -95,9 +95,10 @@ static COUNTERS: [Counter; 8] = [
     Counter {
         id: VOLTAGE,
         name: Some(Cow::Borrowed("Voltage")),
-        help: Cow::Borrowed(
-            "Voltage, in thousandths of a volt. Only sensors that measure it, and only above 0.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Voltage, in thousandths of a volt. Only sensors that measure it. No value below 0, which ",
+            "the type cannot hold.",
+        )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -110,15 +111,18 @@ static COUNTERS: [Counter; 8] = [
         unit: Cow::Borrowed("mV"),
         wraps: false,
         source: Cow::Borrowed("/sys/class/hwmon/hwmonN/inM_input"),
-        availability: Cow::Borrowed("Only sensors that measure it, and only above 0."),
+        availability: Cow::Borrowed(
+            "Only sensors that measure it. No value below 0, which the type cannot hold.",
+        ),
         v1_index: Some(22206),
     },
     Counter {
         id: CURRENT,
         name: Some(Cow::Borrowed("Current")),
-        help: Cow::Borrowed(
-            "Current, in thousandths of an ampere. Only sensors that measure it, and only above 0.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Current, in thousandths of an ampere. Only sensors that measure it. No value below 0, ",
+            "which the type cannot hold.",
+        )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -131,15 +135,18 @@ static COUNTERS: [Counter; 8] = [
         unit: Cow::Borrowed("mA"),
         wraps: false,
         source: Cow::Borrowed("/sys/class/hwmon/hwmonN/currM_input"),
-        availability: Cow::Borrowed("Only sensors that measure it, and only above 0."),
+        availability: Cow::Borrowed(
+            "Only sensors that measure it. No value below 0, which the type cannot hold.",
+        ),
         v1_index: Some(22208),
     },
     Counter {
         id: POWER,
         name: Some(Cow::Borrowed("Power")),
-        help: Cow::Borrowed(
-            "Power, in millionths of a watt. Only sensors that measure it, and only above 0.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Power, in millionths of a watt. Only sensors that measure it. No value below 0, which the ",
+            "type cannot hold.",
+        )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -152,7 +159,9 @@ static COUNTERS: [Counter; 8] = [
         unit: Cow::Borrowed("uW"),
         wraps: false,
         source: Cow::Borrowed("/sys/class/hwmon/hwmonN/powerM_input, else powerM_average"),
-        availability: Cow::Borrowed("Only sensors that measure it, and only above 0."),
+        availability: Cow::Borrowed(
+            "Only sensors that measure it. No value below 0, which the type cannot hold.",
+        ),
         v1_index: Some(22196),
     },
     Counter {

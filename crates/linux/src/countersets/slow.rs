@@ -11,6 +11,7 @@ use perfset_engine::{Catalogue, Provider, Rows, Slow, SourceError, Want};
 pub(crate) struct WhenAsked {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
+    deadline: Duration,
     slow: Option<Slow>,
 }
 
@@ -18,14 +19,19 @@ impl WhenAsked {
     /// Longer than most firmware takes, shorter than people notice.
     const DEADLINE: Duration = Duration::from_millis(100);
 
-    pub(crate) fn new(mut provider: impl Provider + 'static) -> Self {
+    pub(crate) fn new(provider: impl Provider + 'static) -> Self {
+        Self::waiting(provider, Self::DEADLINE)
+    }
+
+    /// The same with another deadline.
+    pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: Duration) -> Self {
         let catalogue = provider.catalogue();
-        Self { catalogue, provider: Some(Box::new(provider)), slow: None }
+        Self { catalogue, provider: Some(Box::new(provider)), deadline, slow: None }
     }
 
     fn slow(&mut self) -> Result<&mut Slow, SourceError> {
         if let Some(provider) = self.provider.take() {
-            self.slow = Some(Slow::new(provider, Self::DEADLINE));
+            self.slow = Some(Slow::new(provider, self.deadline));
         }
         self.slow.as_mut().ok_or_else(|| SourceError::Failed("it has no provider".into()))
     }

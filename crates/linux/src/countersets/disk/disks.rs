@@ -181,20 +181,17 @@ impl Disk {
             let is_known = is_there(sys_block)?;
             return if is_known { Ok(Kind::Partition) } else { Err(unavailable("there is no /sys/block")) };
         }
+        // One that cannot be read costs nothing else: the device has a row, as if the file were not there.
         let mut number = |file: &str| {
             let mut file = KeptFile::new(folder.join(file), Printed::AtOnce).keep(false);
-            match pass.read(&mut file, "", attribute::number) {
-                Ok(number) => Ok(Some(number)),
-                Err(NoValue::Unavailable(_)) => Ok(None),
-                Err(reason) => Err(reason),
-            }
+            pass.read(&mut file, "", attribute::number).ok()
         };
-        // It tells which device it is since Linux 5.15. One that cannot be read costs nothing else.
-        self.key.birth = number("diskseq").unwrap_or(None).and_then(NonZeroU64::new);
-        let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden")? != Some(1);
+        // It tells which device it is since Linux 5.15.
+        self.key.birth = number("diskseq").and_then(NonZeroU64::new);
+        let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden") != Some(1);
         Ok(match stands_for_hardware {
             false => Kind::Virtual,
-            true if number("size")? == Some(0) => Kind::Empty(self.completed()),
+            true if number("size") == Some(0) => Kind::Empty(self.completed()),
             true => Kind::Disk,
         })
     }

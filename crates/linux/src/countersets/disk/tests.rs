@@ -496,6 +496,24 @@ fn a_bad_line_costs_its_own_values() {
     assert!(collected.missing("sda").is_empty() && collected.missing("sdc").is_empty());
 }
 
+/// What a device does not tell costs no other anything, and it has a row itself.
+#[test]
+fn a_device_that_does_not_tell_what_it_is() {
+    for file in ["size", "hidden", "diskseq"] {
+        for (fault, cause, _) in FAULTS {
+            let tree = Tree::copy_of("many-disks");
+            let file = format!("sys/block/sdb/{file}");
+            if !tree.path(&file).exists() {
+                tree.write(&file, "0\n");
+            }
+            cause(&tree, &file);
+            let collected = collect_all(&mut physical(&tree.roots()));
+            assert_eq!(collected.names().len(), 61, "{file} {fault}");
+            assert_eq!(collected.missing("sdb").len(), 1, "{file} {fault}: Split IO/Sec");
+        }
+    }
+}
+
 #[test]
 fn without_sys_nobody_knows_which_are_disks() {
     let tree = Tree::proc_of("many-disks");

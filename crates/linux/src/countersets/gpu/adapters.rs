@@ -7,7 +7,7 @@ use perfset_core::NoValue;
 use super::card::CardFiles;
 use super::{Luid, is_due};
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, Printed};
 use crate::pass::Pass;
 use crate::roots::Roots;
 use crate::sources::drm_nodes::{Node, node};
@@ -78,7 +78,7 @@ impl Adapters {
 
     fn look(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         let mut cards = Vec::new();
-        names(&mut self.drm_folder, pass, |name| {
+        pass.list_if_there(&mut self.drm_folder, |name| {
             if let Some(Node::Card(number)) = node(name) {
                 cards.push(number);
             }
@@ -88,7 +88,7 @@ impl Adapters {
         for number in cards {
             found.extend(self.card(number, found.len(), pass));
         }
-        names(&mut self.nvidia_folder, pass, |name| {
+        pass.list_if_there(&mut self.nvidia_folder, |name| {
             let Some(address) = PciAddress::parse(name) else { return };
             let luid = Luid::of_pci(address);
             match found.iter_mut().find(|adapter| adapter.luid == luid) {
@@ -114,7 +114,7 @@ impl Adapters {
         pass.read(&mut file, "it has no device", |text| uevent.parse(text)).ok()?;
         let mut renders = Vec::new();
         if uevent.pci_address.is_none() {
-            let _ = names(&mut Folder::new(folder.join("device/drm")), pass, |name| {
+            let _ = pass.list_if_there(&mut Folder::new(folder.join("device/drm")), |name| {
                 if let Some(Node::Render(number)) = node(name) {
                     renders.push(number);
                 }
@@ -152,18 +152,5 @@ impl Adapter {
         let card =
             self.card.as_ref().map(|card| (card.number, card.driver.as_str(), card.renders.as_slice()));
         (self.luid, self.nvidia, card)
-    }
-}
-
-/// As [`Pass::list`], but a folder that is not there has no names.
-fn names(folder: &mut Folder, pass: &mut Pass, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
-    use std::io::ErrorKind::{NotADirectory, NotFound};
-    let listed = folder.names(|name| {
-        pass.bytes_read = pass.bytes_read.saturating_add(name.len());
-        each(name);
-    });
-    match listed {
-        Err(ReadError::Io { source, .. }) if matches!(source.kind(), NotFound | NotADirectory) => Ok(()),
-        listed => Ok(listed?),
     }
 }

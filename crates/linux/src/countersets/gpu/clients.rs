@@ -46,7 +46,7 @@ pub(super) struct Client {
     pub(super) id: u64,
     pub(super) info: DrmFdinfo,
     pci_address: Option<PciAddress>,
-    /// The descriptors that are this client, of the greatest process id first. Never empty.
+    /// The descriptors that are this client, of the greatest process id first. Never empty; `file` is of the first.
     holders: Vec<Holder>,
     keep: bool,
     file: KeptFile,
@@ -146,6 +146,9 @@ impl Clients {
                 self.refused = self.refused.saturating_add(1);
             }
         }
+        for client in &mut self.list {
+            client.holders.truncate(1); // it was read just now; the others may be something else by now
+        }
         let mut changed = false;
         for (holder, node) in found {
             let is_known = self.list.iter().any(|client| client.holders.contains(&holder));
@@ -173,6 +176,9 @@ impl Clients {
                 let before = client.pid();
                 client.holders.push(holder);
                 client.holders.sort_unstable_by_key(|holder| (std::cmp::Reverse(holder.pid), holder.fd));
+                if client.holders.first() == Some(&holder) {
+                    client.file = holder.file(&self.proc, client.keep);
+                }
                 client.pid() != before
             }
             Ok(None) => false,

@@ -9,8 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use perfset_core::NoValue;
-use perfset_engine::{Provider, Slow};
+use perfset_engine::Provider;
 
+use super::slow::WhenAsked;
 use super::together::Together;
 use crate::pass::Pass;
 use crate::roots::Roots;
@@ -41,18 +42,16 @@ const DEADLINE: Duration = Duration::from_secs(1);
 
 /// The provider of all of them, reading below `roots`.
 ///
-/// NVIDIA's library may take seconds for its first answer, and milliseconds for others: where its driver is loaded, all
-/// of this has a thread of its own.
+/// All of this has a thread of its own, which starts when somebody asks: NVIDIA's library may take seconds for its
+/// first answer and milliseconds for others, and the look for clients goes through all open files of the machine.
 pub(crate) fn provider(roots: &Roots) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
-    let own_roots = *roots == Roots::default();
-    let open: Open = match (nvidia_is_loaded, own_roots) {
+    let open: Open = match (nvidia_is_loaded, roots.are_own()) {
         (false, _) => nvidia::not_loaded,
         (true, false) => nvidia::not_own_roots,
         (true, true) => nvml::open,
     };
-    let together = together(&Gpu::shared(roots, open));
-    if nvidia_is_loaded { Box::new(Slow::new(Box::new(together), DEADLINE)) } else { Box::new(together) }
+    Box::new(WhenAsked::waiting(together(&Gpu::shared(roots, open)), DEADLINE))
 }
 
 fn together(gpu: &Shared) -> Together {

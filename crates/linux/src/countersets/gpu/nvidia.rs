@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 
 use super::card::Gauge;
 use super::is_due;
-use super::nvml::{Nvml, Process};
+use super::nvml::{Listed, Nvml, Process};
 use crate::countersets::value::unavailable;
 use crate::pass::Pass;
 use crate::sources::pci_address::PciAddress;
@@ -27,7 +27,7 @@ pub(super) struct Nvidia {
     /// What came of the last try to open it.
     library: Result<Box<dyn Nvml>, NoValue>,
     /// By the library's numbers for them.
-    addresses: Vec<PciAddress>,
+    devices: Vec<Listed>,
     looked_at_ns: Option<u64>,
     /// A GPU's processes are listed into it.
     processes: Vec<Process>,
@@ -36,7 +36,7 @@ pub(super) struct Nvidia {
 impl Nvidia {
     pub(super) fn new(open: Open) -> Self {
         let library = Err(NoValue::NotGiven);
-        Self { open, library, addresses: Vec::new(), looked_at_ns: None, processes: Vec::new() }
+        Self { open, library, devices: Vec::new(), looked_at_ns: None, processes: Vec::new() }
     }
 
     /// The library, and its number for a GPU. It is opened if it is not, and asked for its GPUs, every 10 s.
@@ -45,9 +45,9 @@ impl Nvidia {
             if self.library.is_err() {
                 self.library = (self.open)();
             }
-            self.addresses.clear();
+            self.devices.clear();
             if let Ok(library) = &mut self.library {
-                if let Err(error) = library.devices(&mut self.addresses) {
+                if let Err(error) = library.devices(&mut self.devices) {
                     self.looked_at_ns = None; // the next question has that reason again
                     return Err(error.into());
                 }
@@ -57,9 +57,11 @@ impl Nvidia {
             Ok(library) => &mut **library,
             Err(reason) => return Err(reason.clone()),
         };
-        let place = self.addresses.iter().position(|listed| *listed == address);
+        let place = self.devices.iter().position(|listed| *listed == Ok(address));
         let number = place.and_then(|place| u32::try_from(place).ok());
-        let number = number.ok_or(unavailable("NVIDIA's library does not list this GPU"))?;
+        let lost = || self.devices.iter().find_map(|listed| listed.err()); // which may be this one
+        let unlisted = unavailable("NVIDIA's library does not list this GPU");
+        let number = number.ok_or_else(|| lost().map_or(unlisted, NoValue::from))?;
         Ok((library, number))
     }
 

@@ -19,8 +19,8 @@ mod tests;
 
 /// What the countersets ask the library.
 pub(super) trait Nvml: fmt::Debug + Send {
-    /// Puts the addresses of its GPUs into `addresses`, by their numbers.
-    fn devices(&mut self, addresses: &mut Vec<PciAddress>) -> Result<(), NvmlError>;
+    /// Puts its GPUs into `devices`, by their numbers.
+    fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError>;
 
     /// A reading of one of them.
     fn gauge(&mut self, device: u32, gauge: Gauge) -> Result<u64, NvmlError>;
@@ -28,6 +28,9 @@ pub(super) trait Nvml: fmt::Debug + Send {
     /// Adds the processes that use one of them to `processes`. One may be there several times.
     fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError>;
 }
+
+/// The address of a GPU, or why the library does not tell it: the GPU may have fallen off its bus, or belong to others.
+pub(super) type Listed = Result<PciAddress, NvmlError>;
 
 /// A process that uses a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -383,15 +386,13 @@ impl Library {
 }
 
 impl Nvml for Library {
-    fn devices(&mut self, addresses: &mut Vec<PciAddress>) -> Result<(), NvmlError> {
+    fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError> {
         let mut count = 0;
         call(NAMES.count, self.functions.count, |function| {
             // SAFETY: the library writes one number.
             unsafe { function(&raw mut count) }
         })?;
-        for device in 0..count.min(Self::DEVICE_LIMIT) {
-            addresses.push(self.pci(device)?);
-        }
+        devices.extend((0..count.min(Self::DEVICE_LIMIT)).map(|device| self.pci(device)));
         Ok(())
     }
 

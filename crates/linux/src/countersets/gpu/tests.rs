@@ -299,6 +299,40 @@ fn a_client_belongs_to_one_process() {
     assert_eq!(all(&mut provider).names(), [gfx(701)]);
 }
 
+/// A process that came to a device later, and has it alone in the end.
+#[test]
+fn a_client_goes_to_another_process() {
+    let tree = Tree::copy_of(MACHINE);
+    let (shared, mut number) = (Gpu::shared(&tree.roots(), nvidia::not_loaded), 0);
+    let mut pids_at = |looks: u64| {
+        let mut gpu = lock(&shared);
+        number += 1;
+        gpu.find_clients(&mut Pass::new(number, looks * LOOK_AGAIN_NS)).unwrap();
+        gpu.clients.list.iter().map(|client| (client.pid(), client.id)).collect::<Vec<_>>()
+    };
+    let open = |pid: u32, text: &str| {
+        tree.write(&format!("proc/{pid}/fdinfo/5"), text);
+        fs::create_dir_all(tree.path(&format!("proc/{pid}/fd"))).unwrap();
+        let link = tree.path(&format!("proc/{pid}/fd/5"));
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink("/dev/dri/renderD128", link).unwrap();
+        }
+    };
+    let text = tree.text("proc/1301/fdinfo/5");
+    assert!(pids_at(1).contains(&(1301, 21)));
+    open(1999, &text);
+    assert!(pids_at(2).contains(&(1999, 21)));
+    tree.write("proc/1301/fdinfo/5", "");
+    assert!(pids_at(2).contains(&(1999, 21)), "the other has it still");
+
+    // One of two descriptors of a client becomes another client.
+    open(1301, &text);
+    assert!(pids_at(3).contains(&(1999, 21)));
+    open(1301, &text.replace(":\t21", ":\t23"));
+    let all = pids_at(4);
+    assert!(all.contains(&(1999, 21)) && all.contains(&(1301, 23)), "{all:?}");
+}
+
 /// The descriptor, the file or the process may be another by now.
 #[test]
 fn what_a_descriptor_became() {
@@ -542,12 +576,16 @@ fn all_of_them_together() {
 
 /// What a made-up library of NVIDIA says: GPUs of two, of which one is listed in the tree.
 #[derive(Debug)]
-struct MadeUp;
+struct MadeUp {
+    /// Instead of the address of the first.
+    lost: Option<nvml::NvmlError>,
+}
 
 impl nvml::Nvml for MadeUp {
-    fn devices(&mut self, addresses: &mut Vec<PciAddress>) -> Result<(), nvml::NvmlError> {
-        addresses
-            .extend(["0000:02:00.0", "0000:81:00.0"].map(|text| PciAddress::parse(text.as_bytes()).unwrap()));
+    fn devices(&mut self, devices: &mut Vec<nvml::Listed>) -> Result<(), nvml::NvmlError> {
+        let address = |text: &str| PciAddress::parse(text.as_bytes()).unwrap();
+        devices.push(self.lost.map_or(Ok(address("0000:02:00.0")), Err));
+        devices.push(Ok(address("0000:81:00.0")));
         Ok(())
     }
 
@@ -575,7 +613,11 @@ impl nvml::Nvml for MadeUp {
 }
 
 fn made_up() -> Result<Box<dyn nvml::Nvml>, NoValue> {
-    Ok(Box::new(MadeUp))
+    Ok(Box::new(MadeUp { lost: None }))
+}
+
+fn made_up_with_a_lost_one() -> Result<Box<dyn nvml::Nvml>, NoValue> {
+    Ok(Box::new(MadeUp { lost: Some(nvml::NvmlError { function: "f", code: 15 }) }))
 }
 
 /// Two GPUs that the driver shows, of which the library does not list one.
@@ -608,6 +650,17 @@ fn adapters_of_nvidia() {
     let missing = collected.missing("0000:82:00.0");
     assert_eq!(missing.len(), COUNTERSET.counters.len());
     assert!(missing.values().all(|reason| reason == "unavailable: NVIDIA's library does not list this GPU"));
+}
+
+/// A GPU that fell off its bus takes nothing away from the others, which keep their numbers.
+#[test]
+fn a_gpu_of_nvidia_is_lost() {
+    let tree = with_nvidia("two-nodes");
+    let shared = Gpu::shared(&tree.roots(), made_up_with_a_lost_one);
+    let collected = collect_all(&mut Several::new(AdapterSet::<LinuxGpu>::new(&shared)));
+    assert_eq!(*collected.get("0000:81:00.0", linux::DEDICATED_MEMORY_USED), Got::Value(7_919));
+    let missing = collected.missing("0000:82:00.0");
+    assert!(missing.values().all(|reason| reason == "f of NVIDIA's library answers 15"), "{missing:?}");
 }
 
 /// A card of the kernel that NVIDIA's driver has is one adapter, not two.
@@ -664,7 +717,7 @@ fn what_cannot_be_looked_through() {
     assert_eq!(collect_all(&mut provider).names().len(), 10);
 }
 
-/// Where NVIDIA's driver is loaded, all of it has a thread of its own, and says the same.
+/// All of it has a thread of its own, and says the same.
 #[test]
 fn behind_a_deadline() {
     let tree = with_nvidia(MACHINE);

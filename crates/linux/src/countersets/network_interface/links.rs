@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use perfset_core::NoValue;
 use rustix::io::Errno;
 
-use crate::countersets::value::unavailable;
+use crate::countersets::value::{instance_name, unavailable};
 use crate::kept_file::{KeptFile, Printed, ReadError};
 use crate::pass::{Attribute, Latest, Pass};
 use crate::roots::Roots;
@@ -128,7 +128,7 @@ impl Link {
 
     /// The name as an instance has it.
     pub(super) fn instance_name(&self) -> String {
-        crate::countersets::value::instance_name(&self.name)
+        instance_name(&self.name)
     }
 
     /// The kernel's number for it. Where `/sys` does not have it: a hash of the name, above all those numbers.

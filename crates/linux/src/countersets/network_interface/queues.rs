@@ -1,7 +1,6 @@
 //! What waits in front of network interfaces: asked of the kernel over a netlink socket.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::time::Duration;
 
 use perfset_core::NoValue;
@@ -39,7 +38,7 @@ impl Queues {
 
     pub(super) fn new(roots: &Roots) -> Self {
         Self {
-            are_own: roots.proc == Path::new("/proc"),
+            are_own: roots.are_own(),
             socket: None,
             buffer: Vec::new(),
             qdiscs: Qdiscs::default(),

@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Attribute, Latest, Pass};
+use crate::pass::{Latest, Pass};
 use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::processes::pid;
@@ -58,8 +58,8 @@ struct Cooling {
 #[derive(Debug)]
 struct Device {
     kind: KeptFile,
-    current: Attribute,
-    most: Attribute,
+    current: KeptFile,
+    most: KeptFile,
 }
 
 const NO_TEMPERATURE: &str = "this zone has no temperature";
@@ -192,12 +192,8 @@ impl Zone {
 
 impl Device {
     fn new(path: &Path) -> Self {
-        let state = |name| Attribute::new(path.join(name), false, NO_DEVICE);
-        Self {
-            kind: KeptFile::new(path.join("type"), Printed::AtOnce).keep(false),
-            current: state("cur_state"),
-            most: state("max_state"),
-        }
+        let file = |name| KeptFile::new(path.join(name), Printed::AtOnce).keep(false);
+        Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 
     /// What it does at the moment, if it slows processors.
@@ -206,8 +202,10 @@ impl Device {
         if !pass.read(&mut self.kind, NO_DEVICE, kind)? {
             return Ok(None);
         }
-        let most = self.most.get(pass)?;
-        let current = self.current.get(pass)?.min(most);
+        let most = pass.read(&mut self.most, NO_DEVICE, attribute::number)?;
+        // -1 of one that is not even turned on.
+        let current = pass.read(&mut self.current, NO_DEVICE, attribute::signed)?;
+        let current = u64::try_from(current).unwrap_or(0).min(most);
         let taken = current.saturating_mul(100).checked_div(most).unwrap_or(0);
         Ok(Some(Cooling { limit: 100_u64.saturating_sub(taken), is_active: current > 0 }))
     }

@@ -53,6 +53,18 @@ fn every_counter() {
     }
 }
 
+/// `intel_powerclamp` says -1 while it does nothing.
+#[test]
+fn a_device_at_rest() {
+    let tree = named_apart();
+    for device in ["cdev0", "cdev1", "cdev2"] {
+        tree.write(&format!("{CLASS}/thermal_zone0/{device}/cur_state"), "-1\n");
+    }
+    let collected = collect_all(&mut provider(&tree.roots()));
+    assert_eq!(*collected.get("acpitz", PERCENT_PASSIVE_LIMIT), Got::Value(100));
+    assert_eq!(*collected.get("acpitz", THROTTLE_REASONS), Got::Value(0));
+}
+
 #[test]
 fn zones_of_one_type_differ_by_id() {
     let collected = collect(&mut provider(&fixture("two-nodes")), &[], &["acpitz"]);

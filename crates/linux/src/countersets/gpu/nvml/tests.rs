@@ -32,6 +32,11 @@ unsafe extern "C" fn handle(device: c_uint, handle: *mut Device) -> c_int {
     SUCCESS
 }
 
+unsafe extern "C" fn one_is_lost(device: c_uint, place: *mut Device) -> c_int {
+    // SAFETY: as in `handle`.
+    if device == 0 { 15 } else { unsafe { handle(device, place) } }
+}
+
 fn number(handle: Device) -> c_uint {
     handle.addr() as c_uint - 1
 }
@@ -198,8 +203,13 @@ fn devices() {
     library.devices(&mut addresses).unwrap();
     assert_eq!(
         addresses,
-        ["0007:40:03.0", "0007:41:03.0"].map(|text| PciAddress::parse(text.as_bytes()).unwrap())
+        ["0007:40:03.0", "0007:41:03.0"].map(|text| Ok(PciAddress::parse(text.as_bytes()).unwrap()))
     );
+    addresses.clear();
+    let mut library = Library::start(Functions { handle: Some(one_is_lost), ..FUNCTIONS }, None).unwrap();
+    library.devices(&mut addresses).unwrap();
+    assert_eq!(addresses[0], Err(NvmlError { function: NAMES.handle, code: 15 }));
+    assert_eq!(addresses[1], Ok(PciAddress::parse(b"0007:41:03.0").unwrap()));
     addresses.clear();
     let mut library = Library::start(Functions { count: Some(endless), ..FUNCTIONS }, None).unwrap();
     library.devices(&mut addresses).unwrap();
