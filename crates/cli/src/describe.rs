@@ -148,7 +148,8 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
                 continue;
             }
             let names = format!("{} {name}", set.name).to_lowercase();
-            let found = if words.iter().all(|word| names.contains(word)) { &mut by_name } else { &mut by_help };
+            let found =
+                if words.iter().all(|word| names.contains(word)) { &mut by_name } else { &mut by_help };
             let help = counter.help.split(". ").next().unwrap_or_default().trim_end_matches('.');
             found.push((path_of(&set, counter), escaped(help)));
         }

@@ -107,7 +107,9 @@ impl Output {
         if let Some(Summary { run, names }) = &mut self.summary {
             run.add(&values);
             for v in &values {
-                names.entry((v.path, v.value.counter.id)).or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
+                names
+                    .entry((v.path, v.value.counter.id))
+                    .or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
             }
         }
         if let Some(test) = self.test {
@@ -405,8 +407,9 @@ impl Output {
         let mut out = io::stdout().lock();
         writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
         for (series, s) in run.series() {
-            let (name, is_share) =
-                names.get(&(series.path, series.counter)).map_or(("", false), |(name, is)| (name.as_str(), *is));
+            let (name, is_share) = names
+                .get(&(series.path, series.counter))
+                .map_or(("", false), |(name, is)| (name.as_str(), *is));
             let number = |value| measured(value, is_share);
             let instance = escaped(&series.instance.to_string());
             let (min, mean, max) = (number(s.min), number(s.mean()), number(s.max));
@@ -504,7 +507,8 @@ fn sums_up(v: &PathValue<'_>) -> bool {
     let name = v.value.instance.to_string();
     let is_total = name == "_Total" || name.ends_with(",_Total") || name.ends_with("/_Total");
     // A program may be called like that too; the idle process has the id 0.
-    is_total || (matches!(name.as_str(), "Idle" | "Idle:0") && v.value.instance_id.is_some_and(|id| id.0 == 0))
+    is_total
+        || (matches!(name.as_str(), "Idle" | "Idle:0") && v.value.instance_id.is_some_and(|id| id.0 == 0))
 }
 
 fn counter_name(v: &PathValue<'_>) -> String {

@@ -319,7 +319,11 @@ fn reasons_are_not_repeated() {
     assert_eq!(out.lines().count(), 2, "{out}");
     let missing = ["get", "/Processor Information(_Total)/% C1 Time", "10ms", "3"];
     let (_, out, _) = run("old-kernel", &missing);
-    assert_eq!(out.matches("this machine has no cpuidle").count(), 1, "a line a sample, a reason once: {out}");
+    assert_eq!(
+        out.matches("this machine has no cpuidle").count(),
+        1,
+        "a line a sample, a reason once: {out}"
+    );
 }
 
 #[test]

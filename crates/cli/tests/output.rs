@@ -144,7 +144,8 @@ fn every_unit_is_documented() {
     let mut units = BTreeSet::new();
     for entry in fs::read_dir(repository("catalog")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
-        let of = |line: &str| line.strip_prefix("unit = \"").map(|unit| unit.trim_end_matches('"').to_owned());
+        let of =
+            |line: &str| line.strip_prefix("unit = \"").map(|unit| unit.trim_end_matches('"').to_owned());
         units.extend(text.lines().filter_map(of));
     }
     assert_eq!(first_cells("### Units").into_iter().collect::<BTreeSet<_>>(), units);
