@@ -270,8 +270,8 @@ impl Output {
         }
     }
 
-    /// A line a value, below the path that it is of: value, unit, instance, counter. A reason stands beside its value if
-    /// it is the only one and fits there, else once below all of them.
+    /// A line a value, below the path that it is of: value, unit, instance, counter. A reason stands beside its value
+    /// if it is the only one and fits there, else once below all of them.
     fn rows(&self, time: &str, values: &[PathValue<'_>], text: &mut String) {
         let several = |v: &PathValue<'_>| self.several.get(v.path).copied().unwrap_or(false);
         // Nothing but the fact that no instance matches is known of any counter of such a path.
