@@ -63,7 +63,7 @@ pub struct GetArgs {
     /// Only values for which this holds: '>5', '>=5', '<5', '<=5', '=5', '!=5'
     #[arg(long = "where", value_name = "TEST", value_parser = Test::parse)]
     pub test: Option<Test>,
-    /// Of each path only the N greatest values
+    /// Of each counter only the N greatest values; _Total and Idle are left out where there are others
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
     /// Where a pattern asks for counters, also those that this machine does not have

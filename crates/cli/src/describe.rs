@@ -138,7 +138,8 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
     let machine = perfset::local();
     let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let mut out = io::stdout().lock();
-    let mut found = 0_usize;
+    // Those whose names have the words stand before those whose helps only mention them.
+    let (mut by_name, mut by_help) = (Vec::new(), Vec::new());
     for set in countersets(&machine) {
         for counter in set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
             let name = counter_name(counter);
@@ -146,15 +147,20 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
             if is_never_there(counter) && !args.all || !words.iter().all(|word| text.contains(word)) {
                 continue;
             }
-            found = found.saturating_add(1);
-            writeln!(out, "{}", path_of(&set, counter))?;
+            let names = format!("{} {name}", set.name).to_lowercase();
+            let found =
+                if words.iter().all(|word| names.contains(word)) { &mut by_name } else { &mut by_help };
             let help = counter.help.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            for line in wrapped(&escaped(help), WIDTH.saturating_sub(4)) {
-                writeln!(out, "    {line}")?;
-            }
+            found.push((path_of(&set, counter), escaped(help)));
         }
     }
-    if found == 0 {
+    for (path, help) in by_name.iter().chain(&by_help) {
+        writeln!(out, "{path}")?;
+        for line in wrapped(help, WIDTH.saturating_sub(4)) {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    if by_name.is_empty() && by_help.is_empty() {
         let error = anyhow::anyhow!("no counter has all of: {}", escaped(&args.words.join(" ")));
         return Err(Failure::new(Exit::NothingMatched, error));
     }

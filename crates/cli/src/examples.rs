@@ -39,10 +39,11 @@ pub const GET: &str = r"Examples:
 
   $ perfset get cpu --top 1
   21:04:55.317  \Processor Information(*)\% Processor Time
-               100.0  _Total
+               100.0 %  0,0
 
-  Paths with many instances are rows: the time, the path, then value and
-  instance. --top 1 leaves the greatest.
+  Paths with many instances are rows: the time, the path, then value, unit and
+  instance. --top 1 leaves the greatest of each counter. _Total, which sums
+  others up, and Idle are left out, unless the path means nothing else.
 
   $ perfset get '/System/*'
   All counters of a counterset that this machine has. / is as good as \.
@@ -188,9 +189,9 @@ pub const V1_VALUES: &str = "\
 Examples:
   $ perfset v1 values before.bin after.bin --names names.bin
   23:16:05.000  \\System\\*
-             1,823.0  Context Switches/sec
-              14,500  System Up Time
-                   2  Processor Queue Length
+             1,823.0 /s  Context Switches/sec
+              14,500 s   System Up Time
+                   2     Processor Queue Length
 
   Every counter of every instance of the newer block. What is counted over time
   is the difference to the older one; with one block alone it is -, and the

@@ -15,7 +15,7 @@ use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
 use crate::describe::is_never_there;
-use crate::text::{escaped, grouped, grouped_digits};
+use crate::text::{escaped, grouped, grouped_digits, measured, wrapped};
 
 /// Prints one sample after the other.
 pub struct Output {
@@ -41,13 +41,15 @@ pub struct Output {
     /// The series that the table's columns are, once its head is printed.
     columns: Option<Vec<String>>,
     head_printed: bool,
+    /// The reasons below the last sample's line, not to be repeated below every line.
+    told: Vec<(String, String)>,
 }
 
 /// The statistics of a run, and the names of the counters in it.
 #[derive(Default)]
 struct Summary {
     run: Run,
-    names: HashMap<(usize, CounterId), String>,
+    names: HashMap<(usize, CounterId), (String, bool)>,
 }
 
 /// What to print, and how.
@@ -59,7 +61,7 @@ pub struct Options {
     /// Also what this machine does not have.
     pub all: bool,
     pub test: Option<Test>,
-    /// Of each path only the greatest values.
+    /// Of each counter of a path only the greatest values.
     pub top: Option<u32>,
     pub summary: bool,
     /// Whose values they are, if they were recorded.
@@ -92,6 +94,7 @@ impl Output {
             width: terminal.map_or(80, |(Width(width), _)| width.into()),
             columns: None,
             head_printed: false,
+            told: Vec::new(),
         }
     }
 
@@ -104,7 +107,9 @@ impl Output {
         if let Some(Summary { run, names }) = &mut self.summary {
             run.add(&values);
             for v in &values {
-                names.entry((v.path, v.value.counter.id)).or_insert_with(|| counter_name(v));
+                names
+                    .entry((v.path, v.value.counter.id))
+                    .or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
             }
         }
         if let Some(test) = self.test {
@@ -146,13 +151,24 @@ impl Output {
         }
     }
 
-    /// Of each path the greatest values, the greatest first.
+    /// Of each counter of a path the greatest values, the greatest first. Instances that sum others up, and what is
+    /// idle, are left out where there are others.
     fn greatest<'a>(&self, mut values: Vec<PathValue<'a>>, most: usize) -> Vec<PathValue<'a>> {
         let number = |v: &PathValue<'_>| self.number(v).unwrap_or(f64::NEG_INFINITY);
-        values.sort_by(|a, b| a.path.cmp(&b.path).then(number(b).total_cmp(&number(a))));
+        // A path's counters stay in the order in which they came.
+        let mut groups: HashMap<(usize, CounterId), (usize, bool)> = HashMap::new();
+        let group = |v: &PathValue<'_>| (v.path, v.value.counter.id);
+        for v in &values {
+            let next = groups.len();
+            groups.entry(group(v)).or_insert((next, false)).1 |= !sums_up(v);
+        }
+        let place = |v: &PathValue<'_>| groups.get(&group(v)).copied().unwrap_or_default();
+        values.retain(|v| !sums_up(v) || !place(v).1);
+        values.sort_by(|a, b| place(a).0.cmp(&place(b).0).then(number(b).total_cmp(&number(a))));
         let mut taken = (usize::MAX, 0_usize);
         values.retain(|v| {
-            taken = if taken.0 == v.path { (v.path, taken.1.saturating_add(1)) } else { (v.path, 1) };
+            let at = place(v).0;
+            taken = if taken.0 == at { (at, taken.1.saturating_add(1)) } else { (at, 1) };
             taken.1 <= most
         });
         values
@@ -171,7 +187,11 @@ impl Output {
             (None, _) if self.raw => return missing(),
             _ => {}
         }
-        self.number(v).map_or_else(missing, |number| grouped(number, self.decimals(v.value.counter)))
+        let counter = v.value.counter;
+        self.number(v).map_or_else(missing, |number| match self.is_measured(counter) {
+            true => measured(number, is_share_or_rate(counter)),
+            false => grouped(number, 0),
+        })
     }
 
     /// The number with all its digits.
@@ -187,11 +207,11 @@ impl Output {
         counter.counter_type == CounterType::PERF_DOUBLE_RAW && !self.raw
     }
 
-    /// Counts are whole numbers; everything that was divided has a digit more.
-    fn decimals(&self, counter: &Counter) -> usize {
+    /// Counts are whole numbers; everything that was divided has decimals.
+    fn is_measured(&self, counter: &Counter) -> bool {
         let decoded = counter.counter_type.decode();
         let divided = counter.counter_type.needs_two_samples() || counter.divisor().is_some();
-        usize::from(!self.raw && (divided || decoded.display == Display::Percent || self.is_real(counter)))
+        !self.raw && (divided || decoded.display == Display::Percent || self.is_real(counter))
     }
 
     fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
@@ -232,8 +252,8 @@ impl Output {
         self.reasons(values, text);
     }
 
-    /// Why values are missing, each reason once.
-    fn reasons(&self, values: &[PathValue<'_>], text: &mut String) {
+    /// Why values are missing, each reason once, and not again while it stays so.
+    fn reasons(&mut self, values: &[PathValue<'_>], text: &mut String) {
         let mut told: Vec<(String, String)> = Vec::new();
         for v in values.iter().filter(|v| self.number(v).is_none()) {
             let Err(reason) = &v.value.value else { continue };
@@ -242,32 +262,82 @@ impl Output {
                 told.push(reason);
             }
         }
-        for (counter, reason) in told {
-            let _ = writeln!(text, "  {counter}: {reason}"); // a String takes everything
+        if told != self.told {
+            for (counter, reason) in &told {
+                let _ = writeln!(text, "  {counter}: {reason}"); // a String takes everything
+            }
+            self.told = told;
         }
     }
 
-    /// A line a value, below the path that it is of.
+    /// A line a value, below the path that it is of: value, unit, instance, counter. A reason stands beside its value
+    /// if it is the only one and fits there, else once below all of them.
     fn rows(&self, time: &str, values: &[PathValue<'_>], text: &mut String) {
+        let several = |v: &PathValue<'_>| self.several.get(v.path).copied().unwrap_or(false);
+        // Nothing but the fact that no instance matches is known of any counter of such a path.
+        let matches_nothing =
+            |v: &PathValue<'_>| several(v) && matches!(v.value.value, Err(NoValue::NoInstance));
+        let unit = |v: &PathValue<'_>| if self.raw { String::new() } else { escaped(&v.value.counter.unit) };
+        let units = values.iter().filter(|v| !matches_nothing(v)).map(|v| unit(v).chars().count()).max();
+        let units = units.unwrap_or(0);
+        let reason = |v: &PathValue<'_>| match &v.value.value {
+            Err(reason) if self.number(v).is_none() => Some(escaped(&reason.to_string())),
+            _ => None,
+        };
+        let mut count: HashMap<String, usize> = HashMap::new();
+        for reason in values.iter().filter(|v| !matches_nothing(v)).filter_map(reason) {
+            let of = count.entry(reason).or_default();
+            *of = of.saturating_add(1);
+        }
+        let mut below: Vec<String> = Vec::new();
         let mut last = None;
-        for v in values {
-            let cell = self.cell(v);
+        for (i, v) in values.iter().enumerate() {
             if last != Some(v.path) {
                 let path = self.paths.get(v.path).map(String::as_str).unwrap_or_default();
                 let _ = writeln!(text, "{time}  {}", escaped(path));
                 last = Some(v.path);
             }
             let (counter, instance) = (counter_name(v), instance_name(v));
-            let several = self.several.get(v.path).copied().unwrap_or(false);
-            let name = match (several, instance.is_empty()) {
+            let nothing = matches_nothing(v);
+            let before = i.checked_sub(1).and_then(|i| values.get(i));
+            let same = |b: &PathValue<'_>| b.path == v.path && instance_name(b) == instance;
+            if nothing && before.is_some_and(same) {
+                continue;
+            }
+            let name = match (several(v) && !nothing, instance.is_empty()) {
                 (true, false) => format!("{instance}  {counter}"),
                 (false, false) => instance,
                 (_, true) => counter,
             };
-            let reason = v.value.value.as_ref().err().filter(|_| cell == "-");
-            let reason =
-                reason.map(|reason| format!("     {}", escaped(&reason.to_string()))).unwrap_or_default();
-            let _ = writeln!(text, "{cell:>18}  {name}{reason}");
+            let mut line = format!("{:>18}", self.cell(v));
+            if units > 0 {
+                let shown = if self.number(v).is_none() { String::new() } else { unit(v) };
+                let _ = write!(line, " {shown:units$}"); // a String takes everything
+            }
+            let _ = write!(line, "  {name}");
+            if let Some(reason) = reason(v) {
+                let beside = format!("{line}     {reason}");
+                let once = nothing || count.get(&reason) == Some(&1);
+                if once && beside.chars().count() <= self.width {
+                    line = beside;
+                } else {
+                    let known = below.iter().position(|told| *told == reason);
+                    let at = known.unwrap_or(below.len());
+                    if known.is_none() {
+                        below.push(reason);
+                    }
+                    let _ = write!(line, "  [{}]", at.saturating_add(1));
+                }
+            }
+            let _ = writeln!(text, "{line}");
+        }
+        for (i, reason) in below.iter().enumerate() {
+            let mut head = format!("  [{}] ", i.saturating_add(1));
+            let indent = head.chars().count();
+            for line in wrapped(reason, self.width.saturating_sub(indent)) {
+                let _ = writeln!(text, "{head:indent$}{line}");
+                head.clear();
+            }
         }
     }
 
@@ -335,10 +405,12 @@ impl Output {
     pub fn finish(&self) -> io::Result<()> {
         let Some(Summary { run, names }) = &self.summary else { return Ok(()) };
         let mut out = io::stdout().lock();
-        let number = |value| grouped(value, 1);
         writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
         for (series, s) in run.series() {
-            let name = names.get(&(series.path, series.counter)).map(String::as_str).unwrap_or_default();
+            let (name, is_share) = names
+                .get(&(series.path, series.counter))
+                .map_or(("", false), |(name, is)| (name.as_str(), *is));
+            let number = |value| measured(value, is_share);
             let instance = escaped(&series.instance.to_string());
             let (min, mean, max) = (number(s.min), number(s.mean()), number(s.max));
             writeln!(out, "{min:>16}  {mean:>16}  {max:>16}  {:>7}  {instance}  {name}", s.count)?;
@@ -422,6 +494,21 @@ fn series_name(v: &PathValue<'_>) -> String {
 /// Counter and instance, one above the other.
 fn column_head(v: &PathValue<'_>) -> (String, String) {
     (counter_name(v), instance_name(v))
+}
+
+/// What people read as percents or as so many per second: a digit behind the point says enough, unless it is 0.
+fn is_share_or_rate(counter: &Counter) -> bool {
+    let display = counter.counter_type.decode().display;
+    matches!(display, Display::Percent | Display::PerSec) || counter.unit == "%" || counter.unit.contains('/')
+}
+
+/// Whether the instance is a sum of others, or the time in which nothing ran: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
+fn sums_up(v: &PathValue<'_>) -> bool {
+    let name = v.value.instance.to_string();
+    let is_total = name == "_Total" || name.ends_with(",_Total") || name.ends_with("/_Total");
+    // A program may be called like that too; the idle process has the id 0.
+    is_total
+        || (matches!(name.as_str(), "Idle" | "Idle:0") && v.value.instance_id.is_some_and(|id| id.0 == 0))
 }
 
 fn counter_name(v: &PathValue<'_>) -> String {

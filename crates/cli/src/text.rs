@@ -18,6 +18,33 @@ pub fn grouped(number: f64, decimals: usize) -> String {
     grouped_digits(&format!("{number:.decimals$}"))
 }
 
+/// A measured number, with as many decimals as it needs: one where that says enough, more for a small number, so that
+/// 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10 three.
+pub fn measured(number: f64, is_share_or_rate: bool) -> String {
+    /// Nothing is measured finer than in billionths.
+    const MOST: usize = 9;
+    let size = number.abs();
+    let (mut edge, mut decimals) = (10.0, 1_usize);
+    while size < edge && decimals < MOST {
+        edge /= 10.0;
+        decimals = decimals.saturating_add(1);
+    }
+    match is_share_or_rate {
+        true if size >= 0.1 => decimals = 1,
+        true => decimals = decimals.saturating_sub(1),
+        false => {}
+    }
+    let text = grouped(number, decimals);
+    // What remains of 0.500 is 0.5, and of 2.00 is 2.0.
+    match text.split_once('.') {
+        Some((whole, fraction)) => match fraction.trim_end_matches('0') {
+            "" => format!("{whole}.0"),
+            fraction => format!("{whole}.{fraction}"),
+        },
+        None => text,
+    }
+}
+
 /// A decimal number with separators between thousands.
 pub fn grouped_digits(plain: &str) -> String {
     let (sign, rest) = plain.strip_prefix('-').map_or(("", plain), |rest| ("-", rest));
@@ -88,6 +115,31 @@ mod tests {
         ] {
             assert_eq!(grouped(number, decimals), want);
         }
+    }
+
+    #[test]
+    fn small_numbers_keep_their_digits() {
+        for (number, other, share) in [
+            (0.0, "0.0", "0.0"),
+            (-0.0, "-0.0", "-0.0"),
+            (0.0249, "0.0249", "0.025"),
+            (0.000_123_4, "0.000123", "0.00012"),
+            (0.0996, "0.0996", "0.1"),
+            (0.125, "0.125", "0.1"),
+            (0.5, "0.5", "0.5"),
+            (1.278, "1.28", "1.3"),
+            (2.0, "2.0", "2.0"),
+            (12.34, "12.3", "12.3"),
+            (99.96, "100.0", "100.0"),
+            (-0.0249, "-0.0249", "-0.025"),
+            (1_234.56, "1,234.6", "1,234.6"),
+            (4e-12, "0.0", "0.0"),
+            (f64::INFINITY, "inf", "inf"),
+        ] {
+            assert_eq!(measured(number, false), other, "{number}");
+            assert_eq!(measured(number, true), share, "{number} as a share");
+        }
+        assert_eq!(measured(f64::NAN, true), "NaN");
     }
 
     #[test]

@@ -273,3 +273,61 @@ fn raw_values_have_all_their_digits() {
     }
     std::fs::remove_dir_all(&proc).unwrap();
 }
+
+/// Two recordings by two programs must agree on which process is which.
+#[test]
+fn two_programs_know_the_same_processes() {
+    let started = || run("processes", &["get", "/Process V2(*)/Elapsed Time", "--raw", "--format", "json"]).1;
+    let raw = |out: String| {
+        let after = |line: &str| line.split_once("\"path\"").map(|(_, rest)| rest.to_owned());
+        let values = |line: String| line.split_once("\"raw\":").map(|(_, rest)| rest.to_owned());
+        out.lines().filter_map(after).filter_map(values).collect::<Vec<_>>()
+    };
+    let first = raw(started());
+    assert!(first.len() > 2, "{first:?}");
+    assert_eq!(first, raw(started()));
+}
+
+/// `_Total` and the like say nothing about who uses most, unless there is nothing else.
+#[test]
+fn top_leaves_sums_out() {
+    let top = |path: &str| run("two-nodes", &["get", path, "--top", "99", "--warmup", "10ms"]).1;
+    let all = top("/Processor Information(*)/% User Time");
+    assert!(all.contains("  0,0\n") && !all.contains("_Total"), "{all}");
+    let sums = top("/Processor Information(*_Total)/% User Time");
+    assert!(sums.contains("  _Total\n") && sums.contains("  0,_Total\n"), "{sums}");
+    let (_, out, _) = run("processes", &["get", "/Process(*)/Thread Count", "--top", "99", "--raw"]);
+    assert!(out.lines().count() > 2 && !out.contains("_Total") && !out.contains("  Idle\n"), "{out}");
+}
+
+#[test]
+fn top_is_of_each_counter() {
+    let path = "/Processor Information(*)/{% User Time,% Processor Time}";
+    let (_, out, _) = run("two-nodes", &["get", path, "--top", "2", "--warmup", "10ms"]);
+    assert_eq!(out.matches("  % User Time").count(), 2, "{out}");
+    assert_eq!(out.matches("  % Processor Time").count(), 2, "{out}");
+}
+
+/// A reason that many values share stands once below them, a path without instances is a line.
+#[test]
+fn reasons_are_not_repeated() {
+    let (_, out, _) = run("old-kernel", &["get", "/Processor Information(*)/*", "--warmup", "10ms"]);
+    assert!(out.contains("  [1]\n") && out.contains("\n  [1] "), "{out}");
+    assert_eq!(out.matches("this machine has no cpuidle").count(), 1, "{out}");
+    assert!(out.lines().all(|line| line.chars().count() <= 80), "{out}");
+    let (_, out, _) = run("old-kernel", &["get", "/Linux GPU(*)/*", "--warmup", "10ms"]);
+    assert_eq!(out.lines().count(), 2, "{out}");
+    let missing = ["get", "/Processor Information(_Total)/% C1 Time", "10ms", "3"];
+    let (_, out, _) = run("old-kernel", &missing);
+    assert_eq!(
+        out.matches("this machine has no cpuidle").count(),
+        1,
+        "a line a sample, a reason once: {out}"
+    );
+}
+
+#[test]
+fn find_shows_names_before_helps() {
+    let (_, out, _) = run("small-vm", &["find", "disk", "read"]);
+    assert!(out.starts_with("\\PhysicalDisk(*)") || out.starts_with("\\LogicalDisk(*)"), "{out}");
+}

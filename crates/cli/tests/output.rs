@@ -140,6 +140,18 @@ fn every_reason_is_documented() {
 }
 
 #[test]
+fn every_unit_is_documented() {
+    let mut units = BTreeSet::new();
+    for entry in fs::read_dir(repository("catalog")).unwrap() {
+        let text = fs::read_to_string(entry.unwrap().path()).unwrap();
+        let of =
+            |line: &str| line.strip_prefix("unit = \"").map(|unit| unit.trim_end_matches('"').to_owned());
+        units.extend(text.lines().filter_map(of));
+    }
+    assert_eq!(first_cells("### Units").into_iter().collect::<BTreeSet<_>>(), units);
+}
+
+#[test]
 fn exit_codes_are_documented() {
     let (_, help, _) = run("small-vm", &["--help"]);
     let codes = help.split_once("Exit codes:\n").unwrap().1;

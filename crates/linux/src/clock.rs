@@ -44,6 +44,16 @@ pub fn start_100ns() -> u64 {
     u64::try_from(start).unwrap_or(0)
 }
 
+/// [`start_100ns`] to 10 ms, which is how fine the kernel counts when a process started.
+///
+/// Every program takes its own anchor, and so finds another start by some 100 ns. What tells a process from another
+/// must be the same for all of them, or two recordings by two programs would share no process.
+#[must_use]
+pub(crate) fn start_in_ticks_100ns() -> u64 {
+    const TICK: u64 = 100_000; // of 100 ns
+    (start_100ns().saturating_add(TICK / 2) / TICK).saturating_mul(TICK)
+}
+
 /// Time that the machine has slept: what the clock that goes on meanwhile is ahead by. Exactly 0 if it never did.
 fn slept_ns() -> i64 {
     let least = |_| {
@@ -123,6 +133,13 @@ mod tests {
         let up_100ns = i128::from(SystemClock.read().time_100ns) - i128::from(start);
         let boottime_100ns = i128::from(ns(clock_gettime(ClockId::Boottime))) / 100;
         assert!((-1..10_000_000).contains(&(boottime_100ns - up_100ns)), "{up_100ns} of {boottime_100ns}");
+    }
+
+    #[test]
+    fn the_start_of_processes_is_whole_ticks() {
+        let start = start_in_ticks_100ns();
+        assert_eq!(start % 100_000, 0);
+        assert!(start.abs_diff(start_100ns()) <= 50_100, "{start}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use perfset_engine::Provider;
 
-use crate::clock::{elapsed_ns, start_100ns, time_100ns_at};
+use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -86,7 +86,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Single::new(Cache::new(vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
-        Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_100ns)),
+        Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_in_ticks_100ns)),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),
