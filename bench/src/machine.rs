@@ -3,7 +3,7 @@
 
 mod psutil;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::hint::black_box;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ use crate::collect::{machine, values, warm};
 use crate::measure::{Comparison, Report};
 use crate::process::collectors::{Perfset, Procfs, Sysinfo};
 use crate::process::nursery::{Nursery, Who};
-use crate::process::processes;
+use crate::process::{TURNS, processes};
 use crate::system::Peer;
 use crate::{Options, Out};
 use psutil::Psutil;
@@ -155,13 +155,9 @@ fn of_processes(options: &Options) -> Result<Report> {
     let psutil = Psutil::start("processes")?;
     let nursery = Nursery::start(options.processes)?;
     let (mut procfs, mut sysinfo) = (Procfs::default(), Sysinfo::new()?);
-    let perfset = RefCell::new(Perfset::new()?);
+    let mut perfset = Perfset::new()?;
     let processes = processes()?;
-    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
-    let before = || {
-        collect(); // as `process` does
-        nursery.let_run(Who::OneInTwenty);
-    };
+    let before = || nursery.let_run(Who::OneInTwenty);
     let comparison =
         Comparison::new(format!("machine: {processes} processes, 5 % have run before each"), processes)
             .per("process")
@@ -179,8 +175,9 @@ fn of_processes(options: &Options) -> Result<Report> {
             .timed_by(children_ns)
             .before(before)
             .reference("pidstat")
-            .variant("Query::collect", collect)
-            .before(|| nursery.let_run(Who::OneInTwenty))
+            .variant("Query::collect", || perfset.collect().unwrap_or(0))
+            .before(before)
+            .at_least(TURNS)
             .goal("procfs", 0.166);
     let report = comparison.run(options.rounds.min(ROUNDS));
     pidstat.check()?;

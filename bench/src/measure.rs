@@ -27,6 +27,8 @@ struct Variant<'a> {
     /// How many values one run handles.
     values: usize,
     clock: Clock<'a>,
+    /// A sample is the mean of so many runs or more.
+    least_runs: usize,
     /// Its heading, if the others are divided by it.
     reference: Option<&'static str>,
     goals: Vec<Goal>,
@@ -71,6 +73,7 @@ impl<'a> Comparison<'a> {
             before: None,
             values: self.values,
             clock,
+            least_runs: 1,
             reference: None,
             goals: Vec::new(),
             ns_goal: None,
@@ -94,6 +97,16 @@ impl<'a> Comparison<'a> {
     pub fn timed_by(mut self, now: impl Fn() -> f64 + 'a) -> Self {
         if let Some(variant) = self.variants.last_mut() {
             variant.clock = Clock { now: Box::new(now), least_ns: 2e7 };
+        }
+        self
+    }
+
+    /// Runs the variant that was added last so often for a sample, or more often: what it does in one run of so many
+    /// must be in each sample.
+    #[must_use]
+    pub fn at_least(mut self, runs: usize) -> Self {
+        if let Some(variant) = self.variants.last_mut() {
+            variant.least_runs = runs;
         }
         self
     }
@@ -185,7 +198,7 @@ impl Variant<'_> {
     fn runs_in_a_sample(&mut self) -> usize {
         const MOST: usize = 1 << 24; // should the clock stand still
         self.sample(1);
-        let mut runs = 1;
+        let mut runs = self.least_runs;
         loop {
             let ns = self.sample(runs);
             if ns * runs as f64 >= self.clock.least_ns || runs >= MOST {

@@ -6,7 +6,6 @@ mod floor;
 pub mod memory;
 pub mod nursery;
 
-use std::cell::RefCell;
 use std::fmt::{self, Display};
 
 use anyhow::{Context, Result, ensure};
@@ -54,9 +53,9 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
 fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     let who = state.who;
     let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::default());
-    let (mut sysinfo, perfset) = (Sysinfo::new()?, RefCell::new(Perfset::new()?));
+    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new()?);
     let processes = processes()?;
-    let values = perfset.borrow().values()?;
+    let values = perfset.values()?;
     ensure!(values.count >= processes, "there are {} values only", values.count);
     let title = format!(
         "process: {processes} processes, {}: {} counters of Process V2, {} values",
@@ -64,29 +63,26 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
         collectors::counters().count(),
         values.count,
     );
-    let collect = || perfset.borrow_mut().collect().unwrap_or(0);
-    // A round of all variants may take longer than the second that is usual between collections. What is read in turn
-    // would be more than a tenth then; so there are others in between.
-    let before_others = || {
-        collect();
-        nursery.let_run(who);
-    };
     let comparison = Comparison::new(title, processes)
         .per("process")
         .variant(FLOOR, || floor.collect().unwrap_or(0))
-        .before(before_others)
+        .before(|| nursery.let_run(who))
         .reference("floor")
         .variant(PROCFS, || procfs.collect().unwrap_or(0))
-        .before(before_others)
+        .before(|| nursery.let_run(who))
         .reference("procfs")
         .variant(SYSINFO, || sysinfo.collect())
-        .before(before_others)
-        .reference("sysinfo")
-        .variant(PERFSET, collect)
         .before(|| nursery.let_run(who))
+        .reference("sysinfo")
+        .variant(PERFSET, || perfset.collect().unwrap_or(0))
+        .before(|| nursery.let_run(who))
+        .at_least(if who == Who::Everybody { 1 } else { TURNS })
         .goal("procfs", state.goal);
     Ok(comparison.run(rounds))
 }
+
+/// In so many collections everything is read once that is read in turn.
+pub const TURNS: usize = 10;
 
 const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";
 const PROCFS: &str = "procfs crate: stat, statm, io of all (peer)";
@@ -112,8 +108,9 @@ fn growth(rounds: usize, out: Out<'_>) -> Result<()> {
     let mut sizes = Vec::new();
     for wanted in [100, 1_000, 10_000, 30_000] {
         let nursery = Nursery::start(wanted.min(most))?;
+        let processes = processes()?;
         let report = report(&nursery, FEW, rounds)?;
-        sizes.push((processes()?, report.costs().collect()));
+        sizes.push((processes, report.costs().collect()));
         nursery.check()?;
         out(&report)?;
         if wanted > most {
