@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("its suites pass under sanitizers and valgrind", &c::suites),
         ("source for Windows builds unchanged", &c::windows_source),
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
-        ("such a V1 program names what this machine has", &c::object_names),
+        ("such a V1 program names what a machine has", &c::object_names),
         ("its examples print what the command prints", &c::examples),
         ("answers at once", &at_once),
         ("draws in place on a terminal", &terminal),
