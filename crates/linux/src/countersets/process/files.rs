@@ -61,7 +61,13 @@ impl Files {
                 stays
             });
             new.extend(listed_pids.map(Process::new));
-            new.retain_mut(|process| self.look(process, now, pass));
+            new.retain_mut(|process| {
+                let stays = self.look(process, now, pass);
+                if !stays {
+                    self.ended.push(process.pid);
+                }
+                stays
+            });
             if !new.is_empty() || !self.ended.is_empty() {
                 table.arrange(&mut new);
             }
