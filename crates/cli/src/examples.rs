@@ -57,31 +57,41 @@ pub const GET: &str = r"Examples:
 /// `perfset list`.
 pub const LIST: &str = "\
 Examples:
-  $ perfset list
+  $ perfset list 'proc*'
   counterset             instances  counters  from
-  Memory                         1        37  Linux
-  Perfset Engine                 1        12  perfset
+  Process                       77        28  Linux
+  Process V2                    77        28  Linux
   Processor                      3        15  Linux
   Processor Information          4        31  Linux
-  System                         1        18  Linux
+
+  4 countersets; perfset describe NAME shows one, perfset list 'proc*' filters
 
   A counterset a line: its name as in paths, how many instances it has now, how
   many counters it defines, and who fills it. Counters that this machine lacks
   are counted too: perfset describe NAME shows which it has.
 
-  $ perfset list 'proc*'
-  Those whose names begin so. Without a wildcard a part of the name is enough.";
+  $ perfset list memory
+  Those with this in their names; with a wildcard the whole name must match.
+
+  $ perfset list
+  All of them.";
 
 /// `perfset find`.
 pub const FIND: &str = r"Examples:
   $ perfset find context switch
+  \Linux Process(*)\Voluntary Context Switches/sec
+      How often per second the process's first thread gave up its processor, to
+      wait for something
+  ...
   \System\Context Switches/sec
       How often per second a processor went from one thread to another, on all
       processors together
+  \Thread(*)\Context Switches/sec
+      How often per second the thread was given a processor
 
-  A counter that has both words, in its name, its help or its counterset's
-  name. The first line is its path, as perfset get takes it; the indented text
-  is the beginning of its help.";
+  The counters that have both words, in the name, the help or the counterset's
+  name. The first line of each is its path, as perfset get takes it; the
+  indented text is the beginning of its help.";
 
 /// `perfset describe`.
 pub const DESCRIBE: &str = "\
@@ -189,7 +199,7 @@ pub const V1_VALUES: &str = "\
 Examples:
   $ perfset v1 values before.bin after.bin --names names.bin
   23:16:05.000  \\System\\*
-             1,823.0 /s  Context Switches/sec
+               1,823 /s  Context Switches/sec
               14,500 s   System Up Time
                    2     Processor Queue Length
 
@@ -205,10 +215,10 @@ pub const DOCTOR: &str = "\
 Examples:
   $ perfset doctor
   perfset 0.1.0 on Linux 6.18.44, 2 processors, user 1000
-  ok    9 countersets, 8 of them with counters that this machine lacks
+  ok    45 countersets, 19 of them with counters that this machine lacks
   warn  denied: /proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE
-          Linux Process, 48 instances: Proportional Set Bytes
-  ok    a collection of everything takes 32.66 ms; 0 late, 3729 values missing
+          Linux Process, 18 instances: Proportional Set Bytes
+  ok    a collection of everything takes 25.66 ms; 0 late, 3227 values missing
 
   First line: what runs where, and for which user. Then a line a check: ok, or
   warn with what would help; below it the countersets whose values it costs, of

@@ -20,9 +20,12 @@ pub fn grouped(number: f64, decimals: usize) -> String {
 
 /// A measured number, with as many decimals as it needs: one where that says enough, more for a small number, so that
 /// 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10 three.
+/// Shares and rates of 1,000 and more have no decimals.
 pub fn measured(number: f64, is_share_or_rate: bool) -> String {
     /// Nothing is measured finer than in billionths.
     const MOST: usize = 9;
+    /// What one decimal would round to 1,000.0 is as large.
+    const LARGE: f64 = 999.95;
     let size = number.abs();
     let (mut edge, mut decimals) = (10.0, 1_usize);
     while size < edge && decimals < MOST {
@@ -30,6 +33,7 @@ pub fn measured(number: f64, is_share_or_rate: bool) -> String {
         decimals = decimals.saturating_add(1);
     }
     match is_share_or_rate {
+        true if size >= LARGE => decimals = 0,
         true if size >= 0.1 => decimals = 1,
         true => decimals = decimals.saturating_sub(1),
         false => {}
@@ -132,7 +136,11 @@ mod tests {
             (12.34, "12.3", "12.3"),
             (99.96, "100.0", "100.0"),
             (-0.0249, "-0.0249", "-0.025"),
-            (1_234.56, "1,234.6", "1,234.6"),
+            (999.94, "999.9", "999.9"),
+            (999.96, "1,000.0", "1,000"),
+            (1_234.56, "1,234.6", "1,235"),
+            (-1_234.56, "-1,234.6", "-1,235"),
+            (761_640_238.5, "761,640,238.5", "761,640,238"),
             (4e-12, "0.0", "0.0"),
             (f64::INFINITY, "inf", "inf"),
         ] {
