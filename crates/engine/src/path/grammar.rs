@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use perfset_core::catalogue;
+
 /// A counter path, taken apart. Nothing is looked up yet.
 ///
 /// Inside the brackets stands an instance's name or a pattern with `*` and `?`; `{a,b}` is one of several, `!name` all
@@ -114,9 +116,22 @@ fn split(rest: &str) -> Result<Parts<'_>, Missing> {
     split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))
 }
 
-/// With slashes: the counter is the whole rest, slashes included.
+/// With slashes: the counter is the whole rest, slashes included. A slash in the name of a built-in counterset, such as
+/// Block I/O, does not end it.
 fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
-    split_at(rest, '/', |behind| behind.split_once(")/"))
+    let unpaired = |behind| str::split_once(behind, ")/");
+    let slash_of = |name: &str| {
+        let (front, behind) = rest.split_at_checked(name.len())?;
+        let known = front.eq_ignore_ascii_case(name) && behind.starts_with(['/', '(']);
+        name.rfind('/').filter(|_| known)
+    };
+    let Some(slash) = catalogue::ALL.iter().find_map(|set| slash_of(&set.name)) else {
+        return split_at(rest, '/', unpaired);
+    };
+    let behind = rest.get(slash.saturating_add(1)..).unwrap_or_default();
+    let (end, instance, counter) = split_at(behind, '/', unpaired)?;
+    let len = slash.saturating_add(1).saturating_add(end.len());
+    Ok((rest.get(..len).unwrap_or_default(), instance, counter))
 }
 
 /// The instance stands in the first brackets that end right before a separator; brackets that do not are part of the
