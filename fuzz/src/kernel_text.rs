@@ -219,7 +219,7 @@ fn of_vmstat(vmstat: VmStat) -> Result<(), TextError> {
 }
 
 fn of_totals(totals: Totals) -> Result<(), TextError> {
-    each([totals.ctxt, totals.procs_running])
+    each([totals.ctxt, totals.processes, totals.procs_running, totals.procs_blocked])
 }
 
 /// The first line whose numbers are lost. A line has 11, 15 or 17.
