@@ -171,6 +171,9 @@ impl ObjectWriter<'_> {
                 columns.push(self.column(part));
             }
         }
+        if definitions.is_empty() {
+            return Ok(()); // an object without counters is none
+        }
         let name_index = self.titles.of_counterset(self.set.guid).ok_or(NoValue::NotGiven)?;
         let uses_clock =
             |definition: &NewCounter| definition.counter_type.decode().clock == Clock::ObjectTime;

@@ -483,6 +483,10 @@ fn queries_choose_objects() {
         |index| matches!(block.object(index).unwrap().contents(), Contents::Metadata { is_multiple: true });
     assert!(is_multiple(several) && !is_multiple(one));
 
+    // An object of which no counter has a value is not there, as such counters are not.
+    provider.with(|s| s.rows = vec![("a", 1, vec![])]);
+    assert_eq!(objects("Global"), [0; 0]);
+
     // A provider that fails is left out, and said.
     provider.with(|s| s.failure = Some(SourceError::Failed("broken".into())));
     let answer = asked(&machine, "Global");
