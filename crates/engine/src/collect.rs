@@ -8,16 +8,16 @@ use std::time::Instant;
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
 use perfset_core::v2::{BlockBuilder, Kind, Patch, PatchResult, TableBuilder};
-use perfset_core::{CounterFilter, CounterId, Counterset, InstanceId, NoValue, Status};
+use perfset_core::{CounterId, Counterset, InstanceId, NoValue, Status};
 
-use crate::entry::Entry;
+use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
 use crate::provider::Want;
-use crate::rows::Rows;
+use crate::rows::{Cells, Rows};
 use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
 
 /// What a query's entries mean for the registry as it is, and their rows of the last collection.
@@ -88,17 +88,9 @@ impl Plan {
         let mut filters: Vec<Vec<InstanceFilter>> = Vec::new(); // by group
         let mut known: HashMap<(usize, InstanceFilter), usize> = HashMap::new(); // by group; places there
         for entry in entries {
-            let found = shared.find(&entry.counterset).and_then(|(set, slot)| {
-                let counters: Vec<_> = match entry.counter {
-                    CounterFilter::All => (0..set.counters.len()).collect(),
-                    CounterFilter::One(counter) => {
-                        let at = set.counters.iter().position(|c| c.id == counter);
-                        let unknown = SourceError::UnknownCounter { counterset: set.guid, counter };
-                        vec![at.ok_or(unknown)?]
-                    }
-                };
-                Ok((set, slot, counters))
-            });
+            let found = shared
+                .find(&entry.counterset)
+                .and_then(|(set, slot)| Ok((set, slot, positions(set, &entry.counters)?)));
             let (set, slot, counters) = match found {
                 Ok(found) => found,
                 Err(error) => {
@@ -130,11 +122,12 @@ impl Plan {
                     filters.len().saturating_sub(1)
                 });
             }
-            let kind = match (entry.counter, wild) {
-                (CounterFilter::One(_), false) => Kind::SingleCounter,
-                (CounterFilter::All, false) => Kind::MultipleCounters,
-                (CounterFilter::One(_), true) => Kind::MultipleInstances,
-                (CounterFilter::All, true) => Kind::Counterset,
+            let one_counter = entry.counters.ids().is_some_and(|ids| ids.len() == 1);
+            let kind = match (one_counter, wild) {
+                (true, false) => Kind::SingleCounter,
+                (false, false) => Kind::MultipleCounters,
+                (true, true) => Kind::MultipleInstances,
+                (false, true) => Kind::Counterset,
             };
             targets.push(Ok((at, counters.clone(), place, kind)));
             infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
@@ -247,6 +240,9 @@ impl Plan {
     }
 
     fn build(&self, clocks: &ClockReading, buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = buffer;
+        buffer.clear();
+        buffer.reserve_exact(self.block_len());
         let mut builder = BlockBuilder::reuse(buffer, clocks);
         let mut written: HashMap<(usize, usize), usize> = HashMap::new(); // by group and filter: one counter of all
         for (planned, info) in self.entries.iter().zip(self.infos.iter()) {
@@ -264,7 +260,8 @@ impl Plan {
             let Some(group) = group else { continue };
             let rows = &group.rows;
             let cells = |row| {
-                target.columns.iter().map(move |at| rows.cells(row).get(*at).copied().unwrap_or(Cell::EMPTY))
+                let cells = rows.cells(row);
+                target.columns.iter().map(move |at| cells.get(*at))
             };
             let ids = info.counters().map(|counter| counter.id);
             let fill = |mut table: TableBuilder<'_>| {
@@ -298,6 +295,25 @@ impl Plan {
             }
         }
         builder.finish().map_err(|_| SourceError::TooLarge)
+    }
+
+    /// About as many bytes as a block has.
+    fn block_len(&self) -> usize {
+        const HEADERS: usize = 64; // of the block, of a result
+        const ROW: usize = 16; // its header, and what a name is padded with
+        let mut len = HEADERS;
+        for planned in &self.entries {
+            let Ok(target) = &planned.target else { continue };
+            let Some(group) = self.groups.get(target.group) else { continue };
+            let selected = planned.selected(group);
+            let names = selected.iter().map(|row| group.rows.name(*row).len()).sum::<usize>();
+            let of_row = size_of::<Cell>().saturating_mul(target.columns.len()).saturating_add(ROW);
+            len = len.saturating_add(HEADERS).saturating_add(target.columns.len().saturating_mul(4));
+            len = len
+                .saturating_add(names.saturating_mul(2))
+                .saturating_add(selected.len().saturating_mul(of_row));
+        }
+        len
     }
 
     /// Writes values and clocks over those of a block with this layout.
@@ -433,6 +449,18 @@ impl Plan {
     }
 }
 
+/// Where those counters are in their counterset, ascending.
+fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, SourceError> {
+    let Some(ids) = counters.ids() else { return Ok((0..set.counters.len()).collect()) };
+    let position = |id: &CounterId| {
+        let at = set.counters.iter().position(|counter| counter.id == *id);
+        at.ok_or(SourceError::UnknownCounter { counterset: set.guid, counter: *id })
+    };
+    let mut positions: Vec<_> = ids.iter().map(position).collect::<Result<_, _>>()?;
+    positions.sort_unstable();
+    Ok(positions)
+}
+
 /// Marks those counters and what they are divided by.
 fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     for counter in counters.iter().filter_map(|at| set.counters.get(*at)) {
@@ -558,18 +586,18 @@ impl Target {
         }
     }
 
-    fn is_empty(&self, cells: &[Cell]) -> bool {
-        self.columns.first().and_then(|at| cells.get(*at)) == Some(&Cell::EMPTY)
+    fn is_empty(&self, cells: Cells<'_>) -> bool {
+        self.columns.first().is_some_and(|at| cells.get(*at) == Cell::EMPTY)
     }
 
     #[inline]
-    fn copy(&self, from: &[Cell], to: &mut [Cell]) {
-        if self.all_columns && from.len() == to.len() {
-            to.copy_from_slice(from);
+    fn copy(&self, from: Cells<'_>, to: &mut [Cell]) {
+        if self.all_columns {
+            to.iter_mut().zip(from.iter()).for_each(|(to, from)| *to = from);
             return;
         }
         for (column, cell) in self.columns.iter().zip(to) {
-            *cell = from.get(*column).copied().unwrap_or(Cell::EMPTY);
+            *cell = from.get(*column);
         }
     }
 }

@@ -48,7 +48,7 @@ pub mod testing;
 mod tests;
 
 pub use clock::Clock;
-pub use entry::Entry;
+pub use entry::{Counters, Entry};
 pub use error::SourceError;
 pub use filters::{InstanceFilter, InstanceFilters};
 pub use machine::{Machine, RegistrationProblem};

@@ -7,7 +7,7 @@
 
 use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
 use perfset_core::v2::instances;
-use perfset_core::{Guid, Status, Utf16};
+use perfset_core::{CounterFilter, Guid, Status, Utf16};
 
 use crate::entry::Entry;
 use crate::machine::Machine;
@@ -66,20 +66,26 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
     })
 }
 
-/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index.
+/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index; of an entry of several counters one a counter.
 #[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
 pub fn counter_info(query: &Query) -> Vec<u8> {
     let mut list = Vec::new();
     for (index, entry) in query.entries().enumerate() {
-        let new = NewIdentifier {
-            counterset: entry.counterset,
-            counter: entry.counter,
-            instance_id: entry.instance_id,
-            name: entry.instance.as_ref().map(Utf16::units),
-            index: u32::try_from(index).unwrap_or(u32::MAX),
+        let mut write = |counter| {
+            let new = NewIdentifier {
+                counterset: entry.counterset,
+                counter,
+                instance_id: entry.instance_id,
+                name: entry.instance.as_ref().map(Utf16::units),
+                index: u32::try_from(index).unwrap_or(u32::MAX),
+            };
+            identifier::write(&mut list, &new);
         };
-        identifier::write(&mut list, &new);
+        match entry.counters.ids() {
+            None => write(CounterFilter::All),
+            Some(ids) => ids.iter().copied().map(CounterFilter::One).for_each(write),
+        }
     }
     list
 }
@@ -98,7 +104,7 @@ fn for_each_entry(
         let name = identifier.name();
         let entry = Entry {
             counterset: identifier.counterset(),
-            counter: identifier.counter(),
+            counters: identifier.counter().into(),
             instance: name.ok().flatten().map(Utf16::from),
             instance_id: identifier.instance_id(),
         };

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
-use perfset_core::{CounterFilter, Counterset, Guid, InstanceIdFilter, InstanceType, Status, Utf16};
+use perfset_core::{Counterset, Guid, InstanceIdFilter, InstanceType, Status, Utf16};
 
 use crate::collect::Plan;
-use crate::entry::Entry;
+use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::machine::{Machine, Shared};
 use crate::provider::Change;
@@ -43,7 +43,7 @@ pub struct Query {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     counterset: Guid,
-    counter: CounterFilter,
+    counters: Counters,
     instance_id: InstanceIdFilter,
     /// In capitals; none of a single instance, all of whose names are the same.
     name: Option<Vec<u16>>,
@@ -53,7 +53,7 @@ impl Key {
     fn new(entry: &Entry, name: Option<&Utf16>) -> Self {
         Self {
             counterset: entry.counterset,
-            counter: entry.counter,
+            counters: entry.counters.clone(),
             instance_id: entry.instance_id,
             name: name.map(|name| name.units().iter().map(|unit| upper(*unit)).collect()),
         }
@@ -82,12 +82,11 @@ impl Query {
             Ok((set, slot)) => (Arc::clone(set), slot),
             Err(error) => return error.status(),
         };
-        if let CounterFilter::One(id) = entry.counter {
-            if set.counter(id).is_none() {
-                return Status::ERROR_WMI_ITEMID_NOT_FOUND;
-            }
+        let ids = entry.counters.ids();
+        if ids.is_some_and(|ids| ids.iter().any(|id| set.counter(*id).is_none())) {
+            return Status::ERROR_WMI_ITEMID_NOT_FOUND;
         }
-        if name.is_err() || !name_fits(&set, entry.instance.as_ref()) {
+        if ids.is_some_and(<[_]>::is_empty) || name.is_err() || !name_fits(&set, entry.instance.as_ref()) {
             return Status::ERROR_INVALID_PARAMETER;
         }
         if self.number(entry).is_some() {

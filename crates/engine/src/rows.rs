@@ -1,5 +1,7 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
+use std::ops::Range;
+
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
 use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
@@ -13,7 +15,10 @@ pub struct Rows {
     columns: Vec<Column>,
     keys: Vec<Key>,
     names: Vec<u16>,
-    cells: Vec<Cell>,
+    /// By row and column; 0 where there is no value.
+    numbers: Vec<u64>,
+    /// How many bytes each of `numbers` has in a block: 8 or 4, or 0 if there is no value.
+    widths: Vec<u8>,
     notes: Vec<CellNote>,
     /// By column: why cells without a value and a note have none. Empty if that was said of no column.
     reasons: Vec<Option<NoValue>>,
@@ -44,7 +49,7 @@ struct Column {
 struct Key {
     /// The name in `names`; it ends where the next begins.
     name_at: usize,
-    name_len: usize,
+    name_len: u16,
     id: InstanceId,
     birth: Birth,
     owner: Owner,
@@ -100,7 +105,9 @@ impl Rows {
         let names_len = self.keys.get(self.filled).map_or(self.names.len(), |key| key.name_at);
         self.names.truncate(names_len);
         self.keys.truncate(self.filled);
-        self.cells.truncate(self.filled.saturating_mul(self.columns.len()));
+        let len = self.filled.saturating_mul(self.columns.len());
+        self.numbers.truncate(len);
+        self.widths.truncate(len);
         self.changed = true;
     }
 
@@ -129,27 +136,34 @@ impl Rows {
             self.truncate();
             let name_at = self.names.len();
             self.names.extend(name);
-            let name_len = self.names.len().saturating_sub(name_at);
+            let name_len = u16::try_from(self.names.len().saturating_sub(name_at)).unwrap_or(0); // at most 1023
             self.keys.push(Key { name_at, name_len, id, birth, owner: self.owner });
         } else if let Some(key) = self.keys.get_mut(row) {
             (key.birth, key.owner) = (birth, self.owner);
         }
         self.filled = row.saturating_add(1);
-        let from = row.saturating_mul(self.columns.len());
-        let to = self.filled.saturating_mul(self.columns.len());
-        if self.cells.len() < to {
-            self.cells.resize(to, Cell::EMPTY);
+        let place = self.place(row);
+        if self.widths.len() < place.end {
+            self.numbers.resize(place.end, 0);
+            self.widths.resize(place.end, 0);
         }
-        let cells = self.cells.get_mut(from..to).unwrap_or_default();
-        cells.fill(Cell::EMPTY);
+        let widths = self.widths.get_mut(place.clone()).unwrap_or_default();
+        widths.fill(0);
         Row {
             row,
-            cells,
+            numbers: self.numbers.get_mut(place).unwrap_or_default(),
+            widths,
             columns: &self.columns,
             notes: &mut self.notes,
             marks: &mut self.marks,
             delivered: &mut self.delivered,
         }
+    }
+
+    /// Where the cells of a row are.
+    fn place(&self, row: usize) -> Range<usize> {
+        let from = row.saturating_mul(self.columns.len());
+        from..from.saturating_add(self.columns.len())
     }
 
     /// Why a column has no value, in all rows that say nothing else: one note for a counter that no row can have.
@@ -238,7 +252,7 @@ impl Rows {
     #[must_use]
     pub fn name(&self, row: usize) -> &[u16] {
         let Some(key) = self.keys.get(row) else { return &[] };
-        self.names.get(key.name_at..key.name_at.saturating_add(key.name_len)).unwrap_or_default()
+        self.names.get(key.name_at..key.name_at.saturating_add(key.name_len.into())).unwrap_or_default()
     }
 
     /// A row's id.
@@ -261,15 +275,20 @@ impl Rows {
 
     /// A row's cells, one a column; empty if there is no such row.
     #[must_use]
-    pub fn cells(&self, row: usize) -> &[Cell] {
-        let from = row.saturating_mul(self.columns.len());
-        self.cells.get(from..from.saturating_add(self.columns.len())).unwrap_or_default()
+    #[inline]
+    pub fn cells(&self, row: usize) -> Cells<'_> {
+        let place = self.place(row);
+        Cells {
+            numbers: self.numbers.get(place.clone()).unwrap_or_default(),
+            widths: self.widths.get(place).unwrap_or_default(),
+        }
     }
 
     /// The value of a cell, if it has one.
     #[must_use]
     pub fn number(&self, row: usize, column: usize) -> Option<u64> {
-        self.cells(row).get(column).filter(|cell| **cell != Cell::EMPTY).map(|cell| cell.value.get())
+        let Cells { numbers, widths } = self.cells(row);
+        widths.get(column).filter(|width| **width > 0).and_then(|_| numbers.get(column)).copied()
     }
 
     /// What was said of single cells of a row: column and note, in order of the columns.
@@ -332,11 +351,46 @@ impl Rows {
     }
 }
 
+/// The cells of a row, as they are in a block.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells<'a> {
+    numbers: &'a [u64],
+    widths: &'a [u8],
+}
+
+impl<'a> Cells<'a> {
+    /// That of a column; [`Cell::EMPTY`] if there is no value.
+    #[inline]
+    #[must_use]
+    pub fn get(self, column: usize) -> Cell {
+        match (self.numbers.get(column), self.widths.get(column)) {
+            (Some(number), Some(width)) => cell(*number, *width),
+            _ => Cell::EMPTY,
+        }
+    }
+
+    /// All, one a column.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = Cell> + 'a {
+        self.numbers.iter().zip(self.widths).map(|(number, width)| cell(*number, *width))
+    }
+}
+
+#[inline]
+fn cell(number: u64, width: u8) -> Cell {
+    match width {
+        8 => Cell::from_u64(number),
+        0 => Cell::EMPTY,
+        _ => Cell::from_u32(low_32(number)),
+    }
+}
+
 /// One row, to be filled. A cell that is not touched has no value, and the reason of its column if that has one.
 #[derive(Debug)]
 pub struct Row<'a> {
     row: usize,
-    cells: &'a mut [Cell],
+    numbers: &'a mut [u64],
+    widths: &'a mut [u8],
     columns: &'a [Column],
     notes: &'a mut Vec<CellNote>,
     marks: &'a mut Vec<Option<Mark>>,
@@ -346,20 +400,25 @@ pub struct Row<'a> {
 impl Row<'_> {
     /// The value of a column. Counters of 4 bytes keep its low 32 bits.
     pub fn set(&mut self, column: usize, value: u64) {
-        if let (Some(cell), Some(kind)) = (self.cells.get_mut(column), self.columns.get(column)) {
-            *self.delivered = self.delivered.saturating_add(u64::from(*cell == Cell::EMPTY));
-            *cell = if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) };
+        let Some(kind) = self.columns.get(column) else { return };
+        match kind.short {
+            true => self.put(column, low_32(value).into(), 4),
+            false => self.put(column, value, 8),
+        }
+    }
+
+    fn put(&mut self, column: usize, value: u64, value_width: u8) {
+        if let (Some(number), Some(width)) = (self.numbers.get_mut(column), self.widths.get_mut(column)) {
+            *self.delivered = self.delivered.saturating_add(u64::from(*width == 0));
+            (*number, *width) = (value, value_width);
         }
     }
 
     /// The value of a column in the width that its source has, whatever the counter's type says.
     pub fn set_raw(&mut self, column: usize, value: RawValue) {
-        if let Some(cell) = self.cells.get_mut(column) {
-            *self.delivered = self.delivered.saturating_add(u64::from(*cell == Cell::EMPTY));
-            *cell = match value {
-                RawValue::U32(value) => Cell::from_u32(value),
-                RawValue::U64(value) => Cell::from_u64(value),
-            };
+        match value {
+            RawValue::U32(value) => self.put(column, value.into(), 4),
+            RawValue::U64(value) => self.put(column, value, 8),
         }
     }
 

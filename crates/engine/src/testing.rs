@@ -98,7 +98,8 @@ impl Provider for Scripted {
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         self.with(|script| {
             let name = entry.instance.as_ref().map(ToString::to_string);
-            script.log.push(format!("{change:?} {} {name:?}", entry.counter.to_wire()));
+            let ids = entry.counters.ids().map(|ids| ids.iter().map(|id| id.0).collect::<Vec<_>>());
+            script.log.push(format!("{change:?} {ids:?} {name:?}"));
             script.answer.unwrap_or(Status::ERROR_SUCCESS)
         })
     }

@@ -258,6 +258,7 @@ fn statuses_of_additions() {
     let (machine, provider) = machine();
     let long = |n: usize| "x".repeat(n);
     let one = |guid, id| Entry::one(guid, CounterId(id));
+    let several = |ids: &[u32]| Entry::several(MULTI, ids.iter().copied().map(CounterId));
     let ok = Status::ERROR_SUCCESS;
     let invalid = Status::ERROR_INVALID_PARAMETER;
     let mut query = machine.query();
@@ -275,6 +276,15 @@ fn statuses_of_additions() {
         ("another id", one(MULTI, 3).instance("a").instance_id(InstanceIdFilter::One(InstanceId(1))), ok),
         ("another counter", one(MULTI, 7).instance("a"), ok),
         ("all counters", Entry::all(MULTI).instance("a"), ok),
+        ("several counters", several(&[3, 7]).instance("a"), ok),
+        ("the same in another order", several(&[7, 3, 7]).instance("A"), Status::ERROR_ALREADY_EXISTS),
+        ("several of one", several(&[7, 7]).instance("a"), Status::ERROR_ALREADY_EXISTS),
+        (
+            "several, of which one is not there",
+            several(&[3, 4]).instance("a"),
+            Status::ERROR_WMI_ITEMID_NOT_FOUND,
+        ),
+        ("no counter", several(&[]).instance("a"), invalid),
         ("a pattern", one(MULTI, 3).instance("*"), ok),
         ("one instance, with a name", one(SINGLE, 3).instance("a"), invalid),
         ("one instance", one(SINGLE, 3), ok),
@@ -288,14 +298,14 @@ fn statuses_of_additions() {
     ] {
         assert_eq!(query.add(&entry), want, "{what}");
     }
-    assert_eq!(query.entries().len(), 9);
+    assert_eq!(query.entries().len(), 10);
     provider.with(|s| s.answer = Some(Status(77)));
     assert_eq!(query.add(&one(MULTI, 9).instance("a")), Status(77), "the provider refuses");
-    assert_eq!(query.entries().len(), 9);
+    assert_eq!(query.entries().len(), 10);
     provider.with(|s| s.log.clear());
     drop(query);
     let removed = provider.with(|s| s.log.clone());
-    assert_eq!(removed.len(), 9, "{removed:?}");
+    assert_eq!(removed.len(), 10, "{removed:?}");
     assert!(removed.iter().all(|line| line.starts_with("Removed")), "{removed:?}");
 }
 
@@ -310,8 +320,8 @@ fn deletion_closes_the_gap() {
     assert_eq!(query.delete(&entry(9)), Status::ERROR_INVALID_PARAMETER, "not in the query");
     assert_eq!(query.delete(&Entry::one(MULTI, CounterId(3)).instance("A")), Status::ERROR_SUCCESS);
     assert_eq!(query.delete(&entry(3)), Status::ERROR_INVALID_PARAMETER, "gone");
-    let left: Vec<_> = query.entries().map(|e| e.counter.to_wire()).collect();
-    assert_eq!(left, [7, 5]);
+    let left: Vec<_> = query.entries().map(|e| e.counters.clone()).collect();
+    assert_eq!(left, [7, 5].map(|id| Counters::these([CounterId(id)])));
     assert_eq!(shapes(&collected(&mut query)), ["single U64(100)", "single U64(10)"]);
     // also when the set is not registered any more.
     provider.with(|s| s.catalogue = Arc::default());
@@ -326,6 +336,7 @@ fn kinds_follow_the_entry() {
     let (machine, _) = machine();
     let mut query = machine.query();
     let one = |guid, id| Entry::one(guid, CounterId(id));
+    let several = |guid, ids: &[u32]| Entry::several(guid, ids.iter().copied().map(CounterId));
     let id = |id| InstanceIdFilter::One(InstanceId(id));
     let cases = [
         (one(MULTI, 7).instance("A"), "single U64(100)"),
@@ -338,6 +349,12 @@ fn kinds_follow_the_entry() {
             Entry::all(MULTI).instance("*"),
             "counterset 7,3,5,9 a/1: U64(100) U32(10) U64(20) U32(4) b/2: U64(200) U32(30) U64(50) U32(5)",
         ),
+        (
+            several(MULTI, &[9, 7, 9]).instance("*"),
+            "counterset 7,9 a/1: U64(100) U32(4) b/2: U64(200) U32(5)",
+        ),
+        (several(MULTI, &[3, 5]).instance("b"), "counters 3,5: U32(30) U64(50)"),
+        (several(SINGLE, &[9, 5]), "counters 5,9: U64(20) U32(4)"),
         (one(MULTI, 7).instance("*").instance_id(id(2)), "instances b/2: U64(200)"),
         (one(MULTI, 7).instance("a").instance_id(id(2)), "error 232"),
         (one(MULTI, 7).instance("absent"), "error 232"),
@@ -354,7 +371,7 @@ fn kinds_follow_the_entry() {
     }
     let failures: Vec<_> = collected(&mut query).annex().iter().map(|a| a.failure().cloned()).collect();
     assert_eq!(
-        failures[8..11],
+        failures[11..14],
         [Some(NoValue::NoInstance), Some(NoValue::NoInstance), Some(NoValue::NoInstance)]
     );
 }

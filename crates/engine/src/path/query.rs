@@ -1,16 +1,15 @@
 //! Paths bound to a source: as few entries of a query as it takes, and values by path.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::{
-    Attributes, Counter, CounterFilter, CounterId, Counterset, Guid, InstanceType, Name, NoValue, Status,
-};
+use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceType, Name, NoValue, Status};
 
 use super::grammar::CounterPath;
 use super::names::nearest;
 use super::select::Selector;
-use crate::entry::Entry;
+use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::registration::{RegInfo, RegRequest};
 use crate::snapshot::{EntryInfo, Snapshot};
@@ -19,8 +18,8 @@ use crate::values::Value;
 
 /// Paths that are collected together, and their last two samples.
 ///
-/// A path without wildcards is one entry of the query, and one more if its counter is divided by another. What does
-/// not exist yet is no error: a pattern means what is there when it is collected.
+/// Paths that ask for the same instances share an entry of the query, in which are what their counters are divided by
+/// as well. What does not exist yet is no error: a pattern means what is there when it is collected.
 ///
 /// ```
 /// use perfset_engine::{Machine, path::PathQuery, testing::FixedClock};
@@ -53,9 +52,8 @@ impl std::fmt::Debug for PathQuery {
 struct Bound {
     /// Whether a wildcard asks for whatever the counterset has.
     all_counters: bool,
-    counters: Vec<CounterId>,
-    /// Positions of its entries in the query; without those for bases.
-    entries: Vec<usize>,
+    /// Its counters, and the positions of their entries in the query.
+    counters: Vec<(CounterId, usize)>,
     /// What the engine's own pattern does not say.
     selector: Option<Selector>,
     /// The instances as they were written, as a block would hold them.
@@ -154,38 +152,58 @@ impl PathQuery {
         let all_counters = path.counter == "*";
         let written = path.instance.as_deref().unwrap_or_default();
         let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let mut bound = Bound { all_counters, counters: Vec::new(), entries: Vec::new(), selector, instance };
-        let entry = |counter| {
-            let entry = Entry { counter, ..Entry::all(set.guid) };
-            pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern))
-        };
-        if all_counters {
-            bound.entries.push(self.entry(entry(CounterFilter::All))?);
-            bound.counters = counters.iter().map(|counter| counter.id).collect();
-        } else {
-            for counter in counters {
-                bound.counters.push(counter.id);
-                bound.entries.push(self.entry(entry(CounterFilter::One(counter.id)))?);
-                for related in [counter.base, counter.multi].into_iter().flatten() {
-                    self.entry(entry(CounterFilter::One(related)))?;
-                }
-            }
-        }
-        self.paths.push(bound);
+        let ids: Vec<_> = counters.iter().map(|counter| counter.id).collect();
+        let wanted =
+            match all_counters {
+                true => Counters::ALL,
+                false => Counters::these(counters.iter().flat_map(|counter| {
+                    [Some(counter.id), counter.base, counter.multi].into_iter().flatten()
+                })),
+            };
+        let entry = Entry { counters: wanted, ..Entry::all(set.guid) };
+        let entry =
+            self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
+        let counters = ids.into_iter().map(|id| (id, entry)).collect();
+        self.paths.push(Bound { all_counters, counters, selector, instance });
         Ok(self.paths.len().saturating_sub(1))
     }
 
-    /// The position of an entry in the query, where it is now if it was not.
-    fn entry(&mut self, entry: Entry) -> Result<usize, BindError> {
-        if let Some(at) = self.entries.iter().position(|known| *known == entry) {
+    /// The position in the query of an entry that has these counters of these instances: one that is there, or one
+    /// that gets them added. After a sample it is a new one, because an entry that changes loses its interval.
+    fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
+        let of_same = |known: &Entry| {
+            known.counterset == wanted.counterset
+                && known.instance == wanted.instance
+                && known.instance_id == wanted.instance_id
+        };
+        let union =
+            |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..wanted.clone() };
+        let peers = self.entries.iter().enumerate().filter(|(_, known)| of_same(known));
+        let mut peers = peers.map(|(at, known)| (at, union(known), known));
+        if let Some((at, ..)) = peers.clone().find(|(_, both, known)| both == *known) {
             return Ok(at);
         }
+        let (replaced, entry) = match peers.next() {
+            Some((at, both, known)) if self.samples == 0 => (Some((at, known.clone())), both),
+            _ => (None, wanted.clone()),
+        };
         let status = self.query.add(&entry);
         if !status.is_success() {
             return Err(BindError::Refused(status));
         }
         self.entries.push(entry);
-        Ok(self.entries.len().saturating_sub(1))
+        let Some((at, known)) = replaced else { return Ok(self.entries.len().saturating_sub(1)) };
+        let _ = self.query.delete(&known); // which was added
+        self.entries.remove(at);
+        let last = self.entries.len().saturating_sub(1);
+        for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
+            *entry = match (*entry).cmp(&at) {
+                Ordering::Less => *entry,
+                Ordering::Equal => last,
+                Ordering::Greater => entry.saturating_sub(1),
+            };
+        }
+        Ok(last)
     }
 
     /// Takes a sample of all paths; the one before stays as the older of two.
@@ -238,16 +256,23 @@ impl PathQuery {
         });
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
-            for values in bound.entries.iter().filter_map(|at| by_entry.get(*at)) {
-                let before = all.len();
-                for (value, occurrence) in values {
-                    if bound.means(value, *occurrence) {
-                        all.push(PathValue { path, value: value.clone(), occurrence: *occurrence });
-                    }
-                }
-                if all.len() == before {
-                    all.extend(bound.nothing(values).map(|value| PathValue { path, value, occurrence: 0 }));
-                }
+            let of_entry = |entry: usize| by_entry.get(entry).map(Vec::as_slice).unwrap_or_default();
+            if bound.all_counters {
+                let values = bound.counters.first().map(|(_, entry)| of_entry(*entry)).unwrap_or_default();
+                // Helpers are there as well.
+                let shown = |(value, _): &&(Value<'_>, usize)| {
+                    !value.counter.attributes.contains(Attributes::NO_DISPLAYABLE)
+                };
+                bound.choose(path, values.iter().filter(shown), &mut all);
+                continue;
+            }
+            for (counter, entry) in &bound.counters {
+                // Every row has all counters, and an entry that failed has each once.
+                let counters = self.new.entries().get(*entry).map(EntryInfo::counters).into_iter().flatten();
+                let ids: Vec<_> = counters.map(|counter| counter.id).collect();
+                let Some(column) = ids.iter().position(|id| id == counter) else { continue };
+                let values = of_entry(*entry).iter().skip(column).step_by(ids.len());
+                bound.choose(path, values, &mut all);
             }
         }
         all
@@ -255,11 +280,34 @@ impl PathQuery {
 }
 
 impl Bound {
+    /// Adds those values that are of the instances meant.
+    fn choose<'a, 'b>(
+        &'a self,
+        path: usize,
+        values: impl Iterator<Item = &'b (Value<'a>, usize)> + Clone,
+        all: &mut Vec<PathValue<'a>>,
+    ) where
+        'a: 'b,
+    {
+        let before = all.len();
+        for (value, occurrence) in values.clone().filter(|(value, at)| self.means(value, *at)) {
+            all.push(PathValue { path, value: value.clone(), occurrence: *occurrence });
+        }
+        if all.len() == before {
+            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0 }));
+        }
+    }
+
     /// That none of an entry's instances is meant: once a counter, as if the entry itself had found none.
-    fn nothing<'a>(&'a self, values: &[(Value<'a>, usize)]) -> impl Iterator<Item = Value<'a>> {
-        let wanted = |id: &CounterId| self.counters.contains(id);
+    fn nothing<'a, 'b>(
+        &'a self,
+        values: impl Iterator<Item = &'b (Value<'a>, usize)>,
+    ) -> impl Iterator<Item = Value<'a>>
+    where
+        'a: 'b,
+    {
         let mut first: Vec<Value<'a>> = Vec::new();
-        for (value, _) in values.iter().filter(|(value, _)| wanted(&value.counter.id)) {
+        for (value, _) in values {
             if !first.iter().any(|other| other.counter.id == value.counter.id) {
                 first.push(Value {
                     instance: Name::until_nul(&self.instance),
@@ -276,9 +324,6 @@ impl Bound {
     }
 
     fn means(&self, value: &Value<'_>, occurrence: usize) -> bool {
-        if self.all_counters && !self.counters.contains(&value.counter.id) {
-            return false; // a helper
-        }
         // What failed as a whole has no instances to choose from.
         let failed = value.instance_id.is_none();
         failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), occurrence))

@@ -212,19 +212,46 @@ fn counters_are_selected_with_their_bases() {
 
 #[test]
 fn paths_take_few_entries() {
-    let (mut machine, _) = machine();
+    let (mut machine, provider) = machine();
     let mut query = PathQuery::open(&mut machine).unwrap();
+    let mut add = |query: &mut PathQuery, path: &str, entries| {
+        query.add(&mut machine, &path.parse().unwrap()).unwrap();
+        assert_eq!(query.entries_len(), entries, "{path}");
+    };
     for (path, entries) in [
         (r"\Test Set(*)\Size", 1),
         (r"\Test Set(*)\Size", 1),
-        (r"\Test Set({a,b})\Size", 1),
-        (r"\Test Set(*)\Mean Size", 3),
-        (r"\Test Set(*)\{Size,Mean Size}", 3),
-        (r"\Test Set(*)\*", 4),
-        (r"\Test Set(a)\Size", 5),
+        (r"\Test Set(a)\Bytes/sec", 2),
+        (r"\Test Set({a,b})\Size", 2),
+        (r"\Test Set(*)\Mean Size", 2),
+        (r"\Test Set(*)\{Size,Mean Size}", 2),
+        (r"\Test Set(a)\*", 2),
+        (r"\Test Set(a)\Size", 2),
+        (r"\Test Set(b)\Size", 3),
     ] {
-        query.add(&mut machine, &path.parse().unwrap()).unwrap();
-        assert_eq!(query.entries_len(), entries, "{path}");
+        add(&mut query, path, entries);
+    }
+    provider.with(|s| s.rows = vec![("a", 1, vec![Ok(3), Ok(5), Ok(7), Ok(1)])]);
+    query.collect().unwrap();
+    add(&mut query, r"\Test Set(a)\Size", 3);
+    add(&mut query, r"\Test Set(*)\Bytes/sec", 4); // what has a sample keeps it
+    query.collect().unwrap();
+    let by_path = |path| query.values().iter().filter(|v| v.path == path).map(line).collect::<Vec<_>>();
+    let want: [&[&str]; 11] = [
+        &["a#0 2=3"],
+        &["a#0 2=3"],
+        &["a#0 3=0"],
+        &["a#0 2=3"],
+        &["a#0 5=0"],
+        &["a#0 2=3", "a#0 5=0"],
+        &["a#0 2=3", "a#0 3=0", "a#0 5=0"],
+        &["a#0 2=3"],
+        &["b#0 2=no_instance"],
+        &["a#0 2=3"],
+        &["a#0 3=needs_two_samples"],
+    ];
+    for (path, want) in want.into_iter().enumerate() {
+        assert_eq!(by_path(path), want, "path {path}");
     }
 }
 

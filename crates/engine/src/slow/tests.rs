@@ -327,9 +327,9 @@ fn entries_are_told_to_it() {
     assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2"]));
     let (time, user) = (TIME.0, USER.0);
     let log = [
-        format!("Added {time} None"),
-        format!("Added {user} None"),
-        format!("Removed {user} None"),
+        format!("Added Some([{time}]) None"),
+        format!("Added Some([{user}]) None"),
+        format!("Removed Some([{user}]) None"),
         format!("Collect [{time}]"),
     ];
     assert_eq!(script.with(|s| s.log.clone()), log, "in order, however late");
