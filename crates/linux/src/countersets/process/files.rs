@@ -21,7 +21,8 @@ use crate::sources::text::TextError;
 ///
 /// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and what it read
 /// and wrote are as they were. What others can change, such as its nice value or how much of it is in memory, is read
-/// again in turn; and its parent, if that ended.
+/// again in turn; and its parent, if that ended. Of one that has executed something, `statm` is read again only if by
+/// `stat` its memory may have changed, and in turn.
 #[derive(Debug)]
 pub(super) struct Files {
     reader: Reader,
@@ -91,13 +92,15 @@ impl Files {
         if self.clocks {
             match cpu_clock_ns(process.pid) {
                 Ok(ns) => {
-                    moved = !process.stat.is_unchanged(ns);
-                    process.clock_ns = ns;
+                    if process.clock_ns != ns {
+                        (process.clock_ns, process.ran) = (ns, now);
+                    }
+                    moved = !process.stat.is_unchanged(process.ran);
                 }
                 Err(_) => return false,
             }
         }
-        let gated = self.layer == Layer::Gate && !moved && !process.stat.is_due(now);
+        let gated = self.layer == Layer::Gate && !moved && !process.stat.is_due(process.pid, now);
         gated || self.read_stat(process, now, pass)
     }
 
@@ -121,7 +124,7 @@ impl Files {
             }
         };
         let was_zombie = process.stat.value.is_zombie();
-        process.stat.set(stat, pid, process.clock_ns, now);
+        process.set_stat(stat, now);
         if process.stat.value.is_zombie() && !was_zombie {
             self.ended.push(pid);
         }
@@ -131,15 +134,20 @@ impl Files {
     /// Brings parts up to date.
     fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
         let Self { reader, layer, clocks, tids, .. } = self;
-        let (pid, clock_ns) = (process.pid, process.clock_ns);
-        let gated = *clocks && *layer == Layer::Gate;
+        let pid = process.pid;
         let own = (pid, None);
         // What only the process itself changes.
-        let of_itself = Fresh { gated, in_turn: false, pid, clock_ns, now };
+        let of_itself = Fresh {
+            changed: (*clocks && *layer == Layer::Gate).then_some(process.ran),
+            in_turn: false,
+            pid,
+            now,
+        };
         // What others can change too.
         let of_others = Fresh { in_turn: true, ..of_itself };
         if parts.has(Parts::STATM) {
-            of_others.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
+            let of_memory = Fresh { changed: of_others.changed.and(Some(process.memory_moved)), ..of_others };
+            of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(Parts::IO) {
             of_itself.bring(&mut process.io, || reader.read(own, "io", pass, io));
@@ -175,7 +183,7 @@ impl Files {
                 Ok(None) => Err(gone()),
                 Err(reason) => Err(reason),
             };
-            seldom.threads.set(read, pid, clock_ns, now);
+            seldom.threads.set(read, now);
         }
     }
 }
@@ -208,11 +216,11 @@ impl Source for Files {
 /// What decides whether a part is read again.
 #[derive(Clone, Copy)]
 struct Fresh {
-    gated: bool,
+    /// When it may have changed; `None` if that is not known.
+    changed: Option<Moment>,
     /// Whether it is also read in turn.
     in_turn: bool,
     pid: u32,
-    clock_ns: u64,
     now: Moment,
 }
 
@@ -221,14 +229,14 @@ impl Fresh {
         if part.is_new(self.now) {
             return false;
         }
-        let stays = self.gated && part.is_unchanged(self.clock_ns);
-        !stays || self.in_turn && part.is_due(self.now)
+        let stays = self.changed.is_some_and(|changed| part.is_unchanged(changed));
+        !stays || self.in_turn && part.is_due(self.pid, self.now)
     }
 
     fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) {
         if self.must_read(part) {
             let read = read().and_then(|read| read.ok_or_else(gone));
-            part.set(read, self.pid, self.clock_ns, self.now);
+            part.set(read, self.now);
         }
     }
 }

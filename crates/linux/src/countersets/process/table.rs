@@ -22,18 +22,21 @@ pub(super) struct Table {
     order: Vec<usize>,
     /// The collection that listed them last, and how often they were listed.
     listed_in: u64,
-    turn: u64,
+    turn: u32,
 }
 
 /// A process.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Its name and pid, as in `bash:42`; the name alone has so many bytes.
-    name: String,
-    comm_len: usize,
+    /// Its name and pid, as in `bash:42`.
+    name: Box<str>,
     /// What its CPU clock showed in this collection, in ns, where that clock can be had.
     pub(super) clock_ns: u64,
+    /// When that clock was last seen to have moved: something was executed.
+    pub(super) ran: Moment,
+    /// When `stat` last said something else of its memory.
+    pub(super) memory_moved: Moment,
     birth: Birth,
     /// Most ticks so far, in the program and in the kernel: the kernel may step back.
     pub(super) most_utime: u64,
@@ -69,87 +72,61 @@ pub(super) struct Thread {
 #[derive(Debug, Default)]
 pub(super) struct Part<T> {
     pub(super) value: T,
-    pub(super) state: State,
-    /// What the process's CPU clock showed before the file was read.
-    clock_ns: u64,
-    /// Which listing it was read after.
-    turn: u64,
-    /// When it is to be read again whatever the clock shows: at the earlier of these.
-    due: Moment,
+    /// Why there is no value, if it was read last without success.
+    none: Option<Box<NoValue>>,
+    /// When it was read.
+    read: Moment,
 }
 
-/// Whether a part has a value.
-#[derive(Clone, Debug, Default)]
-pub(super) enum State {
-    #[default]
-    Unread,
-    Read,
-    None(Box<NoValue>),
-}
-
-/// When something is read.
+/// When something was read, or happened; the default is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moment {
-    /// Counts listings of all processes.
-    turn: u64,
+    /// Counts listings of all processes, from 1.
+    turn: u32,
     /// Of the monotonic clock.
-    second: u64,
+    second: u32,
 }
 
 impl<T> Part<T> {
     /// What others can change of a process that does not run is read again in every tenth collection, or after ten
     /// seconds.
-    const TURNS: u64 = 10;
-    const SECONDS: u64 = 10;
+    const TURNS_OR_SECONDS: u32 = 10;
 
     pub(super) fn get(&self) -> Result<&T, NoValue> {
-        match &self.state {
-            State::Read => Ok(&self.value),
-            State::Unread => Err(NoValue::NotGiven),
-            State::None(reason) => Err((**reason).clone()),
+        match &self.none {
+            _ if self.read.turn == 0 => Err(NoValue::NotGiven),
+            Some(reason) => Err((**reason).clone()),
+            None => Ok(&self.value),
         }
     }
 
     /// Whether it was read in this collection.
     pub(super) fn is_new(&self, now: Moment) -> bool {
-        !matches!(self.state, State::Unread) && self.turn == now.turn
+        self.read.turn == now.turn
     }
 
-    /// Whether what it says is as it was: the process has not run since, so that nothing it does by itself changed.
+    /// Whether what it says is as it was: what it is about has not changed since.
     /// What could not be read is unknown: this process may have had no descriptor left.
-    pub(super) fn is_unchanged(&self, clock_ns: u64) -> bool {
-        let failed = |reason: &NoValue| matches!(reason, NoValue::Failed(_));
-        let known = match &self.state {
-            State::Unread => false,
-            State::Read => true,
-            State::None(reason) => !failed(reason),
-        };
-        known && self.clock_ns == clock_ns
+    pub(super) fn is_unchanged(&self, changed: Moment) -> bool {
+        let failed = matches!(self.none.as_deref(), Some(NoValue::Failed(_)));
+        self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
-    /// Whether it is its turn to be read again.
-    pub(super) fn is_due(&self, now: Moment) -> bool {
-        now.turn >= self.due.turn || now.second >= self.due.second
+    /// Whether it is its turn to be read again. The turns of processes are spread by their pids.
+    pub(super) fn is_due(&self, pid: u32, now: Moment) -> bool {
+        let phase = |number: u32| number.wrapping_add(pid % Self::TURNS_OR_SECONDS) / Self::TURNS_OR_SECONDS;
+        phase(self.read.turn) != phase(now.turn) || phase(self.read.second) != phase(now.second)
     }
 
-    /// Takes over what was read. The turns of processes that were seen first together are spread by their pids.
-    pub(super) fn set(&mut self, read: Result<T, NoValue>, pid: u32, clock_ns: u64, now: Moment) {
-        let (turns, seconds) = match self.state {
-            State::Unread => (u64::from(pid) % Self::TURNS, u64::from(pid) % Self::SECONDS),
-            _ => (Self::TURNS, Self::SECONDS),
-        };
-        self.due = Moment {
-            turn: now.turn.saturating_add(turns.max(1)),
-            second: now.second.saturating_add(seconds.max(1)),
-        };
-        self.clock_ns = clock_ns;
-        self.turn = now.turn;
-        self.state = match read {
+    /// Takes over what was read.
+    pub(super) fn set(&mut self, read: Result<T, NoValue>, now: Moment) {
+        self.read = now;
+        self.none = match read {
             Ok(value) => {
                 self.value = value;
-                State::Read
+                None
             }
-            Err(reason) => State::None(Box::new(reason)),
+            Err(reason) => Some(Box::new(reason)),
         };
     }
 }
@@ -203,9 +180,10 @@ impl Process {
     pub(super) fn new(pid: u32) -> Self {
         Self {
             pid,
-            name: String::new(),
-            comm_len: 0,
+            name: Box::default(),
             clock_ns: 0,
+            ran: Moment::default(),
+            memory_moved: Moment::default(),
             birth: None,
             most_utime: 0,
             most_stime: 0,
@@ -223,16 +201,13 @@ impl Process {
 
     /// Its name alone.
     pub(super) fn comm(&self) -> &str {
-        self.name.get(..self.comm_len).unwrap_or_default()
+        self.name.rsplit_once(':').map_or("", |(comm, _)| comm)
     }
 
     fn set_name(&mut self, comm: &[u8]) {
-        if self.comm().as_bytes() == comm && !self.name.is_empty() {
-            return;
+        if self.comm().as_bytes() != comm || self.name.is_empty() {
+            self.name = format!("{}:{}", instance_name(comm), self.pid).into();
         }
-        let comm = instance_name(comm);
-        self.comm_len = comm.len();
-        self.name = format!("{comm}:{}", self.pid);
     }
 
     /// Tells it from others that had its pid before: when it started. None until its `stat` could be read.
@@ -244,8 +219,9 @@ impl Process {
     pub(super) fn is_new(&self, parts: Parts, now: Moment) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&Seldom) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
+        let statm_is_new = || self.statm.is_new(now) || self.stat.is_new(now) && self.memory_stays();
         (!parts.has(Parts::STAT) || self.stat.is_new(now))
-            && (!parts.has(Parts::STATM) || self.statm.is_new(now))
+            && (!parts.has(Parts::STATM) || statm_is_new())
             && (!parts.has(Parts::IO) || self.io.is_new(now))
             && (!parts.has(Parts::SELDOM)
                 || new(Parts::STATUS, &|seldom| seldom.status.is_new(now))
@@ -262,13 +238,28 @@ impl Process {
         let birth = birth(stat);
         let other = self.birth.is_some() && self.birth != birth;
         if other {
-            *self = Self { clock_ns: self.clock_ns, ..Self::new(self.pid) };
+            *self = Self { clock_ns: self.clock_ns, ran: self.ran, ..Self::new(self.pid) };
         }
         self.birth = birth;
         self.set_name(name);
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
         other
+    }
+
+    /// Whether `statm` says what it said: by `stat` there were no page faults since, nothing was mapped or unmapped, and
+    /// as much is in memory. That leaves a few pages which were given back, and which `stat` counts roughly.
+    pub(super) fn memory_stays(&self) -> bool {
+        self.statm.is_unchanged(self.memory_moved)
+    }
+
+    /// Takes over what was read of `stat`.
+    pub(super) fn set_stat(&mut self, read: Result<Stat, NoValue>, now: Moment) {
+        let memory = |stat: &Stat| (stat.minflt, stat.majflt, stat.vsize, stat.rss);
+        if read.as_ref().map_or(true, |stat| memory(stat) != memory(&self.stat.value)) {
+            self.memory_moved = now;
+        }
+        self.stat.set(read, now);
     }
 
     /// Notes that its `stat` makes no sense. It has a name all the same.
@@ -293,7 +284,8 @@ impl Table {
 
     /// Now.
     pub(super) fn moment(&self, pass: &Pass) -> Moment {
-        Moment { turn: self.turn, second: pass.elapsed_ns / 1_000_000_000 }
+        let seconds = pass.elapsed_ns / 1_000_000_000;
+        Moment { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
     /// All processes in the order of their rows.
@@ -303,7 +295,10 @@ impl Table {
 
     /// Adds new processes, removes what ended and puts all in order.
     pub(super) fn arrange(&mut self, new: &mut Vec<Process>) {
-        self.processes.append(new);
+        match self.processes.is_empty() {
+            true => std::mem::swap(&mut self.processes, new),
+            false => self.processes.append(new),
+        }
         self.processes.sort_unstable_by_key(|process| process.pid); // which moves few: pids grow
         let Self { processes, order, .. } = self;
         order.clear();

@@ -24,7 +24,7 @@ pub struct Stat {
     /// 6 `session`.
     pub session: u32,
     /// 9 `flags`: the kernel's `PF_*`.
-    pub flags: u64,
+    pub flags: u32,
     /// 10 `minflt`: page faults that read nothing from disk; those of ended threads included.
     pub minflt: u64,
     /// 12 `majflt`: page faults that did.
@@ -41,6 +41,8 @@ pub struct Stat {
     pub starttime: u64,
     /// 23 `vsize`. Unit: bytes.
     pub vsize: u64,
+    /// 24 `rss`: in memory, roughly: since Linux 2.6.34 without what single CPUs have counted lately. Unit: pages.
+    pub rss: u64,
     /// 40 `rt_priority`: 1 to 99, or 0. Since Linux 2.5.19.
     pub rt_priority: Option<u8>,
     /// 41 `policy`: the kernel's `SCHED_*`. Since Linux 2.5.19.
@@ -51,12 +53,12 @@ pub struct Stat {
 
 impl Stat {
     /// The kernel's `PF_WQ_WORKER`: a worker of the kernel, whose name says what it works on.
-    const PF_WQ_WORKER: u64 = 0x20;
+    const PF_WQ_WORKER: u32 = 0x20;
 
     /// Takes everything from `text`.
     ///
     /// # Errors
-    /// If a field up to `vsize` is missing or not what it should be. Later ones are `None` then.
+    /// If a field up to `rss` is missing or not what it should be. Later ones are `None` then.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let (_, fields) = around_comm(text)?;
         let mut text = Text::new(fields);
@@ -67,7 +69,7 @@ impl Stat {
         let session = text.u32()?;
         text.word()?; // tty_nr
         text.word()?; // tpgid
-        let flags = text.number()?;
+        let flags = text.u32()?;
         let minflt = text.number()?;
         text.word()?; // cminflt
         let majflt = text.number()?;
@@ -79,7 +81,7 @@ impl Stat {
         let nice = text.i8()?;
         let num_threads = text.u32()?;
         text.word()?; // itrealvalue
-        let (starttime, vsize) = (text.number()?, text.number()?);
+        let (starttime, vsize, rss) = (text.number()?, text.number()?, text.number()?);
         let mut stat = Self {
             state,
             ppid,
@@ -93,10 +95,11 @@ impl Stat {
             num_threads,
             starttime,
             vsize,
+            rss,
             ..Self::default()
         };
-        const RSS_TO_PROCESSOR: usize = 16; // fields 24 to 39
-        if text.words(RSS_TO_PROCESSOR).is_ok() {
+        const RSSLIM_TO_PROCESSOR: usize = 15; // fields 25 to 39
+        if text.words(RSSLIM_TO_PROCESSOR).is_ok() {
             stat.rt_priority = text.u8().ok();
             stat.policy = stat.rt_priority.and_then(|_| text.u8().ok());
             stat.delayacct_blkio_ticks = stat.policy.and_then(|_| text.number().ok());
@@ -178,6 +181,7 @@ mod tests {
             num_threads: 37,
             starttime: 41,
             vsize: 43,
+            rss: 4_891,
             rt_priority: Some(5),
             policy: Some(2),
             delayacct_blkio_ticks: Some(61),

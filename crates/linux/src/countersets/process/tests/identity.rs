@@ -6,6 +6,8 @@ use perfset_engine::{Entry, Machine, Snapshot};
 use proptest::prelude::*;
 
 use super::*;
+use crate::sources::pid::stat::Stat;
+use crate::sources::pid::statm::Statm;
 use process_v2 as v2;
 
 const COUNTERS: [CounterId; 2] = [v2::PAGE_FAULTS_PER_SEC, v2::THREAD_COUNT];
@@ -54,16 +56,80 @@ fn nobody_can_pass_for_the_sum() {
 
 #[test]
 fn what_could_not_be_read_is_read_again() {
-    let pass = Pass::new(1, 0);
-    let now = Table::default().moment(&pass);
+    let [first, second, third] = moments();
     let set = |read| {
         let mut part = table::Part::<u64>::default();
-        part.set(read, 7, 11, now);
-        [part.is_unchanged(11), part.is_unchanged(13)]
+        assert!(!part.is_unchanged(table::Moment::default()), "never read");
+        part.set(read, second);
+        [first, second, third].map(|changed| part.is_unchanged(changed))
     };
-    assert_eq!(set(Ok(5)), [true, false]);
-    assert_eq!(set(Err(NoValue::Denied("needs it".into()))), [true, false]);
-    assert_eq!(set(Err(NoValue::Failed("too many open files".into()))), [false, false]);
+    assert_eq!(set(Ok(5)), [true, true, false]);
+    assert_eq!(set(Err(NoValue::Denied("needs it".into()))), [true, true, false]);
+    assert_eq!(set(Err(NoValue::Failed("too many open files".into()))), [false, false, false]);
+}
+
+/// Of three listings, a second each.
+fn moments() -> [table::Moment; 3] {
+    let mut table = Table::default();
+    [1, 2, 3].map(|number| {
+        let pass = Pass::new(number, number * 1_000_000_000);
+        table.start(&pass);
+        table.moment(&pass)
+    })
+}
+
+#[test]
+fn memory_that_stays_by_stat_is_not_read_again() {
+    let [first, second, third] = moments();
+    let stat = Stat { minflt: 3, majflt: 5, vsize: 7, rss: 11, utime: 13, ..Stat::default() };
+    for (changed, stays) in [
+        (stat, true),
+        (Stat { utime: 17, state: b'R', ..stat }, true),
+        (Stat { minflt: 4, ..stat }, false),
+        (Stat { majflt: 6, ..stat }, false),
+        (Stat { vsize: 8, ..stat }, false),
+        (Stat { rss: 10, ..stat }, false),
+    ] {
+        let mut process = Process::new(42);
+        process.set_stat(Ok(stat), first);
+        assert!(!process.memory_stays(), "never read");
+        process.statm.set(Ok(Statm { resident: 11, shared: 2 }), first);
+        process.set_stat(Ok(changed), second);
+        assert_eq!(process.memory_stays(), stays, "{changed:?}");
+        assert_eq!(process.is_new(table::Parts::STAT | table::Parts::STATM, second), stays, "{changed:?}");
+        process.statm.set(Ok(Statm { resident: 11, shared: 2 }), second);
+        process.set_stat(Ok(changed), third);
+        assert!(process.memory_stays(), "read since");
+        process.set_stat(Err(NoValue::NotGiven), third);
+        assert!(!process.memory_stays(), "nobody knows");
+    }
+}
+
+#[test]
+fn turns_come_every_ten_listings_or_seconds() {
+    let mut table = Table::default();
+    let mut moment = |second: u64| {
+        let pass = Pass::new(second, second * 1_000_000_000);
+        table.start(&pass);
+        table.moment(&pass)
+    };
+    for pid in [7, 40, 4_194_303] {
+        let mut part = table::Part::<u64>::default();
+        part.set(Ok(1), moment(100));
+        let mut due_after = |part: &mut table::Part<u64>, second: u64, most: u32| {
+            (1..=most).find(|_| {
+                let now = moment(second);
+                let due = part.is_due(pid, now);
+                if due {
+                    part.set(Ok(1), now);
+                }
+                due
+            })
+        };
+        assert!(due_after(&mut part, 100, 10).is_some(), "{pid}");
+        assert_eq!(due_after(&mut part, 100, 20), Some(10), "{pid}: by listings");
+        assert_eq!(due_after(&mut part, 110, 1), Some(1), "{pid}: by seconds");
+    }
 }
 
 #[test]
