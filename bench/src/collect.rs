@@ -120,18 +120,19 @@ impl Values {
     }
 }
 
-/// Walks over a block whose entries ask for one counter each.
+/// Walks over every value of a block.
 pub fn values(block: &[u8]) -> Result<Values, WireError> {
     let mut all = Values::default();
     for result in Block::parse(block)?.results() {
         match result?.body {
             Body::SingleCounter(value) => all.add(value),
-            Body::MultipleInstances(table) => {
+            Body::MultipleCounters(_, values) => values.iter().for_each(|value| all.add(value)),
+            Body::MultipleInstances(table) | Body::Counterset(_, table) => {
                 for row in table.rows() {
                     row?.values().iter().for_each(|value| all.add(value));
                 }
             }
-            _ => {}
+            Body::Error => {}
         }
     }
     Ok(all)

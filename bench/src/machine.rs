@@ -154,8 +154,8 @@ fn of_processes(options: &Options) -> Result<Report> {
     let pidstat = Pidstat::new()?;
     let psutil = Psutil::start("processes")?;
     let nursery = Nursery::start(options.processes)?;
-    let (mut procfs, mut sysinfo) = (Procfs::default(), Sysinfo::new()?);
-    let mut perfset = Perfset::new()?;
+    let (mut procfs, mut sysinfo) = (Procfs::new(2), Sysinfo::new()?);
+    let mut perfset = Perfset::new(2)?;
     let processes = processes()?;
     let before = || nursery.let_run(Who::OneInTwenty);
     let comparison =

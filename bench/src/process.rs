@@ -52,8 +52,8 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
 
 fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     let who = state.who;
-    let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::default());
-    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new()?);
+    let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::new(2));
+    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new(2)?);
     let processes = processes()?;
     let values = perfset.values()?;
     ensure!(values.count >= processes, "there are {} values only", values.count);

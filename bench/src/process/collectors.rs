@@ -2,14 +2,14 @@
 
 use std::hint::black_box;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use perfset_core::catalogue::process_v2;
 use perfset_core::{CounterId, Guid};
 use perfset_engine::{Entry, Query, Snapshot};
 use procfs::process::{Io, Stat, StatM, all_processes};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
-use crate::collect::{Values, machine, values, warm};
+use crate::collect::{Values, machine, values};
 
 /// Counters that need files that no peer reads here: `status` and the list of open files.
 const OF_OTHER_FILES: [CounterId; 5] = [
@@ -33,34 +33,27 @@ const GUID: Guid = process_v2::GUID;
 #[derive(Debug)]
 pub struct Perfset {
     query: Query,
-    /// The latest and the one before: what a rate needs.
-    snapshots: [Snapshot; 2],
+    /// The latest first.
+    snapshots: Vec<Snapshot>,
 }
 
 impl Perfset {
-    /// An entry for each counter that the peers have too, all instances.
-    pub fn new() -> Result<Self> {
-        Self::of(counters().map(|counter| Entry::one(GUID, counter)))
-    }
-
-    /// One entry of all counters, so that a block has each instance once.
-    pub fn whole() -> Result<Self> {
-        Self::of([Entry::all(GUID)])
-    }
-
-    fn of(entries: impl IntoIterator<Item = Entry>) -> Result<Self> {
-        let mut query = machine().query();
-        warm(&mut query, entries.into_iter().map(|entry| entry.instance("*")))?;
-        let mut perfset = Self { query, snapshots: Default::default() };
-        perfset.collect()?;
-        perfset.collect()?;
+    /// The counters that the peers have too, all instances; so many collections are held.
+    pub fn new(held: usize) -> Result<Self> {
+        let mut perfset = Self { query: machine().query(), snapshots: Vec::new() };
+        let status = perfset.query.add(&Entry::several(GUID, counters()).instance("*"));
+        ensure!(status.is_success(), "the query refuses it: {status}");
+        perfset.snapshots.resize_with(held, Snapshot::default);
+        for _ in 0..held + 1 {
+            perfset.collect()?;
+        }
         Ok(perfset)
     }
 
     /// One collection; the length of its block.
     pub fn collect(&mut self) -> Result<u64> {
-        let [latest, before] = &mut self.snapshots;
-        std::mem::swap(latest, before);
+        self.snapshots.rotate_right(1);
+        let latest = self.snapshots.first_mut().context("none is held")?;
         self.query.collect(black_box(latest))?;
         Ok(latest.block().len() as u64)
     }
@@ -72,24 +65,30 @@ impl Perfset {
 }
 
 /// The procfs crate.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Procfs {
-    latest: Vec<OfProcess>,
-    before: Vec<OfProcess>,
+    /// The latest first.
+    collections: Vec<Vec<OfProcess>>,
 }
 
 type OfProcess = (Option<Stat>, Option<StatM>, Option<Io>);
 
 impl Procfs {
+    /// So many collections are held.
+    pub fn new(held: usize) -> Self {
+        Self { collections: vec![Vec::new(); held] }
+    }
+
     /// Reads `stat`, `statm` and `io` of each process.
     pub fn collect(&mut self) -> Result<u64> {
-        std::mem::swap(&mut self.latest, &mut self.before);
-        self.latest.clear();
+        self.collections.rotate_right(1);
+        let latest = self.collections.first_mut().context("none is held")?;
+        latest.clear();
         for process in all_processes()? {
             let Ok(process) = process else { continue }; // it has ended
-            self.latest.push((process.stat().ok(), process.statm().ok(), process.io().ok()));
+            latest.push((process.stat().ok(), process.statm().ok(), process.io().ok()));
         }
-        Ok(self.latest.len() as u64)
+        Ok(latest.len() as u64)
     }
 }
 

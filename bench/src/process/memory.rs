@@ -8,11 +8,12 @@ use anyhow::{Context, Result, bail, ensure};
 use super::collectors::{Perfset, Procfs, Sysinfo};
 
 /// Their words, and what they are.
-const COLLECTORS: [(&str, &str); 4] = [
-    ("perfset", "Query::collect, an entry for each counter from stat, statm and io"),
-    ("whole", "Query::collect, one entry of all counters"),
+const COLLECTORS: [(&str, &str); 5] = [
+    ("perfset", "Query::collect, the counters from stat, statm and io"),
+    ("perfset-2", "the same, and the collection before"),
     ("procfs", "procfs crate: stat, statm, io"),
-    ("sysinfo", "sysinfo crate: CPU, memory, disk usage"),
+    ("procfs-2", "the same, and the collection before"),
+    ("sysinfo", "sysinfo crate: CPU, memory, disk usage, and what it keeps"),
 ];
 const COLLECTIONS: usize = 5;
 /// Of the first one, in KiB.
@@ -56,12 +57,10 @@ pub fn report(processes: usize) -> Result<Report> {
 pub fn hold(who: &str) -> Result<()> {
     let (start, _) = resident_kib()?;
     let mut collect: Box<dyn FnMut() -> Result<u64>> = match who {
-        "perfset" => of_perfset(Perfset::new()?),
-        "whole" => of_perfset(Perfset::whole()?),
-        "procfs" => {
-            let mut procfs = Procfs::default();
-            Box::new(move || procfs.collect())
-        }
+        "perfset" => of_perfset(Perfset::new(1)?),
+        "perfset-2" => of_perfset(Perfset::new(2)?),
+        "procfs" => of_procfs(Procfs::new(1)),
+        "procfs-2" => of_procfs(Procfs::new(2)),
         "sysinfo" => {
             let mut sysinfo = Sysinfo::new()?;
             Box::new(move || Ok(sysinfo.collect()))
@@ -78,6 +77,10 @@ pub fn hold(who: &str) -> Result<()> {
 
 fn of_perfset(mut perfset: Perfset) -> Box<dyn FnMut() -> Result<u64>> {
     Box::new(move || perfset.collect())
+}
+
+fn of_procfs(mut procfs: Procfs) -> Box<dyn FnMut() -> Result<u64>> {
+    Box::new(move || procfs.collect())
 }
 
 /// Of this process, now and at most so far.
