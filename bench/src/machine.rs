@@ -88,7 +88,7 @@ fn of_system(rounds: usize) -> Result<Report> {
     Ok(report)
 }
 
-/// An entry for each counter from one of the files, and the names of the countersets that are not there.
+/// An entry a counterset with its counters from one of the files, and the names of the countersets that are not there.
 fn query_of_files() -> Result<(Query, String)> {
     let machine = machine();
     let sets = machine.countersets();
@@ -101,11 +101,10 @@ fn query_of_files() -> Result<(Query, String)> {
             continue;
         };
         let of_files = |source: &str| FILES.iter().any(|file| source.starts_with(file));
-        for counter in set.counters.iter().filter(|counter| of_files(&counter.source)) {
-            let entry = Entry::one(set.guid, counter.id);
-            let several = set.instance_type != InstanceType::Single;
-            entries.push(if several { entry.instance("*") } else { entry });
-        }
+        let counters = set.counters.iter().filter(|counter| of_files(&counter.source));
+        let entry = Entry::several(set.guid, counters.map(|counter| counter.id));
+        let single = set.instance_type == InstanceType::Single;
+        entries.push(if single { entry } else { entry.instance("*") });
     }
     let mut query = machine.query();
     warm(&mut query, entries)?;

@@ -66,7 +66,7 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
     })
 }
 
-/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index; of an entry of several counters one a counter.
+/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index; of an entry of several counters one each.
 #[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
 pub fn counter_info(query: &Query) -> Vec<u8> {

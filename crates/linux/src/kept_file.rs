@@ -62,6 +62,9 @@ pub enum Printed {
     /// Record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel hands out whole records, as many as fit into
     /// its own page, so that any piece may be short. Only an empty one is the end.
     InRecords,
+    /// As [`InRecords`](Self::InRecords), and each record is a line below 1 KiB: `/proc/vmstat`, `/proc/diskstats`. A
+    /// piece that leaves more room than that, in the kernel's page and in the buffer offered, is the last.
+    InLines,
 }
 
 /// A kernel file with what makes reading it again cheap: its descriptor and the buffer.
@@ -83,6 +86,8 @@ impl KeptFile {
     /// The longest file that is read to its end.
     const LIMIT: usize = 64 << 20;
     const PAGE: usize = 4_096;
+    /// Longer than any line of a file that is printed in lines.
+    const LINE: usize = 1_024;
     /// A file that is not there is looked for again after 10 s: a driver may be loaded at any time. Looking costs as
     /// much as reading, and a machine without cpufreq lacks four files a processor.
     const LOOK_AGAIN_NS: u64 = 10_000_000_000;
@@ -163,8 +168,13 @@ impl KeptFile {
                 Err(source) => return Err(self.io(source)),
             };
             self.len = self.len.saturating_add(piece);
-            let short = piece < offered_len && piece < Self::PAGE;
-            if piece == 0 || short && self.printed == Printed::AtOnce {
+            let room = offered_len.min(Self::PAGE).saturating_sub(piece);
+            let is_last = match self.printed {
+                Printed::AtOnce => room > 0,
+                Printed::InRecords => false,
+                Printed::InLines => room > Self::LINE,
+            };
+            if piece == 0 || is_last {
                 return Ok(());
             }
         }
@@ -222,7 +232,7 @@ mod tests {
     fn files_of_every_length() {
         let folder = Folder::new("lengths");
         let path = folder.0.join("file");
-        let mut files = [Printed::AtOnce, Printed::InRecords]
+        let mut files = [Printed::AtOnce, Printed::InRecords, Printed::InLines]
             .map(|printed| [true, false].map(|keep| KeptFile::new(&path, printed).keep(keep)));
         for len in [0, 1, 63, 64, 65, 127, 128, 4_095, 4_096, 4_097, 8_192, 20_000, 64, 5, 0, 300] {
             let text: Vec<u8> = (0..len).map(|n| b"perfset\n"[n % 8]).collect();
@@ -239,6 +249,19 @@ mod tests {
         let mut file = KeptFile::new("/proc/self/smaps", Printed::InRecords);
         let text = file.read(0).unwrap().unwrap();
         assert!(text.len() > KeptFile::PAGE && text.ends_with(b"\n"), "{} bytes", text.len());
+    }
+
+    #[test]
+    fn lines_of_a_running_kernel() {
+        for path in ["/proc/vmstat", "/proc/diskstats", "/proc/net/dev"] {
+            let lines = |printed| {
+                let mut file = KeptFile::new(path, printed);
+                let text = file.read(0).unwrap().unwrap();
+                assert!(text.ends_with(b"\n"), "{path}");
+                memchr::memchr_iter(b'\n', text).count()
+            };
+            assert_eq!(lines(Printed::InLines), lines(Printed::InRecords), "{path}");
+        }
     }
 
     #[test]

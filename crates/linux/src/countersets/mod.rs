@@ -68,7 +68,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let stat = file("stat", Printed::AtOnce);
     let loadavg = file("loadavg", Printed::AtOnce);
     let meminfo = file("meminfo", Printed::AtOnce);
-    let vmstat = file("vmstat", Printed::InRecords);
+    let vmstat = file("vmstat", Printed::InLines);
     let netstat = SharedFile::new(roots.net("netstat"), Printed::AtOnce);
     let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
     let count = ProcessCount::new(&roots.proc);

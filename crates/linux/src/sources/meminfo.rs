@@ -115,8 +115,11 @@ impl AllLines {
 
 /// Skips a number with its unit, or without, if it is a count.
 fn bytes(text: &mut Text<'_>) -> Result<u64, TextError> {
-    let mut count = *text;
-    count.last_number().or_else(|_| Ok(kib(text)?.saturating_mul(1_024)))
+    let number = text.number()?;
+    text.skip_blanks();
+    let unit = if text.take(b"kB") { 1_024 } else { 1 };
+    text.end_of_line()?;
+    Ok(number.saturating_mul(unit))
 }
 
 #[cfg(test)]

@@ -68,25 +68,26 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
 /// [`place`](Self::place) stays there, and reading it again allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
+    /// One behind the other, each with the byte that ends it.
+    names: Vec<u8>,
     lines: Vec<Line>,
-    /// How many of `lines` the last text had.
-    len: usize,
+    /// What is wrong with some, by place.
+    faults: Vec<(usize, TextError)>,
     layout: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
-    name: Vec<u8>,
-    number: Result<u64, TextError>,
+    /// Where its name ends in `names`.
+    name_end: usize,
+    /// 0 of a faulty line.
+    number: u64,
 }
 
 impl PartialEq for Lines {
     /// Whether they hold the same lines.
     fn eq(&self, other: &Self) -> bool {
-        let all = |lines: &Self| {
-            lines.known().map(|line| (line.name.clone(), line.number.clone())).collect::<Vec<_>>()
-        };
-        all(self) == all(other)
+        (&self.names, &self.lines, &self.faults) == (&other.names, &other.lines, &other.faults)
     }
 }
 
@@ -100,17 +101,22 @@ impl Lines {
     /// Where the line of that name is.
     #[must_use]
     pub fn place(&self, name: &[u8]) -> Option<usize> {
-        self.known().position(|line| line.name == name)
+        let mut name_at = 0;
+        self.lines.iter().position(|line| {
+            let known = self.names.get(name_at..line.name_end).and_then(<[u8]>::split_last);
+            name_at = line.name_end;
+            known.is_some_and(|(_, known)| known == name)
+        })
     }
 
     /// The number of the line at a place.
     #[must_use]
     pub fn number(&self, place: usize) -> Number {
-        self.known().nth(place).map(|line| line.number.clone())
-    }
-
-    fn known(&self) -> impl Iterator<Item = &Line> {
-        self.lines.iter().take(self.len)
+        let line = self.lines.get(place)?;
+        match self.faults.binary_search_by_key(&place, |(at, _)| *at) {
+            Ok(fault) => self.faults.get(fault).map(|(_, error)| Err(error.clone())),
+            Err(_) => Some(Ok(line.number)),
+        }
     }
 
     /// Takes everything from `text`: a name, `end`, and what `number` reads. A faulty line does not lose the others.
@@ -123,30 +129,52 @@ impl Lines {
         end: u8,
         number: fn(&mut Text<'t>) -> Result<u64, TextError>,
     ) -> Result<(), TextError> {
-        let mut at = 0_usize;
+        let (mut at, mut name_at) = (0_usize, 0_usize);
+        let before = self.lines.len();
         let mut changed = false;
+        self.faults.clear();
         while !text.is_at_end() {
+            let mut line = *text;
+            // Mostly it is the line that was here before.
+            let known = self
+                .lines
+                .get_mut(at)
+                .filter(|known| self.names.get(name_at..known.name_end).is_some_and(|name| line.take(name)));
+            let is_known = known.is_some();
+            if let Some(known) = known {
+                if let Ok(number) = number(&mut line) {
+                    (known.number, name_at) = (number, known.name_end);
+                    at = at.saturating_add(1);
+                    *text = line;
+                    continue;
+                }
+            }
             let mut line = *text;
             let cut = text.line();
             let Some(name) = line.name(end) else { continue };
+            if !is_known {
+                changed = true;
+                self.lines.truncate(at);
+                self.names.truncate(name_at);
+                self.names.extend_from_slice(name);
+                self.names.push(end);
+                self.lines.push(Line { name_end: self.names.len(), number: 0 });
+            }
             let number = cut.and_then(|_| number(&mut line));
-            match self.lines.get_mut(at) {
-                Some(known) => {
-                    if known.name != name {
-                        changed = true;
-                        known.name.clear();
-                        known.name.extend_from_slice(name);
-                    }
-                    known.number = number;
-                }
-                None => self.lines.push(Line { name: name.to_vec(), number }),
+            if let Some(known) = self.lines.get_mut(at) {
+                known.number = *number.as_ref().unwrap_or(&0);
+                name_at = known.name_end;
+            }
+            if let Err(fault) = number {
+                self.faults.push((at, fault));
             }
             at = at.saturating_add(1);
         }
-        if changed || at != self.len {
+        self.lines.truncate(at);
+        self.names.truncate(name_at);
+        if changed || at != before {
             self.layout = self.layout.wrapping_add(1);
         }
-        self.len = at;
         if at == 0 { Err(text.expected("a line of a name and a number")) } else { Ok(()) }
     }
 }

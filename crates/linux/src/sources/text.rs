@@ -51,6 +51,11 @@ impl<'a> Text<'a> {
 
     /// Skips `expected` if it comes next; whether it did.
     pub(crate) fn take(&mut self, expected: &[u8]) -> bool {
+        // The last byte tells most names apart, at less cost than all of them.
+        let last = expected.len().saturating_sub(1);
+        if self.rest.get(last) != expected.get(last) {
+            return expected.is_empty();
+        }
         let rest = self.rest.strip_prefix(expected);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()

@@ -15,7 +15,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> Single<Cache> {
-    Single::new(Cache::new(SharedFile::new(roots.proc.join("vmstat"), Printed::InRecords)))
+    Single::new(Cache::new(SharedFile::new(roots.proc.join("vmstat"), Printed::InLines)))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

@@ -18,7 +18,7 @@ use id::*;
 
 fn provider(roots: &Roots) -> Single<LinuxMemory> {
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    Single::new(LinuxMemory::new(file("meminfo", Printed::AtOnce), file("vmstat", Printed::InRecords)))
+    Single::new(LinuxMemory::new(file("meminfo", Printed::AtOnce), file("vmstat", Printed::InLines)))
 }
 
 /// What a file of a machine says, read the slow way: names, numbers, and whether they are in KiB.
@@ -168,7 +168,7 @@ fn a_fault_costs_only_the_counters_that_the_file_feeds() {
 fn a_line_costs_only_its_counter() {
     let cases: [ChangedLine<'_>; 4] = [
         ("meminfo", "Percpu: ", "PerCPU: ", &[PERCPU], "unavailable: this kernel does not report it"),
-        ("meminfo", "7669723 kB", "7669723 MB", &[DIRTY], ":19: expected \"kB\", found \"MB\""),
+        ("meminfo", "7669723 kB", "7669723 MB", &[DIRTY], ":19: expected the end of the line, found \"MB\""),
         ("meminfo", "5779349", "-5", &[HUGEPAGES_FREE], ":47: expected a number, found \"-5\""),
         ("vmstat", "oom_kill 3248701", "oom_kill 3248701 7", &[OOM_KILL], {
             ":125: expected the end of the line, found \"7\""

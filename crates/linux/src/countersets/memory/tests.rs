@@ -22,7 +22,7 @@ const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Single<Memory> {
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    let (meminfo, vmstat) = (file("meminfo", Printed::AtOnce), file("vmstat", Printed::InRecords));
+    let (meminfo, vmstat) = (file("meminfo", Printed::AtOnce), file("vmstat", Printed::InLines));
     Single::new(Memory::new(roots, meminfo, vmstat, PAGE_SIZE))
 }
 

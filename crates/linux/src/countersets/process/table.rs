@@ -247,8 +247,8 @@ impl Process {
         other
     }
 
-    /// Whether `statm` says what it said: by `stat` there were no page faults since, nothing was mapped or unmapped, and
-    /// as much is in memory. That leaves a few pages which were given back, and which `stat` counts roughly.
+    /// Whether `statm` says what it said: by `stat` there were no page faults since, nothing was mapped or unmapped,
+    /// and as much is in memory. That leaves a few pages which were given back, and which `stat` counts roughly.
     pub(super) fn memory_stays(&self) -> bool {
         self.statm.is_unchanged(self.memory_moved)
     }
