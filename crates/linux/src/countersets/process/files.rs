@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 
 use super::reader::{Reader, gone};
 use super::source::{Layer, Source};
-use super::table::{Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread};
+use super::table::{Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Pass;
 use crate::roots::Roots;
@@ -21,8 +21,8 @@ use crate::sources::text::TextError;
 ///
 /// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and what it read
 /// and wrote are as they were. What others can change, such as its nice value or how much of it is in memory, is read
-/// again in turn; and its parent, if that ended. Of one that has executed something, `statm` is read again only if by
-/// `stat` its memory may have changed, and in turn.
+/// again in turn, each tenth time; and its parent, if that ended. `statm` is read again only if by `stat` its memory
+/// may have changed, and each hundredth time.
 #[derive(Debug)]
 pub(super) struct Files {
     reader: Reader,
@@ -100,7 +100,8 @@ impl Files {
                 Err(_) => return false,
             }
         }
-        let gated = self.layer == Layer::Gate && !moved && !process.stat.is_due(process.pid, now);
+        let gated =
+            self.layer == Layer::Gate && !moved && !process.stat.is_due(Turn::TENTH, process.pid, now);
         gated || self.read_stat(process, now, pass)
     }
 
@@ -139,14 +140,15 @@ impl Files {
         // What only the process itself changes.
         let of_itself = Fresh {
             changed: (*clocks && *layer == Layer::Gate).then_some(process.ran),
-            in_turn: false,
+            turn: None,
             pid,
             now,
         };
         // What others can change too.
-        let of_others = Fresh { in_turn: true, ..of_itself };
+        let of_others = Fresh { turn: Some(Turn::TENTH), ..of_itself };
         if parts.has(Parts::STATM) {
-            let of_memory = Fresh { changed: of_others.changed.and(Some(process.memory_moved)), ..of_others };
+            let changed = of_others.changed.and(Some(process.memory_moved));
+            let of_memory = Fresh { changed, turn: Some(Turn::HUNDREDTH), ..of_others };
             of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(Parts::IO) {
@@ -218,8 +220,8 @@ impl Source for Files {
 struct Fresh {
     /// When it may have changed; `None` if that is not known.
     changed: Option<Moment>,
-    /// Whether it is also read in turn.
-    in_turn: bool,
+    /// Whether, and how often, it is also read in turn.
+    turn: Option<Turn>,
     pid: u32,
     now: Moment,
 }
@@ -230,7 +232,7 @@ impl Fresh {
             return false;
         }
         let stays = self.changed.is_some_and(|changed| part.is_unchanged(changed));
-        !stays || self.in_turn && part.is_due(self.pid, self.now)
+        !stays || self.turn.is_some_and(|turn| part.is_due(turn, self.pid, self.now))
     }
 
     fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) {

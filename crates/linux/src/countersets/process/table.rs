@@ -1,6 +1,6 @@
 //! What is known of each process.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::BitOr;
 
 use perfset_core::{Birth, NoValue};
@@ -87,11 +87,23 @@ pub(super) struct Moment {
     second: u32,
 }
 
-impl<T> Part<T> {
-    /// What others can change of a process that does not run is read again in every tenth collection, or after ten
-    /// seconds.
-    const TURNS_OR_SECONDS: u32 = 10;
+/// Every so many collections, or seconds, something is read again that others can change while a process rests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn(NonZeroU32);
 
+impl Turn {
+    /// What nothing tells of.
+    pub(super) const TENTH: Self = Self(NonZeroU32::new(10).unwrap());
+    /// What `stat`, which is read in its turn, tells of roughly.
+    pub(super) const HUNDREDTH: Self = Self(NonZeroU32::new(100).unwrap());
+
+    /// Which turn of a process a number is in. The turns of processes are spread by their pids.
+    fn of(self, pid: u32, number: u32) -> u32 {
+        number.wrapping_add(pid % self.0) / self.0
+    }
+}
+
+impl<T> Part<T> {
     pub(super) fn get(&self) -> Result<&T, NoValue> {
         match &self.none {
             _ if self.read.turn == 0 => Err(NoValue::NotGiven),
@@ -112,10 +124,10 @@ impl<T> Part<T> {
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
-    /// Whether it is its turn to be read again. The turns of processes are spread by their pids.
-    pub(super) fn is_due(&self, pid: u32, now: Moment) -> bool {
-        let phase = |number: u32| number.wrapping_add(pid % Self::TURNS_OR_SECONDS) / Self::TURNS_OR_SECONDS;
-        phase(self.read.turn) != phase(now.turn) || phase(self.read.second) != phase(now.second)
+    /// Whether it is its turn to be read again.
+    pub(super) fn is_due(&self, turn: Turn, pid: u32, now: Moment) -> bool {
+        turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
+            || turn.of(pid, self.read.second) != turn.of(pid, now.second)
     }
 
     /// Takes over what was read.

@@ -106,7 +106,7 @@ fn memory_that_stays_by_stat_is_not_read_again() {
 }
 
 #[test]
-fn turns_come_every_ten_listings_or_seconds() {
+fn turns_come_every_so_many_listings_or_seconds() {
     let mut table = Table::default();
     let mut moment = |second: u64| {
         let pass = Pass::new(second, second * 1_000_000_000);
@@ -119,7 +119,7 @@ fn turns_come_every_ten_listings_or_seconds() {
         let mut due_after = |part: &mut table::Part<u64>, second: u64, most: u32| {
             (1..=most).find(|_| {
                 let now = moment(second);
-                let due = part.is_due(pid, now);
+                let due = part.is_due(table::Turn::TENTH, pid, now);
                 if due {
                     part.set(Ok(1), now);
                 }
@@ -129,6 +129,11 @@ fn turns_come_every_ten_listings_or_seconds() {
         assert!(due_after(&mut part, 100, 10).is_some(), "{pid}");
         assert_eq!(due_after(&mut part, 100, 20), Some(10), "{pid}: by listings");
         assert_eq!(due_after(&mut part, 110, 1), Some(1), "{pid}: by seconds");
+        let now = moment(110);
+        assert!(
+            !part.is_due(table::Turn::HUNDREDTH, 0, now)
+                && part.is_due(table::Turn::HUNDREDTH, 0, moment(300))
+        );
     }
 }
 
