@@ -1,0 +1,72 @@
+//! What of a log could not be used.
+
+use std::fmt;
+
+/// A place in a log that was left out, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// In bytes from the beginning of the file.
+    pub at: u64,
+    /// What is wrong there, and what was left out for it.
+    pub what: String,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at byte {}: {}", self.at, self.what)
+    }
+}
+
+/// All damage of a log: the first in full, any more as a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Damages {
+    first: Vec<Damage>,
+    count: u64,
+}
+
+impl Damages {
+    /// So many are kept. A hostile log may have any number.
+    pub const KEPT: usize = 1_000;
+
+    /// Adds one.
+    pub fn add(&mut self, at: u64, what: impl Into<String>) {
+        self.count = self.count.saturating_add(1);
+        if self.first.len() < Self::KEPT {
+            self.first.push(Damage { at, what: what.into() });
+        }
+    }
+
+    /// The first ones, in the order in which they were found.
+    #[must_use]
+    pub fn first(&self) -> &[Damage] {
+        &self.first
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_are_counted_and_few_kept() {
+        let mut damages = Damages::default();
+        assert!(damages.is_empty());
+        for at in 0..5_000 {
+            damages.add(at, "a record is cut");
+        }
+        assert_eq!((damages.first().len(), damages.count()), (Damages::KEPT, 5_000));
+        assert_eq!(damages.first()[7].to_string(), "at byte 7: a record is cut");
+    }
+}
