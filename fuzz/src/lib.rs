@@ -4,6 +4,7 @@ pub mod input;
 pub mod blocks;
 pub mod built;
 pub mod v1;
+pub mod logs;
 pub mod c;
 pub mod patterns;
 pub mod kernel_text;

@@ -1,10 +1,16 @@
 //! Logs of counters: what others recorded, read on any system.
 //!
-//! `blg` reads the binary logs of Windows.
+//! [`blg`] reads the binary logs of Windows.
 //!
 //! A log is hostile: every reader takes it piece by piece, its memory does not grow with the length of the log, and what
 //! is damaged is left out and said, each [`Damage`] with its place.
 
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+pub mod blg;
 pub mod damage;
 
 pub use damage::{Damage, Damages};

@@ -42,6 +42,26 @@ fn corpora_hold_the_v1_files() {
     }
 }
 
+#[test]
+fn corpora_hold_a_small_log() {
+    let log = std::fs::read(root().join("testdata/logs/BasicPerfCounters.blg")).unwrap();
+    hold([("log_blg/small".into(), small_log(&log))]);
+}
+
+/// The beginning of a log in buffers of 4 KiB: what it says of itself, the counter list, five samples.
+fn small_log(log: &[u8]) -> Vec<u8> {
+    const SMALL: usize = 4 << 10;
+    const WHOLE: usize = 64 << 10;
+    const END: usize = 72 + 1_024 + 5 * 520;
+    let mut small = [&log[..SMALL], &log[WHOLE..][..END]].concat();
+    small.resize(2 * SMALL, 0xFF);
+    for buffer in [0, SMALL] {
+        small[buffer..][..4].copy_from_slice(&(SMALL as u32).to_le_bytes());
+    }
+    small[SMALL + 48..][..4].copy_from_slice(&(END as u32).to_le_bytes());
+    small
+}
+
 /// The corpora hold these seeds, each at its place.
 fn hold(seeds: impl IntoIterator<Item = (PathBuf, Vec<u8>)>) {
     let update = std::env::var_os(UPDATE).is_some();

@@ -1,0 +1,256 @@
+//! The container: an event trace file of Windows, buffer by buffer, event by event.
+
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
+
+use perfset_core::wire::{Cursor, length};
+use zerocopy::FromBytes;
+
+use super::header::Header;
+use super::{BlgError, raw};
+use crate::damage::Damages;
+
+/// The events of a log that are its own, one after the other. One buffer is in memory.
+#[derive(Debug)]
+pub(super) struct Events<R> {
+    read: R,
+    /// As large as all buffers are.
+    buffer: Vec<u8>,
+    /// Where the buffer is in the file.
+    buffer_at: u64,
+    /// Where the next event begins in it, and where its data end.
+    at: usize,
+    end: usize,
+    is_ended: bool,
+    pub(super) damages: Damages,
+}
+
+/// An event of the log.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    /// Where it is in the file.
+    pub(super) at: u64,
+    pub(super) record_type: u8,
+    pub(super) time_stamp: i64,
+    pub(super) log: [u8; 16],
+    pub(super) part: u32,
+    pub(super) parts: u32,
+    /// Where its payload is in the buffer.
+    pub(super) payload: Range<usize>,
+}
+
+/// Of the Windows component that writes these logs.
+const PROVIDER: [u8; 16] =
+    [0xb3, 0x3b, 0x3f, 0x93, 0x3e, 0x94, 0x0d, 0x49, 0x9c, 0xed, 0x3c, 0xbb, 0x14, 0xc1, 0x44, 0x79];
+const MARKER: u8 = 0xC0;
+const HEADER_LEN: usize = size_of::<raw::BufferHeader>();
+const UNIT: usize = 8;
+/// Bytes of a record in one event.
+const LONGEST_PART: usize = 8_000;
+/// What the unused end of a buffer is filled with.
+const UNUSED: u8 = 0xFF;
+
+/// Bytes of a buffer, if these are the first bytes of a log.
+pub(super) fn buffer_size(first: &[u8]) -> Option<usize> {
+    const LEAST: u32 = 1 << 10;
+    const MOST: u32 = 16 << 20;
+    const HEADER_BUFFER: u16 = 4;
+    let (header, rest) = raw::BufferHeader::ref_from_prefix(first).ok()?;
+    let (event, _) = raw::SystemHeader::ref_from_prefix(rest).ok()?;
+    let size = header.buffer_size.get();
+    let is_one = (LEAST..=MOST).contains(&size)
+        && size % LEAST == 0
+        && header.buffer_type.get() == HEADER_BUFFER
+        && event.marker == MARKER
+        && matches!(event.header_type, 1 | 2);
+    is_one.then_some(length(size))
+}
+
+impl<R: Read> Events<R> {
+    /// As many of the first bytes as tell a log from other files.
+    pub(super) const TELLING: usize = HEADER_LEN + size_of::<raw::SystemHeader>();
+
+    /// Reads the first buffer, which has no events of the log.
+    pub(super) fn open(mut read: R) -> Result<(Self, Header), BlgError> {
+        let mut first = [0; HEADER_LEN + size_of::<raw::SystemHeader>()];
+        let len = fill(&mut read, &mut first)?;
+        let size = buffer_size(first.get(..len).unwrap_or_default()).ok_or(BlgError::NoLog)?;
+        let mut buffer = vec![0; size];
+        if let Some(place) = buffer.get_mut(..first.len()) {
+            place.copy_from_slice(&first);
+        }
+        let rest = buffer.get_mut(first.len()..).unwrap_or_default();
+        let filled = first.len().saturating_add(fill(&mut read, rest)?);
+        let mut events =
+            Self { read, buffer, buffer_at: 0, at: 0, end: 0, is_ended: false, damages: Damages::default() };
+        events.begin(filled);
+        let bytes = events.buffer.get(..events.end).unwrap_or_default();
+        let mut cursor = Cursor::starting_at(bytes, first.len());
+        let header = Header::parse(&mut cursor).map_err(BlgError::Header)?;
+        events.at = events.end;
+        Ok((events, header))
+    }
+
+    /// The bytes of the current buffer.
+    pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
+        self.buffer.get(place).unwrap_or_default()
+    }
+
+    /// The next event; `None` at the end of the log.
+    pub(super) fn next(&mut self) -> io::Result<Option<Event>> {
+        loop {
+            if let Some(event) = self.next_in_buffer() {
+                return Ok(Some(event));
+            }
+            if self.is_ended {
+                return Ok(None);
+            }
+            self.buffer_at = self.buffer_at.saturating_add(count(self.buffer.len()));
+            let filled = fill(&mut self.read, &mut self.buffer)?;
+            self.begin(filled);
+        }
+    }
+
+    /// Finds out where the data of a buffer end.
+    fn begin(&mut self, filled: usize) {
+        self.is_ended = filled < self.buffer.len();
+        (self.at, self.end) = (HEADER_LEN, 0);
+        if filled == 0 {
+            return;
+        }
+        let bytes = self.buffer.get(..filled).unwrap_or_default();
+        let Ok((header, _)) = raw::BufferHeader::ref_from_prefix(bytes) else {
+            self.damages
+                .add(self.buffer_at, format!("the file is cut: {filled} bytes of a buffer are left out"));
+            return;
+        };
+        let size = self.buffer.len();
+        if length(header.buffer_size.get()) != size {
+            let said = header.buffer_size.get();
+            self.damages.add(self.buffer_at, format!("the buffer says that it has {said} bytes, not {size}"));
+        }
+        let ends = [header.end, header.saved_offset].map(|end| length(end.get()));
+        let fits = |end: &usize| (HEADER_LEN..=size).contains(end);
+        let end = ends.into_iter().find(fits);
+        if end != Some(length(header.end.get())) {
+            self.damages
+                .add(self.buffer_at, format!("the buffer says that its data end at {}", header.end.get()));
+        }
+        self.end = end.unwrap_or(size);
+        if self.end > filled {
+            let lost = self.end.saturating_sub(filled);
+            self.damages.add(
+                self.buffer_at.saturating_add(count(filled)),
+                format!("the file is cut: {lost} bytes of a buffer are missing"),
+            );
+            self.end = filled;
+        }
+    }
+
+    fn next_in_buffer(&mut self) -> Option<Event> {
+        loop {
+            let rest = self.buffer.get(self.at..self.end).filter(|rest| rest.len() >= UNIT)?;
+            match event(rest) {
+                Found::Own(header) if !swallows(rest, usize::from(header.size.get())) => {
+                    let at = self.buffer_at.saturating_add(count(self.at));
+                    let size = usize::from(header.size.get());
+                    let payload =
+                        self.at.saturating_add(size_of::<raw::EventHeader>())..self.at.saturating_add(size);
+                    let event = Event {
+                        at,
+                        record_type: header.record_type,
+                        time_stamp: header.time_stamp.get(),
+                        log: header.log,
+                        part: header.part.get(),
+                        parts: header.parts.get(),
+                        payload,
+                    };
+                    self.at = payload_end(&event).next_multiple_of(UNIT);
+                    return Some(event);
+                }
+                Found::Foreign(size) => self.at = self.at.saturating_add(size).next_multiple_of(UNIT),
+                Found::Own(_) | Found::Nothing => self.leave_out()?,
+            }
+        }
+    }
+
+    /// Goes on where the next event of the log begins, or with the next buffer. What is between is damage, unless it is
+    /// the unused end.
+    fn leave_out(&mut self) -> Option<()> {
+        let rest = self.buffer.get(self.at..self.end).unwrap_or_default();
+        let mut places = (UNIT..rest.len()).step_by(UNIT);
+        let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), Found::Own(_)));
+        let len = next.unwrap_or(rest.len());
+        let left_out = rest.get(..len).unwrap_or_default();
+        // A cut file has said so already.
+        let is_said = self.is_ended && next.is_none();
+        if !is_said && left_out.iter().any(|byte| *byte != UNUSED) {
+            let at = self.buffer_at.saturating_add(count(self.at));
+            self.damages.add(at, format!("no event begins here: {len} bytes are left out"));
+        }
+        self.at = self.at.saturating_add(len);
+        next.map(|_| ())
+    }
+}
+
+fn payload_end(event: &Event) -> usize {
+    event.payload.end
+}
+
+/// Whether the size of an event is a lie, and others begin within it.
+fn swallows(bytes: &[u8], size: usize) -> bool {
+    let behind = bytes.get(size.next_multiple_of(UNIT)..).unwrap_or_default();
+    let goes_on = behind.len() < UNIT
+        || behind.starts_with(&[UNUSED; UNIT])
+        || !matches!(event(behind), Found::Nothing);
+    let begins = |at: usize| matches!(event(bytes.get(at..).unwrap_or_default()), Found::Own(_));
+    !goes_on && (UNIT..size).step_by(UNIT).any(begins)
+}
+
+/// What begins at some place.
+enum Found<'a> {
+    /// An event of the log.
+    Own(&'a raw::EventHeader),
+    /// Another one, of so many bytes.
+    Foreign(usize),
+    Nothing,
+}
+
+fn event(bytes: &[u8]) -> Found<'_> {
+    let &[size_low, size_high, kind, MARKER, system_low, system_high, ..] = bytes else {
+        return Found::Nothing;
+    };
+    let size = usize::from(match kind {
+        1 | 2 => u16::from_le_bytes([system_low, system_high]),
+        10 | 20 => u16::from_le_bytes([size_low, size_high]),
+        _ => return Found::Nothing,
+    });
+    if size < UNIT || size > bytes.len() {
+        return Found::Nothing;
+    }
+    match raw::EventHeader::ref_from_prefix(bytes) {
+        Ok((header, _)) if matches!(kind, 10 | 20) && header.provider == PROVIDER => {
+            let payload = size.checked_sub(size_of::<raw::EventHeader>());
+            if payload.is_some_and(|len| len <= LONGEST_PART) { Found::Own(header) } else { Found::Nothing }
+        }
+        _ => Found::Foreign(size),
+    }
+}
+
+fn count(bytes: usize) -> u64 {
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Reads until the buffer is full or the file ends; how much it was.
+fn fill(read: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {
+        match read.read(rest) {
+            Ok(0) => break,
+            Ok(len) => filled = filled.saturating_add(len),
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

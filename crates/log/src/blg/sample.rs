@@ -1,0 +1,200 @@
+//! A sample: the raw values of one moment, a block an entry of the counter list.
+
+use perfset_core::Name;
+use perfset_core::wire::{Cursor, Why, WireError, length};
+
+use super::raw;
+
+/// What stands before samples and their blocks.
+const MAGIC: u16 = 0x4C42;
+
+/// A sample.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a> {
+    /// Where it is in the file.
+    pub at: u64,
+    /// When it was written, in 100 ns since 1601, local.
+    pub time: i64,
+    blocks: Cursor<'a>,
+}
+
+/// The raw values of one entry of the counter list.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Block<'a> {
+    /// Of one instance.
+    Counter(RawCounter),
+    /// Of several instances.
+    Instances(Instances<'a>),
+    /// Of an object: a whole V1 block, for [`v1::read`](perfset_core::v1::read).
+    Object(&'a [u8]),
+    /// Of a kind that no log seen so far has.
+    Unknown(u8),
+}
+
+/// A raw value as PDH has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias = "PDH_RAW_COUNTER")]
+pub struct RawCounter {
+    /// Whether there is a value: 0 and 1 say so.
+    pub c_status: u32,
+    /// When, in 100 ns since 1601, local.
+    pub time: i64,
+    /// The counter's own number.
+    pub first: i64,
+    /// What its type divides by: that of its base, or a clock.
+    pub second: i64,
+    /// How many things are counted together, of the types that say it.
+    pub multi_count: u32,
+}
+
+impl<'a> Sample<'a> {
+    /// Whether these bytes are one.
+    pub(super) fn check(payload: &[u8]) -> Result<(), WireError> {
+        blocks(payload).map(drop)
+    }
+
+    /// That in checked bytes.
+    pub(super) fn new(at: u64, time: i64, payload: &'a [u8]) -> Self {
+        Self { at, time, blocks: blocks(payload).unwrap_or(Cursor::new(&[])) }
+    }
+
+    /// Its blocks, in the order of the counter list. After an error there is no other.
+    pub fn blocks(&self) -> impl Iterator<Item = Result<Block<'a>, WireError>> + use<'a> {
+        let mut rest = self.blocks;
+        std::iter::from_fn(move || {
+            // Fewer bytes are padding.
+            if rest.rest().len() < size_of::<raw::BlockHeader>() {
+                return None;
+            }
+            let block = next(&mut rest).and_then(|(header, body)| block(header, body));
+            if block.is_err() {
+                rest = Cursor::new(&[]);
+            }
+            Some(block)
+        })
+    }
+
+    /// The block of an entry of the counter list. Those before it are passed over unread.
+    ///
+    /// # Errors
+    /// If there is none, or it makes no sense.
+    pub fn block(&self, entry: usize) -> Result<Block<'a>, WireError> {
+        let mut rest = self.blocks;
+        for _ in 0..entry {
+            next(&mut rest)?;
+        }
+        next(&mut rest).and_then(|(header, body)| block(header, body))
+    }
+}
+
+fn blocks(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
+    const HEADER_LEN: u32 = 8;
+    let mut cursor = Cursor::new(payload);
+    let header: &raw::SampleHeader = cursor.read("sample")?;
+    if header.magic.get() != MAGIC {
+        return Err(WireError::new("sample, magic", 0, Why::Undefined { value: header.magic.get().into() }));
+    }
+    cursor.body("sample, size", 4, header.size.get(), HEADER_LEN)
+}
+
+fn next<'a>(rest: &mut Cursor<'a>) -> Result<(&'a raw::BlockHeader, Cursor<'a>), WireError> {
+    const HEADER_LEN: u32 = 8;
+    const UNIT: usize = 8;
+    let at = rest.at();
+    let header: &raw::BlockHeader = rest.read("block of a sample")?;
+    if header.magic.get() != MAGIC {
+        let why = Why::Undefined { value: header.magic.get().into() };
+        return Err(WireError::new("block of a sample, magic", at, why));
+    }
+    let body = rest.body("block of a sample, size", at.saturating_add(4), header.size.get(), HEADER_LEN)?;
+    let len = length(header.size.get());
+    let padding = len.next_multiple_of(UNIT).saturating_sub(len).min(rest.rest().len());
+    rest.take("block of a sample", padding)?;
+    Ok((header, body))
+}
+
+fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a>, WireError> {
+    Ok(match header.kind {
+        1 => {
+            let raw: &raw::PdhRawCounter = body.read("PDH_RAW_COUNTER")?;
+            Block::Counter(RawCounter {
+                c_status: raw.c_status.get(),
+                time: raw.time_stamp.get(),
+                first: raw.first_value.get(),
+                second: raw.second_value.get(),
+                multi_count: raw.multi_count.get(),
+            })
+        }
+        2 => Block::Instances(Instances::parse(body)?),
+        5 => Block::Object(body.rest()),
+        other => Block::Unknown(other),
+    })
+}
+
+/// The raw values of one counter of several instances.
+#[derive(Clone, Copy, Debug)]
+pub struct Instances<'a> {
+    /// When, in 100 ns since 1601, local.
+    pub time: i64,
+    body: &'a [u8],
+    items: Cursor<'a>,
+}
+
+impl<'a> Instances<'a> {
+    fn parse(mut cursor: Cursor<'a>) -> Result<Self, WireError> {
+        const WHAT: &str = "instances of a counter";
+        let (at, body) = (cursor.at(), cursor.rest());
+        let header: &raw::InstancesHeader = cursor.read(WHAT)?;
+        const ITEM: usize = size_of::<raw::InstanceItem>();
+        let room = cursor.rest().len() / ITEM;
+        let count = header.count.get();
+        if length(count) > room {
+            return Err(WireError::new(WHAT, at, Why::CountTooLarge { count, room }));
+        }
+        let items = cursor.take(WHAT, length(count).saturating_mul(ITEM))?;
+        Ok(Self { time: header.time_stamp.get(), body, items })
+    }
+
+    /// Name and raw value of each.
+    pub fn iter(&self) -> impl Iterator<Item = (Name<'a>, RawCounter)> + use<'a> {
+        let Self { time, body, mut items } = *self;
+        std::iter::from_fn(move || {
+            let item: &raw::InstanceItem = items.read("instance of a counter").ok()?;
+            let name = body.get(length(item.name.get())..).unwrap_or_default();
+            let raw = RawCounter {
+                c_status: 0,
+                time,
+                first: item.first_value.get(),
+                second: item.second_value.get(),
+                multi_count: item.multi_count.get(),
+            };
+            Some((Name::until_nul(name), raw))
+        })
+    }
+}
+
+/// What the record at the end of a log says: it need not be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// When the first sample was taken, in 100 ns since 1601, local.
+    pub first: i64,
+    /// When the last one was.
+    pub last: i64,
+    /// How many there are.
+    pub samples: u32,
+    /// How many objects have an entry in the catalogue behind it, which says again what the samples say.
+    pub objects: u32,
+}
+
+impl Summary {
+    pub(super) fn parse(payload: &[u8]) -> Result<Self, WireError> {
+        let header: &raw::SummaryHeader = Cursor::new(payload).read("catalogue")?;
+        Ok(Self {
+            first: header.first.get(),
+            last: header.last.get(),
+            samples: header.samples.get(),
+            objects: header.objects.get(),
+        })
+    }
+}

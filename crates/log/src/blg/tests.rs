@@ -1,0 +1,420 @@
+//! A real log beside an independent decoder's table; logs built here, whole, cut and damaged.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use proptest::prelude::*;
+use zerocopy::{FromBytes, IntoBytes};
+
+use super::*;
+
+fn testdata(name: &str) -> Vec<u8> {
+    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)).unwrap()
+}
+
+fn basic() -> Vec<u8> {
+    testdata("logs/BasicPerfCounters.blg")
+}
+
+/// Every raw value of a log, a line each as in the table; and what was damaged.
+fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
+    let mut lines = Vec::new();
+    let mut log = Reader::open(log).unwrap();
+    let mut number = 0;
+    while let Some(record) = log.next_record().unwrap() {
+        let Record::Sample(sample) = record else { continue };
+        let blocks: Vec<_> = sample.blocks().map(|block| values_of(&block.unwrap())).collect();
+        let mut of_sample = Vec::new();
+        for (counter, values) in log.counters().iter().zip(blocks) {
+            for (instance, raw) in values {
+                let counter = match instance {
+                    None => counter.clone(),
+                    Some(name) => Recorded { instance: Some(name), ..counter.clone() },
+                };
+                let RawCounter { c_status, time, first, second, multi_count } = raw;
+                let counter_type = counter.counter_type.0;
+                of_sample.push(format!(
+                    "{number}\t{time}\t{counter}\t{counter_type:#010x}\t{c_status}\t{first}\t{second}\t{multi_count}"
+                ));
+            }
+        }
+        of_sample.sort();
+        lines.extend(of_sample);
+        number += 1;
+    }
+    (lines, log.damages().clone())
+}
+
+fn values_of(block: &Block<'_>) -> Vec<(Option<String>, RawCounter)> {
+    match block {
+        Block::Counter(raw) => vec![(None, *raw)],
+        Block::Instances(instances) => {
+            instances.iter().map(|(name, raw)| (Some(name.to_string()), raw)).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_real_log_has_every_value_of_the_table() {
+    let mut table = String::new();
+    let compressed = testdata("logs/BasicPerfCounters.raw.tsv.gz");
+    flate2::read::GzDecoder::new(&*compressed).read_to_string(&mut table).unwrap();
+    let want: Vec<&str> = table.lines().collect();
+    let (got, damages) = raw_values(&basic());
+    assert_eq!(damages, Damages::default());
+    assert_eq!(got.len(), 6_010);
+    for (got, want) in got.iter().zip(&want) {
+        assert_eq!(got, want);
+    }
+    assert_eq!(got.len(), want.len());
+}
+
+#[test]
+fn what_a_real_log_says_of_itself() {
+    let bytes = basic();
+    let mut log = Reader::open(&*bytes).unwrap();
+    let header = log.header().clone();
+    assert_eq!(
+        (header.buffer_size, header.build, header.processors, header.pointer_size),
+        (65_536, 9_200, 1, 8)
+    );
+    assert_eq!((header.start_time, header.end_time), (130_058_022_178_447_225, 130_058_028_178_563_349));
+    assert_eq!((header.boot_time, header.perf_freq), (130_055_197_074_888_932, 2_725_536));
+    assert_eq!((header.buffers_written, header.buffers_lost, header.events_lost), (6, 0, 0));
+    assert_eq!(header.logger_name, "84c9b5fa-8231-45ce-87a3-3814569c135f");
+    assert_eq!(header.file_name, r"C:\PerfLogs\Admin\Basic\BasicPerfCounters02.blg");
+    let (mut samples, mut first, mut last) = (0, None, 0);
+    while let Some(record) = log.next_record().unwrap() {
+        if let Record::Sample(sample) = record {
+            samples += 1;
+            first = first.or(Some(sample.time));
+            last = sample.time;
+        }
+    }
+    let first = first.unwrap();
+    assert_eq!((samples, (last - first + 5_000_000) / 10_000_000), (601, 600));
+    // Raw values of 100 ns types are UTC: eight hours more than the local time of their record.
+    assert_eq!(header.bias_minutes(first), 480);
+    let paths: Vec<String> = log.counters().iter().map(ToString::to_string).collect();
+    assert_eq!(paths[0], r"\\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read");
+    assert_eq!(paths[5], r"\\GEORGIS3\Processor(*)\% Processor Time");
+    let [.., of_processor] = log.counters() else { panic!() };
+    assert_eq!((of_processor.what, of_processor.time_base), (What::Instances, 10_000_000));
+    assert_eq!(log.counters().len(), 6);
+    assert_eq!((log.summary(), log.names()), (None, &Names::default()));
+}
+
+#[test]
+fn first_bytes_tell() {
+    let bytes = basic();
+    assert!(is_one(&bytes[..TELLING]) && !is_one(&bytes[..TELLING - 1]));
+    for (name, bytes) in [
+        ("nothing", &b""[..]),
+        ("a text log", b"\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\A\\B\"\r\n"),
+        ("zeros", &[0; 65_536]),
+        ("a V1 block", &testdata("v1/windows-vista/object2-sample0.bin")),
+    ] {
+        assert!(!is_one(bytes), "{name}");
+        assert!(matches!(Reader::open(bytes), Err(BlgError::NoLog)), "{name}");
+    }
+}
+
+/// Builds logs as Windows would.
+struct Builder {
+    out: Vec<u8>,
+    buffer_at: usize,
+    /// Headers of a buffer and of an event, of the real one.
+    buffer: Vec<u8>,
+    event: raw::EventHeader,
+}
+
+const BUFFER: usize = 64 << 10;
+const MOST_OF_PART: usize = 8_000;
+
+impl Builder {
+    /// A log with the first buffer of the real one.
+    fn new() -> Self {
+        let mut out = basic();
+        let (event, _) = raw::EventHeader::read_from_prefix(&out[BUFFER + 72..]).unwrap();
+        let buffer = out[BUFFER..BUFFER + 72].to_vec();
+        out.truncate(BUFFER);
+        Self { out, buffer_at: 0, buffer, event }
+    }
+
+    fn record(mut self, record_type: u8, payload: &[u8]) -> Self {
+        let parts = payload.chunks(MOST_OF_PART);
+        let count = u32::try_from(parts.len()).unwrap();
+        for (part, number) in parts.zip(1..) {
+            self.event(record_type, number, count, part);
+        }
+        self
+    }
+
+    fn event(&mut self, record_type: u8, part: u32, parts: u32, payload: &[u8]) {
+        let size = size_of::<raw::EventHeader>() + payload.len();
+        let header = raw::EventHeader {
+            size: u16::try_from(size).unwrap().into(),
+            record_type,
+            part: part.into(),
+            parts: parts.into(),
+            ..self.event
+        };
+        if self.out.len() % BUFFER == 0 || self.out.len() - self.buffer_at + size > BUFFER {
+            self.end_buffer();
+            self.buffer_at = self.out.len();
+            self.out.extend(&self.buffer);
+        }
+        self.out.extend(header.as_bytes());
+        self.out.extend(payload);
+        self.out.resize(self.out.len().next_multiple_of(8), 0xFF);
+    }
+
+    fn end_buffer(&mut self) {
+        if self.buffer_at > 0 {
+            let end = u32::try_from(self.out.len() - self.buffer_at).unwrap();
+            self.out[self.buffer_at + 48..][..4].copy_from_slice(&end.to_le_bytes());
+        }
+        self.out.resize(self.out.len().next_multiple_of(BUFFER), 0xFF);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.end_buffer();
+        self.out
+    }
+}
+
+/// A sample of these blocks, each kind and body.
+fn sample(blocks: &[(u8, &[u8])]) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (kind, bytes) in blocks {
+        let size = u32::try_from(8 + bytes.len()).unwrap();
+        body.extend([b'B', b'L', 3, *kind]);
+        body.extend(size.to_le_bytes());
+        body.extend(*bytes);
+        body.resize(body.len().next_multiple_of(8), 0);
+    }
+    let size = u32::try_from(8 + body.len()).unwrap();
+    [&b"BL\x03\0"[..], &size.to_le_bytes(), &body].concat()
+}
+
+fn wide(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+/// What the records of a log are, and its damage.
+fn records(log: &[u8]) -> (Vec<String>, Vec<String>) {
+    let mut all = Vec::new();
+    let mut log = Reader::open(log).unwrap();
+    while let Some(record) = log.next_record().unwrap() {
+        all.push(match record {
+            Record::Sample(sample) => {
+                let blocks = sample.blocks().map(|block| match block {
+                    Ok(Block::Object(bytes)) => format!("object of {} bytes", bytes.len()),
+                    Ok(Block::Counter(raw)) => format!("counter {}/{}", raw.first, raw.second),
+                    Ok(Block::Instances(instances)) => format!("instances {}", instances.iter().count()),
+                    Ok(Block::Unknown(kind)) => format!("unknown {kind}"),
+                    Err(error) => error.to_string(),
+                });
+                format!("sample: {}", blocks.collect::<Vec<_>>().join(", "))
+            }
+            Record::Unknown { record_type, .. } => format!("unknown {record_type:#x}"),
+            other => format!("{other:?}"),
+        });
+    }
+    let damages = log.damages().first().iter().map(ToString::to_string).collect();
+    (all, damages)
+}
+
+#[test]
+fn objects_names_and_summaries() {
+    let object = testdata("v1/windows-vista/object230-sample0.bin");
+    assert!(object.len() > MOST_OF_PART, "{}", object.len());
+    let names = [wide(r"\\HOST"), wide("2"), wide("System"), wide("4"), wide("Memory")].concat();
+    let more = [wide("6"), wide("% Processor Time")].concat();
+    let mut summary = [7_i64.to_le_bytes(), 11_i64.to_le_bytes()].concat();
+    summary.extend([13_u32, 17, 48, 0x05FF].iter().flat_map(|number| number.to_le_bytes()));
+    let log = Builder::new()
+        .record(0x24, &names)
+        .record(0x24, &more)
+        .record(0x20, &[0xFF, 6, 0, 0, 8, 0, 2, 0])
+        .record(0x22, &sample(&[(5, &object), (77, b"1234567"), (5, b"")]))
+        .record(0x99, b"nobody knows")
+        .record(0x23, &summary)
+        .finish();
+    let (all, damages) = records(&log);
+    let of_sample = format!("sample: object of {} bytes, unknown 77, object of 0 bytes", object.len());
+    assert_eq!(all, ["Names", "Names", "Counters", &of_sample, "unknown 0x99", "Summary"]);
+    assert_eq!(damages, [""; 0]);
+    let mut reader = Reader::open(&*log).unwrap();
+    while let Some(record) = reader.next_record().unwrap() {
+        if let Record::Sample(sample) = record {
+            let Ok(Block::Object(bytes)) = sample.block(0) else { panic!() };
+            assert_eq!(bytes, object);
+            assert!(matches!(sample.block(1), Ok(Block::Unknown(77))) && sample.block(3).is_err());
+        }
+    }
+    let (table, problems) = perfset_core::v1::Names::read(reader.names().table());
+    assert_eq!((problems.len(), reader.names().machine.as_str()), (0, r"\\HOST"));
+    assert_eq!([2, 4, 6].map(|index| table.get(index).unwrap()), ["System", "Memory", "% Processor Time"]);
+    assert_eq!(reader.summary(), Some(&Summary { first: 7, last: 11, samples: 13, objects: 17 }));
+}
+
+#[test]
+fn parts_that_do_not_fit_are_left_out() {
+    let long = sample(&[(5, &[7; 20_000])]);
+    let part = |number: usize| &long[(number - 1) * MOST_OF_PART..long.len().min(number * MOST_OF_PART)];
+    let log = |parts: &[(u8, u32, u32)]| {
+        let mut builder = Builder::new();
+        for (record_type, number, count) in parts {
+            builder.event(*record_type, *number, *count, part(usize::try_from(*number).unwrap()));
+        }
+        records(&builder.record(0x22, &sample(&[])).finish())
+    };
+    let whole = "sample: object of 20000 bytes";
+    let lost = |what: &str| format!("at byte {}: {what}", BUFFER + 72);
+    for (parts, all, damages) in [
+        (&[(0x22, 1, 3), (0x22, 2, 3), (0x22, 3, 3)][..], &[whole, "sample: "][..], &[][..]),
+        (
+            &[(0x22, 1, 3), (0x22, 2, 3)],
+            &["sample: "],
+            &["a record is left out: only 2 of its 3 parts are there"],
+        ),
+        (&[(0x22, 2, 3)], &["sample: "], &["part 2 of 3 is left out: it does not go on with a record"]),
+        (
+            &[(0x22, 1, 3), (0x22, 1, 3), (0x22, 2, 3), (0x22, 3, 3)],
+            &[whole, "sample: "],
+            &["a record is left out: only 1 of its 3 parts are there"],
+        ),
+    ] {
+        let want: Vec<String> = damages.iter().map(|what| lost(what)).collect();
+        assert_eq!(log(parts), (all.iter().map(ToString::to_string).collect(), want), "{parts:?}");
+    }
+    let (all, damages) = log(&[(0x22, 1, 3), (0x22, 3, 3)]);
+    assert_eq!((all.len(), damages.len()), (1, 2), "{damages:?}");
+    let (all, damages) = log(&[(0x22, 1, 3), (0x20, 2, 3), (0x22, 2, 3)]);
+    assert_eq!((all.len(), damages.len()), (1, 3), "{damages:?}");
+}
+
+#[test]
+fn lying_sizes_and_counts() {
+    let instances = |count: u32, items: usize| {
+        let mut body = [0_u32, count, 0, 0, 0, 0].iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>();
+        body.resize(body.len() + items * 24, 0);
+        body
+    };
+    for (payload, want) in [
+        (sample(&[(2, &instances(2, 2))]), "sample: instances 2"),
+        (
+            sample(&[(2, &instances(0xFFFF_FFFF, 2))]),
+            "sample: instances of a counter at byte 16: counts 4294967295 items, the bytes have room for 2",
+        ),
+        (sample(&[(1, &[0; 39])]), "sample: PDH_RAW_COUNTER at byte 16: needs 40 bytes, 39 are left"),
+        (
+            [&b"BL\x03\0\x18\0\0\0"[..], b"BL\x03\x01\xFF\0\0\0", &[0; 8]].concat(),
+            "sample: block of a sample, size at byte 12: size field is 255, but only 8 bytes follow the header",
+        ),
+        (
+            [&b"BL\x03\0\x18\0\0\0"[..], b"XX\x03\x01\x08\0\0\0", &[0; 8]].concat(),
+            "sample: block of a sample, magic at byte 8: is 22616, which is not defined",
+        ),
+    ] {
+        let (all, damages) = records(&Builder::new().record(0x22, &payload).finish());
+        assert_eq!((all, damages), (vec![want.to_owned()], vec![]));
+    }
+    for (payload, want) in [
+        (
+            &b"BL\x03\0\xFF\0\0\0"[..],
+            "sample, size at byte 4: size field is 255, but only 0 bytes follow the header",
+        ),
+        (b"XX\x03\0\x08\0\0\0", "sample, magic at byte 0: is 22616, which is not defined"),
+        (b"BL", "sample at byte 0: needs 8 bytes, 2 are left"),
+    ] {
+        let (all, damages) = records(&Builder::new().record(0x22, payload).finish());
+        let want = format!("at byte {}: a sample is left out: {want}", BUFFER + 72);
+        assert_eq!((all.len(), damages), (0, vec![want]));
+    }
+}
+
+#[test]
+fn a_log_that_is_cut_gives_what_is_before_the_cut() {
+    let whole = basic();
+    let (all, _) = raw_values(&whole);
+    // At every byte of the first events and of an end of a buffer; else at some.
+    let dense = (BUFFER..BUFFER + 3_000).chain(2 * BUFFER - 300..2 * BUFFER + 300);
+    for len in dense.chain((BUFFER..whole.len()).step_by(9_973)) {
+        let (got, damages) = raw_values(&whole[..len]);
+        assert!(all.starts_with(&got), "{len}");
+        let whole_samples = (0..=got.len() / 10).rev().find(|n| n * 10 <= got.len()).unwrap();
+        assert_eq!(got.len(), whole_samples * 10, "{len}: no half sample");
+        // What is lost is less than a sample, or the cut is said.
+        let is_sound = len % BUFFER == 0 || damages.count() > 0 || is_unused(&whole, len);
+        assert!(is_sound, "{len}: {damages:?}");
+    }
+    for len in 0..BUFFER {
+        match Reader::open(&whole[..len]) {
+            Err(BlgError::NoLog | BlgError::Header(_)) => {}
+            Ok(mut log) => assert!(log.next_record().unwrap().is_none(), "{len}"),
+            Err(other) => panic!("{len}: {other}"),
+        }
+    }
+}
+
+/// Whether nothing but the unused end of a buffer begins there.
+fn is_unused(whole: &[u8], at: usize) -> bool {
+    let buffer = &whole[at / BUFFER * BUFFER..];
+    let end = u32::from_le_bytes(buffer[48..52].try_into().unwrap());
+    at % BUFFER >= usize::try_from(end).unwrap()
+}
+
+/// Reads everything that there is.
+fn read_all(log: &[u8]) -> usize {
+    let Ok(mut log) = Reader::open(log) else { return 0 };
+    let mut samples = 0;
+    while let Some(record) = log.next_record().unwrap() {
+        if let Record::Sample(sample) = record {
+            samples += 1;
+            for block in sample.blocks() {
+                if let Ok(Block::Instances(instances)) = block {
+                    instances.iter().for_each(|(name, _)| drop(name.to_string()));
+                }
+            }
+        }
+    }
+    let _ = log.counters().iter().map(ToString::to_string).map(|path| path.len()).sum::<usize>();
+    samples
+}
+
+#[test]
+fn one_changed_byte_loses_little() {
+    let mut log = basic();
+    log.truncate(BUFFER + 8_000);
+    let whole = read_all(&log);
+    for at in (0..600).chain(BUFFER..BUFFER + 3_000) {
+        for change in [0x01, 0x80, 0xFF] {
+            log[at] ^= change;
+            let samples = read_all(&log);
+            // Of a damaged header of the file or of a buffer all may be lost; of an event that alone.
+            let is_event = at >= BUFFER + 72;
+            assert!(!is_event || samples + 1 >= whole, "{at} ^ {change:#x}: {samples} of {whole}");
+            log[at] ^= change;
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_a_buffer(bytes in proptest::collection::vec(any::<u8>(), 0..2_000), at in 0_usize..BUFFER) {
+        let mut log = basic();
+        log.truncate(3 * BUFFER);
+        log[BUFFER + at..][..bytes.len()].copy_from_slice(&bytes);
+        read_all(&log);
+    }
+
+    #[test]
+    fn any_payload(record_type in prop_oneof![Just(0x20_u8), Just(0x22), Just(0x23), Just(0x24)],
+        payload in proptest::collection::vec(any::<u8>(), 0..20_000)) {
+        read_all(&Builder::new().record(record_type, &payload).finish());
+    }
+}
