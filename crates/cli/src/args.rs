@@ -32,6 +32,7 @@ pub enum Command {
     Describe(DescribeArgs),
     Instances(InstancesArgs),
     Dump(DumpArgs),
+    Log(LogArgs),
     V1(V1Args),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -193,6 +194,33 @@ pub struct DumpArgs {
     #[arg(long)]
     pub lenient: bool,
     /// A JSON object a line, one for each structure
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Logs that others recorded: what is in them
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true, after_long_help = examples::LOG)]
+pub struct LogArgs {
+    #[command(subcommand)]
+    pub command: LogCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LogCommand {
+    Info(LogInfoArgs),
+}
+
+/// Show machine, span, interval, counters, gaps and damage of logs
+///
+/// Binary logs of Windows (.blg) are read, whole or damaged.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::LOG_INFO)]
+pub struct LogInfoArgs {
+    /// The logs; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A JSON object a line, one for each log
     #[arg(long)]
     pub json: bool,
 }

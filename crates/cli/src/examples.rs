@@ -156,6 +156,34 @@ Examples:
   $ perfset dump --as registration --json -
   A registration from standard input, as a JSON object a structure.";
 
+/// `perfset log`.
+pub const LOG: &str = "\
+Examples:
+  $ perfset log info customer.blg
+  What a log of Windows holds: whose counters, from when to when, how often.";
+
+/// `perfset log info`.
+pub const LOG_INFO: &str = "\
+Examples:
+  $ perfset log info customer.blg
+  customer.blg: binary log of Windows build 9200, 64-bit
+  machine   \\\\GEORGIS3
+  span      2013-02-19 18:50:17.844 to 2013-02-19 19:00:17.840
+  zone      UTC-08:00; times are local
+  samples   601, every 1 s
+  gaps      none
+  damage    none
+
+   instances  type                    counter
+           -  PERF_AVERAGE_BULK       \\\\GEORGIS3\\PhysicalDisk(0 C:)\\Avg. Disk Bytes/Read
+           5  PERF_100NSEC_TIMER_INV  \\\\GEORGIS3\\Processor(*)\\% Processor Time
+
+  A log that is cut or damaged is read as far as it goes, and each place that
+  was left out is said.
+
+  $ perfset log info --json *.blg | jq '[.file, .samples]'
+  The same for programs, an object for each log.";
+
 /// `perfset v1`.
 pub const V1: &str = "\
 Examples:

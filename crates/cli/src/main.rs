@@ -15,6 +15,7 @@ mod get;
 mod input;
 mod list;
 mod live;
+mod log;
 mod man;
 mod output;
 mod pace;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Some(Command::Describe(args)) => describe::describe(&args),
         Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
+        Some(Command::Log(args)) => log::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Completions(args)) => man::completions(&args),

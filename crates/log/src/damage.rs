@@ -36,7 +36,15 @@ impl Damages {
         }
     }
 
-    /// The first ones, in the order in which they were found.
+    /// Adds all of others, in order of their places.
+    pub(crate) fn take_over(&mut self, others: &Self) {
+        self.count = self.count.saturating_add(others.count);
+        self.first.extend_from_slice(&others.first);
+        self.first.sort_by_key(|damage| damage.at);
+        self.first.truncate(Self::KEPT);
+    }
+
+    /// The first ones, in the order in which they stand in the log.
     #[must_use]
     pub fn first(&self) -> &[Damage] {
         &self.first

@@ -1,9 +1,9 @@
 //! Logs of counters: what others recorded, read on any system.
 //!
-//! [`blg`] reads the binary logs of Windows.
+//! [`blg`] reads the binary logs of Windows; [`Info`] sums a log up.
 //!
-//! A log is hostile: every reader takes it piece by piece, its memory does not grow with the length of the log, and what
-//! is damaged is left out and said, each [`Damage`] with its place.
+//! A log is hostile: every reader takes it piece by piece, its memory does not grow with the length of the log, and
+//! what is damaged is left out and said, each [`Damage`] with its place.
 
 #![cfg_attr(
     test,
@@ -12,5 +12,7 @@
 
 pub mod blg;
 pub mod damage;
+pub mod info;
 
 pub use damage::{Damage, Damages};
+pub use info::Info;

@@ -45,6 +45,8 @@ pub mod v1 {
     pub use perfset_engine::v1::*;
 }
 
+pub use perfset_log as log;
+
 pub use machine::{is_local, local, machine, now, own_name, perf_time, separate, time_100ns};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,

@@ -1,0 +1,240 @@
+//! `perfset log`: what is in a log.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use perfset::clock::SystemTime;
+use perfset::log::Info;
+use perfset::log::blg::{self, BlgError};
+use perfset::log::info::Counters;
+use serde::Serialize;
+
+use crate::args::{LogArgs, LogCommand, LogInfoArgs};
+use crate::exit::{Exit, Failure};
+use crate::text::{cut, escaped, grouped};
+
+pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        LogCommand::Info(args) => info(args),
+    }
+}
+
+fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    for (position, file) in args.files.iter().enumerate() {
+        let (info, written_by) = open(file)?;
+        if args.json {
+            let line = as_json(file, &info, &written_by).map_err(|error| source_failed(error.into()))?;
+            writeln!(out, "{line}")?;
+            continue;
+        }
+        if position > 0 {
+            writeln!(out)?;
+        }
+        show(&mut out, file, &info, &written_by)?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Reads a log to its end; what is in it, and who wrote it.
+fn open(file: &Path) -> Result<(Info, String), Failure> {
+    let read: Box<dyn Read> = match file == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => Box::new(File::open(file).with_context(|| unreadable(file)).map_err(source_failed)?),
+    };
+    let log = blg::Reader::open(read).map_err(|error| match error {
+        BlgError::Io(error) => source_failed(anyhow!(error).context(unreadable(file))),
+        error => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
+    })?;
+    let header = log.header();
+    let bits = if header.pointer_size == 4 { 32 } else { 64 };
+    let written_by = format!("binary log of Windows build {}, {bits}-bit", header.build);
+    let info = Info::of_blg(log, |_| {}).with_context(|| unreadable(file)).map_err(source_failed)?;
+    Ok((info, written_by))
+}
+
+fn source_failed(error: anyhow::Error) -> Failure {
+    Failure::new(Exit::SourceFailed, error)
+}
+
+fn unreadable(file: &Path) -> String {
+    format!("cannot read {}", escaped_path(file))
+}
+
+fn escaped_path(file: &Path) -> String {
+    escaped(&file.display().to_string())
+}
+
+/// So many gaps and damaged places are shown; JSON has all that are kept.
+const SHOWN: usize = 5;
+
+fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
+    writeln!(out, "{}: {written_by}", escaped_path(file))?;
+    let shown = |name: &String| cut(&escaped(name), NAME_MAX).to_owned();
+    let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
+    if machines.len() > SHOWN {
+        let more = machines.len().saturating_sub(SHOWN);
+        machines.truncate(SHOWN);
+        machines.push(format!("and {more} more"));
+    }
+    if !machines.is_empty() {
+        writeln!(out, "machine   {}", machines.join(", "))?;
+    }
+    match info.span {
+        Some((first, last)) => {
+            let (first, last) = (SystemTime::from_100ns(first), SystemTime::from_100ns(last));
+            writeln!(out, "span      {first} to {last}")?;
+            writeln!(out, "zone      {}", zone(info.bias_minutes))?;
+        }
+        None => writeln!(out, "span      none: there is no sample")?,
+    }
+    let every = info.interval.map(|interval| format!(", every {} s", seconds(interval))).unwrap_or_default();
+    writeln!(out, "samples   {}{every}", whole(info.samples))?;
+    let gaps = info.gaps.iter().map(|gap| {
+        let (from, to) = (SystemTime::from_100ns(gap.from), SystemTime::from_100ns(gap.to));
+        match gap.to.saturating_sub(gap.from) {
+            back @ ..0 => format!("{from} to {to}: {} s back", seconds(back.saturating_neg())),
+            length => format!("{from} to {to}: {} s", seconds(length)),
+        }
+    });
+    list(out, "gaps", gaps, u64::try_from(info.gaps.len()).unwrap_or(u64::MAX))?;
+    let damages = info.damages.first().iter().map(|damage| escaped(&damage.to_string()));
+    list(out, "damage", damages, info.damages.count())?;
+    if info.counters.is_empty() {
+        return writeln!(out, "counters  none: the log has no counter list");
+    }
+    let known = |counters: &Counters| match counters.counter_type {
+        Some(counter_type) => counter_type.to_string(),
+        None => format!("{} counters", counters.counters),
+    };
+    let width = info.counters.iter().map(|counters| known(counters).len()).max().unwrap_or(0);
+    writeln!(out, "\n instances  {:<width$}  counter", "type")?;
+    for counters in &info.counters {
+        let known = known(counters);
+        let Counters { path, instances, .. } = counters;
+        let count = match instances.len() {
+            0 => "-".to_owned(),
+            Counters::KEPT => format!("{} or more", Counters::KEPT),
+            count => count.to_string(),
+        };
+        writeln!(out, "{count:>10}  {known:<width$}  {}", cut(&escaped(path), NAME_MAX))?;
+    }
+    Ok(())
+}
+
+/// Characters of a stranger's name that are shown.
+const NAME_MAX: usize = 1_023;
+
+fn list(out: &mut impl Write, what: &str, all: impl Iterator<Item = String>, count: u64) -> io::Result<()> {
+    if count == 0 {
+        return writeln!(out, "{what:<9} none");
+    }
+    writeln!(out, "{what:<9} {}", whole(count))?;
+    let mut shown = 0_u64;
+    for line in all.take(SHOWN) {
+        writeln!(out, "          {line}")?;
+        shown = shown.saturating_add(1);
+    }
+    match count.saturating_sub(shown) {
+        0 => Ok(()),
+        more => writeln!(out, "          and {} more", whole(more)),
+    }
+}
+
+fn whole(number: u64) -> String {
+    crate::text::grouped_digits(&number.to_string())
+}
+
+fn seconds(time: i64) -> String {
+    #[expect(clippy::as_conversions, reason = "for people, who read no more than a few digits")]
+    let seconds = time as f64 / 1e7;
+    match grouped(seconds, 3) {
+        text if text.contains('.') => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        text => text,
+    }
+}
+
+fn zone(bias_minutes: Option<i32>) -> String {
+    match bias_minutes {
+        None => "not said; times are local".to_owned(),
+        Some(0) => "UTC".to_owned(),
+        Some(bias) => {
+            let sign = if bias > 0 { '-' } else { '+' };
+            let (hours, minutes) = (bias.unsigned_abs() / 60, bias.unsigned_abs() % 60);
+            format!("UTC{sign}{hours:02}:{minutes:02}; times are local")
+        }
+    }
+}
+
+/// A log, as JSON has it.
+#[derive(Serialize)]
+struct LogLine<'a> {
+    file: String,
+    written_by: &'a str,
+    machines: &'a BTreeSet<String>,
+    first: Option<String>,
+    last: Option<String>,
+    utc_offset_minutes: Option<i32>,
+    samples: u64,
+    /// In seconds.
+    interval: Option<f64>,
+    gaps: Vec<GapLine>,
+    damage_count: u64,
+    damages: Vec<DamageLine<'a>>,
+    counters: Vec<CountersLine<'a>>,
+}
+
+#[derive(Serialize)]
+struct GapLine {
+    from: String,
+    to: String,
+}
+
+#[derive(Serialize)]
+struct DamageLine<'a> {
+    at: u64,
+    what: &'a str,
+}
+
+#[derive(Serialize)]
+struct CountersLine<'a> {
+    path: &'a str,
+    #[serde(rename = "type")]
+    counter_type: Option<String>,
+    counters: usize,
+    instances: &'a BTreeSet<String>,
+}
+
+fn as_json(file: &Path, info: &Info, written_by: &str) -> serde_json::Result<String> {
+    let time = |time: i64| SystemTime::from_100ns(time).to_string().replace(' ', "T");
+    let counters =
+        |counters: &'_ Counters| counters.counter_type.map(|counter_type| counter_type.to_string());
+    #[expect(clippy::as_conversions, reason = "no interval has so many digits")]
+    let interval = info.interval.map(|interval| interval as f64 / 1e7);
+    serde_json::to_string(&LogLine {
+        file: file.display().to_string(),
+        written_by,
+        machines: &info.machines,
+        first: info.span.map(|(first, _)| time(first)),
+        last: info.span.map(|(_, last)| time(last)),
+        utc_offset_minutes: info.bias_minutes.map(i32::saturating_neg),
+        samples: info.samples,
+        interval,
+        gaps: info.gaps.iter().map(|gap| GapLine { from: time(gap.from), to: time(gap.to) }).collect(),
+        damage_count: info.damages.count(),
+        damages: (info.damages.first().iter())
+            .map(|damage| DamageLine { at: damage.at, what: &damage.what })
+            .collect(),
+        counters: (info.counters.iter())
+            .map(|one| CountersLine {
+                path: &one.path,
+                counter_type: counters(one),
+                counters: one.counters,
+                instances: &one.instances,
+            })
+            .collect(),
+    })
+}

@@ -1,0 +1,93 @@
+//! `perfset log`.
+
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn basic() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs/BasicPerfCounters.blg")
+}
+
+/// Exit code, standard output, standard error, with `input` as standard input.
+fn run(args: &[&str], input: Stdio) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_perfset")).args(args).stdin(input).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+const INFO: &str = r"-: binary log of Windows build 9200, 64-bit
+machine   \\GEORGIS3
+span      2013-02-19 18:50:17.844 to 2013-02-19 19:00:17.840
+zone      UTC-08:00; times are local
+samples   601, every 1 s
+gaps      none
+damage    none
+
+ instances  type                              counter
+         -  PERF_AVERAGE_BULK                 \\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read
+         -  PERF_AVERAGE_BULK                 \\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Write
+         -  PERF_COUNTER_100NS_QUEUELEN_TYPE  \\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Queue Length
+         -  PERF_COUNTER_100NS_QUEUELEN_TYPE  \\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Read Queue Length
+         -  PERF_COUNTER_100NS_QUEUELEN_TYPE  \\GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Write Queue Length
+         5  PERF_100NSEC_TIMER_INV            \\GEORGIS3\Processor(*)\% Processor Time
+";
+
+#[test]
+fn what_is_in_a_log() {
+    let (code, out, err) = run(&["log", "info", "-"], File::open(basic()).unwrap().into());
+    assert_eq!((code, out.as_str(), err.as_str()), (0, INFO, ""));
+    let file = basic().display().to_string();
+    let (code, out, _) = run(&["log", "info", &file, &file], Stdio::null());
+    let of_file = INFO.replacen('-', &file, 1);
+    assert_eq!((code, out), (0, format!("{of_file}\n{of_file}")));
+}
+
+#[test]
+fn a_cut_log_says_so_and_what_it_has() {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cut \u{1b}.blg");
+    fs::write(&file, &fs::read(basic()).unwrap()[..200_000]).unwrap();
+    let (code, out, _) = run(&["log", "info", &file.display().to_string()], Stdio::null());
+    assert_eq!(code, 0);
+    let damage =
+        "\ndamage    1\n          at byte 200000: the file is cut: 61680 bytes of a buffer are missing\n";
+    assert!(out.contains("\nsamples   254, every 1 s\n") && out.contains(damage), "{out}");
+    assert!(!out.contains('\u{1b}'), "{out:?}");
+    let (code, out, _) = run(&["log", "info", "--json", &file.display().to_string()], Stdio::null());
+    let log: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(code, 0);
+    assert!(out.starts_with(r#"{"file":"#), "{out}");
+    assert_eq!((log["samples"].as_u64(), log["interval"].as_f64()), (Some(254), Some(1.0)));
+    assert_eq!(
+        (log["first"].as_str(), log["utc_offset_minutes"].as_i64()),
+        (Some("2013-02-19T18:50:17.844"), Some(-480))
+    );
+    assert_eq!((log["damage_count"].as_u64(), log["damages"][0]["at"].as_u64()), (Some(1), Some(200_000)));
+    assert_eq!(log["counters"][5]["instances"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn what_is_no_log() {
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md").display().to_string();
+    for (args, exit, want) in [
+        (
+            &["log", "info", &readme][..],
+            5,
+            format!("error: {readme}: not a binary log: it does not begin as one\n"),
+        ),
+        (&["log", "info", "-"], 5, "error: -: not a binary log: it does not begin as one\n".to_owned()),
+        (
+            &["log", "info", "/no/log.blg"],
+            4,
+            "error: cannot read /no/log.blg: No such file or directory (os error 2)\n".to_owned(),
+        ),
+    ] {
+        let (code, out, err) = run(args, Stdio::null());
+        assert_eq!((code, out.as_str(), err), (exit, "", want), "{args:?}");
+    }
+    assert_eq!(run(&["log", "info"], Stdio::null()).0, 2);
+}

@@ -1,0 +1,243 @@
+//! What is in a log, summed up.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+
+use perfset_core::walk::Mode;
+use perfset_core::{CounterType, v1};
+
+use crate::blg;
+use crate::damage::Damages;
+
+/// What is in a log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Info {
+    /// Machines whose counters it holds, with their backslashes.
+    pub machines: BTreeSet<String>,
+    /// Times of the first and the last sample, in 100 ns since 1601, local; `None` without samples.
+    pub span: Option<(i64, i64)>,
+    /// Minutes to be added to these for UTC, if the log says so.
+    pub bias_minutes: Option<i32>,
+    /// How many samples there are.
+    pub samples: u64,
+    /// The time from one sample to the next, as it is most often, in 100 ns.
+    pub interval: Option<i64>,
+    /// The longest steps that are longer than one and a half of these, and those back in time; in order of time.
+    pub gaps: Vec<Gap>,
+    /// What is recorded, in the order of the log.
+    pub counters: Vec<Counters>,
+    /// What could not be used.
+    pub damages: Damages,
+}
+
+/// A step from one sample to the next that is not as most are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Gap {
+    /// When the sample before it was taken, in 100 ns since 1601, local.
+    pub from: i64,
+    /// When the next one was.
+    pub to: i64,
+}
+
+/// One line of what a log records: a counter, or all of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// The path, as PDH writes it.
+    pub path: String,
+    /// Its type; `None` of an object, whose counters have their own, and of a log that does not say.
+    pub counter_type: Option<CounterType>,
+    /// Names of its instances in any sample, as many as are kept; empty if it names one instance.
+    pub instances: BTreeSet<String>,
+    /// Counters of an object: the most that any sample has.
+    pub counters: usize,
+}
+
+impl Counters {
+    /// So many names are kept. A log of a year has any number of processes.
+    pub const KEPT: usize = 10_000;
+}
+
+/// So many gaps are kept, the longest.
+const GAPS_KEPT: usize = 1_000;
+
+impl Info {
+    /// Reads a binary log to its end. `passed` is told now and then how many samples have been read.
+    ///
+    /// # Errors
+    /// If the file cannot be read on.
+    pub fn of_blg<R: Read>(mut log: blg::Reader<R>, mut passed: impl FnMut(u64)) -> io::Result<Self> {
+        let mut info = Self::default();
+        let mut steps = Steps::default();
+        let header = log.header().clone();
+        while let Some(record) = log.next_record()? {
+            match record {
+                blg::Record::Counters => info.list(log.counters()),
+                blg::Record::Sample(sample) => {
+                    steps.add(sample.time);
+                    passed(steps.samples);
+                    for (block, counters) in sample.blocks().zip(&mut info.counters) {
+                        match block {
+                            Ok(block) => counters.add(&block),
+                            Err(error) => {
+                                let what = format!("the rest of a sample is left out: {error}");
+                                info.damages.add(sample.at, what);
+                            }
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        info.damages.take_over(log.damages());
+        info.bias_minutes = steps.first.map(|first| header.bias_minutes(first));
+        steps.finish(&mut info);
+        Ok(info)
+    }
+
+    fn list(&mut self, recorded: &[blg::Recorded]) {
+        self.machines = recorded.iter().map(|entry| entry.machine.clone()).collect();
+        self.counters = recorded
+            .iter()
+            .map(|entry| Counters {
+                path: entry.to_string(),
+                counter_type: (entry.what != blg::What::Object).then_some(entry.counter_type),
+                instances: BTreeSet::new(),
+                counters: 1,
+            })
+            .collect();
+    }
+}
+
+impl Counters {
+    fn add(&mut self, block: &blg::Block<'_>) {
+        match block {
+            blg::Block::Instances(instances) => {
+                instances.iter().for_each(|(name, _)| self.instance(name.units()));
+            }
+            blg::Block::Object(bytes) => {
+                let Ok((block, _)) = v1::read(bytes, Mode::Tolerant) else { return };
+                for object in block.objects().flatten() {
+                    self.counters = self.counters.max(object.definitions().len());
+                    if let v1::Contents::Multiple(instances) = object.contents() {
+                        for instance in instances.flatten() {
+                            self.instance(instance.name().to_utf16().units().iter().copied());
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn instance(&mut self, name: impl Iterator<Item = u16>) {
+        if self.instances.len() < Self::KEPT {
+            let name: String =
+                char::decode_utf16(name).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+            self.instances.insert(name);
+        }
+    }
+}
+
+/// The steps between samples.
+#[derive(Debug, Default)]
+struct Steps {
+    first: Option<i64>,
+    last: i64,
+    samples: u64,
+    /// How often each length came, in ms.
+    lengths: BTreeMap<i64, u64>,
+    /// The longest and those back in time, the shortest first.
+    longest: BTreeSet<(u64, Gap)>,
+}
+
+impl Steps {
+    const MS: i64 = 10_000;
+    /// So many lengths are told apart. A log at a steady interval has few.
+    const LENGTHS: usize = 10_000;
+
+    fn add(&mut self, time: i64) {
+        self.samples = self.samples.saturating_add(1);
+        if self.first.is_none() {
+            self.first = Some(time);
+        } else {
+            let gap = Gap { from: self.last, to: time };
+            let length = gap.to.saturating_sub(gap.from);
+            let rounded = length.saturating_add(Self::MS / 2).div_euclid(Self::MS);
+            if self.lengths.len() < Self::LENGTHS || self.lengths.contains_key(&rounded) {
+                let count = self.lengths.entry(rounded).or_default();
+                *count = count.saturating_add(1);
+            }
+            // A step back counts as the longest of all.
+            let rank = u64::try_from(length).unwrap_or(u64::MAX);
+            self.longest.insert((rank, gap));
+            if self.longest.len() > GAPS_KEPT {
+                self.longest.pop_first();
+            }
+        }
+        self.last = time;
+    }
+
+    fn finish(self, info: &mut Info) {
+        let Self { first, last, samples, lengths, longest } = self;
+        info.samples = samples;
+        info.span = first.map(|first| (first, last));
+        let most = lengths.iter().max_by_key(|(_, count)| **count);
+        info.interval = most.map(|(length, _)| length.saturating_mul(Self::MS));
+        let limit = info.interval.and_then(|interval| u64::try_from(interval.saturating_mul(3) / 2).ok());
+        let gaps = longest.into_iter().filter(|(length, _)| limit.is_some_and(|limit| *length > limit));
+        info.gaps = gaps.map(|(_, gap)| gap).collect();
+        info.gaps.sort_unstable();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn basic() -> Vec<u8> {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs/BasicPerfCounters.blg");
+        std::fs::read(file).unwrap()
+    }
+
+    #[test]
+    fn a_real_log() {
+        let mut told = 0;
+        let bytes = basic();
+        let info = Info::of_blg(blg::Reader::open(&*bytes).unwrap(), |samples| told = samples).unwrap();
+        assert_eq!(info.machines, BTreeSet::from([r"\\GEORGIS3".to_owned()]));
+        assert_eq!(
+            (info.samples, told, info.interval, info.bias_minutes),
+            (601, 601, Some(10_000_000), Some(480))
+        );
+        assert_eq!((info.gaps.len(), info.damages.count()), (0, 0));
+        let names: Vec<_> = info.counters[5].instances.iter().map(String::as_str).collect();
+        assert_eq!(names, ["0", "1", "2", "3", "_Total"]);
+        assert_eq!(info.counters[0].counter_type, Some(CounterType::PERF_AVERAGE_BULK));
+        assert!(info.counters[..5].iter().all(|counters| counters.instances.is_empty()));
+    }
+
+    #[test]
+    fn gaps_are_the_steps_that_are_not_as_most_are() {
+        let gaps = |times: &[i64]| {
+            let (mut steps, mut info) = (Steps::default(), Info::default());
+            times.iter().for_each(|time| steps.add(time * 10_000));
+            steps.finish(&mut info);
+            let gaps: Vec<_> = info.gaps.iter().map(|gap| (gap.from / 10_000, gap.to / 10_000)).collect();
+            (info.interval.map(|interval| interval / 10_000), gaps)
+        };
+        assert_eq!(gaps(&[]), (None, vec![]));
+        assert_eq!(gaps(&[5]), (None, vec![]));
+        assert_eq!(gaps(&[0, 1_000, 2_000, 3_400]), (Some(1_000), vec![]));
+        assert_eq!(gaps(&[0, 1_000, 2_000, 5_000, 6_000]), (Some(1_000), vec![(2_000, 5_000)]));
+        assert_eq!(
+            gaps(&[0, 1_000, 2_000, 1_500, 2_500]),
+            (Some(1_000), vec![(2_000, 1_500)]),
+            "back in time"
+        );
+        let many: Vec<i64> =
+            (0..5_000).flat_map(|n| [n * 10_000, n * 10_000 + 1_000, n * 10_000 + 2_000]).collect();
+        assert_eq!(gaps(&many).1.len(), GAPS_KEPT);
+    }
+}
