@@ -8,6 +8,7 @@ mod decode;
 mod encode;
 mod exporter;
 mod format;
+mod log;
 mod machine;
 mod measure;
 mod path;
@@ -24,7 +25,7 @@ use anyhow::{Result, bail};
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|all [options]
+    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|log|all [options]
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process` and `machine` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -57,7 +58,7 @@ type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 /// Measures, and hands over its tables.
 type Bench = fn(&Options, Out<'_>) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 10] = [
+const BENCHES: [(&str, Bench); 11] = [
     ("decode", decode::reports),
     ("v1-decode", v1_decode::reports),
     ("encode", encode::reports),
@@ -68,6 +69,7 @@ const BENCHES: [(&str, Bench); 10] = [
     ("system", system::reports),
     ("process", process::reports),
     ("machine", machine::reports),
+    ("log", log::reports),
 ];
 
 fn run() -> Result<()> {

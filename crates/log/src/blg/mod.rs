@@ -121,7 +121,7 @@ enum Payload {
 
 impl<R: Read> Reader<R> {
     /// The longest record. A sample of all processes and threads of a large machine has some MiB.
-    const LONGEST: usize = 256 << 20;
+    const LONGEST: usize = 64 << 20;
 
     /// Reads what a log says of itself.
     ///

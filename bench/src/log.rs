@@ -1,0 +1,131 @@
+//! Reading a binary log of Windows: every raw value, and one counter, beside reading the file alone.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use perfset_log::blg::{Block, Reader, Record};
+
+use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
+
+/// Bytes of the log, about.
+const LEN: usize = 400 << 20;
+/// 200 MB a second.
+const NS_A_KIB: f64 = 1_024.0 / 0.2;
+
+/// One table.
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+    let log = LongLog::make()?;
+    out(&report(&log, rounds)?)
+}
+
+fn report(log: &LongLog, rounds: usize) -> Result<Report> {
+    let sum = every_value(&log.path)?;
+    ensure!(sum.values == log.samples * log.values_a_sample, "{sum:?} of {} samples", log.samples);
+    ensure!(one_counter(&log.path)?.values == log.samples, "one counter is not in every sample");
+    let title = format!(
+        "log: {} MiB, {} samples of {} values, repeated from a log of Windows",
+        log.len >> 20,
+        log.samples,
+        log.values_a_sample
+    );
+    let mut buffer = Vec::new();
+    let comparison = Comparison::new(title, log.len >> 10)
+        .per("KiB")
+        .variant("the file into one buffer (floor)", || {
+            buffer.clear();
+            let read = File::open(&log.path).and_then(|mut file| file.read_to_end(&mut buffer));
+            black_box(read.unwrap_or(0)) as u64
+        })
+        .reference("floor")
+        .variant("blg::Reader, every raw value", || every_value(&log.path).map_or(0, |sum| sum.sum))
+        .ns_goal(NS_A_KIB)
+        .variant("blg::Reader, one counter", || one_counter(&log.path).map_or(0, |sum| sum.sum))
+        .goal("floor", 1.3);
+    Ok(comparison.run(rounds))
+}
+
+#[derive(Debug, Default)]
+struct Sum {
+    values: usize,
+    sum: u64,
+}
+
+impl Sum {
+    fn add(&mut self, first: i64) {
+        self.values += 1;
+        self.sum = self.sum.wrapping_add_signed(first);
+    }
+}
+
+fn every_value(path: &Path) -> Result<Sum> {
+    let mut log = Reader::open(File::open(path)?)?;
+    let mut sum = Sum::default();
+    while let Some(record) = log.next_record()? {
+        let Record::Sample(sample) = record else { continue };
+        for block in sample.blocks() {
+            match block? {
+                Block::Counter(raw) => sum.add(raw.first),
+                Block::Instances(instances) => instances.iter().for_each(|(_, raw)| sum.add(raw.first)),
+                _ => {}
+            }
+        }
+    }
+    ensure!(log.damages().is_empty(), "{:?}", log.damages());
+    Ok(sum)
+}
+
+fn one_counter(path: &Path) -> Result<Sum> {
+    let mut log = Reader::open(File::open(path)?)?;
+    let mut sum = Sum::default();
+    while let Some(record) = log.next_record()? {
+        let Record::Sample(sample) = record else { continue };
+        if let Block::Counter(raw) = sample.block(3)? {
+            sum.add(raw.first);
+        }
+    }
+    Ok(sum)
+}
+
+/// A long log, which is removed in the end.
+#[derive(Debug)]
+struct LongLog {
+    path: PathBuf,
+    len: usize,
+    samples: usize,
+    values_a_sample: usize,
+}
+
+impl LongLog {
+    fn make() -> Result<Self> {
+        const BUFFER: usize = 64 << 10;
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/logs/BasicPerfCounters.blg");
+        let real = std::fs::read(&file).with_context(|| file.display().to_string())?;
+        let path = std::env::temp_dir().join(format!("perfset-bench-{}.blg", std::process::id()));
+        let mut log = Self { path, len: 2 * BUFFER, samples: 0, values_a_sample: 10 };
+        let mut out = BufWriter::new(File::create(&log.path)?);
+        // What the log says of itself and the counter list, then nothing but samples.
+        out.write_all(&real[..2 * BUFFER])?;
+        while log.len < LEN {
+            let samples = &real[2 * BUFFER..];
+            out.write_all(samples)?;
+            log.len += samples.len();
+        }
+        out.flush()?;
+        drop(out);
+        let mut reader = Reader::open(File::open(&log.path)?)?;
+        while let Some(record) = reader.next_record()? {
+            log.samples += usize::from(matches!(record, Record::Sample(_)));
+        }
+        Ok(log)
+    }
+}
+
+impl Drop for LongLog {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path); // else the system does
+    }
+}
