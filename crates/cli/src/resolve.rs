@@ -12,7 +12,7 @@ use crate::text::escaped;
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
-    sets.sort_by(|a, b| a.name.cmp(&b.name));
+    sets.sort_by_cached_key(|set| (set.name.to_lowercase(), set.name.clone()));
     sets
 }
 
