@@ -7,3 +7,4 @@ pub mod v1;
 pub mod c;
 pub mod patterns;
 pub mod kernel_text;
+pub mod log_text;
