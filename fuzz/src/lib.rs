@@ -8,3 +8,4 @@ pub mod logs;
 pub mod c;
 pub mod patterns;
 pub mod kernel_text;
+pub mod log_text;

@@ -31,7 +31,8 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
                             text.extend(names);
                         }
                         Ok(Block::Object(bytes)) => {
-                            let forgiven = v1::read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven.len());
+                            let forgiven =
+                                v1::read(bytes, Mode::Tolerant).map(|(_, forgiven)| forgiven.len());
                             text += &format!("{forgiven:?}");
                         }
                         other => text += &format!("{other:?}"),

@@ -213,7 +213,7 @@ pub enum LogCommand {
 
 /// Show machine, span, interval, counters, gaps and damage of logs
 ///
-/// Binary logs of Windows (.blg) are read, whole or damaged.
+/// Binary logs of Windows (.blg), PDH-CSV and PDH-TSV are read, whole or damaged.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::LOG_INFO)]
 pub struct LogInfoArgs {

@@ -7,9 +7,8 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use perfset::clock::SystemTime;
-use perfset::log::Info;
-use perfset::log::blg::{self, BlgError};
 use perfset::log::info::Counters;
+use perfset::log::{Info, Log, LogError};
 use serde::Serialize;
 
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
@@ -45,15 +44,21 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(file).with_context(|| unreadable(file)).map_err(source_failed)?),
     };
-    let log = blg::Reader::open(read).map_err(|error| match error {
-        BlgError::Io(error) => source_failed(anyhow!(error).context(unreadable(file))),
-        error => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
-    })?;
-    let header = log.header();
-    let bits = if header.pointer_size == 4 { 32 } else { 64 };
-    let written_by = format!("binary log of Windows build {}, {bits}-bit", header.build);
-    let info = Info::of_blg(log, |_| {}).with_context(|| unreadable(file)).map_err(source_failed)?;
-    Ok((info, written_by))
+    let failed = |error: LogError| match error.is_io() {
+        true => source_failed(anyhow!(error).context(unreadable(file))),
+        false => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
+    };
+    let log = Log::open(read).map_err(failed)?;
+    let written_by = match &log {
+        Log::Blg(log) => {
+            let header = log.header();
+            let bits = if header.pointer_size == 4 { 32 } else { 64 };
+            format!("binary log of Windows build {}, {bits}-bit", header.build)
+        }
+        Log::Text(log) => format!("{} log", log.header().separator.format()),
+        _ => "log".to_owned(),
+    };
+    Ok((Info::of(log).map_err(failed)?, written_by))
 }
 
 fn source_failed(error: anyhow::Error) -> Failure {
@@ -108,6 +113,7 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
     }
     let known = |counters: &Counters| match counters.counter_type {
         Some(counter_type) => counter_type.to_string(),
+        None if counters.counters == 1 => "formatted".to_owned(),
         None => format!("{} counters", counters.counters),
     };
     let width = info.counters.iter().map(|counters| known(counters).len()).max().unwrap_or(0);

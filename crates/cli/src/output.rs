@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
 use perfset::counter_type::{Display, Kind, NumberKind};
+use perfset::log::text::{Header, Number, Writer};
 use perfset::path::{CounterPath, PathValue, Run};
 use perfset::{Counter, CounterId, CounterType, InstanceType, NoValue, RawValue};
 use serde::Serialize;
@@ -41,6 +42,8 @@ pub struct Output {
     /// The series that the table's columns are, once its head is printed.
     columns: Option<Vec<String>>,
     head_printed: bool,
+    /// What PDH-CSV is written with, once its header is.
+    log: Option<Writer<Vec<u8>>>,
     /// The reasons below the last sample's line, not to be repeated below every line.
     told: Vec<(String, String)>,
 }
@@ -94,6 +97,7 @@ impl Output {
             width: terminal.map_or(80, |(Width(width), _)| width.into()),
             columns: None,
             head_printed: false,
+            log: None,
             told: Vec::new(),
         }
     }
@@ -123,7 +127,7 @@ impl Output {
             OutputFormat::Table => self.table(clocks, &values, &mut text),
             OutputFormat::Csv => self.csv(clocks, &values, &mut text),
             OutputFormat::Json => self.json(clocks, &values, &mut text)?,
-            OutputFormat::PdhCsv => self.pdh_csv(clocks, &values, &mut text),
+            OutputFormat::PdhCsv => self.pdh_csv(clocks, &values, &mut text)?,
         }
         if self.on_terminal && self.format != OutputFormat::Table {
             // A program gets the names as they are; a terminal never gets what would steer it.
@@ -195,11 +199,11 @@ impl Output {
     }
 
     /// The number with all its digits.
-    fn digits(&self, v: &PathValue<'_>) -> Option<String> {
+    fn digits(&self, v: &PathValue<'_>) -> Option<Number> {
         if self.raw {
-            return v.value.raw.map(|raw| raw.get().to_string());
+            return v.value.raw.map(|raw| raw.get().into());
         }
-        self.number(v).map(|number| number.to_string())
+        self.number(v).map(Number::from)
     }
 
     /// Whether the raw value is no count but a double.
@@ -379,26 +383,28 @@ impl Output {
     }
 
     /// Columns are the paths of the first sample; what comes later has none, as in every log of this kind.
-    fn pdh_csv(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
-        let columns = match self.columns.take() {
-            Some(columns) => columns,
-            None => {
-                text.push_str("\"(PDH-CSV 4.0) (UTC)(0)\"");
-                for v in values {
-                    let _ = write!(text, ",\"{}\"", pdh_path(&self.host, v).replace('"', "_"));
-                }
-                text.push_str("\r\n");
-                values.iter().map(series_name).collect()
+    fn pdh_csv(
+        &mut self,
+        clocks: &ClockReading,
+        values: &[PathValue<'_>],
+        text: &mut String,
+    ) -> io::Result<()> {
+        let columns = self.columns.take().unwrap_or_else(|| values.iter().map(series_name).collect());
+        let now: HashMap<_, _> = values.iter().map(|v| (series_name(v), v)).collect();
+        let numbers: Vec<_> =
+            columns.iter().map(|column| now.get(column).and_then(|v| self.digits(v))).collect();
+        self.columns = Some(columns);
+        let log = match &mut self.log {
+            Some(log) => log,
+            none => {
+                let paths = values.iter().map(|v| pdh_path(&self.host, v)).collect();
+                none.insert(Writer::new(Vec::new(), &Header::new(paths))?)
             }
         };
-        let now: HashMap<_, _> = values.iter().map(|v| (series_name(v), v)).collect();
-        let _ = write!(text, "\"{}\"", timestamp(clocks).strftime("%m/%d/%Y %H:%M:%S.%3f"));
-        for column in &columns {
-            let value = now.get(column).and_then(|v| self.digits(v));
-            let _ = write!(text, ",\"{}\"", value.as_deref().unwrap_or(" "));
-        }
-        text.push_str("\r\n");
-        self.columns = Some(columns);
+        log.line(clocks.time_100ns, numbers)?;
+        text.push_str(&String::from_utf8_lossy(log.get_mut()));
+        log.get_mut().clear();
+        Ok(())
     }
 
     /// After the last sample: the summary, if it is asked for.

@@ -71,15 +71,31 @@ fn a_cut_log_says_so_and_what_it_has() {
 }
 
 #[test]
+fn text_logs_too() {
+    let file = basic().with_file_name("relog.tsv").display().to_string();
+    let (code, out, err) = run(&["log", "info", &file], Stdio::null());
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.starts_with(&format!("{file}: PDH-TSV log\nmachine   \\\\WEB01\n")), "{out}");
+    assert!(out.contains("\nzone      UTC-07:00; times are local\nsamples   2, every 15 s\n"), "{out}");
+}
+
+#[test]
 fn what_is_no_log() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md").display().to_string();
     for (args, exit, want) in [
         (
             &["log", "info", &readme][..],
             5,
-            format!("error: {readme}: not a binary log: it does not begin as one\n"),
+            format!(
+                "error: {readme}: not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV\n"
+            ),
         ),
-        (&["log", "info", "-"], 5, "error: -: not a binary log: it does not begin as one\n".to_owned()),
+        (
+            &["log", "info", "-"],
+            5,
+            "error: -: not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV\n"
+                .to_owned(),
+        ),
         (
             &["log", "info", "/no/log.blg"],
             4,

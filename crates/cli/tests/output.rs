@@ -286,6 +286,11 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
                 };
             }
         }
+        Some("log") => {
+            for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {
+                *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+            }
+        }
         Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
         Some(word) if !is_number(word) && !word.starts_with('-') => {}
         _ => {

@@ -72,6 +72,36 @@ impl SystemTime {
             millisecond: u16(ms % 1_000),
         }
     }
+
+    /// The way back: 100 ns since 1601-01-01 UTC. `day_of_week` is not looked at.
+    ///
+    /// None if there is no such day or time of day, or if it is before 1601 or after what an `i64` reaches.
+    #[must_use]
+    #[expect(
+        clippy::arithmetic_side_effects,
+        reason = "constants multiply numbers that are below 2^16; the product that may not fit is checked"
+    )]
+    pub fn to_100ns(&self) -> Option<i64> {
+        let [year, month, day] = [self.year, self.month, self.day].map(i64::from);
+        let [hour, minute, second] = [self.hour, self.minute, self.second].map(i64::from);
+        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let last_day = match month {
+            2 => 28 + i64::from(is_leap),
+            4 | 6 | 9 | 11 => 30,
+            1..=12 => 31,
+            _ => return None,
+        };
+        let is_time = hour < 24 && minute < 60 && second < 60 && self.millisecond < 1_000;
+        if year < 1601 || !(1..=last_day).contains(&day) || !is_time {
+            return None;
+        }
+        // Years that begin in March, so that a leap day is the last of its year.
+        let (years, months) = if month > 2 { (year - 1600, month - 3) } else { (year - 1601, month + 9) };
+        let leap_days = years / 4 - years / 100 + years / 400;
+        let days = 365 * years + leap_days + (153 * months + 2) / 5 + day - 1 - 306;
+        let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+        (seconds * 1_000 + i64::from(self.millisecond)).checked_mul(10_000)
+    }
 }
 
 impl std::fmt::Display for SystemTime {
@@ -190,6 +220,7 @@ mod tests {
         ] {
             let got = SystemTime::from_100ns(time);
             assert_eq!((got.to_string().as_str(), got.day_of_week), (text, weekday), "{time}");
+            assert_eq!(got.to_100ns(), Some(time.max(0) / 10_000 * 10_000), "{text}");
         }
         assert_eq!(SystemTime::from_100ns(i64::MAX).year, 30828, "the last year that 100 ns reach");
     }
@@ -207,7 +238,45 @@ mod tests {
                     && ((next.year, next.month) == (last.year, last.month + 1)
                         || (next.month, last.month, next.year) == (1, 12, last.year + 1));
             assert!(follows, "{last} then {next}");
+            assert_eq!(next.to_100ns(), Some(n * day), "{next}");
             last = next;
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_no_time() {
+        let date = |year, month, day| SystemTime { year, month, day, ..SystemTime::default() };
+        let time = |hour, minute, second, millisecond| SystemTime {
+            hour,
+            minute,
+            second,
+            millisecond,
+            ..date(2000, 2, 29)
+        };
+        for (name, time, is_one) in [
+            ("leap day of a fourth century", date(2000, 2, 29), true),
+            ("leap day", date(2024, 2, 29), true),
+            ("no leap year", date(2023, 2, 29), false),
+            ("no leap century", date(1900, 2, 29), false),
+            ("the 40th of May", date(2024, 5, 40), false),
+            ("the 31st of April", date(2024, 4, 31), false),
+            ("day 0", date(2024, 4, 0), false),
+            ("month 0", date(2024, 0, 1), false),
+            ("month 13", date(2024, 13, 1), false),
+            ("before the first day", date(1600, 12, 31), false),
+            ("behind the last", date(30_829, 1, 1), false),
+            ("the last year there is", date(65_535, 12, 31), false),
+            ("the last millisecond", time(23, 59, 59, 999), true),
+            ("24 o'clock", time(24, 0, 0, 0), false),
+            ("minute 60", time(0, 60, 0, 0), false),
+            ("second 60", time(0, 0, 60, 0), false),
+            ("millisecond 1000", time(0, 0, 0, 1_000), false),
+        ] {
+            let found = time.to_100ns();
+            assert_eq!(found.is_some(), is_one, "{name}: {found:?}");
+            if let Some(found) = found {
+                assert_eq!(SystemTime::from_100ns(found).to_string(), time.to_string(), "{name}");
+            }
         }
     }
 

@@ -6,8 +6,9 @@ use std::io::{self, Read};
 use perfset_core::walk::Mode;
 use perfset_core::{CounterType, v1};
 
-use crate::blg;
 use crate::damage::Damages;
+use crate::open::{Log, LogError};
+use crate::{blg, text};
 
 /// What is in a log.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -61,11 +62,45 @@ impl Counters {
 const GAPS_KEPT: usize = 1_000;
 
 impl Info {
-    /// Reads a binary log to its end. `passed` is told now and then how many samples have been read.
+    /// Reads a log to its end.
     ///
     /// # Errors
     /// If the file cannot be read on.
-    pub fn of_blg<R: Read>(mut log: blg::Reader<R>, mut passed: impl FnMut(u64)) -> io::Result<Self> {
+    pub fn of<R: Read>(log: Log<R>) -> Result<Self, LogError> {
+        match log {
+            Log::Blg(log) => Ok(Self::of_blg(log)?),
+            Log::Text(log) => Ok(Self::of_text(log)?),
+        }
+    }
+
+    fn of_text<R: Read>(mut log: text::Reader<R>) -> Result<Self, text::TextLogError> {
+        let mut steps = Steps::default();
+        while let Some(line) = log.next_line()? {
+            steps.add(line.time);
+        }
+        let header = log.header();
+        let machine = |path: &String| {
+            let name = path.strip_prefix(r"\\")?.split('\\').next()?;
+            Some(format!(r"\\{name}"))
+        };
+        let counters = |path: &String| Counters {
+            path: path.clone(),
+            counter_type: None,
+            instances: BTreeSet::new(),
+            counters: 1,
+        };
+        let mut info = Self {
+            machines: header.paths.iter().filter_map(machine).collect(),
+            bias_minutes: header.zone.as_ref().map(|zone| zone.minutes),
+            counters: header.paths.iter().map(counters).collect(),
+            damages: log.damages().clone(),
+            ..Self::default()
+        };
+        steps.finish(&mut info);
+        Ok(info)
+    }
+
+    fn of_blg<R: Read>(mut log: blg::Reader<R>) -> io::Result<Self> {
         let mut info = Self::default();
         let mut steps = Steps::default();
         let header = log.header().clone();
@@ -74,7 +109,6 @@ impl Info {
                 blg::Record::Counters => info.list(log.counters()),
                 blg::Record::Sample(sample) => {
                     steps.add(sample.time);
-                    passed(steps.samples);
                     for (block, counters) in sample.blocks().zip(&mut info.counters) {
                         match block {
                             Ok(block) => counters.add(&block),
@@ -196,21 +230,34 @@ mod tests {
 
     use super::*;
 
-    fn basic() -> Vec<u8> {
-        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs/BasicPerfCounters.blg");
-        std::fs::read(file).unwrap()
+    fn testdata(name: &str) -> Vec<u8> {
+        std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs").join(name)).unwrap()
+    }
+
+    #[test]
+    fn text_logs() {
+        for (name, machines, samples, bias, paths) in
+            [("esxtop.csv", 1, 2, Some(0), 4), ("typeperf-utf16.txt", 1, 1, None, 1)]
+        {
+            let info = Info::of(Log::open(&*testdata(name)).unwrap()).unwrap();
+            let got = (info.machines.len(), info.samples, info.bias_minutes, info.counters.len());
+            assert_eq!(got, (machines, samples, bias, paths), "{name}");
+            assert!(info.counters.iter().all(|counters| counters.counter_type.is_none()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_log() {
+        for bytes in [&b""[..], b"PK\x03\x04", &[0xFF; 70_000]] {
+            assert!(matches!(Log::open(bytes), Err(LogError::Unknown)));
+        }
     }
 
     #[test]
     fn a_real_log() {
-        let mut told = 0;
-        let bytes = basic();
-        let info = Info::of_blg(blg::Reader::open(&*bytes).unwrap(), |samples| told = samples).unwrap();
+        let info = Info::of(Log::open(&*testdata("BasicPerfCounters.blg")).unwrap()).unwrap();
         assert_eq!(info.machines, BTreeSet::from([r"\\GEORGIS3".to_owned()]));
-        assert_eq!(
-            (info.samples, told, info.interval, info.bias_minutes),
-            (601, 601, Some(10_000_000), Some(480))
-        );
+        assert_eq!((info.samples, info.interval, info.bias_minutes), (601, Some(10_000_000), Some(480)));
         assert_eq!((info.gaps.len(), info.damages.count()), (0, 0));
         let names: Vec<_> = info.counters[5].instances.iter().map(String::as_str).collect();
         assert_eq!(names, ["0", "1", "2", "3", "_Total"]);

@@ -1,6 +1,7 @@
 //! Logs of counters: what others recorded, read on any system.
 //!
-//! [`blg`] reads the binary logs of Windows; [`Info`] sums a log up.
+//! [`blg`] reads the binary logs of Windows, [`text`] reads and writes PDH-CSV and PDH-TSV; [`Log`] opens either, and
+//! [`Info`] sums it up.
 //!
 //! A log is hostile: every reader takes it piece by piece, its memory does not grow with the length of the log, and
 //! what is damaged is left out and said, each [`Damage`] with its place.
@@ -13,6 +14,9 @@
 pub mod blg;
 pub mod damage;
 pub mod info;
+pub mod open;
+pub mod text;
 
 pub use damage::{Damage, Damages};
 pub use info::Info;
+pub use open::{Log, LogError};

@@ -1,4 +1,5 @@
-//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks, and V1 blocks as they are.
+//! Seeds that are made of test data: the corpora hold the worked examples of V2 blocks, and V1 blocks and logs as they
+//! are.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,10 +9,11 @@ use crate::repository::root;
 /// Sets this to write the seeds anew.
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
-/// Files of `testdata/v1` by the targets that take them.
-const V1_FILES: [(&str, &[&str]); 2] = [
+/// Files of a folder of `testdata`, and the target that takes them.
+const FILES: [(&str, &str, &[&str]); 3] = [
     (
         "v1_block",
+        "v1",
         &[
             "process-thread.bin",
             "samba417_global.bin",
@@ -22,7 +24,21 @@ const V1_FILES: [(&str, &[&str]); 2] = [
             "windows-vista/object238-sample0.bin",
         ],
     ),
-    ("v1_names", &["samba417_counter009.bin"]),
+    ("v1_names", "v1", &["samba417_counter009.bin"]),
+    (
+        "log_text",
+        "logs",
+        &[
+            "bare.csv",
+            "esxtop.csv",
+            "french.csv",
+            "logman-german.csv",
+            "perfmon.csv",
+            "relog.tsv",
+            "typeperf.txt",
+            "typeperf-utf16.txt",
+        ],
+    ),
 ];
 
 #[test]
@@ -31,9 +47,9 @@ fn corpora_hold_the_worked_examples() {
 }
 
 #[test]
-fn corpora_hold_the_v1_files() {
-    let folder = root().join("testdata/v1");
-    for (target, files) in V1_FILES {
+fn corpora_hold_the_files() {
+    for (target, folder, files) in FILES {
+        let folder = root().join("testdata").join(folder);
         hold(files.iter().map(|file| {
             let file = folder.join(file);
             let place = Path::new(target).join(file.file_name().unwrap());

@@ -1,0 +1,116 @@
+//! The fields of a line.
+
+use memchr::memchr;
+
+/// One field of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    /// Without the quotes around it. A quote that is written twice is still two.
+    pub text: &'a [u8],
+    /// Where it begins in the line, with its quote.
+    pub at: usize,
+    /// What is around it.
+    pub form: Form,
+}
+
+/// What is around a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Nothing. Blanks are not part of it.
+    Bare,
+    /// Quotes.
+    Quoted,
+    /// A quote, and the line ends before the second one.
+    Open,
+}
+
+/// The fields of a line, one after the other.
+///
+/// A quote ends a field only where the separator or the end of the line follows. One that is written twice is text,
+/// and so is any other: no document has a rule for quotes in names.
+#[derive(Clone, Debug)]
+pub struct Fields<'a> {
+    line: &'a [u8],
+    separator: u8,
+    /// Where the next one begins; none behind the last.
+    next_at: Option<usize>,
+}
+
+impl<'a> Fields<'a> {
+    /// Of this line. Every line has at least one field.
+    pub fn new(line: &'a [u8], separator: u8) -> Self {
+        Self { line, separator, next_at: Some(0) }
+    }
+
+    /// Whether there are no more.
+    pub fn is_at_end(&self) -> bool {
+        self.next_at.is_none()
+    }
+
+    /// What is behind an opening quote: the field, and how many bytes it takes with the quote that ends it.
+    fn quoted(&self, rest: &'a [u8]) -> (&'a [u8], usize, Form) {
+        let mut from = 0_usize;
+        while let Some(found) = rest.get(from..).and_then(|rest| memchr(b'"', rest)) {
+            let (text, behind) = rest.split_at_checked(from.saturating_add(found)).unwrap_or((rest, &[]));
+            match behind.get(1) {
+                Some(b'"') => from = text.len().saturating_add(2),
+                Some(byte) if *byte != self.separator => from = text.len().saturating_add(1),
+                _ => return (text, text.len().saturating_add(1), Form::Quoted),
+            }
+        }
+        (rest, rest.len(), Form::Open)
+    }
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = Field<'a>;
+
+    fn next(&mut self) -> Option<Field<'a>> {
+        let at = self.next_at.take()?;
+        let rest = self.line.get(at..)?;
+        let (text, len, form) = match rest.split_first() {
+            Some((b'"', rest)) => {
+                let (text, len, form) = self.quoted(rest);
+                (text, len.saturating_add(1), form)
+            }
+            _ => {
+                let len = memchr(self.separator, rest).unwrap_or(rest.len());
+                (rest.get(..len)?.trim_ascii(), len, Form::Bare)
+            }
+        };
+        // What follows is the separator, if anything.
+        self.next_at = (len < rest.len()).then(|| at.saturating_add(len).saturating_add(1));
+        Some(Field { text, at, form })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_lines() {
+        use Form::{Bare, Open, Quoted};
+        for (name, line, want) in [
+            ("quoted", r#""a","bc""#, &[("a", 0, Quoted), ("bc", 4, Quoted)][..]),
+            ("bare", "a, bc ", &[("a", 0, Bare), ("bc", 2, Bare)]),
+            ("nothing", "", &[("", 0, Bare)]),
+            ("empty", r#""",,"""#, &[("", 0, Quoted), ("", 3, Bare), ("", 4, Quoted)]),
+            ("separator at the end", r#""a","#, &[("a", 0, Quoted), ("", 4, Bare)]),
+            ("separator inside", r#""0,1","b""#, &[("0,1", 0, Quoted), ("b", 6, Quoted)]),
+            ("blank", r#"" ","b""#, &[(" ", 0, Quoted), ("b", 4, Quoted)]),
+            ("written twice", r#""a""b","c""#, &[(r#"a""b"#, 0, Quoted), ("c", 7, Quoted)]),
+            ("nothing but one", r#""""","c""#, &[(r#""""#, 0, Quoted), ("c", 5, Quoted)]),
+            ("in the middle", r#""a"b","c""#, &[(r#"a"b"#, 0, Quoted), ("c", 6, Quoted)]),
+            ("in a bare one", r#"a"b,c"#, &[(r#"a"b"#, 0, Bare), ("c", 4, Bare)]),
+            ("open", r#""a","bc"#, &[("a", 0, Quoted), ("bc", 4, Open)]),
+            ("open and empty", r#""a",""#, &[("a", 0, Quoted), ("", 4, Open)]),
+            ("open behind two", r#""a"""#, &[(r#"a"""#, 0, Open)]),
+        ] {
+            let fields: Vec<_> = Fields::new(line.as_bytes(), b',')
+                .map(|field| (std::str::from_utf8(field.text).unwrap(), field.at, field.form))
+                .collect();
+            assert_eq!(fields, want, "{name}");
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Text logs, line by line.
+
+use std::io::{self, Read};
+
+use encoding_rs::WINDOWS_1252;
+use perfset_core::clock::SystemTime;
+
+use super::fields::{Field, Fields, Form};
+use super::lines::{Lines, Places, RawLine};
+use super::{Header, LINE_LIMIT, Line, PATH_LIMIT, Separator, TextLogError, Zone, shown};
+use crate::Damages;
+
+/// Reads a text log, with memory for one line.
+///
+/// It takes UTF-8 and UTF-16 with a byte order mark, UTF-8 without one, and Windows-1252 where a path is not UTF-8;
+/// lines that end in CR LF or LF, empty lines, fields with quotes or without; a time of day with or without a fraction;
+/// what typeperf says on standard output besides. All else that is not as it should be is left out and said in
+/// [`damages`](Self::damages).
+#[derive(Debug)]
+pub struct Reader<R> {
+    lines: Lines<R>,
+    head: Head,
+    values: Vec<Option<f64>>,
+    damages: Damages,
+    is_over: bool,
+}
+
+/// What the header says, and what of it matters to the lines.
+#[derive(Debug, PartialEq)]
+struct Head {
+    header: Header,
+    /// A person's words may stand behind the values of a line.
+    has_comments: bool,
+    /// typeperf's standard output: it talks between the lines.
+    talks: bool,
+    /// The first path that may be two.
+    doubtful: usize,
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// There is no header, or the input fails.
+    pub fn new(input: R) -> Result<Self, TextLogError> {
+        Self::with_limit(input, LINE_LIMIT)
+    }
+
+    pub(super) fn with_limit(input: R, limit: usize) -> Result<Self, TextLogError> {
+        let failed = |at| move |error| TextLogError::Io { at, error };
+        let mut lines = Lines::new(input, limit).map_err(failed(0))?;
+        let mut damages = Damages::default();
+        let head = loop {
+            let at = lines.at();
+            let Some(line) = lines.next().map_err(failed(at))? else {
+                return Err(TextLogError::NoHeader { at, found: String::new() });
+            };
+            if line.is_too_long {
+                return Err(TextLogError::LongHeader { at, limit });
+            }
+            halved(&line, &mut damages);
+            if !line.text.is_empty() {
+                let no_header = || TextLogError::NoHeader { at: line.at, found: shown(line.text) };
+                break Head::parse(&line, &mut damages).ok_or_else(no_header)?;
+            }
+        };
+        Ok(Self { lines, head, values: Vec::new(), damages, is_over: false })
+    }
+
+    /// What the first line says.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.head.header
+    }
+
+    /// What could not be used so far.
+    #[must_use]
+    pub fn damages(&self) -> &Damages {
+        &self.damages
+    }
+
+    /// The next line; none at the end of the log.
+    ///
+    /// # Errors
+    /// The input fails. Then the log is over.
+    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, TextLogError> {
+        while !self.is_over {
+            let at = self.lines.at();
+            match self.read() {
+                Ok(Some(time)) => return Ok(Some(Line { time, values: &self.values })),
+                Ok(None) => {}
+                Err(error) => {
+                    self.is_over = true;
+                    return Err(TextLogError::Io { at, error });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a line. If it is one of values, they are in `values` then, and this is their time.
+    fn read(&mut self) -> io::Result<Option<i64>> {
+        let Self { lines, head, values, damages, is_over } = self;
+        let Some(line) = lines.next()? else {
+            *is_over = true;
+            return Ok(None);
+        };
+        if line.is_too_long {
+            damages.add(line.at, "a line is too long: it is left out");
+            return Ok(None);
+        }
+        halved(&line, damages);
+        let Some(first) = line.text.first() else { return Ok(None) };
+        if Separator::of_header(line.text).is_none() {
+            let is_talk = head.talks && *first != b'"' && !first.is_ascii_digit();
+            return Ok(if is_talk { None } else { head.values(&line, values, damages) });
+        }
+        // Several runs of a tool may have written into one file.
+        if Head::parse(&line, &mut Damages::default()).as_ref() != Some(head) {
+            damages.add(line.at, "another log begins: it is left out");
+            *is_over = true;
+        }
+        Ok(None)
+    }
+}
+
+impl Head {
+    /// None if the line is no header.
+    fn parse(line: &RawLine<'_>, damages: &mut Damages) -> Option<Self> {
+        let separator = Separator::of_header(line.text)?;
+        let mut places = Places::new(line);
+        let mut fields = Fields::new(line.text, separator.byte());
+        let first = decoded(fields.next()?.text);
+        let zone_text = first.strip_prefix(separator.mark())?.trim();
+        let zone = Zone::parse(zone_text);
+        if zone.is_none() && !zone_text.is_empty() {
+            let at = places.of(0);
+            damages.add(at, format!("a time zone is expected, {:?} is none", shown(zone_text.as_bytes())));
+        }
+        let header = Header { separator, zone, paths: Vec::new(), caption: None };
+        let mut head =
+            Self { header, has_comments: false, talks: zone_text.is_empty(), doubtful: usize::MAX };
+        let mut last = None;
+        while let Some(field) = fields.next() {
+            if is_cut(line, &field, &fields) {
+                break;
+            }
+            if head.header.paths.len() == PATH_LIMIT {
+                damages.add(places.of(field.at), "there are too many paths: the rest is left out");
+                last = None;
+                break;
+            }
+            let lone = field.form != Form::Bare && is_lone_quote_in(field.text);
+            if field.form == Form::Open || lone {
+                head.doubtful = head.doubtful.min(head.header.paths.len());
+            }
+            if field.form == Form::Open {
+                damages.add(places.of(field.at), "a path has no quote at its end");
+            }
+            head.header.paths.push(decoded(field.text));
+            last = Some(field);
+        }
+        if last.is_some_and(|last| !last.text.starts_with(b"\\")) {
+            head.has_comments = true;
+            head.header.caption = head.header.paths.pop().filter(|caption| !caption.is_empty());
+        }
+        if line.is_cut {
+            damages.add(line.end_at, "the file ends in its header: there may be more paths");
+        }
+        Some(head)
+    }
+
+    /// Reads the values of a line, as many as there are paths, and its time; none if it has none.
+    fn values(
+        &self,
+        line: &RawLine<'_>,
+        values: &mut Vec<Option<f64>>,
+        damages: &mut Damages,
+    ) -> Option<i64> {
+        values.clear();
+        let mut places = Places::new(line);
+        let mut fields = Fields::new(line.text, self.header.separator.byte());
+        let first = fields.next()?;
+        if is_cut(line, &first, &fields) {
+            damages.add(line.at, "the file ends in a time: the line is left out");
+            return None;
+        }
+        let Some(time) = time(first.text) else {
+            damages.add(
+                line.at,
+                format!("expected a time, found {:?}: the line is left out", shown(first.text)),
+            );
+            return None;
+        };
+        let wanted = self.header.paths.len();
+        let last = wanted.saturating_sub(1);
+        let (mut doubtful, mut first_bare) = (self.doubtful, usize::MAX);
+        while values.len() < wanted {
+            let Some(field) = fields.next() else { break };
+            let value = match number(field.text) {
+                _ if is_cut(line, &field, &fields) => Err("the file ends in a value: it is left out".into()),
+                _ if field.form == Form::Open => {
+                    Err("a value has no quote at its end: it is left out".into())
+                }
+                Some(value) => Ok(value),
+                None => Err(format!("expected a number, found {:?}: it is left out", shown(field.text))),
+            };
+            if value.is_err() || field.form == Form::Bare && fields.is_at_end() && values.len() < last {
+                doubtful = doubtful.min(values.len());
+            }
+            if field.form == Form::Bare {
+                first_bare = first_bare.min(values.len());
+            }
+            values.push(value.unwrap_or_else(|what: String| {
+                damages.add(places.of(field.at), what);
+                None
+            }));
+        }
+        let found = values.len();
+        let mut is_as_wanted = found == wanted;
+        if !is_as_wanted {
+            damages
+                .add(places.of(line.text.len()), format!("the line ends behind {found} of {wanted} values"));
+        } else if let Some(extra) = fields.next() {
+            if is_cut(line, &extra, &fields) {
+                damages.add(places.of(extra.at), "the file ends in a field behind the values");
+            } else if !fields.is_at_end() || !self.has_comments && !extra.text.trim_ascii().is_empty() {
+                let count = fields.count().saturating_add(1);
+                let what = format!("more fields than the header has, by {count}: they are left out");
+                damages.add(places.of(extra.at), what);
+                is_as_wanted = false;
+                doubtful = doubtful.min(first_bare); // `12,5` is two where it has no quotes
+            }
+        }
+        // With a field more or less, a broken one may be two, and what follows not where it should be. The last
+        // value of a line that is too short may be the beginning of one.
+        if !is_as_wanted {
+            values.truncate(doubtful);
+        }
+        values.resize(wanted, None);
+        Some(time)
+    }
+}
+
+/// Whether the file ends in this field, so that it may have been longer.
+fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
+    line.is_cut && field.form != Form::Quoted && behind.is_at_end()
+}
+
+fn halved(line: &RawLine<'_>, damages: &mut Damages) {
+    if line.is_halved {
+        damages.add(line.end_at.saturating_sub(1), "the file ends in half a unit of UTF-16");
+    }
+}
+
+/// A name, with each quote once that was written twice.
+fn decoded(text: &[u8]) -> String {
+    let text = std::str::from_utf8(text)
+        .map_or_else(|_| WINDOWS_1252.decode_without_bom_handling(text).0.into_owned(), str::to_owned);
+    if text.contains("\"\"") { text.replace("\"\"", "\"") } else { text }
+}
+
+/// Whether there is a quote that was not written twice.
+fn is_lone_quote_in(text: &[u8]) -> bool {
+    text.split(|byte| *byte != b'"').any(|quotes| quotes.len() % 2 == 1)
+}
+
+/// The value of a field: none inside if the field is blank, none at all if it is no number.
+fn number(text: &[u8]) -> Option<Option<f64>> {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return Some(None);
+    }
+    // Neither `inf` nor `nan`.
+    let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    if !text.iter().all(is_number) {
+        return None;
+    }
+    let number: f64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    number.is_finite().then_some(Some(number))
+}
+
+/// `MM/dd/yyyy HH:mm:ss` and perhaps a fraction, in 100 ns since 1601.
+fn time(text: &[u8]) -> Option<i64> {
+    let text = text.trim_ascii();
+    let (date, clock) = text.split_at_checked(text.iter().position(|byte| *byte == b' ')?)?;
+    let [m1, m2, b'/', d1, d2, b'/', year @ ..] = date else { return None };
+    let [b' ', h1, h2, b':', n1, n2, b':', s1, s2, fraction @ ..] = clock else { return None };
+    if !(4..=5).contains(&year.len()) {
+        return None;
+    }
+    let whole = SystemTime {
+        year: digits(year)?,
+        month: digits(&[*m1, *m2])?,
+        day: digits(&[*d1, *d2])?,
+        hour: digits(&[*h1, *h2])?,
+        minute: digits(&[*n1, *n2])?,
+        second: digits(&[*s1, *s2])?,
+        ..SystemTime::default()
+    };
+    whole.to_100ns()?.checked_add(in_100ns(fraction)?)
+}
+
+/// The number that these digits are.
+fn digits(text: &[u8]) -> Option<u16> {
+    text.iter().try_fold(0_u16, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
+/// Nothing, or a point and one to seven digits of a second.
+fn in_100ns(fraction: &[u8]) -> Option<i64> {
+    let (point, fraction) = match fraction {
+        [] => return Some(0),
+        [point, fraction @ ..] => (*point, fraction),
+    };
+    if point != b'.' || !(1..=7).contains(&fraction.len()) {
+        return None;
+    }
+    let unit = [1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+    fraction
+        .iter()
+        .zip(unit)
+        .try_fold(0_i64, |sum, (byte, unit)| sum.checked_add(i64::from(digits(&[*byte])?).checked_mul(unit)?))
+}

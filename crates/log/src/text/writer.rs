@@ -1,0 +1,128 @@
+//! Text logs, written.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use perfset_core::clock::SystemTime;
+
+use super::{Header, Separator};
+
+/// Writes a text log as perfmon and relog read it: UTF-8, every field in quotes, lines that end in CR LF.
+///
+/// ```
+/// use perfset_log::text::{Header, Writer};
+///
+/// let mut log = Writer::new(Vec::new(), &Header::new(vec![r"\\HOST\Memory\Available MBytes".into()]))?;
+/// log.line(131_537_159_845_620_000, [Some(2048.5)])?;
+/// assert_eq!(
+///     String::from_utf8_lossy(log.get_mut()),
+///     "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\HOST\\Memory\\Available MBytes\"\r\n\
+///      \"10/29/2017 01:59:44.562\",\"2048.5\"\r\n"
+/// );
+/// # std::io::Result::Ok(())
+/// ```
+#[derive(Debug)]
+pub struct Writer<W> {
+    output: W,
+    separator: Separator,
+    path_count: usize,
+    line: String,
+}
+
+impl<W: Write> Writer<W> {
+    /// Writes the header. In its names `"` and control characters become `_`: there is no rule how to write them.
+    ///
+    /// # Errors
+    /// The output fails.
+    pub fn new(output: W, header: &Header) -> io::Result<Self> {
+        let Header { separator, zone, paths, caption } = header;
+        let mut line = format!("\"{}", separator.mark());
+        if let Some(zone) = zone {
+            line.push_str(" (");
+            name(&mut line, &zone.name);
+            line.push_str(")(");
+            line.push_str(&zone.minutes.to_string());
+            line.push(')');
+        }
+        line.push('"');
+        for path in paths.iter().chain(caption) {
+            line.push(separator.byte().into());
+            line.push('"');
+            name(&mut line, path);
+            line.push('"');
+        }
+        let mut writer = Self { output, separator: *separator, path_count: paths.len(), line };
+        writer.end_line()?;
+        Ok(writer)
+    }
+
+    /// Writes a line: a time in 100 ns since 1601 in the zone of the log, cut to the millisecond, and a value for each
+    /// path. Values that are missing at the end are none.
+    ///
+    /// # Errors
+    /// There are more values than paths: then nothing is written. Or the output fails.
+    pub fn line<N: Into<Number>>(
+        &mut self,
+        time: i64,
+        values: impl IntoIterator<Item = Option<N>>,
+    ) -> io::Result<()> {
+        let SystemTime { year, month, day, hour, minute, second, millisecond, .. } =
+            SystemTime::from_100ns(time);
+        self.line.clear();
+        let _ = write!(
+            self.line,
+            "\"{month:02}/{day:02}/{year:04} {hour:02}:{minute:02}:{second:02}.{millisecond:03}\""
+        ); // a String takes everything
+        let mut values = values.into_iter();
+        for _ in 0..self.path_count {
+            self.line.push(self.separator.byte().into());
+            let _ = match values.next().flatten().map(Into::into) {
+                Some(Number::Real(real)) if real.is_finite() => write!(self.line, "\"{real}\""),
+                Some(Number::Count(count)) => write!(self.line, "\"{count}\""),
+                _ => write!(self.line, "\" \""),
+            };
+        }
+        if values.next().is_some() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "a line has more values than the log has paths",
+            ));
+        }
+        self.end_line()
+    }
+
+    /// What was written into. To write something of one's own breaks the log.
+    pub fn get_mut(&mut self) -> &mut W {
+        &mut self.output
+    }
+
+    fn end_line(&mut self) -> io::Result<()> {
+        self.line.push_str("\r\n");
+        self.output.write_all(self.line.as_bytes())
+    }
+}
+
+/// What is written for a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// As few digits as it takes to read the same number back. NaN and what is infinite are no values.
+    Real(f64),
+    /// All digits, also those that a double has no place for.
+    Count(u64),
+}
+
+impl From<f64> for Number {
+    fn from(real: f64) -> Self {
+        Self::Real(real)
+    }
+}
+
+impl From<u64> for Number {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+fn name(line: &mut String, name: &str) {
+    line.extend(name.chars().map(|c| if c == '"' || c.is_control() { '_' } else { c }));
+}
