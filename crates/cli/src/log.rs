@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
 use crate::exit::{Exit, Failure};
-use crate::text::{cut, escaped, grouped};
+use crate::text::{NAME_MAX, cut, escaped, grouped};
 
 pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -78,7 +78,7 @@ const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
     writeln!(out, "{}: {written_by}", escaped_path(file))?;
-    let shown = |name: &String| cut(&escaped(name), NAME_MAX).to_owned();
+    let shown = |name: &String| escaped(cut(name, NAME_MAX));
     let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
     if machines.len() > SHOWN {
         let more = machines.len().saturating_sub(SHOWN);
@@ -126,13 +126,10 @@ fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io:
             Counters::KEPT => format!("{} or more", Counters::KEPT),
             count => count.to_string(),
         };
-        writeln!(out, "{count:>10}  {known:<width$}  {}", cut(&escaped(path), NAME_MAX))?;
+        writeln!(out, "{count:>10}  {known:<width$}  {}", escaped(cut(path, NAME_MAX)))?;
     }
     Ok(())
 }
-
-/// Characters of a stranger's name that are shown.
-const NAME_MAX: usize = 1_023;
 
 fn list(out: &mut impl Write, what: &str, all: impl Iterator<Item = String>, count: u64) -> io::Result<()> {
     if count == 0 {

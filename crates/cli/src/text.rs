@@ -1,5 +1,8 @@
 //! Text for terminals and pipes: strangers' names made harmless, numbers made readable.
 
+/// Characters of a stranger's name that are shown: a file may give a long text to many things.
+pub const NAME_MAX: usize = 1_023;
+
 /// A stranger's text with control characters, and what reorders a line, escaped.
 pub fn escaped(text: &str) -> String {
     let harmful = |c: char| {

@@ -18,10 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::output::{Options, Output};
 use crate::resolve::countersets;
-use crate::text::{cut, escaped};
-
-/// Characters of a name that are shown: a table may give a long text to many indexes.
-const NAME_MAX: usize = 1_023;
+use crate::text::{NAME_MAX, cut, escaped};
 
 pub fn run(args: &V1Args) -> Result<Exit, Failure> {
     match &args.command {

@@ -240,6 +240,8 @@ pub enum Why {
 }
 
 /// A structure as the bytes have it, with its size.
+#[doc(hidden)] // for perfset-log
+#[macro_export]
 macro_rules! layout {
     ($(#[$doc:meta])* $name:ident, $len:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
         $(#[$doc])*
@@ -251,7 +253,8 @@ macro_rules! layout {
         const _: () = assert!(size_of::<$name>() == $len);
     };
 }
-pub(crate) use layout;
+#[doc(hidden)]
+pub use layout;
 
 /// A length or count from the wire as a `usize`: more than memory can hold is `usize::MAX`, which fits nowhere.
 #[must_use]

@@ -188,6 +188,17 @@ impl Collected {
         self.rows.iter().find(|row| row.0 == instance).unwrap().2
     }
 
+    /// That there is one row, without a name, with these values, and all other counters are unavailable: which.
+    pub(crate) fn all_but(&self, known: &[(CounterId, u64)]) -> Vec<CounterId> {
+        assert_eq!(self.rows, [(String::new(), 0, None)]);
+        for (counter, value) in known {
+            assert_eq!(*self.get("", *counter), Got::Value(*value), "{counter:?}");
+        }
+        let missing = self.missing("");
+        assert!(missing.values().all(|reason| reason.starts_with("unavailable: ")), "{missing:?}");
+        missing.into_keys().map(CounterId).collect()
+    }
+
     /// The counters without a value in a row, and why.
     pub(crate) fn missing(&self, instance: &str) -> BTreeMap<u32, String> {
         let of_row = self.cells.iter().filter(|((name, _), _)| name == instance);

@@ -3,23 +3,13 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
-use std::path::Path;
+mod fixture;
 
+use fixture::machine;
 use perfset::catalogue::processor_information as cpu;
 use perfset::v2::{Block, Body, read};
 use perfset::walk::Mode;
-use perfset::{Entry, InstanceId, Machine, NoValue, Snapshot};
-use perfset_linux::{Roots, SystemClock, providers};
-
-/// A machine whose kernel files are those of a fixture.
-fn machine(fixture: &str) -> Machine {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(fixture);
-    let machine = Machine::new(Box::new(SystemClock));
-    for provider in providers(Roots { proc: tree.join("proc"), sys: tree.join("sys") }) {
-        machine.register(provider);
-    }
-    machine
-}
+use perfset::{Entry, InstanceId, NoValue, Snapshot};
 
 #[test]
 fn all_counters_of_all_instances() {

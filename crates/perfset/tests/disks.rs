@@ -3,20 +3,11 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
-use std::path::Path;
+mod fixture;
 
+use fixture::machine;
 use perfset::catalogue::{block_io, logical_disk, paging_file, physical_disk};
-use perfset::{Entry, Machine, Snapshot};
-use perfset_linux::{Roots, SystemClock, providers};
-
-fn machine(fixture: &str) -> Machine {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux").join(fixture);
-    let machine = Machine::new(Box::new(SystemClock));
-    for provider in providers(Roots { proc: tree.join("proc"), sys: tree.join("sys") }) {
-        machine.register(provider);
-    }
-    machine
-}
+use perfset::{Entry, Snapshot};
 
 /// All four sets in one collection: nothing comes from the heap once the devices are known.
 #[test]

@@ -1,20 +1,8 @@
 //! The structures of a log as the bytes have them.
 
+use perfset_core::wire::layout;
 use zerocopy::little_endian::{I32, I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
-
-/// A structure as the bytes have it, with its size.
-macro_rules! layout {
-    ($(#[$doc:meta])* $name:ident, $len:literal { $($(#[$field_doc:meta])* $field:ident: $ty:ty,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
-        #[repr(C)]
-        pub(super) struct $name {
-            $($(#[$field_doc])* pub(super) $field: $ty,)*
-        }
-        const _: () = assert!(size_of::<$name>() == $len);
-    };
-}
 
 layout! {
     /// What a buffer begins with: WMI_BUFFER_HEADER.

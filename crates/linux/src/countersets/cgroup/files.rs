@@ -169,24 +169,36 @@ impl Files {
                 self.memory(at(Hierarchy::Memory)?, |stat| &stat.workingset_refault_file, pass)
             }
 
-            id::STORAGE_READ_BYTES_PER_SEC => {
-                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.read_bytes, |io| io.read, pass)
-            }
-            id::STORAGE_WRITE_BYTES_PER_SEC => {
-                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.write_bytes, |io| io.write, pass)
-            }
-            id::STORAGE_DISCARD_BYTES_PER_SEC => {
-                self.io_bytes(at(Hierarchy::BlkIo)?, |io| io.discard_bytes, |io| io.discard, pass)
-            }
+            id::STORAGE_READ_BYTES_PER_SEC => self.io_or_blkio(
+                at(Hierarchy::BlkIo)?,
+                |io| io.read_bytes,
+                (Blkio::Bytes, |io| io.read),
+                pass,
+            ),
+            id::STORAGE_WRITE_BYTES_PER_SEC => self.io_or_blkio(
+                at(Hierarchy::BlkIo)?,
+                |io| io.write_bytes,
+                (Blkio::Bytes, |io| io.write),
+                pass,
+            ),
+            id::STORAGE_DISCARD_BYTES_PER_SEC => self.io_or_blkio(
+                at(Hierarchy::BlkIo)?,
+                |io| io.discard_bytes,
+                (Blkio::Bytes, |io| io.discard),
+                pass,
+            ),
             id::STORAGE_READS_PER_SEC => {
-                self.io_events(at(Hierarchy::BlkIo)?, |io| io.reads, |io| io.read, pass)
+                self.io_or_blkio(at(Hierarchy::BlkIo)?, |io| io.reads, (Blkio::Events, |io| io.read), pass)
             }
             id::STORAGE_WRITES_PER_SEC => {
-                self.io_events(at(Hierarchy::BlkIo)?, |io| io.writes, |io| io.write, pass)
+                self.io_or_blkio(at(Hierarchy::BlkIo)?, |io| io.writes, (Blkio::Events, |io| io.write), pass)
             }
-            id::STORAGE_DISCARDS_PER_SEC => {
-                self.io_events(at(Hierarchy::BlkIo)?, |io| io.discards, |io| io.discard, pass)
-            }
+            id::STORAGE_DISCARDS_PER_SEC => self.io_or_blkio(
+                at(Hierarchy::BlkIo)?,
+                |io| io.discards,
+                (Blkio::Events, |io| io.discard),
+                pass,
+            ),
 
             id::TASK_COUNT => self.number(at(Hierarchy::Pids)?, "pids.current", pass),
             id::TASK_COUNT_PEAK => self.number(at(Hierarchy::Pids)?, "pids.peak", pass),
@@ -287,32 +299,27 @@ impl Files {
         io.get(pass, |pass| place.read("io.stat", file, IoSums::parse, pass)).map(of)
     }
 
-    fn io_bytes(
+    fn io_or_blkio(
         &mut self,
         place: Place<'_>,
         of: fn(&IoSums) -> u64,
-        of_v1: fn(&BlkioSums) -> u64,
+        (what, of_v1): (Blkio, fn(&BlkioSums) -> u64),
         pass: &mut Pass,
     ) -> Result<u64, NoValue> {
         if place.is_v2 {
             return self.io(place, of, pass);
         }
-        let names = ["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"];
-        place.blkio(names, &mut self.file, &mut self.io_bytes_v1, pass).map(of_v1)
-    }
-
-    fn io_events(
-        &mut self,
-        place: Place<'_>,
-        of: fn(&IoSums) -> u64,
-        of_v1: fn(&BlkioSums) -> u64,
-        pass: &mut Pass,
-    ) -> Result<u64, NoValue> {
-        if place.is_v2 {
-            return self.io(place, of, pass);
-        }
-        let names = ["blkio.throttle.io_serviced_recursive", "blkio.throttle.io_serviced"];
-        place.blkio(names, &mut self.file, &mut self.io_events_v1, pass).map(of_v1)
+        let (names, latest) = match what {
+            Blkio::Bytes => (
+                ["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"],
+                &mut self.io_bytes_v1,
+            ),
+            Blkio::Events => (
+                ["blkio.throttle.io_serviced_recursive", "blkio.throttle.io_serviced"],
+                &mut self.io_events_v1,
+            ),
+        };
+        place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
     fn stall(
@@ -335,6 +342,13 @@ impl Files {
         })?;
         pressure_stall::stall(line(pressure), || place.path(name), in_100ns)
     }
+}
+
+/// Which of the two files of v1 about blocks.
+#[derive(Clone, Copy, Debug)]
+enum Blkio {
+    Bytes,
+    Events,
 }
 
 /// What tasks wait for.
