@@ -141,6 +141,11 @@ impl Counter {
     pub fn divisor(&self) -> Option<CounterId> {
         self.base.or(self.multi)
     }
+
+    /// It, and the counters that it is computed with.
+    pub fn needed(&self) -> impl Iterator<Item = CounterId> + use<> {
+        [Some(self.id), self.base, self.perf_time, self.perf_freq, self.multi].into_iter().flatten()
+    }
 }
 
 /// Names and help of a counterset in one language.

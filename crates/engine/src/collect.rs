@@ -358,13 +358,13 @@ impl Plan {
             annex.failure = self.failure(planned);
             annex.notes.clear();
             annex.reasons.clear();
-            annex.clock = None;
+            annex.clocks = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
             let Some(group) = self.groups.get(target.group) else { continue };
             let rows = &group.rows;
-            annex.clock = rows.clock();
+            annex.clocks = rows.clocks();
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
@@ -464,8 +464,7 @@ fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, Source
 /// Marks those counters and what they are divided by.
 fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     for counter in counters.iter().filter_map(|at| set.counters.get(*at)) {
-        let related = [Some(counter.id), counter.base, counter.perf_time, counter.perf_freq, counter.multi];
-        for id in related.into_iter().flatten() {
+        for id in counter.needed() {
             let at = set.counters.iter().position(|c| c.id == id);
             if let Some(wanted) = at.and_then(|at| wanted.get_mut(at)) {
                 *wanted = true;

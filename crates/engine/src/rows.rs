@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use perfset_core::sample::Clocks;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
 use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
@@ -30,8 +31,8 @@ pub struct Rows {
     bytes_read: u64,
     late: bool,
     owner: Owner,
-    /// The counterset's own clock and its ticks a second, if its source has one.
-    clock: Option<(i64, i64)>,
+    /// The counterset's own clocks, if its source has some.
+    clocks: Option<Clocks>,
     /// Which of its ways the source took, if it has several.
     layer: u32,
     /// Cells that were given a value.
@@ -88,7 +89,7 @@ impl Rows {
         self.bytes_read = 0;
         self.late = false;
         self.owner = Owner::System;
-        self.clock = None;
+        self.clocks = None;
         self.layer = 0;
         self.delivered = 0;
     }
@@ -179,15 +180,15 @@ impl Rows {
         self.owner = owner;
     }
 
-    /// Gives the counterset a clock of its own, with its ticks a second, for counters of object time.
-    pub fn set_clock(&mut self, ticks: i64, ticks_a_second: i64) {
-        self.clock = Some((ticks, ticks_a_second));
+    /// Gives the counterset clocks of its own, read when its source was.
+    pub fn set_clocks(&mut self, clocks: Clocks) {
+        self.clocks = Some(clocks);
     }
 
-    /// The counterset's own clock and its ticks a second.
+    /// The counterset's own clocks.
     #[must_use]
-    pub fn clock(&self) -> Option<(i64, i64)> {
-        self.clock
+    pub fn clocks(&self) -> Option<Clocks> {
+        self.clocks
     }
 
     /// Says which of its ways the source took, if it has several: the higher, the dearer.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
 use perfset_core::{
     Birth, Counter, Counterset, Guid, InstanceId, InstanceIdFilter, Mark, Name, NoValue, Owner, Utf16,
 };
@@ -50,8 +51,8 @@ pub struct EntryAnnex {
     pub(crate) failure: Option<NoValue>,
     /// What is known of each row: the same for all entries that select the same instances, which may be many of both.
     pub(crate) rows: Option<Arc<Vec<RowNote>>>,
-    /// The counterset's own clock and its ticks a second, if its source has one.
-    pub(crate) clock: Option<(i64, i64)>,
+    /// The counterset's own clocks, if its source has some.
+    pub(crate) clocks: Option<Clocks>,
     /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
     pub(crate) reasons: Vec<Option<NoValue>>,
     /// What is special, by row and column, ascending.
@@ -87,10 +88,10 @@ impl EntryAnnex {
         self.row(row).and_then(|row| row.id)
     }
 
-    /// The counterset's own clock and its ticks a second, where it has one.
+    /// The counterset's own clocks, where its source has some.
     #[must_use]
-    pub fn clock(&self) -> Option<(i64, i64)> {
-        self.clock
+    pub fn clocks(&self) -> Option<Clocks> {
+        self.clocks
     }
 
     /// Why a value that is missing is, as far as its source said.

@@ -746,6 +746,34 @@ fn object_clocks_are_used() {
     assert_eq!(lines(&new, Some(&old))[0], "a 1=negative_denominator", "without its clock it has no value");
 }
 
+/// Whichever clock a type names, a counter that has one of its own divides by that.
+#[test]
+fn own_clocks_of_every_kind() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    for (counter_type, want) in [
+        (CounterType::PERF_COUNTER_TIMER, 100.0 * 20.0 / 80.0),
+        (CounterType::PERF_100NSEC_TIMER, 100.0 * 20.0 / 80.0),
+        (CounterType::PERF_OBJ_TIME_TIMER, 100.0 * 20.0 / 80.0),
+        (CounterType::PERF_COUNTER_BULK_COUNT, 20.0 / (80.0 / 50.0)),
+    ] {
+        let mut timed = set(OTHER, InstanceType::Multiple);
+        let mut timer = counter(1, "Active", counter_type, None);
+        (timer.perf_time, timer.perf_freq) = (Some(CounterId(2)), Some(CounterId(3)));
+        timed.counters =
+            vec![timer, counter(2, "Clock", raw, None), counter(3, "Frequency", raw, None)].into();
+        let (mut machine, provider) = machine_with(vec![timed]);
+        let mut query = crate::path::PathQuery::open(&mut machine).unwrap();
+        query.add(&mut machine, &format!(r"\{OTHER}(*)\Active").parse().unwrap()).unwrap();
+        provider.with(|s| s.rows = vec![("a", 1, vec![Ok(10), Ok(1_000), Ok(50)])]);
+        query.collect().unwrap();
+        provider.with(|s| s.rows = vec![("a", 1, vec![Ok(30), Ok(1_080), Ok(50)])]);
+        query.collect().unwrap();
+        let values = query.values();
+        assert_eq!(values.len(), 1);
+        assert_eq!(values[0].value.value.as_ref().map(|value| value.raw), Ok(want), "{counter_type}");
+    }
+}
+
 #[test]
 fn one_collection_asks_each_counterset_once() {
     let (machine, provider) = machine();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use perfset_core::counter_type::Clock;
 use perfset_core::formula::Computation;
 use perfset_core::sample::{Clocks, Numbers, Plain};
 use perfset_core::v2::{self, Block, Body, Values};
@@ -45,10 +46,36 @@ type Place = (usize, usize);
 pub(crate) struct Related {
     computation: Option<Computation>,
     base: Option<Place>,
-    /// The counterset's own clock and its frequency, if it has one: then 100 ns time is not it.
-    object_clock: Option<(Option<Place>, Option<Place>)>,
+    /// Its own clock and that clock's frequency, if it has one: then the block's is not it.
+    own_clock: Option<OwnClock>,
     /// Whether the quick way applies: numbers of the same row are all that it takes, and their widths tell nothing.
     is_plain: bool,
+}
+
+/// Where the clock of a counter and its frequency are that stand in counters themselves.
+#[derive(Clone, Copy, Debug)]
+struct OwnClock {
+    /// The clock that the counter's type names.
+    clock: Clock,
+    time: Option<Place>,
+    freq: Option<Place>,
+}
+
+impl OwnClock {
+    /// The clocks of a block with this one in its place. A clock that was not delivered has no frequency: whatever needs
+    /// it has no value.
+    fn over(&self, clocks: &Clocks, number: impl Fn(Place) -> Option<u64>) -> Clocks {
+        let ticks = |place: Option<Place>| {
+            place.and_then(&number).map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
+        };
+        let (time, freq) = (ticks(self.time), ticks(self.freq));
+        match self.clock {
+            Clock::PerfTime => Clocks { perf_time: time, perf_freq: freq, ..*clocks },
+            Clock::Time100Ns => Clocks { time_100ns: time, ..*clocks },
+            Clock::ObjectTime => Clocks { object_time: time, object_freq: freq, ..*clocks },
+            Clock::Unknown => *clocks,
+        }
+    }
 }
 
 /// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.
@@ -155,10 +182,7 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                 }
                 Body::Error => Vec::new(),
             };
-            let clocks = match annex.and_then(|annex| annex.clock) {
-                Some((object_time, object_freq)) => Clocks { object_time, object_freq, ..clocks },
-                None => clocks,
-            };
+            let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
             EntryRows { annex, status, rows, clocks }
         })
         .collect()
@@ -187,8 +211,11 @@ pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec
         Related {
             computation: computation.map(|computation| computation.wrapping(counter.wraps, base_wraps)),
             base,
-            object_clock: has_clock
-                .then(|| (counter.perf_time.and_then(find), counter.perf_freq.and_then(find))),
+            own_clock: has_clock.then(|| OwnClock {
+                clock: counter.counter_type.decode().clock,
+                time: counter.perf_time.and_then(find),
+                freq: counter.perf_freq.and_then(find),
+            }),
             is_plain: counter.counter_type != CounterType::PERF_DOUBLE_RAW
                 && !counter.wraps
                 && !base_wraps
@@ -449,18 +476,10 @@ impl<'a> Current<'a> {
         new: &All<'a>,
         old: &All<'a>,
     ) -> Result<FormattedValue, NoValue> {
-        let clocks = |all: &All<'a>, at: usize, row: &ResultRow<'a>, clocks: &Clocks| {
-            let ticks = |place: Option<Place>| {
-                let ticks = place.and_then(|place| row.number(place, self.entry, all, at).get());
-                ticks.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
-            };
-            match related.object_clock {
-                None => *clocks,
-                // A clock that was not delivered has no frequency: whatever needs it has no value.
-                Some((time, freq)) => {
-                    Clocks { object_time: ticks(time), object_freq: ticks(freq), ..*clocks }
-                }
-            }
+        let clocks = |all: &All<'a>, at: usize, row: &ResultRow<'a>, clocks: &Clocks| match &related.own_clock
+        {
+            None => *clocks,
+            Some(own) => own.over(clocks, |place| row.number(place, self.entry, all, at).get()),
         };
         let Some(raw) = row.cells.number(column).raw() else {
             let of_column = || rows_of(new, self.entry)?.annex?.column_reason(column);

@@ -153,13 +153,10 @@ impl PathQuery {
         let written = path.instance.as_deref().unwrap_or_default();
         let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let ids: Vec<_> = counters.iter().map(|counter| counter.id).collect();
-        let wanted =
-            match all_counters {
-                true => Counters::ALL,
-                false => Counters::these(counters.iter().flat_map(|counter| {
-                    [Some(counter.id), counter.base, counter.multi].into_iter().flatten()
-                })),
-            };
+        let wanted = match all_counters {
+            true => Counters::ALL,
+            false => Counters::these(counters.iter().flat_map(|counter| counter.needed())),
+        };
         let entry = Entry { counters: wanted, ..Entry::all(set.guid) };
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;

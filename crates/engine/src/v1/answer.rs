@@ -2,6 +2,7 @@
 
 use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
+use perfset_core::sample::Clocks;
 use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
 use perfset_core::v2::{Block, Body, Value as BlockValue};
 use perfset_core::{Attributes, Counter, CounterType, Counterset, InstanceType, Language, NoValue};
@@ -259,7 +260,8 @@ impl ObjectWriter<'_> {
             };
             Some((ticks(time)?, ticks(freq)?))
         };
-        let of_set = self.annex.clock().or_else(in_counters);
+        let own = |clocks: Clocks| (clocks.object_time, clocks.object_freq);
+        let of_set = self.annex.clocks().map(own).or_else(in_counters);
         of_set.unwrap_or((self.clocks.time_100ns, 10_000_000))
     }
 }

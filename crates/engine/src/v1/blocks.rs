@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
 use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
 use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
 use perfset_core::walk::Mode;
@@ -369,8 +370,8 @@ impl Provider for Player {
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let born = self.born(&want.counterset.guid)?;
         let playing = self.object(born)?;
-        let (ticks, ticks_a_second) = playing.object.clock();
-        rows.set_clock(ticks, ticks_a_second);
+        let (object_time, object_freq) = playing.object.clock();
+        rows.set_clocks(Clocks { object_time, object_freq, ..Clocks::from(&playing.recording.clocks) });
         let definitions = Definitions::of(&playing.object);
         let found: Vec<Found<'_>> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
         let birth = born.birth.and_then(|(start, id)| {
