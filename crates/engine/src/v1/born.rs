@@ -22,6 +22,8 @@ pub(super) struct Born {
     pub columns: Vec<Column>,
     /// Columns that tell when an instance began: its start time, and the number without which that means nothing.
     pub birth: Option<(usize, usize)>,
+    /// Title index and type of each definition of the last object seen.
+    shape: Vec<(u32, CounterType)>,
 }
 
 /// Where a counter's value is.
@@ -105,7 +107,7 @@ impl Born {
             view_of: None,
             scope: "".into(),
         };
-        Self { set: Arc::new(set), name_index, columns, birth }
+        Self { set: Arc::new(set), name_index, columns, birth, shape: shape(object).collect() }
     }
 }
 
@@ -128,7 +130,16 @@ fn title(text: &str) -> String {
     text.chars().take_while(fits).collect()
 }
 
+fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
+    object.definitions().iter().map(|definition| (definition.name_index(), definition.counter_type()))
+}
+
 impl Born {
+    /// Whether an object has the counters of the last one seen, so that there is nothing to take over.
+    pub fn is_like(&self, object: &Object<'_>) -> bool {
+        shape(object).eq(self.shape.iter().copied())
+    }
+
     /// Takes over the counters that only a later block has; false if there would be more than `most`.
     ///
     /// An instance has a birth only if every block has what tells it.
@@ -144,6 +155,7 @@ impl Born {
         let mut ids = HashMap::new();
         let mut taken: BTreeSet<_> = counters.iter().map(|counter| counter.id).collect();
         let before = counters.len();
+        self.shape = later.shape;
         for (counter, column) in later.set.counters.iter().zip(&later.columns) {
             if let Some(at) = own.find(column) {
                 ids.extend(counters.get(at).map(|known| (counter.id, known.id)));

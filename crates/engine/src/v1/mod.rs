@@ -7,12 +7,14 @@
 mod answer;
 mod blocks;
 mod born;
+mod objects;
 mod value_name;
 #[cfg(test)]
 mod tests;
 mod titles;
 
 pub use answer::{Answer, LeftOut, query};
-pub use blocks::{Blocks, Problem, Trouble};
+pub use blocks::{Blocks, Problem};
+pub use objects::{Objects, Recording, Trouble};
 pub use titles::{BASE_INDEX, Titles, windows_names};
 pub use value_name::{BadValueName, ValueName};

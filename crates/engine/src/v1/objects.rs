@@ -1,0 +1,365 @@
+//! V1 objects as countersets, as far as blocks have shown them.
+
+use std::collections::HashMap;
+use std::num::NonZeroU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
+use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
+use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
+use perfset_core::walk::Mode;
+use perfset_core::wire::WireError;
+use perfset_core::{
+    Birth, CounterId, CounterType, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
+};
+
+use super::born::{Born, Column, IndexKey, Keys, Place, TypeKey, instance_type};
+use crate::error::SourceError;
+use crate::provider::{Catalogue, Want};
+use crate::rows::Rows;
+
+/// The objects of one machine's blocks: what a provider that plays such blocks is made of.
+#[derive(Debug, Default)]
+pub struct Objects {
+    sets: Vec<Born>,
+    by_guid: HashMap<Guid, usize>,
+    by_index: HashMap<u32, usize>,
+    /// Whose blocks they are, once there was one.
+    machine: Option<String>,
+}
+
+/// A block that was recorded, and where its objects are.
+#[derive(Debug)]
+pub struct Recording {
+    bytes: Vec<u8>,
+    clocks: ClockReading,
+    /// Where each object is, by title index.
+    objects: HashMap<u32, usize>,
+    /// Names of the instances of objects that others belong to: read once, on first need.
+    parents: Mutex<HashMap<u32, Arc<[Utf16]>>>,
+}
+
+/// What is wrong with a block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Trouble {
+    /// A rule that lenient reading forgave; what could not be read for it is not there.
+    #[error(transparent)]
+    Broken(WireError),
+    /// A second object with a title index or a name: left out.
+    #[error("object {0} is left out: another one has its title index or its name")]
+    Repeated(u32),
+    /// An object that has instances in one block and none in another: left out of the later one.
+    #[error("object {0} is left out: it has instances in one block and none in another")]
+    Changed(u32),
+    /// More of something than any machine has.
+    #[error("object {name_index} is left out: more than {MOST} {what}")]
+    TooMany {
+        /// The object's title index.
+        name_index: u32,
+        /// Of what.
+        what: &'static str,
+    },
+    /// Blocks of two machines have nothing to do with each other.
+    #[error("it is left out: it is of the machine \"{0}\", not of that of the blocks before it")]
+    OtherMachine(String),
+}
+
+/// Objects in a block, and counters in an object: far more than any machine has, and few enough that what costs their
+/// square costs nothing.
+const MOST: usize = 4_096;
+
+impl Objects {
+    /// Takes over the objects of the next block, the older first, and the names that it was made with. What is strange
+    /// about it is said besides.
+    ///
+    /// # Errors
+    /// If the block cannot be read; in strict mode also if it breaks a rule.
+    pub fn add(
+        &mut self,
+        bytes: Vec<u8>,
+        names: &Names,
+        mode: Mode,
+    ) -> Result<(Recording, Vec<Trouble>), WireError> {
+        let (block, forgiven) = read(&bytes, mode)?;
+        let mut troubles: Vec<_> = forgiven.into_iter().map(Trouble::Broken).collect();
+        let name = block.system_name().to_string();
+        let machine = self.machine.get_or_insert_with(|| name.clone());
+        let is_other = name != *machine;
+        let provider = ProviderIdentity { guid: Guid::NIL, name: machine.clone().into() };
+        if is_other {
+            troubles.push(Trouble::OtherMachine(name));
+        }
+        let mut objects = HashMap::new();
+        for object in block.objects().flatten().take_while(|_| !is_other) {
+            let name_index = object.name_index();
+            let taken = match objects.contains_key(&name_index) {
+                true => Err(Trouble::Repeated(name_index)),
+                false => self.take(&object, names, &provider),
+            };
+            match taken {
+                Ok(whole) => {
+                    objects.insert(name_index, object.at());
+                    troubles.extend(whole.err());
+                }
+                Err(trouble) => troubles.push(trouble),
+            }
+        }
+        troubles.truncate(MOST); // a stranger's block may have any number
+        let clocks = block.clocks();
+        Ok((Recording { bytes, clocks, objects, parents: Mutex::default() }, troubles))
+    }
+
+    /// Takes over one object, perhaps not all of its counters; or does not.
+    fn take(
+        &mut self,
+        object: &Object<'_>,
+        names: &Names,
+        provider: &ProviderIdentity,
+    ) -> Result<Result<(), Trouble>, Trouble> {
+        let name_index = object.name_index();
+        let too_many = |what| Trouble::TooMany { name_index, what };
+        let is_full = self.sets.len() >= MOST;
+        let known = self.by_index.get(&name_index).and_then(|at| self.sets.get_mut(*at));
+        if known.is_none() && is_full {
+            return Err(too_many("objects"));
+        }
+        if object.definitions().len() > MOST {
+            return Err(too_many("counters"));
+        }
+        match known {
+            Some(born) if born.set.instance_type != instance_type(object) => {
+                return Err(Trouble::Changed(name_index));
+            }
+            Some(born) if born.is_like(object) => {}
+            Some(born) => {
+                if !born.extend(Born::new(object, names, provider), MOST) {
+                    return Ok(Err(too_many("counters")));
+                }
+            }
+            None => {
+                let born = Born::new(object, names, provider);
+                if self.by_guid.contains_key(&born.set.guid) {
+                    return Err(Trouble::Repeated(name_index));
+                }
+                self.by_guid.insert(born.set.guid, self.sets.len());
+                self.by_index.insert(name_index, self.sets.len());
+                self.sets.push(born);
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// The countersets that they are.
+    #[must_use]
+    pub fn catalogue(&self) -> Catalogue {
+        let countersets = self.sets.iter().map(|born| Arc::clone(&born.set)).collect();
+        Catalogue { origin: self.machine.clone().unwrap_or_default().into(), countersets }
+    }
+
+    /// Fills in names and ids of the instances that a counterset has in a block.
+    ///
+    /// # Errors
+    /// If the counterset is no object of these, or the block does not have it.
+    pub fn instances(
+        &self,
+        recording: &Recording,
+        counterset: &Guid,
+        rows: &mut Rows,
+    ) -> Result<(), SourceError> {
+        self.object(recording, counterset)?.1.rows(&mut |name, id, _| {
+            rows.push_units(name.units().iter().copied(), id, None);
+        })
+    }
+
+    /// Fills in what is wanted of a block.
+    ///
+    /// # Errors
+    /// As [`instances`](Self::instances).
+    pub fn collect(
+        &self,
+        recording: &Recording,
+        want: &Want<'_>,
+        rows: &mut Rows,
+    ) -> Result<(), SourceError> {
+        let (born, playing) = self.object(recording, &want.counterset.guid)?;
+        let (object_time, object_freq) = playing.object.clock();
+        rows.set_clocks(Clocks { object_time, object_freq, ..Clocks::from(&recording.clocks) });
+        let definitions = Definitions::of(&playing.object);
+        let found: Vec<Found<'_>> = want.counters.iter().map(|id| definitions.find(born, *id)).collect();
+        let birth = born.birth.and_then(|(start, id)| {
+            Some((definitions.column(born.columns.get(start)?), definitions.column(born.columns.get(id)?)))
+        });
+        playing.rows(&mut |name, id, values| {
+            let birth = birth.as_ref().and_then(|(start, id)| birth_of(start, id, values));
+            let mut row = rows.push_units(name.units().iter().copied(), id, birth);
+            for (column, found) in found.iter().enumerate() {
+                match found.value(values) {
+                    Ok(value) => row.set_raw(column, value),
+                    Err(reason) => row.none(column, reason),
+                }
+            }
+        })
+    }
+
+    /// The object that a counterset is, and where it is in a block.
+    fn object<'a>(
+        &self,
+        recording: &'a Recording,
+        counterset: &Guid,
+    ) -> Result<(&Born, Playing<'a>), SourceError> {
+        let born = self.by_guid.get(counterset).and_then(|at| self.sets.get(*at));
+        let born = born.ok_or(SourceError::UnknownCounterset(*counterset))?;
+        let object = recording.object(born.name_index);
+        let object =
+            object.ok_or_else(|| SourceError::Failed("this block does not have the object".into()))?;
+        Ok((born, Playing { recording, object }))
+    }
+}
+
+/// An object of the current block.
+struct Playing<'a> {
+    recording: &'a Recording,
+    object: Object<'a>,
+}
+
+impl Playing<'_> {
+    /// Visits its rows: names, ids, values.
+    fn rows(&self, visit: &mut dyn FnMut(&Utf16, InstanceId, Values<'_>)) -> Result<(), SourceError> {
+        match self.object.contents() {
+            Contents::Single(values) => visit(&Utf16::default(), InstanceId(0), values),
+            Contents::Metadata { .. } => {
+                return Err(SourceError::Failed("this block has the definitions only".into()));
+            }
+            Contents::Multiple(instances) => {
+                let parents = self.recording;
+                let mut seen: HashMap<Utf16, u32> = HashMap::new();
+                for instance in instances.flatten() {
+                    let name = parents.full_name(&instance);
+                    let occurrence = seen.entry(name.clone()).or_default();
+                    // A UniqueID is a number of 4 bytes, whatever its sign.
+                    let unique_id = instance.unique_id().map(|id| u32::from_le_bytes(id.to_le_bytes()));
+                    visit(&name, InstanceId(unique_id.unwrap_or(*occurrence)), instance.values());
+                    *occurrence = occurrence.saturating_add(1);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The definitions of an object by both of their keys.
+struct Definitions<'a> {
+    by_type: HashMap<TypeKey, Definition<'a>>,
+    by_index: HashMap<IndexKey, Definition<'a>>,
+}
+
+impl<'a> Definitions<'a> {
+    fn of(object: &Object<'a>) -> Self {
+        let mut keys = Keys::default();
+        let mut all = Self { by_type: HashMap::new(), by_index: HashMap::new() };
+        for definition in object.definitions().iter() {
+            let (by_type, by_index) = keys.next(definition.name_index(), definition.counter_type());
+            all.by_type.insert(by_type, definition);
+            all.by_index.insert(by_index, definition);
+        }
+        all
+    }
+
+    /// Where a counter is in this block.
+    fn find(&self, born: &Born, id: CounterId) -> Found<'a> {
+        let column = born.set.counters.iter().position(|counter| counter.id == id);
+        column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
+    }
+
+    /// Wherever its title index is now: the same of those that have it, and its type if any has that.
+    fn column(&self, column: &Column) -> Found<'a> {
+        let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
+        match same {
+            None => Found::Nowhere,
+            Some(now) if now.counter_type() != column.counter_type => {
+                Found::Changed { from: column.counter_type, to: now.counter_type() }
+            }
+            Some(now) => Found::At(*now, column.place),
+        }
+    }
+}
+
+/// Where a counter is in a block.
+enum Found<'a> {
+    At(Definition<'a>, Place),
+    /// Its type is another than it was registered with.
+    Changed {
+        from: CounterType,
+        to: CounterType,
+    },
+    Nowhere,
+}
+
+impl Found<'_> {
+    fn value(&self, values: Values<'_>) -> Result<RawValue, NoValue> {
+        match self {
+            Self::At(definition, Place::Value) => match values.value_of(definition) {
+                Value::U32(value) => Ok(RawValue::U32(value)),
+                Value::U64(value) => Ok(RawValue::U64(value)),
+                Value::Other(_) => Err(NoValue::NotDisplayable),
+                Value::Empty => Err(NoValue::Failed("the counter block has no such value (R23)".into())),
+            },
+            Self::At(definition, Place::ItemsBehind) => {
+                values.items_behind(definition).map(RawValue::U32).ok_or(NoValue::NotGiven)
+            }
+            Self::Changed { from, to } => Err(NoValue::TypeChanged { from: *from, to: *to }),
+            Self::Nowhere => Err(NoValue::NotGiven),
+        }
+    }
+}
+
+/// When an instance began. A number of 0 stands for totals, and for things that begin or end.
+fn birth_of(start: &Found<'_>, id: &Found<'_>, values: Values<'_>) -> Birth {
+    let id = id.value(values).ok()?.get();
+    NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
+}
+
+impl Recording {
+    /// When it was taken.
+    #[must_use]
+    pub fn clocks(&self) -> ClockReading {
+        self.clocks
+    }
+
+    fn object(&self, name_index: u32) -> Option<Object<'_>> {
+        Object::starting_at(&self.bytes, *self.objects.get(&name_index)?)
+    }
+
+    /// `parent/child`, or the child alone if its parent is not in the block; cut to the length that a name may have.
+    fn full_name(&self, instance: &V1Instance<'_>) -> Utf16 {
+        let own = instance.name().to_utf16();
+        let parents = instance.parent().map(|parent| (self.parents(parent.object), parent.position));
+        let parent = parents.as_ref().and_then(|(names, at)| names.get(usize::try_from(*at).ok()?));
+        let most = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
+        let slash = u16::from(b'/');
+        let units: Vec<u16> = match parent {
+            Some(parent) => {
+                parent.units().iter().chain([&slash]).chain(own.units()).copied().take(most).collect()
+            }
+            None if own.len() > most => own.units().iter().copied().take(most).collect(),
+            None => return own,
+        };
+        Utf16::from(units.as_slice())
+    }
+
+    /// The names of an object's instances; none of one that is not in the block.
+    fn parents(&self, name_index: u32) -> Arc<[Utf16]> {
+        let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
+        let names = parents.entry(name_index).or_insert_with(|| {
+            match self.object(name_index).map(|object| object.contents()) {
+                Some(Contents::Multiple(instances)) => {
+                    instances.flatten().map(|instance| instance.name().to_utf16()).collect()
+                }
+                _ => [].into(),
+            }
+        });
+        Arc::clone(names)
+    }
+}
