@@ -54,6 +54,17 @@ impl Clocks {
             Clock::Unknown => None,
         }
     }
+
+    /// The same with another reading of one clock, and its ticks a second.
+    #[must_use]
+    pub fn with(self, clock: Clock, ticks: i64, freq: i64) -> Self {
+        match clock {
+            Clock::PerfTime => Self { perf_time: ticks, perf_freq: freq, ..self },
+            Clock::Time100Ns => Self { time_100ns: ticks, ..self },
+            Clock::ObjectTime => Self { object_time: ticks, object_freq: freq, ..self },
+            Clock::Unknown => self,
+        }
+    }
 }
 
 /// V2 sets without time counters of their own take 100 ns time as their object clock.

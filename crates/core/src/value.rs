@@ -174,6 +174,8 @@ pub enum Mark {
     Stale(Duration),
     /// Proven unchanged since it was last read, or refreshed in turn.
     Reused,
+    /// Formatted by whoever wrote the log that it is of: what it was made of is not known.
+    Formatted,
 }
 
 #[cfg(test)]

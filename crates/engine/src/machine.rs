@@ -82,7 +82,8 @@ impl Machine {
     }
 
     /// A machine with that clock and nothing else: for what was recorded elsewhere, where our own cost says nothing.
-    pub(crate) fn bare(clock: Box<dyn Clock>) -> Self {
+    #[must_use]
+    pub fn bare(clock: Box<dyn Clock>) -> Self {
         let ledger = Arc::new(Ledger::default());
         let shared = Shared {
             clock,

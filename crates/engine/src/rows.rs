@@ -2,10 +2,15 @@
 
 use std::ops::Range;
 
-use perfset_core::sample::Clocks;
+use perfset_core::clock::ClockReading;
+use perfset_core::sample::{Clocks, Sample};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
-use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16};
+use perfset_core::{
+    Birth, Counter, CounterId, Identity, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16,
+};
+
+use crate::values::ticks;
 
 /// The values of one counterset at one time, ready to be copied into a block, with what a block has no place for.
 ///
@@ -290,6 +295,50 @@ impl Rows {
     pub fn number(&self, row: usize, column: usize) -> Option<u64> {
         let Cells { numbers, widths } = self.cells(row);
         widths.get(column).filter(|width| **width > 0).and_then(|_| numbers.get(column)).copied()
+    }
+
+    /// The value of a cell in the width that it has, if it has one.
+    #[must_use]
+    pub fn raw(&self, row: usize, column: usize) -> Option<RawValue> {
+        let Cells { numbers, widths } = self.cells(row);
+        let number = *numbers.get(column)?;
+        match widths.get(column)? {
+            0 => None,
+            4 => Some(RawValue::U32(low_32(number))),
+            _ => Some(RawValue::U64(number)),
+        }
+    }
+
+    /// The sample of a counter of an instance, if there is a row with its name and id, and a value in it.
+    #[must_use]
+    pub fn sample<'a>(
+        &self,
+        counter: &Counter,
+        identity: &Identity<'a>,
+        clocks: &ClockReading,
+    ) -> Option<Sample<'a>> {
+        let is_it = |row: &usize| {
+            let same = self.name(*row).iter().copied().eq(identity.instance.units());
+            same && self.id(*row) == Some(identity.instance_id)
+        };
+        let row = (0..self.len()).find(is_it)?;
+        let of = |id: CounterId| self.raw(row, self.columns().position(|column| column == id)?);
+        let number = |id: CounterId| of(id).map(RawValue::get);
+        let mut clocks = self.clocks.unwrap_or_else(|| Clocks::from(clocks));
+        if counter.perf_time.is_some() || counter.perf_freq.is_some() {
+            let (time, freq) = (counter.perf_time.and_then(number), counter.perf_freq.and_then(number));
+            clocks = clocks.with(counter.counter_type.decode().clock, ticks(time), ticks(freq));
+        }
+        Some(Sample {
+            identity: Identity { birth: self.birth(row), ..*identity },
+            counter: counter.id,
+            counter_type: counter.counter_type,
+            raw: of(counter.id)?,
+            base: counter.divisor().and_then(of),
+            wraps: counter.wraps,
+            base_wraps: false,
+            clocks,
+        })
     }
 
     /// What was said of single cells of a row: column and note, in order of the columns.

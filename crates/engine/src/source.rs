@@ -1,8 +1,9 @@
 //! The seam to whatever can be asked: this machine, another one, Windows itself, a log.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use perfset_core::{Guid, Instance, Status};
+use perfset_core::{CounterId, Guid, Identity, Instance, Sample, Status};
 
 use crate::entry::Entry;
 use crate::error::SourceError;
@@ -36,6 +37,49 @@ pub trait Source {
     /// # Errors
     /// If it cannot be reached.
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
+
+    /// All samples of one counter of one instance that were taken in a window, some at a time, the older first; until
+    /// `each` breaks off. Samples without a value are passed over.
+    ///
+    /// # Errors
+    /// If it cannot be read, or does not have the counter.
+    fn series(
+        &mut self,
+        counter: CounterId,
+        instance: &Identity<'_>,
+        window: Window,
+        each: &mut dyn FnMut(&[Sample<'_>]) -> ControlFlow<()>,
+    ) -> Result<HasPast, SourceError> {
+        let _ = (counter, instance, window, each);
+        Ok(HasPast::No)
+    }
+}
+
+/// Whether a source has a past.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HasPast {
+    /// It is a log.
+    Yes,
+    /// It is live: there are no samples but those that are taken from now on.
+    No,
+}
+
+/// A stretch of time, both ends included, in 100 ns since 1601 UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[doc(alias = "PDH_TIME_INFO")]
+pub struct Window {
+    /// From when; `None` is from the beginning.
+    pub begin: Option<i64>,
+    /// Until when; `None` is to the end.
+    pub end: Option<i64>,
+}
+
+impl Window {
+    /// Whether a time is in it.
+    #[must_use]
+    pub fn contains(&self, time: i64) -> bool {
+        self.begin.is_none_or(|begin| begin <= time) && self.end.is_none_or(|end| time <= end)
+    }
 }
 
 /// A query of any source.

@@ -65,17 +65,14 @@ impl OwnClock {
     /// The clocks of a block with this one in its place. A clock that was not delivered has no frequency: whatever needs
     /// it has no value.
     fn over(&self, clocks: &Clocks, number: impl Fn(Place) -> Option<u64>) -> Clocks {
-        let ticks = |place: Option<Place>| {
-            place.and_then(&number).map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
-        };
-        let (time, freq) = (ticks(self.time), ticks(self.freq));
-        match self.clock {
-            Clock::PerfTime => Clocks { perf_time: time, perf_freq: freq, ..*clocks },
-            Clock::Time100Ns => Clocks { time_100ns: time, ..*clocks },
-            Clock::ObjectTime => Clocks { object_time: time, object_freq: freq, ..*clocks },
-            Clock::Unknown => *clocks,
-        }
+        let ticks = |place: Option<Place>| ticks(place.and_then(&number));
+        clocks.with(self.clock, ticks(self.time), ticks(self.freq))
     }
+}
+
+/// A clock's reading, or its ticks a second, that stands in a counter.
+pub(crate) fn ticks(number: Option<u64>) -> i64 {
+    number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
 }
 
 /// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.

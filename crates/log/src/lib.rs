@@ -15,8 +15,10 @@ pub mod blg;
 pub mod damage;
 pub mod info;
 pub mod open;
+pub mod source;
 pub mod text;
 
 pub use damage::{Damage, Damages};
 pub use info::Info;
 pub use open::{Log, LogError};
+pub use source::{Input, Logs, OpenError};

@@ -83,7 +83,7 @@ impl Born {
         let name_index = object.name_index();
         let name = names.get(name_index).map_or_else(|| format!("#{name_index}"), title);
         let known = catalogue::ALL.iter().copied().find(|set| set.name == name);
-        let guid = known.map_or_else(|| born_guid(&name), |set| set.guid);
+        let guid = known.map_or_else(|| guid_of_object(&name), |set| set.guid);
         let mut maker = Maker {
             names,
             known,
@@ -201,7 +201,8 @@ impl Places {
 }
 
 /// The GUID of an object that the catalogue does not know.
-fn born_guid(name: &str) -> Guid {
+#[must_use]
+pub fn guid_of_object(name: &str) -> Guid {
     let namespace = Uuid::from_u128(catalogue::NAMESPACE.to_u128());
     Guid::from_u128(Uuid::new_v5(&namespace, format!("v1:{name}").as_bytes()).as_u128())
 }
@@ -279,7 +280,7 @@ impl Maker<'_> {
             perf_freq: None,
             multi: None,
             aggregate: Aggregate::Undefined,
-            unit: unit(counter_type, like),
+            unit: unit_of(counter_type, like),
             wraps: like.is_some_and(|counter| counter.wraps),
             source: "V1 block".into(),
             availability: Text::default(),
@@ -333,7 +334,8 @@ fn is_hidden(counter_type: CounterType) -> bool {
 }
 
 /// The unit that the catalogue knows for a counter computed alike, else what the type says.
-fn unit(counter_type: CounterType, like: Option<&Counter>) -> Text {
+#[must_use]
+pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     let alike = like.filter(|counter| counter.counter_type.meaning() == counter_type.meaning());
     match (alike, counter_type.decode().display) {
         (Some(counter), _) => counter.unit.clone(),

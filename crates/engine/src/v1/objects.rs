@@ -11,7 +11,7 @@ use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
 use perfset_core::walk::Mode;
 use perfset_core::wire::WireError;
 use perfset_core::{
-    Birth, CounterId, CounterType, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
+    Birth, CounterId, CounterType, Counterset, Guid, InstanceId, NoValue, ProviderIdentity, RawValue, Utf16,
 };
 
 use super::born::{Born, Column, IndexKey, Keys, Place, TypeKey, instance_type};
@@ -149,6 +149,17 @@ impl Objects {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// The GUIDs of the countersets that they are, in the order in which they came.
+    pub fn guids(&self) -> impl Iterator<Item = Guid> {
+        self.sets.iter().map(|born| born.set.guid)
+    }
+
+    /// The counterset with that GUID.
+    #[must_use]
+    pub fn counterset(&self, guid: &Guid) -> Option<&Arc<Counterset>> {
+        self.sets.get(*self.by_guid.get(guid)?).map(|born| &born.set)
     }
 
     /// The countersets that they are.

@@ -97,20 +97,27 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
     })
 }
 
+impl Recorded {
+    /// The instance with what it belongs to and which of that name it is, as it stands in a path.
+    #[must_use]
+    pub fn full_instance(&self) -> Option<String> {
+        let mut text = self.instance.clone()?;
+        if let Some(parent) = &self.parent {
+            text = format!("{parent}/{text}");
+        }
+        if self.instance_index > 0 {
+            text = format!("{text}#{}", self.instance_index);
+        }
+        Some(text)
+    }
+}
+
 /// The path as PDH writes it.
 impl std::fmt::Display for Recorded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, r"{}\{}", self.machine, self.object)?;
-        if let Some(instance) = &self.instance {
-            write!(f, "(")?;
-            if let Some(parent) = &self.parent {
-                write!(f, "{parent}/")?;
-            }
-            write!(f, "{instance}")?;
-            if self.instance_index > 0 {
-                write!(f, "#{}", self.instance_index)?;
-            }
-            write!(f, ")")?;
+        if let Some(instance) = self.full_instance() {
+            write!(f, "({instance})")?;
         }
         let counter = if self.counter.is_empty() { "*" } else { &self.counter };
         write!(f, r"\{counter}")

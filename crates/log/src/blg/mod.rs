@@ -21,6 +21,8 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(test)]
+pub(crate) mod building;
 mod container;
 mod counters;
 mod header;
@@ -40,6 +42,7 @@ use container::{Event, Events};
 pub use counters::{Recorded, What};
 pub use header::Header;
 pub use names::Names;
+pub(crate) use sample::TakenSample;
 pub use sample::{Block, Instances, RawCounter, Sample, Summary};
 
 /// A file cannot be read as a binary log at all.

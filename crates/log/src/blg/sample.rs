@@ -88,6 +88,38 @@ impl<'a> Sample<'a> {
     }
 }
 
+/// A sample that outlives the reader's buffer.
+#[derive(Debug, Default)]
+pub(crate) struct TakenSample {
+    /// Where it was in the file.
+    pub at: u64,
+    bytes: Vec<u8>,
+    /// Where its first blocks begin, as many as were passed over so far; the last one is where the next one begins.
+    starts: Vec<usize>,
+}
+
+impl TakenSample {
+    /// Takes over a sample.
+    pub fn take(&mut self, sample: &Sample<'_>) {
+        self.at = sample.at;
+        self.bytes.clear();
+        self.bytes.extend_from_slice(sample.blocks.rest());
+        self.starts.clear();
+        self.starts.push(0);
+    }
+
+    /// The block of an entry of the counter list: each is passed over once.
+    pub fn block(&mut self, entry: usize) -> Result<Block<'_>, WireError> {
+        while self.starts.len() <= entry {
+            let mut cursor = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
+            next(&mut cursor)?;
+            self.starts.push(cursor.at());
+        }
+        let start = self.starts.get(entry).copied().unwrap_or(0);
+        next(&mut Cursor::starting_at(&self.bytes, start)).and_then(|(header, body)| block(header, body))
+    }
+}
+
 fn blocks(payload: &[u8]) -> Result<Cursor<'_>, WireError> {
     const HEADER_LEN: u32 = 8;
     let mut cursor = Cursor::new(payload);

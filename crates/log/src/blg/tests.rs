@@ -1,21 +1,11 @@
 //! A real log beside an independent decoder's table; logs built here, whole, cut and damaged.
 
-use std::fs;
 use std::io::Read;
-use std::path::Path;
 
 use proptest::prelude::*;
-use zerocopy::{FromBytes, IntoBytes};
 
+use super::building::*;
 use super::*;
-
-fn testdata(name: &str) -> Vec<u8> {
-    fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)).unwrap()
-}
-
-fn basic() -> Vec<u8> {
-    testdata("logs/BasicPerfCounters.blg")
-}
 
 /// Every raw value of a log, a line each as in the table; and what was damaged.
 fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
@@ -119,88 +109,6 @@ fn first_bytes_tell() {
         assert!(!is_one(bytes), "{name}");
         assert!(matches!(Reader::open(bytes), Err(BlgError::NoLog)), "{name}");
     }
-}
-
-/// Builds logs as Windows would.
-struct Builder {
-    out: Vec<u8>,
-    buffer_at: usize,
-    /// Headers of a buffer and of an event, of the real one.
-    buffer: Vec<u8>,
-    event: raw::EventHeader,
-}
-
-const BUFFER: usize = 64 << 10;
-const MOST_OF_PART: usize = 8_000;
-
-impl Builder {
-    /// A log with the first buffer of the real one.
-    fn new() -> Self {
-        let mut out = basic();
-        let (event, _) = raw::EventHeader::read_from_prefix(&out[BUFFER + 72..]).unwrap();
-        let buffer = out[BUFFER..BUFFER + 72].to_vec();
-        out.truncate(BUFFER);
-        Self { out, buffer_at: 0, buffer, event }
-    }
-
-    fn record(mut self, record_type: u8, payload: &[u8]) -> Self {
-        let parts = payload.chunks(MOST_OF_PART);
-        let count = u32::try_from(parts.len()).unwrap();
-        for (part, number) in parts.zip(1..) {
-            self.event(record_type, number, count, part);
-        }
-        self
-    }
-
-    fn event(&mut self, record_type: u8, part: u32, parts: u32, payload: &[u8]) {
-        let size = size_of::<raw::EventHeader>() + payload.len();
-        let header = raw::EventHeader {
-            size: u16::try_from(size).unwrap().into(),
-            record_type,
-            part: part.into(),
-            parts: parts.into(),
-            ..self.event
-        };
-        if self.out.len() % BUFFER == 0 || self.out.len() - self.buffer_at + size > BUFFER {
-            self.end_buffer();
-            self.buffer_at = self.out.len();
-            self.out.extend(&self.buffer);
-        }
-        self.out.extend(header.as_bytes());
-        self.out.extend(payload);
-        self.out.resize(self.out.len().next_multiple_of(8), 0xFF);
-    }
-
-    fn end_buffer(&mut self) {
-        if self.buffer_at > 0 {
-            let end = u32::try_from(self.out.len() - self.buffer_at).unwrap();
-            self.out[self.buffer_at + 48..][..4].copy_from_slice(&end.to_le_bytes());
-        }
-        self.out.resize(self.out.len().next_multiple_of(BUFFER), 0xFF);
-    }
-
-    fn finish(mut self) -> Vec<u8> {
-        self.end_buffer();
-        self.out
-    }
-}
-
-/// A sample of these blocks, each kind and body.
-fn sample(blocks: &[(u8, &[u8])]) -> Vec<u8> {
-    let mut body = Vec::new();
-    for (kind, bytes) in blocks {
-        let size = u32::try_from(8 + bytes.len()).unwrap();
-        body.extend([b'B', b'L', 3, *kind]);
-        body.extend(size.to_le_bytes());
-        body.extend(*bytes);
-        body.resize(body.len().next_multiple_of(8), 0);
-    }
-    let size = u32::try_from(8 + body.len()).unwrap();
-    [&b"BL\x03\0"[..], &size.to_le_bytes(), &body].concat()
-}
-
-fn wide(text: &str) -> Vec<u8> {
-    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
 /// What the records of a log are, and its damage.

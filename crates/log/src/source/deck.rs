@@ -1,0 +1,316 @@
+//! The logs of one machine as they run together: what they register, and the sample that is played.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::walk::Mode;
+use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text, v1};
+use perfset_engine::v1::{Objects, Recording, windows_names};
+use perfset_engine::{Catalogue, Rows, SourceError, Want, Window};
+
+use super::listed::{ListedSets, TooMany};
+use super::tape::{Input, Listed, Tape, What};
+use crate::blg::Block;
+use crate::damage::Damages;
+use crate::open::LogError;
+
+/// The logs of one machine as they run together.
+pub(super) struct Deck {
+    tapes: Vec<Tape>,
+    /// By tape: the list that is registered.
+    lists: Vec<Arc<[Listed]>>,
+    /// By tape: half of the time from one sample to the next. Samples that are no farther apart are of one time.
+    tolerances: Arc<[i64]>,
+    machine: Arc<str>,
+    window: Window,
+    listed: ListedSets,
+    /// By tape, as title indexes are.
+    objects: Vec<Objects>,
+    names: Vec<Option<v1::Names>>,
+    /// Where the blocks of a counterset are that is an object: tape, entry.
+    blocks: HashMap<Guid, Vec<(usize, usize)>>,
+    /// Entries of objects that no sample has shown yet.
+    unseen: Vec<(usize, usize)>,
+    catalogue: Arc<Catalogue>,
+    clocks: ClockReading,
+}
+
+impl Deck {
+    /// Opens logs and registers what the counters of a machine in them are.
+    pub fn open(
+        inputs: &[Input],
+        machine: &Arc<str>,
+        window: Window,
+        tolerances: &Arc<[i64]>,
+    ) -> Result<Self, LogError> {
+        let tapes: Vec<Tape> = inputs.iter().map(Tape::open).collect::<Result<_, _>>()?;
+        let mut deck = Self {
+            lists: vec![[].into(); tapes.len()],
+            objects: tapes.iter().map(|_| Objects::default()).collect(),
+            names: tapes.iter().map(|_| None).collect(),
+            tapes,
+            tolerances: Arc::clone(tolerances),
+            machine: Arc::clone(machine),
+            window,
+            listed: ListedSets::default(),
+            blocks: HashMap::new(),
+            unseen: Vec::new(),
+            catalogue: Arc::default(),
+            clocks: ClockReading::default(),
+        };
+        for tape in 0..deck.tapes.len() {
+            let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
+            deck.register(tape, &list.unwrap_or_default());
+        }
+        // What objects count, their first blocks say.
+        deck.learn(true);
+        deck.publish();
+        Ok(deck)
+    }
+
+    pub fn catalogue(&self) -> Arc<Catalogue> {
+        Arc::clone(&self.catalogue)
+    }
+
+    pub fn clocks(&self) -> ClockReading {
+        self.clocks
+    }
+
+    /// What could not be used so far.
+    pub fn damages(&self) -> Vec<Damages> {
+        self.tapes.iter().map(Tape::damages).collect()
+    }
+
+    /// Whether one sample may have other instances of a counterset than another one.
+    pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
+        self.blocks.contains_key(counterset)
+            || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
+    }
+
+    /// Whether an object is listed that no sample has shown so far.
+    pub fn is_any_unseen(&self) -> bool {
+        !self.unseen.is_empty()
+    }
+
+    /// Goes on to the next sample in the window; false at the end.
+    pub fn step(&mut self) -> Result<bool, SourceError> {
+        loop {
+            let first = self.tapes.iter().filter_map(Tape::next_time).min();
+            let Some(time) = first.filter(|time| self.window.end.is_none_or(|end| *time <= end)) else {
+                return Ok(false);
+            };
+            let mut has_changed = false;
+            for (tape, (list, tolerance)) in
+                self.tapes.iter_mut().zip(self.lists.iter().zip(self.tolerances.iter()))
+            {
+                tape.is_fresh = tape
+                    .next_time()
+                    .is_some_and(|next| next == time || next.saturating_sub(time) < *tolerance);
+                if tape.is_fresh {
+                    tape.advance().map_err(|error| SourceError::Failed(error.to_string().into()))?;
+                    has_changed |= !Arc::ptr_eq(list, &tape.now.list);
+                }
+            }
+            if has_changed {
+                self.register_anew();
+            }
+            if !self.window.contains(time) {
+                continue;
+            }
+            if !self.unseen.is_empty() && self.learn(false) {
+                self.publish();
+            }
+            self.clocks = ClockReading {
+                perf_time: time,
+                time_100ns: time,
+                perf_freq: 10_000_000,
+                system_time: SystemTime::from_100ns(time),
+            };
+            return Ok(true);
+        }
+    }
+
+    /// Takes over the lists of tapes that go on with another one.
+    fn register_anew(&mut self) {
+        for tape in 0..self.tapes.len() {
+            let now =
+                self.tapes.get(tape).filter(|tape| tape.is_fresh).map(|tape| Arc::clone(&tape.now.list));
+            let changed = self.lists.get(tape).zip(now).filter(|(known, now)| !Arc::ptr_eq(known, now));
+            if let Some((_, list)) = changed {
+                self.listed.forget(tape);
+                self.unseen.retain(|(of, _)| *of != tape);
+                self.blocks.values_mut().for_each(|places| places.retain(|(of, _)| *of != tape));
+                self.register(tape, &list);
+            }
+        }
+        self.learn(false);
+        self.publish();
+    }
+
+    /// Registers a list.
+    fn register(&mut self, tape: usize, list: &Arc<[Listed]>) {
+        let is_own = |listed: &&Listed| {
+            let machine = listed.path.machine.as_deref().unwrap_or_default();
+            machine.eq_ignore_ascii_case(&self.machine)
+        };
+        let own = || list.iter().enumerate().filter(|(_, listed)| is_own(listed));
+        // An object that is recorded whole has what is listed of it besides.
+        let whole: Vec<&str> = own()
+            .filter(|(_, listed)| matches!(listed.what, What::Object))
+            .map(|(_, listed)| listed.path.counterset.as_str())
+            .collect();
+        let mut left_out = Vec::new();
+        for (at, listed) in own() {
+            match listed.what {
+                What::Object => self.unseen.push((tape, at)),
+                What::Unknown => {}
+                _ if whole.contains(&listed.path.counterset.as_str()) => {}
+                _ => {
+                    if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {
+                        left_out.push(format!("{} is left out: there are too many {what}", listed.path));
+                    }
+                }
+            }
+        }
+        if let Some(tape) = self.tapes.get_mut(tape) {
+            left_out.into_iter().for_each(|what| tape.damaged(what));
+        }
+        if let Some(known) = self.lists.get_mut(tape) {
+            *known = Arc::clone(list);
+        }
+    }
+
+    /// Registers objects that no sample has shown yet and this one does: that ahead, or the one that is played.
+    /// Whether there were any.
+    fn learn(&mut self, is_ahead: bool) -> bool {
+        let before = self.unseen.len();
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.retain(|place| !self.learn_one(*place, is_ahead));
+        self.unseen = unseen;
+        self.unseen.len() < before
+    }
+
+    fn learn_one(&mut self, (tape, entry): (usize, usize), is_ahead: bool) -> bool {
+        let guids = |deck: &Self| -> Vec<Guid> {
+            deck.objects.get(tape).map(|objects| objects.guids().collect()).unwrap_or_default()
+        };
+        let known = guids(self);
+        if self.recording(tape, entry, is_ahead).is_none() {
+            return false;
+        }
+        let mut is_new = false;
+        for guid in guids(self).into_iter().filter(|guid| !known.contains(guid)) {
+            is_new = true;
+            self.blocks.entry(guid).or_default().push((tape, entry));
+        }
+        is_new
+    }
+
+    /// The block of an object in a sample; none if it is not there.
+    fn recording(&mut self, tape: usize, entry: usize, is_ahead: bool) -> Option<Recording> {
+        let (objects, names) = (self.objects.get_mut(tape)?, self.names.get_mut(tape)?);
+        let tape = self.tapes.get_mut(tape)?;
+        let names = names.get_or_insert_with(|| match tape.names() {
+            Some(names) => v1::Names::read(names.table()).0,
+            None => windows_names(),
+        });
+        let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
+        let found = match taken.sample.block(entry) {
+            Ok(Block::Object(bytes)) if !bytes.is_empty() => {
+                objects.add(bytes.to_vec(), names, Mode::Tolerant).map_err(|error| error.to_string())
+            }
+            Ok(Block::Object(_)) => return None,
+            Ok(_) => Err(format!("entry {entry} is no object")),
+            Err(error) => Err(error.to_string()),
+        };
+        match found {
+            Ok((recording, troubles)) => {
+                troubles.iter().for_each(|trouble| tape.damaged(trouble.to_string()));
+                Some(recording)
+            }
+            Err(error) => {
+                tape.damaged(format!("an object is left out: {error}"));
+                None
+            }
+        }
+    }
+
+    /// Makes the catalogue of what is registered.
+    fn publish(&mut self) {
+        let name: Text = self.machine.to_string().into();
+        let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
+        let mut countersets: Vec<Arc<Counterset>> = Vec::new();
+        for objects in &self.objects {
+            for set in objects.catalogue().countersets {
+                if !countersets.iter().any(|known| known.guid == set.guid) {
+                    countersets.push(set);
+                }
+            }
+        }
+        for set in self.listed.countersets(&provider) {
+            if !countersets.iter().any(|known| known.guid == set.guid) {
+                countersets.push(set);
+            }
+        }
+        self.catalogue = Arc::new(Catalogue { origin: name, countersets });
+    }
+
+    /// Fills in the values of the sample that is played.
+    pub fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.object(&want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
+            .unwrap_or_else(|| {
+                let set = self.listed.get_mut(&want.counterset.guid);
+                let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
+                set.ok_or_else(unknown)?.collect(&mut self.tapes, want, rows)
+            })
+    }
+
+    /// Fills in the instances of the sample that is played.
+    pub fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.object(counterset, |objects, recording| objects.instances(recording, counterset, rows))
+            .unwrap_or_else(|| {
+                let set = self.listed.get_mut(counterset);
+                let unknown = || SourceError::UnknownCounterset(*counterset);
+                set.ok_or_else(unknown)?.instances(&mut self.tapes, rows)
+            })
+    }
+
+    /// Does something with the object that a counterset is, and its block in the sample that is played; nothing if it
+    /// is no object.
+    fn object<T>(
+        &mut self,
+        counterset: &Guid,
+        with: impl FnOnce(&Objects, &Recording) -> Result<T, SourceError>,
+    ) -> Option<Result<T, SourceError>> {
+        let places = self.blocks.get(counterset)?.clone();
+        let is_fresh = |tape: usize| self.tapes.get(tape).is_some_and(|tape| tape.is_fresh);
+        let place = places.into_iter().find(|(tape, _)| is_fresh(*tape));
+        let Some((tape, entry)) = place else {
+            return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
+        };
+        let Some(recording) = self.recording(tape, entry, false) else {
+            return Some(Err(SourceError::Failed("this sample does not have the object".into())));
+        };
+        let objects = self.objects.get(tape)?;
+        let known = self.catalogue.countersets.iter().find(|set| set.guid == *counterset)?;
+        let now = objects.counterset(counterset)?;
+        let is_changed = !Arc::ptr_eq(known, now);
+        let done = match is_changed && !are_alike(known, now) {
+            true => Err(SourceError::Failed("its counters are others than in the log before".into())),
+            false => with(objects, &recording),
+        };
+        let is_owner = self.objects.iter().position(|objects| objects.counterset(counterset).is_some());
+        if is_changed && is_owner == Some(tape) {
+            self.publish();
+        }
+        Some(done)
+    }
+}
+
+/// Whether one has the counters that the other begins with.
+fn are_alike(a: &Counterset, b: &Counterset) -> bool {
+    let same =
+        |(a, b): (&Counter, &Counter)| (a.id, &a.name, a.counter_type) == (b.id, &b.name, b.counter_type);
+    a.instance_type == b.instance_type && a.counters.iter().zip(b.counters.iter()).all(same)
+}

@@ -1,0 +1,648 @@
+//! Countersets as the list of a log names them: a counter and an instance an entry, raw values of PDH or formatted ones.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use perfset_core::counter_type::{Clock, CounterKind, Display, Kind};
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
+    InstanceIdFilter, InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
+};
+use perfset_engine::v1::{guid_of_object, unit_of};
+use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
+
+use super::tape::{Listed, Tape, What};
+use crate::blg::{Block, RawCounter};
+
+/// Countersets, and counters of one, at most: far more than any machine has.
+const MOST: usize = 4_096;
+/// Ids of counters that the catalogue does not know begin here in a counterset that it does know.
+const UNKNOWN_IDS: u32 = 0x1_0000;
+/// Ids of what a raw value of PDH has besides its first number begin here: [`PARTS`] for each counter.
+const PART_IDS: u32 = 0x4000_0000;
+const PARTS: u32 = 4;
+
+/// A counterset that entries of lists make up.
+#[derive(Debug)]
+pub(super) struct ListedSet {
+    name: String,
+    known: Option<&'static Counterset>,
+    has_instances: bool,
+    counters: Vec<ListedCounter>,
+    by_name: HashMap<String, usize>,
+    entries: Vec<Entry>,
+    rows: Table,
+    wanted: Wanted,
+}
+
+#[derive(Debug)]
+struct ListedCounter {
+    name: String,
+    like: Option<&'static Counter>,
+    id: CounterId,
+    counter_type: CounterType,
+    time_base: i64,
+    default_scale: i32,
+    is_formatted: bool,
+}
+
+/// Where values of a counter are: which tape, which entry of its list.
+#[derive(Debug)]
+struct Entry {
+    tape: usize,
+    at: usize,
+    counter: usize,
+    /// Its row; none if it has as many as come.
+    row: Option<usize>,
+    /// The type that it has here.
+    counter_type: CounterType,
+    is_formatted: bool,
+}
+
+/// The numbers that a raw value of PDH is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    First,
+    /// The base, or the clock that the type divides by.
+    Second,
+    /// How many things are counted.
+    Items,
+    /// Ticks a second of that clock.
+    TimeBase,
+}
+
+impl Part {
+    /// The id of the counter that holds it.
+    fn id(self, counter: &ListedCounter, at: usize) -> CounterId {
+        let of = |n: u32| {
+            let at = u32::try_from(at).unwrap_or(0); // there are few
+            CounterId(PART_IDS.saturating_add(at.saturating_mul(PARTS)).saturating_add(n))
+        };
+        match self {
+            Self::First => counter.id,
+            Self::Second => of(1),
+            Self::Items => of(2),
+            Self::TimeBase => of(3),
+        }
+    }
+}
+
+/// What the numbers beside the first one are to a type.
+struct Roles {
+    base: Option<Part>,
+    items: Option<Part>,
+    clock: Option<Part>,
+    freq: Option<Part>,
+}
+
+impl Roles {
+    fn of(counter_type: CounterType) -> Self {
+        let decoded = counter_type.decode();
+        let (mut base, mut items, mut clock, mut freq) = (None, None, None, None);
+        match decoded.kind {
+            Kind::Counter(CounterKind::Fraction | CounterKind::Precision) => {
+                base = Some(Part::Second);
+                // Seconds an operation: the first number is in ticks.
+                freq = (decoded.display == Display::Seconds).then_some(Part::TimeBase);
+            }
+            Kind::Counter(CounterKind::Rate | CounterKind::QueueLen | CounterKind::Elapsed) => {
+                clock = Some(Part::Second);
+                freq = (decoded.clock != Clock::Time100Ns).then_some(Part::TimeBase);
+                items = decoded.multi.then_some(Part::Items);
+            }
+            _ => {}
+        }
+        Self { base, items, clock, freq }
+    }
+
+    fn all(&self) -> impl Iterator<Item = Part> + use<> {
+        let mut parts: Vec<Part> = Vec::new();
+        for part in [self.base, self.items, self.clock, self.freq].into_iter().flatten() {
+            if !parts.contains(&part) {
+                parts.push(part);
+            }
+        }
+        parts.into_iter()
+    }
+}
+
+/// An entry could not be taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TooMany(pub &'static str);
+
+/// All countersets that lists make up.
+#[derive(Debug, Default)]
+pub(super) struct ListedSets {
+    sets: Vec<ListedSet>,
+    by_name: HashMap<String, usize>,
+    by_guid: HashMap<Guid, usize>,
+}
+
+impl ListedSets {
+    /// Takes over an entry of a tape's list.
+    pub fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
+        let path = &listed.path;
+        let set = match self.by_name.get(&path.counterset) {
+            Some(set) => *set,
+            None if self.sets.len() >= MOST => return Err(TooMany("countersets")),
+            None => {
+                let set = ListedSet::new(&path.counterset);
+                self.by_guid.insert(set.guid(), self.sets.len());
+                self.by_name.insert(path.counterset.clone(), self.sets.len());
+                self.sets.push(set);
+                self.sets.len().saturating_sub(1)
+            }
+        };
+        self.sets.get_mut(set).map_or(Ok(()), |set| set.add(tape, at, listed))
+    }
+
+    /// Forgets where values of a tape are: it has another list.
+    pub fn forget(&mut self, tape: usize) {
+        for set in &mut self.sets {
+            set.entries.retain(|entry| entry.tape != tape);
+            set.wanted = Wanted::default();
+        }
+    }
+
+    /// The set of a GUID.
+    pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut ListedSet> {
+        self.sets.get_mut(*self.by_guid.get(guid)?)
+    }
+
+    /// Their registrations.
+    pub fn countersets<'a>(
+        &'a self,
+        provider: &'a ProviderIdentity,
+    ) -> impl Iterator<Item = Arc<Counterset>> + 'a {
+        self.sets.iter().map(|set| Arc::new(set.registration(provider)))
+    }
+}
+
+impl ListedSet {
+    fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            known: catalogue::ALL.iter().copied().find(|set| set.name == name),
+            has_instances: false,
+            counters: Vec::new(),
+            by_name: HashMap::new(),
+            entries: Vec::new(),
+            rows: Table::default(),
+            wanted: Wanted::default(),
+        }
+    }
+
+    fn guid(&self) -> Guid {
+        self.known.map_or_else(|| guid_of_object(&self.name), |set| set.guid)
+    }
+
+    fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
+        let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
+            What::Raw { recorded, is_wild } => {
+                (recorded.counter_type, recorded.time_base, recorded.default_scale, *is_wild)
+            }
+            _ => (CounterType::PERF_DOUBLE_RAW, 0, 0, false),
+        };
+        let is_formatted = matches!(listed.what, What::Formatted);
+        let name = &listed.path.counter;
+        let counter = match self.by_name.get(name) {
+            Some(counter) => *counter,
+            None if self.counters.len() >= MOST => return Err(TooMany("counters")),
+            None => {
+                let position = self.counters.len();
+                let number = u32::try_from(position).unwrap_or(0);
+                let like = self.known.and_then(|set| {
+                    set.counters.iter().find(|counter| counter.name.as_deref() == Some(name))
+                });
+                let id = match (self.known, like) {
+                    (_, Some(like)) => like.id,
+                    (Some(_), None) => CounterId(number.saturating_add(UNKNOWN_IDS)),
+                    (None, None) => CounterId(number),
+                };
+                self.counters.push(ListedCounter {
+                    name: name.clone(),
+                    like,
+                    id,
+                    counter_type,
+                    time_base,
+                    default_scale,
+                    is_formatted,
+                });
+                self.by_name.insert(name.clone(), position);
+                position
+            }
+        };
+        self.has_instances |= listed.path.instance.is_some();
+        let instance = listed.path.instance.as_deref().unwrap_or_default();
+        let row = (!is_wild).then(|| self.rows.listed(&Utf16::from(instance)));
+        self.entries.push(Entry { tape, at, counter, row, counter_type, is_formatted });
+        self.wanted = Wanted::default();
+        Ok(())
+    }
+
+    fn registration(&self, provider: &ProviderIdentity) -> Counterset {
+        let all = self.counters.iter().enumerate();
+        let counters = all.clone().map(|(at, counter)| counter.registration(at));
+        let parts = all.flat_map(|(at, counter)| {
+            Roles::of(counter.counter_type).all().map(move |part| part_registration(part.id(counter, at)))
+        });
+        Counterset {
+            guid: self.guid(),
+            name: self.name.clone().into(),
+            help: self.known.map(|set| set.help.clone()).unwrap_or_default(),
+            provider: provider.clone(),
+            instance_type: if self.has_instances { InstanceType::Multiple } else { InstanceType::Single },
+            counters: counters.chain(parts).collect::<Vec<_>>().into(),
+            translations: Vec::new().into(),
+            v1_index: self.known.and_then(|set| set.v1_index),
+            view_of: None,
+            scope: Text::default(),
+        }
+    }
+
+    /// Fills in the values of the sample that is played.
+    pub fn collect(
+        &mut self,
+        tapes: &mut [Tape],
+        want: &Want<'_>,
+        rows: &mut Rows,
+    ) -> Result<(), SourceError> {
+        if self.wanted.of != want.counters {
+            self.wanted = Wanted::new(want.counters, &self.counters);
+        }
+        self.read(tapes, want.instances)?;
+        self.rows.fill(&self.wanted, &self.counters, rows);
+        Ok(())
+    }
+
+    /// Whether an entry has as many instances as come.
+    pub fn comes_and_goes(&self) -> bool {
+        self.entries.iter().any(|entry| entry.row.is_none())
+    }
+
+    /// Fills in the instances that are listed, and those of the sample that is played, whatever counter has them.
+    pub fn instances(&mut self, tapes: &mut [Tape], rows: &mut Rows) -> Result<(), SourceError> {
+        self.wanted = Wanted::names(&self.counters);
+        let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
+        let _ = self.read(tapes, &[all].into_iter().collect()); // what is listed stays, sample or not
+        self.rows.use_listed();
+        self.rows.fill(&self.wanted, &self.counters, rows);
+        Ok(())
+    }
+
+    /// Reads what is wanted of the sample that is played.
+    fn read(&mut self, tapes: &mut [Tape], instances: &InstanceFilters) -> Result<(), SourceError> {
+        let Self { entries, rows: table, wanted, .. } = self;
+        table.begin(wanted.counters.len(), instances);
+        let mut is_any_fresh = false;
+        for entry in entries {
+            let Some(column) = wanted.column(entry.counter) else { continue };
+            let Some(tape) = tapes.get_mut(entry.tape).filter(|tape| tape.is_fresh) else { continue };
+            is_any_fresh = true;
+            let changed = wanted.counters.get(column).filter(|(_, known)| *known != entry.counter_type);
+            let changed = changed.map(|(_, known)| {
+                Got::Missing(NoValue::TypeChanged { from: *known, to: entry.counter_type })
+            });
+            match entry.row {
+                Some(row) if table.is_wanted(row) => {
+                    let got = changed.unwrap_or_else(|| read_one(tape, entry));
+                    table.put(row, column, got);
+                }
+                Some(_) => {}
+                None => match tape.now.sample.block(entry.at) {
+                    Ok(Block::Instances(instances)) => {
+                        table.begin_entry();
+                        for (name, raw) in instances.iter() {
+                            let row = table.coming(name);
+                            table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw)));
+                        }
+                    }
+                    Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
+                    Err(error) => tape.damaged(format!("values are left out: {error}")),
+                },
+            }
+        }
+        match is_any_fresh {
+            true => Ok(()),
+            false => Err(SourceError::Failed("no sample of it was taken at that time".into())),
+        }
+    }
+}
+
+impl ListedCounter {
+    fn registration(&self, at: usize) -> Counter {
+        let roles = Roles::of(self.counter_type);
+        let id = |part: Option<Part>| part.map(|part| part.id(self, at));
+        let source = if self.is_formatted { "formatted by the log's writer" } else { "raw value of PDH" };
+        let unit = match self.is_formatted {
+            true => self.like.map(|like| like.unit.clone()).unwrap_or_default(),
+            false => unit_of(self.counter_type, self.like),
+        };
+        let is_hidden = self.counter_type.is_base();
+        Counter {
+            id: self.id,
+            name: Some(self.name.clone().into()),
+            help: self.like.map(|like| like.help.clone()).unwrap_or_default(),
+            counter_type: self.counter_type,
+            attributes: if is_hidden { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
+            detail: self.like.map_or(DetailLevel::NOVICE, |like| like.detail),
+            default_scale: self.default_scale,
+            base: id(roles.base),
+            perf_time: id(roles.clock),
+            perf_freq: id(roles.freq),
+            multi: id(roles.items),
+            aggregate: Aggregate::Undefined,
+            unit,
+            wraps: false,
+            source: source.into(),
+            availability: Text::default(),
+            v1_index: None,
+        }
+    }
+}
+
+/// What holds a number beside the first one.
+fn part_registration(id: CounterId) -> Counter {
+    Counter {
+        id,
+        name: None,
+        help: Text::default(),
+        counter_type: CounterType::PERF_LARGE_RAW_BASE,
+        attributes: Attributes::NO_DISPLAYABLE,
+        detail: DetailLevel::NOVICE,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Text::default(),
+        wraps: false,
+        source: "raw value of PDH".into(),
+        availability: Text::default(),
+        v1_index: None,
+    }
+}
+
+fn read_one(tape: &mut Tape, entry: &Entry) -> Got {
+    if entry.is_formatted {
+        let value = tape.now.values.get(entry.at).copied().flatten();
+        return value.map_or(Got::Missing(NoValue::NotGiven), Got::Formatted);
+    }
+    match tape.now.sample.block(entry.at) {
+        Ok(Block::Counter(raw)) => Got::Raw(raw),
+        Ok(_) => Got::Missing(NoValue::Failed("its block is of another kind".into())),
+        Err(error) => Got::Missing(NoValue::Failed(format!("its block is not there: {error}").into())),
+    }
+}
+
+/// What was read for a cell.
+#[derive(Clone, Debug)]
+enum Got {
+    Raw(RawCounter),
+    Formatted(f64),
+    Missing(NoValue),
+}
+
+/// What a query asks of a counterset, and where it goes.
+#[derive(Debug, Default)]
+struct Wanted {
+    of: Vec<CounterId>,
+    /// For each of these, which of the wanted counters it is a part of; none of one that the set does not have.
+    parts: Vec<Option<(usize, Part)>>,
+    /// The counters of which anything is wanted, and their types.
+    counters: Vec<(usize, CounterType)>,
+    /// By counter, its place among the wanted ones.
+    columns: Vec<Option<usize>>,
+    /// Whether all of them were formatted by the log's writer.
+    is_formatted: bool,
+}
+
+impl Wanted {
+    fn new(ids: &[CounterId], all: &[ListedCounter]) -> Self {
+        let mut wanted = Self { of: ids.to_vec(), columns: vec![None; all.len()], ..Self::default() };
+        let mut by_id = HashMap::new();
+        for (at, counter) in all.iter().enumerate() {
+            for part in [Part::First, Part::Second, Part::Items, Part::TimeBase] {
+                by_id.entry(part.id(counter, at)).or_insert((at, part));
+            }
+        }
+        for id in ids {
+            let part = by_id.get(id).and_then(|(at, part)| {
+                let counter_type = all.get(*at)?.counter_type;
+                let next = wanted.counters.len();
+                let column = wanted.columns.get_mut(*at)?;
+                if column.is_none() {
+                    wanted.counters.push((*at, counter_type));
+                }
+                Some((*column.get_or_insert(next), *part))
+            });
+            wanted.parts.push(part);
+        }
+        let is_formatted = |at: usize| all.get(at).is_some_and(|counter| counter.is_formatted);
+        wanted.is_formatted = wanted.counters.iter().all(|(at, _)| is_formatted(*at));
+        wanted
+    }
+
+    /// No number of any counter: the instances alone.
+    fn names(all: &[ListedCounter]) -> Self {
+        let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
+        let columns = (0..all.len()).map(Some).collect();
+        Self { counters, columns, ..Self::default() }
+    }
+
+    fn column(&self, counter: usize) -> Option<usize> {
+        self.columns.get(counter).copied().flatten()
+    }
+}
+
+/// The rows of a sample while they are read, and their names from sample to sample.
+#[derive(Debug, Default)]
+struct Table {
+    rows: Vec<TableRow>,
+    by_name: HashMap<(Utf16, u32), usize>,
+    /// How many come from lists: they stay.
+    listed: usize,
+    width: usize,
+    cells: Vec<Option<Got>>,
+    /// The entry that is read, by number, and the row that its next name is expected in.
+    entry: u64,
+    expected: usize,
+    /// Rows with a cell in this sample.
+    used: usize,
+}
+
+#[derive(Debug)]
+struct TableRow {
+    name: Utf16,
+    /// Which of that name it is.
+    occurrence: u32,
+    /// The entry that filled it last.
+    entry: u64,
+    is_used: bool,
+    is_wanted: bool,
+}
+
+impl Table {
+    /// The row of an instance that a list names.
+    fn listed(&mut self, name: &Utf16) -> usize {
+        if let Some(row) = self.by_name.get(&(name.clone(), 0)).filter(|row| **row < self.listed) {
+            return *row;
+        }
+        // Those that came with samples come again.
+        self.forget_coming();
+        let row = self.push(name.clone(), 0);
+        self.listed = self.rows.len();
+        row
+    }
+
+    fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
+        let row = self.rows.len();
+        self.by_name.insert((name.clone(), occurrence), row);
+        self.rows.push(TableRow { name, occurrence, entry: 0, is_used: false, is_wanted: true });
+        row
+    }
+
+    fn forget_coming(&mut self) {
+        self.rows.truncate(self.listed);
+        let listed = self.listed;
+        self.by_name.retain(|_, row| *row < listed);
+    }
+
+    /// Begins a sample.
+    fn begin(&mut self, width: usize, instances: &InstanceFilters) {
+        // A log of a year has any number of processes: those that are gone are forgotten.
+        let coming = self.rows.len().saturating_sub(self.listed);
+        if self.used < coming / 2 {
+            self.forget_coming();
+        }
+        self.used = 0;
+        self.width = width;
+        self.cells.clear();
+        self.cells.resize(self.rows.len().saturating_mul(width), None);
+        let listed = self.listed;
+        for (at, row) in self.rows.iter_mut().enumerate() {
+            row.is_used = false;
+            // What came with samples is chosen from by the engine.
+            row.is_wanted = at >= listed
+                || listed == 1
+                || instances.wants(row.name.units().iter().copied(), InstanceId(row.occurrence));
+        }
+    }
+
+    fn is_wanted(&self, row: usize) -> bool {
+        self.rows.get(row).is_some_and(|row| row.is_wanted)
+    }
+
+    /// Begins an entry with as many names as come.
+    fn begin_entry(&mut self) {
+        self.entry = self.entry.saturating_add(1);
+        self.expected = 0;
+    }
+
+    /// The row of the next name of such an entry.
+    fn coming(&mut self, name: Name<'_>) -> usize {
+        let entry = self.entry;
+        let is_it = |row: &TableRow| row.entry != entry && row.name.units().iter().copied().eq(name.units());
+        let row = match self.rows.get(self.expected) {
+            Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
+            _ => {
+                let key = Utf16::from(name);
+                let mut occurrence = 0;
+                loop {
+                    match self.by_name.get(&(key.clone(), occurrence)) {
+                        None => break self.push(key, occurrence),
+                        Some(row) if self.rows.get(*row).is_some_and(is_it) => break *row,
+                        Some(_) => occurrence = occurrence.saturating_add(1),
+                    }
+                }
+            }
+        };
+        if let Some(row) = self.rows.get_mut(row) {
+            row.entry = entry;
+        }
+        self.expected = row.saturating_add(1);
+        row
+    }
+
+    fn put(&mut self, row: usize, column: usize, got: Got) {
+        let at = row.saturating_mul(self.width).saturating_add(column);
+        if self.cells.len() <= at {
+            self.cells.resize(self.rows.len().saturating_mul(self.width), None);
+        }
+        let Some(known) = self.rows.get_mut(row) else { return };
+        if !known.is_used {
+            known.is_used = true;
+            self.used = self.used.saturating_add(1);
+        }
+        // Where several logs have it, the first one says it.
+        if let Some(cell @ (None | Some(Got::Missing(_)))) = self.cells.get_mut(at) {
+            *cell = Some(got);
+        }
+    }
+
+    /// Uses all rows that come from lists.
+    fn use_listed(&mut self) {
+        let listed = self.listed;
+        self.rows.iter_mut().take(listed).for_each(|row| row.is_used = true);
+    }
+
+    /// Hands over the rows that have a cell.
+    fn fill(&self, wanted: &Wanted, counters: &[ListedCounter], rows: &mut Rows) {
+        let cells = self.cells.chunks(self.width.max(1));
+        for (row, cells) in self.rows.iter().zip(cells).filter(|(row, _)| row.is_used) {
+            let mut row = rows.push_units(row.name.units().iter().copied(), InstanceId(row.occurrence), None);
+            for (column, part) in wanted.parts.iter().enumerate() {
+                let Some((at, part)) = part else { continue };
+                let cell = cells.get(*at).and_then(Option::as_ref);
+                let of = wanted.counters.get(*at).and_then(|(counter, _)| counters.get(*counter));
+                match (cell, of) {
+                    (Some(Got::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
+                        Ok(value) => row.set_raw(column, value),
+                        Err(reason) => row.none(column, reason),
+                    },
+                    (Some(Got::Formatted(value)), _) if wanted.is_formatted => {
+                        row.set(column, value.to_bits());
+                    }
+                    (Some(Got::Formatted(value)), _) => {
+                        row.set_marked(column, value.to_bits(), Mark::Formatted);
+                    }
+                    (Some(Got::Missing(reason)), _) => row.none(column, reason.clone()),
+                    (None, _) | (_, None) => {
+                        row.none(column, NoValue::Unavailable("the log does not have it".into()));
+                    }
+                }
+            }
+            if wanted.is_formatted {
+                row.mark(Mark::Formatted);
+            }
+        }
+    }
+}
+
+/// A number of a raw value, in the width that its counter's type has.
+fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<RawValue, NoValue> {
+    let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
+    if !matches!(raw.c_status, 0 | 1) {
+        return Err(missing(raw.c_status));
+    }
+    Ok(match part {
+        Part::First if counter.counter_type.value_len() == 4 => {
+            let [a, b, c, d, ..] = raw.first.to_le_bytes();
+            RawValue::U32(u32::from_le_bytes([a, b, c, d]))
+        }
+        Part::First => RawValue::U64(bits(raw.first)),
+        Part::Second => RawValue::U64(bits(raw.second)),
+        Part::Items => RawValue::U64(raw.multi_count.into()),
+        Part::TimeBase => RawValue::U64(bits(counter.time_base)),
+    })
+}
+
+/// Why PDH recorded no value.
+fn missing(c_status: u32) -> NoValue {
+    const NO_INSTANCE: u32 = 0x8000_07D1;
+    match c_status {
+        NO_INSTANCE => NoValue::NoInstance,
+        other => NoValue::Failed(format!("recorded without a value: CStatus {other:#010x}").into()),
+    }
+}

@@ -1,0 +1,218 @@
+//! One log as it runs: its samples one after the other.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use perfset_engine::path::CounterPath;
+
+use crate::blg;
+use crate::damage::Damages;
+use crate::open::{Log, LogError};
+
+/// Where a log is. It is read once for each query, and once to find all instances.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file.
+    File(PathBuf),
+    /// Memory.
+    Bytes(Arc<[u8]>),
+}
+
+impl Input {
+    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Self::File(path) => Box::new(File::open(path)?),
+            Self::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+        })
+    }
+}
+
+/// An entry of a log's list: what stands at one place of all its samples.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub path: CounterPath,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// Raw values of a counter, of one instance or of as many as come.
+    Raw { recorded: blg::Recorded, is_wild: bool },
+    /// Values of a counter of one instance, formatted by whoever wrote the log.
+    Formatted,
+    /// All counters of all instances of an object.
+    Object,
+    /// Nothing that can be read.
+    Unknown,
+}
+
+/// A log that runs, one sample ahead.
+pub(super) struct Tape {
+    log: Log<Box<dyn Read + Send>>,
+    /// What is to be added to its local times for UTC, in 100 ns.
+    offset: i64,
+    /// Whether `now` belongs to the sample that is played.
+    pub is_fresh: bool,
+    pub now: Taken,
+    next: Taken,
+    has_next: bool,
+    list: Arc<[Listed]>,
+    damages: Damages,
+}
+
+/// A sample that outlives the reader's buffer.
+#[derive(Debug)]
+pub(super) struct Taken {
+    /// UTC, in 100 ns since 1601.
+    pub time: i64,
+    /// What stands where in it.
+    pub list: Arc<[Listed]>,
+    /// Of a binary log.
+    pub sample: blg::TakenSample,
+    /// Of a text log.
+    pub values: Vec<Option<f64>>,
+}
+
+impl Default for Taken {
+    fn default() -> Self {
+        Self { time: 0, list: [].into(), sample: blg::TakenSample::default(), values: Vec::new() }
+    }
+}
+
+impl Tape {
+    /// Opens a log and reads up to its first sample.
+    pub fn open(input: &Input) -> Result<Self, LogError> {
+        let log = Log::open(input.open()?)?;
+        let (now, next, damages) = Default::default();
+        let mut tape =
+            Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
+        if let Log::Text(log) = &tape.log {
+            let paths = log.header().paths.iter().map(|path| listed_text(path)).collect::<Vec<_>>();
+            for (path, listed) in log.header().paths.iter().zip(&paths) {
+                if matches!(listed.what, What::Unknown) {
+                    tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
+                }
+            }
+            tape.list = paths.into();
+        }
+        tape.read()?;
+        let minutes = match &tape.log {
+            Log::Blg(log) => log.header().bias_minutes(tape.next.time),
+            Log::Text(log) => log.header().zone.as_ref().map_or(0, |zone| zone.minutes),
+        };
+        tape.offset = i64::from(minutes).saturating_mul(600_000_000);
+        tape.next.time = tape.next.time.saturating_add(tape.offset);
+        Ok(tape)
+    }
+
+    /// When the sample ahead was taken, in UTC; none at the end.
+    pub fn next_time(&self) -> Option<i64> {
+        self.has_next.then_some(self.next.time)
+    }
+
+    /// The sample ahead.
+    pub fn ahead(&mut self) -> &mut Taken {
+        &mut self.next
+    }
+
+    /// What is to be added to its local times for UTC, in 100 ns.
+    pub fn offset(&self) -> i64 {
+        self.offset
+    }
+
+    /// The names of the objects and counters of its machine, where it has them.
+    pub fn names(&self) -> Option<&blg::Names> {
+        match &self.log {
+            Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::Names::default()),
+            Log::Text(_) => None,
+        }
+    }
+
+    /// Makes the sample ahead the one that is played.
+    pub fn advance(&mut self) -> Result<(), LogError> {
+        std::mem::swap(&mut self.now, &mut self.next);
+        self.read()
+    }
+
+    fn read(&mut self) -> Result<(), LogError> {
+        let Self { log, offset, next, list, .. } = self;
+        self.has_next = false;
+        match log {
+            Log::Blg(log) => {
+                while let Some(record) = log.next_record()? {
+                    match record {
+                        blg::Record::Sample(sample) => {
+                            next.time = sample.time.saturating_add(*offset);
+                            next.sample.take(&sample);
+                            self.has_next = true;
+                            break;
+                        }
+                        blg::Record::Counters => *list = log.counters().iter().map(listed).collect(),
+                        _ => {}
+                    }
+                }
+            }
+            Log::Text(log) => {
+                if let Some(line) = log.next_line()? {
+                    next.time = line.time.saturating_add(*offset);
+                    next.values.clear();
+                    next.values.extend_from_slice(line.values);
+                    self.has_next = true;
+                }
+            }
+        }
+        if !Arc::ptr_eq(&next.list, list) {
+            next.list = Arc::clone(list);
+        }
+        Ok(())
+    }
+
+    /// Notes something of the sample that is played, which could not be used.
+    pub fn damaged(&mut self, what: String) {
+        self.damages.add(self.now.sample.at, what);
+    }
+
+    /// What could not be used so far.
+    pub fn damages(&self) -> Damages {
+        let mut all = self.damages.clone();
+        all.take_over(match &self.log {
+            Log::Blg(log) => log.damages(),
+            Log::Text(log) => log.damages(),
+        });
+        all
+    }
+}
+
+fn listed(recorded: &blg::Recorded) -> Listed {
+    let machine = recorded.machine.trim_start_matches('\\');
+    let path = CounterPath {
+        machine: (!machine.is_empty()).then(|| machine.to_owned()),
+        counterset: recorded.object.clone(),
+        instance: recorded.full_instance(),
+        counter: recorded.counter.clone(),
+    };
+    let what = match recorded.what {
+        blg::What::Counter => What::Raw { recorded: recorded.clone(), is_wild: false },
+        blg::What::Instances => What::Raw { recorded: recorded.clone(), is_wild: true },
+        blg::What::Object => What::Object,
+        blg::What::Unknown(_) => What::Unknown,
+    };
+    Listed { path, what }
+}
+
+fn listed_text(path: &str) -> Listed {
+    match path.parse() {
+        Ok(path) => Listed { path, what: What::Formatted },
+        Err(_) => {
+            let path = CounterPath {
+                machine: None,
+                counterset: String::new(),
+                instance: None,
+                counter: path.to_owned(),
+            };
+            Listed { path, what: What::Unknown }
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Logs played as a source: a real one beside an independent calculation, others built here.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::ops::ControlFlow;
+
+use perfset_core::formula::format;
+use perfset_core::{CounterType, Mark, Name, NoValue, Sample};
+use perfset_engine::path::{CounterPath, PathQuery};
+use proptest::prelude::*;
+
+use super::*;
+use crate::blg::building::*;
+
+const LIST: u8 = 0x20;
+const SAMPLE: u8 = 0x22;
+const SECOND: i64 = 10_000_000;
+/// Local time of the first samples here.
+const START: i64 = 130_057_734_178_440_000;
+/// Hours that the zone of the real log, which all are built upon, is behind UTC.
+const BEHIND: i64 = 8 * 3_600 * SECOND;
+
+/// What paths give, sample by sample: instance and value, or why there is none.
+fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
+    let mut query = PathQuery::open(logs).unwrap();
+    for path in paths {
+        query.add(logs, &path.parse().unwrap()).unwrap();
+    }
+    let mut all = Vec::new();
+    while query.collect().unwrap() == Next::Sample {
+        let line = |v: perfset_engine::path::PathValue<'_>| {
+            let value = match &v.value.value {
+                Ok(value) => format!("{:.3}", value.nocap()),
+                Err(reason) => reason.keyword().to_owned(),
+            };
+            format!("{}={value}", v.value.instance)
+        };
+        all.push(query.values().into_iter().map(line).collect());
+    }
+    all
+}
+
+fn built(list: &[Vec<u8>], samples: &[(i64, Vec<(u8, Vec<u8>)>)]) -> Vec<u8> {
+    let mut builder = Builder::new().record(LIST, &list_of(list));
+    for (seconds, blocks) in samples {
+        let blocks: Vec<(u8, &[u8])> = blocks.iter().map(|(kind, body)| (*kind, &**body)).collect();
+        builder = builder.at(START + seconds * SECOND).record(SAMPLE, &sample(&blocks));
+    }
+    builder.finish()
+}
+
+/// The real log's raw values by the independent decoder's table: by path, those of each sample.
+fn table() -> HashMap<String, (u32, Vec<(i64, i64)>)> {
+    let mut text = String::new();
+    let compressed = testdata("logs/BasicPerfCounters.raw.tsv.gz");
+    flate2::read::GzDecoder::new(&*compressed).read_to_string(&mut text).unwrap();
+    let mut all: HashMap<String, (u32, Vec<(i64, i64)>)> = HashMap::new();
+    for line in text.lines() {
+        let cells: Vec<&str> = line.split('\t').collect();
+        let counter_type = u32::from_str_radix(cells[3].trim_start_matches("0x"), 16).unwrap();
+        let (_, values) = all.entry(cells[2].to_owned()).or_insert((counter_type, Vec::new()));
+        values.push((cells[5].parse().unwrap(), cells[6].parse().unwrap()));
+    }
+    all
+}
+
+/// As the documents say it of these three types; written without looking at the formulas of this project.
+fn by_hand(counter_type: u32, before: (i64, i64), now: (i64, i64)) -> Option<f64> {
+    let (first, second) = ((now.0 - before.0) as f64, (now.1 - before.1) as f64);
+    match counter_type {
+        0x2151_0500 => Some((100.0 * (1.0 - first / second)).max(0.0)),
+        0x4002_0500 => Some(if second == 0.0 { 0.0 } else { first / second }),
+        0x0055_0500 => Some(first / second),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_real_log_agrees_with_an_independent_calculation() {
+    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    assert_eq!(logs.machine_name(), "GEORGIS3");
+    let mut query = PathQuery::open(&mut logs).unwrap();
+    for path in [r"\PhysicalDisk(*)\*", r"\Processor(*)\*"] {
+        query.add(&mut logs, &path.parse().unwrap()).unwrap();
+    }
+    let table = table();
+    let (mut samples, mut checked) = (0, 0);
+    while query.collect().unwrap() == Next::Sample {
+        let values = query.values();
+        assert_eq!(values.len(), 10);
+        for v in values {
+            let (set, counter) = (&v.value.counterset.name, v.value.counter.name.as_deref().unwrap());
+            let path = format!(r"\\GEORGIS3\{set}({})\{counter}", v.value.instance);
+            let (counter_type, raw) = &table[&path];
+            let now = raw[samples];
+            assert_eq!(v.value.raw.unwrap().get(), u64::try_from(now.0).unwrap(), "{path}");
+            let Some(before) = samples.checked_sub(1).map(|at| raw[at]) else {
+                assert_eq!(v.value.value, Err(NoValue::NeedsTwoSamples));
+                continue;
+            };
+            let want = by_hand(*counter_type, before, now).unwrap();
+            let got = v.value.value.as_ref().unwrap().nocap();
+            assert!((got - want).abs() <= 1e-9 * want.abs(), "{path}, sample {samples}: {got}, not {want}");
+            checked += 1;
+        }
+        samples += 1;
+    }
+    assert_eq!((samples, checked), (601, 6_000));
+    assert!(logs.damages().iter().all(Damages::is_empty));
+}
+
+#[test]
+fn times_are_utc() {
+    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    assert_eq!(logs.offset(), BEHIND);
+    let mut query = PathQuery::open(&mut logs).unwrap();
+    query.add(&mut logs, &r"\Processor(0)\% Processor Time".parse().unwrap()).unwrap();
+    query.collect().unwrap();
+    let clocks = *query.snapshot().clocks();
+    assert_eq!(clocks.time_100ns, START + BEHIND);
+    assert_eq!(clocks.system_time.to_string(), "2013-02-20 02:50:17.844");
+}
+
+#[test]
+fn what_is_registered() {
+    let logs = Logs::of_bytes(&basic()).unwrap();
+    let machine = logs.machine();
+    let sets: Vec<_> = machine.countersets().iter().map(|guid| machine.counterset(guid).unwrap()).collect();
+    let mut names: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
+    names.sort();
+    assert_eq!(names, ["PhysicalDisk", "Processor"]);
+    let processor = sets.iter().find(|set| set.name == "Processor").unwrap();
+    let known = perfset_core::catalogue::ALL.iter().find(|set| set.name == "Processor").unwrap();
+    assert_eq!(processor.guid, known.guid);
+    let busy = &processor.counters[0];
+    assert_eq!(busy.id, known.counters.iter().find(|c| c.name == busy.name).unwrap().id);
+    assert_eq!((&*busy.unit, busy.counter_type), ("%", CounterType::PERF_100NSEC_TIMER_INV));
+    let instances: Vec<_> =
+        machine.instances(&processor.guid).unwrap().iter().map(|i| i.name.to_string()).collect();
+    assert_eq!(instances, ["0", "1", "2", "3", "_Total"]);
+}
+
+/// One counter of each kind of second value: base, each clock, number of items, ticks of an average.
+#[test]
+fn every_role_of_the_second_value() {
+    for (counter_type, base, before, now, want) in [
+        (CounterType::PERF_COUNTER_COUNTER, 50, (10, 1_000, 1), (30, 1_100, 1), "10.000"),
+        (CounterType::PERF_COUNTER_BULK_COUNT, 50, (10, 1_000, 1), (30, 1_100, 1), "10.000"),
+        (CounterType::PERF_COUNTER_TIMER, 50, (10, 1_000, 1), (30, 1_100, 1), "20.000"),
+        (CounterType::PERF_100NSEC_TIMER, SECOND, (10, 1_000, 1), (30, 1_100, 1), "20.000"),
+        (CounterType::PERF_OBJ_TIME_TIMER, 50, (10, 1_000, 1), (30, 1_100, 1), "20.000"),
+        (CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE, SECOND, (10, 1_000, 1), (60, 1_100, 1), "0.500"),
+        (CounterType::PERF_ELAPSED_TIME, 50, (900, 1_000, 1), (900, 1_100, 1), "4.000"),
+        (CounterType::PERF_AVERAGE_TIMER, 50, (0, 2, 1), (300, 6, 1), "1.500"),
+        (CounterType::PERF_AVERAGE_BULK, 50, (0, 2, 1), (300, 6, 1), "75.000"),
+        (CounterType::PERF_RAW_FRACTION, 50, (1, 4, 1), (3, 4, 1), "75.000"),
+        (CounterType::PERF_SAMPLE_FRACTION, 50, (1, 4, 1), (3, 8, 1), "50.000"),
+        (CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, (1, 0, 1), (3, 0, 1), "3.000"),
+        (CounterType::PERF_COUNTER_RAWCOUNT, 0, (-1, 0, 1), (-1, 0, 1), "4294967295.000"),
+        (CounterType::PERF_COUNTER_DELTA, 0, (5, 0, 1), (9, 0, 1), "4.000"),
+        (CounterType::PERF_PRECISION_100NS_TIMER, SECOND, (10, 1_000, 1), (30, 1_100, 1), "20.000"),
+        (CounterType::PERF_100NSEC_MULTI_TIMER, SECOND, (10, 1_000, 2), (30, 1_100, 2), "10.000"),
+        (CounterType::PERF_COUNTER_MULTI_TIMER, 50, (10, 1_000, 2), (30, 1_100, 2), "500.000"),
+    ] {
+        let block = |(first, second, items)| vec![(1, one(0, first, second, items))];
+        let log = built(
+            &[entry(0, counter_type, base, r"\\HOST\Thing\Number")],
+            &[(0, block(before)), (1, block(now))],
+        );
+        let mut logs = Logs::of_bytes(&log).unwrap();
+        let all = played(&mut logs, &[r"\Thing\Number"]);
+        assert_eq!(all[1], [format!("={want}")], "{counter_type}: {all:?}");
+    }
+}
+
+/// Counters that were recorded without a value say why; those beside them have theirs.
+#[test]
+fn what_was_not_recorded() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let list = ["a", "b", "c"].map(|name| entry(0, raw, 0, &format!(r"\\HOST\Thing({name})\Number")));
+    let log = built(
+        &list,
+        &[
+            (0, vec![(1, one(0x8000_07D1, 0, 0, 1)), (1, one(0xC000_0BBA, 0, 0, 1)), (1, one(1, 7, 0, 1))]),
+            (1, vec![(1, one(0, 5, 0, 1)), (2, several(&[]))]),
+        ],
+    );
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    let all = played(&mut logs, &[r"\Thing(*)\Number"]);
+    assert_eq!(all[0], ["a=no_instance", "b=failed", "c=7.000"]);
+    assert_eq!(all[1], ["a=5.000", "b=failed", "c=failed"]);
+}
+
+/// Instances that come and go, twice the same name, and beside them one that is listed by its name.
+#[test]
+fn instances_come_and_go() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+    let log = built(
+        &[entry(0, raw, 0, r"\\HOST\Thing(b)\Number"), entry(1, rate, SECOND, r"\\HOST\Thing(*)\Rate")],
+        &[
+            (0, vec![(1, one(0, 5, 0, 1)), (2, several(&[("a", 10, 0), ("b", 20, 0), ("b", 30, 0)]))]),
+            (
+                1,
+                vec![
+                    (1, one(0, 6, 0, 1)),
+                    (2, several(&[("b", 21, SECOND), ("b", 32, SECOND), ("c", 1, SECOND)])),
+                ],
+            ),
+            (2, vec![(1, one(0, 7, 0, 1)), (2, several(&[("c", 4, 2 * SECOND), ("b", 24, 2 * SECOND)]))]),
+        ],
+    );
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    assert_eq!(
+        played(&mut logs, &[r"\Thing(*)\Rate"]),
+        [
+            vec!["b=needs_two_samples", "a=needs_two_samples", "b=needs_two_samples"],
+            vec!["b=1.000", "b=2.000", "c=new_instance"],
+            vec!["b=3.000", "c=3.000"],
+        ]
+    );
+    assert_eq!(played(&mut logs, &[r"\Thing(b)\Number"]), [["b=5.000"], ["b=6.000"], ["b=7.000"]]);
+    let guid = logs.machine().countersets()[0];
+    let names: Vec<_> =
+        logs.machine().instances(&guid).unwrap().iter().map(|i| format!("{}/{}", i.name, i.id.0)).collect();
+    assert_eq!(names, ["b/0", "a/0", "b/1", "c/0"]);
+}
+
+/// A log of whole objects is read by the rules of V1 blocks, each object with the clocks of its own block.
+#[test]
+fn objects_of_a_real_machine() {
+    let objects = [2, 230];
+    let blocks = |sample: u32| {
+        objects.map(|index| (5, testdata(&format!("v1/windows-vista/object{index}-sample{sample}.bin"))))
+    };
+    let list = [(r"\\ZACH-PC\System\*"), (r"\\ZACH-PC\Process(*)\*")]
+        .map(|path| entry(0x10, CounterType(0x10), 0, path));
+    let log = built(&list, &[(0, blocks(0).to_vec()), (60, blocks(1).to_vec())]);
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    let mut query = PathQuery::open(&mut logs).unwrap();
+    for path in [r"\System\*", r"\Process(*)\*"] {
+        query.add(&mut logs, &path.parse().unwrap()).unwrap();
+    }
+    query.collect().unwrap();
+    query.collect().unwrap();
+    let got: Vec<_> = query.values();
+    // The same blocks without a log around them, object by object.
+    let mut want = Vec::new();
+    for index in objects {
+        let of = |sample| testdata(&format!("v1/windows-vista/object{index}-sample{sample}.bin"));
+        let (mut source, _) =
+            perfset_engine::v1::Blocks::new(vec![of(0), of(1)], None, perfset_core::walk::Mode::Strict)
+                .unwrap();
+        let mut query = PathQuery::open(&mut source).unwrap();
+        let path = if index == 2 { r"\System\*" } else { r"\Process(*)\*" };
+        query.add(&mut source, &path.parse().unwrap()).unwrap();
+        query.collect().unwrap();
+        query.collect().unwrap();
+        for v in query.values() {
+            want.push((v.value.instance.to_string(), v.value.counter.name.clone(), v.value.value));
+        }
+    }
+    let got: Vec<_> = got
+        .into_iter()
+        .map(|v| (v.value.instance.to_string(), v.value.counter.name.clone(), v.value.value))
+        .collect();
+    assert!(want.len() > 1_000 && want.iter().filter(|(.., value)| value.is_ok()).count() > 1_000);
+    assert_eq!(got, want);
+}
+
+const CSV: &str = "\"(PDH-CSV 4.0) (X)(60)\",\"\\\\HOST\\Thing(a)\\Number\",\"\\\\HOST\\Thing(a#1)\\Number\",\
+                   \"\\\\HOST\\Other\\Rate\"\r\n\
+                   \"11/05/2026 10:00:00.000\",\"1.5\",\" \",\"-3\"\r\n\
+                   \"11/05/2026 10:00:01.000\",\"2\",\"4\",\"5\"\r\n";
+
+#[test]
+fn text_is_formatted_already() {
+    let mut logs = Logs::of_bytes(CSV.as_bytes()).unwrap();
+    let mut query = PathQuery::open(&mut logs).unwrap();
+    query.add(&mut logs, &r"\Thing(*)\Number".parse().unwrap()).unwrap();
+    query.collect().unwrap();
+    assert_eq!(query.snapshot().clocks().system_time.to_string(), "2026-11-05 11:00:00.000");
+    let values = query.values();
+    let shown: Vec<_> = values
+        .iter()
+        .map(|v| (v.value.instance.to_string(), v.value.value.as_ref().map(|v| v.raw), v.value.mark))
+        .collect();
+    assert_eq!(
+        shown,
+        [("a".to_owned(), Ok(1.5), Some(Mark::Formatted)), ("a#1".to_owned(), Err(&NoValue::NotGiven), None)]
+    );
+    assert_eq!(
+        played(&mut logs, &[r"\Thing(a#1)\Number", r"\Other\Rate"]),
+        [["a#1=not_given", "=-3.000"], ["a#1=4.000", "=5.000"]]
+    );
+}
+
+#[test]
+fn windows_of_time() {
+    let mut logs = Logs::of_bytes(CSV.as_bytes()).unwrap();
+    let first = 134_383_500_000_000_000; // 2026-11-05 11:00:00 UTC
+    let count = |window: Window| played(&mut logs.within(window).unwrap(), &[r"\Other\Rate"]).len();
+    for (begin, end, want) in [
+        (None, None, 2),
+        (Some(0), Some(i64::MAX), 2),
+        (Some(first), Some(first), 1),
+        (Some(first + 1), None, 1),
+        (None, Some(first - 1), 0),
+    ] {
+        assert_eq!(count(Window { begin, end }), want, "{begin:?} {end:?}");
+    }
+    assert_eq!(played(&mut logs, &[r"\Other\Rate"]).len(), 2, "the source itself is as it was");
+}
+
+/// Two logs of one time stand side by side; logs that follow one another are one.
+#[test]
+fn several_logs_as_one() {
+    let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+    let log = |counter: &str, from: i64, offset: i64| {
+        let samples: Vec<_> =
+            (0..3).map(|n| (from + n, vec![(1, one(0, 10 * n * n, n * SECOND, 1))])).collect();
+        let mut builder = Builder::new()
+            .record(LIST, &list_of(&[entry(0, rate, SECOND, &format!(r"\\HOST\Thing\{counter}"))]));
+        for (seconds, blocks) in samples {
+            let blocks: Vec<(u8, &[u8])> = blocks.iter().map(|(kind, body)| (*kind, &**body)).collect();
+            builder = builder.at(START + seconds * SECOND + offset).record(SAMPLE, &sample(&blocks));
+        }
+        Input::Bytes(builder.finish().into())
+    };
+    let both = [r"\Thing\A", r"\Thing\B"];
+    let mut beside = Logs::of_inputs(vec![log("A", 0, 0), log("B", 0, SECOND / 3)]).unwrap();
+    assert_eq!(played(&mut beside, &both), [["=needs_two_samples"; 2], ["=10.000"; 2], ["=30.000"; 2]]);
+    let mut behind = Logs::of_inputs(vec![log("A", 100, 0), log("A", 0, 0)]).unwrap();
+    let one_after_the_other = played(&mut behind, &both[..1]);
+    assert_eq!(one_after_the_other[..3], [["=needs_two_samples"], ["=10.000"], ["=30.000"]]);
+    assert_eq!(one_after_the_other.len(), 6);
+    let mut apart = Logs::of_inputs(vec![log("A", 0, 0), log("B", 100, 0)]).unwrap();
+    let all = played(&mut apart, &both);
+    assert_eq!(
+        (all.len(), all[2][0].as_str(), all[2][1].as_str()),
+        (6, "=30.000", "=unavailable"),
+        "{all:?}"
+    );
+    // The first log says what both have.
+    let mut twice = Logs::of_inputs(vec![log("A", 0, 0), log("A", 0, 0)]).unwrap();
+    assert_eq!(played(&mut twice, &both[..1]).len(), 3);
+}
+
+#[test]
+fn machines_apart() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let log = built(
+        &[entry(0, raw, 0, r"\\ONE\Thing\Number"), entry(0, raw, 0, r"\\TWO\Thing\Number")],
+        &[(0, vec![(1, one(0, 1, 0, 1)), (1, one(0, 2, 0, 1))])],
+    );
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    assert_eq!(logs.machines().iter().map(String::as_str).collect::<Vec<_>>(), ["ONE", "TWO"]);
+    assert_eq!(played(&mut logs, &[r"\Thing\Number"]), [["=1.000"]]);
+    let mut other = logs.of_machine("two").unwrap();
+    assert_eq!(played(&mut other, &[r"\Thing\Number"]), [["=2.000"]]);
+}
+
+/// A list that comes in the middle of a log, as in one that was appended to.
+#[test]
+fn another_list_begins() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let (a, b) = (entry(0, raw, 0, r"\\HOST\Thing\A"), entry(0, raw, 0, r"\\HOST\Thing\B"));
+    let value = |n| one(0, n, 0, 1);
+    let log = Builder::new()
+        .record(LIST, &list_of(std::slice::from_ref(&a)))
+        .at(START)
+        .record(SAMPLE, &sample(&[(1, &value(1))]))
+        .record(LIST, &list_of(&[b, a]))
+        .at(START + SECOND)
+        .record(SAMPLE, &sample(&[(1, &value(2)), (1, &value(3))]))
+        .finish();
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    assert_eq!(played(&mut logs, &[r"\Thing\A"]), [["=1.000"], ["=3.000"]]);
+}
+
+/// A series has the samples that a query makes its values of.
+#[test]
+fn series_and_steps_agree() {
+    let mut logs = Logs::of_bytes(&basic()).unwrap();
+    for (path, instance) in [
+        (r"\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read", "0 C:"),
+        (r"\PhysicalDisk(0 C:)\Avg. Disk Queue Length", "0 C:"),
+        (r"\Processor(_Total)\% Processor Time", "_Total"),
+    ] {
+        let parsed: CounterPath = path.parse().unwrap();
+        let machine = logs.machine().clone();
+        let mut sets = machine.countersets().into_iter().map(|guid| machine.counterset(&guid).unwrap());
+        let set = sets.find(|set| set.name == parsed.counterset).unwrap();
+        let counter = set.counters.iter().find(|c| c.name.as_deref() == Some(&parsed.counter)).unwrap().id;
+        let units: Vec<u8> = instance.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect();
+        let identity = Identity {
+            counterset: set.guid,
+            instance: Name::until_nul(&units),
+            instance_id: perfset_core::InstanceId(0),
+            birth: None,
+        };
+        let mut got = Vec::new();
+        let mut before: Option<Sample<'_>> = None;
+        let mut each = |samples: &[Sample<'_>]| {
+            for sample in samples {
+                let value = format(before.as_ref(), sample).map(|value| format!("{:.3}", value.nocap()));
+                got.push(format!(
+                    "{instance}={}",
+                    value.unwrap_or_else(|reason| reason.keyword().to_owned())
+                ));
+                before = Some(Sample { identity, ..*sample });
+            }
+            ControlFlow::Continue(())
+        };
+        assert_eq!(logs.series(counter, &identity, Window::default(), &mut each), Ok(HasPast::Yes));
+        let want: Vec<String> = played(&mut logs, &[path]).concat();
+        assert_eq!((got.len(), &got), (601, &want), "{path}");
+        let mut batches = 0;
+        let mut stop = |_: &[Sample<'_>]| {
+            batches += 1;
+            ControlFlow::Break(())
+        };
+        logs.series(counter, &identity, Window::default(), &mut stop).unwrap();
+        assert_eq!(batches, 1);
+    }
+}
+
+/// Whatever a log says, everything that can be asked of it is answered.
+fn ask_everything(bytes: &[u8]) {
+    let Ok(mut logs) = Logs::of_bytes(bytes) else { return };
+    let machine = logs.machine().clone();
+    let mut query = PathQuery::open(&mut logs).unwrap();
+    for guid in machine.countersets() {
+        let set = machine.counterset(&guid).unwrap();
+        let _ = machine.instances(&guid);
+        let instance = (set.instance_type == perfset_core::InstanceType::Multiple).then(|| "*".to_owned());
+        let path = CounterPath { machine: None, counterset: guid.to_string(), instance, counter: "*".into() };
+        let _ = query.add(&mut logs, &path);
+    }
+    while let Ok(Next::Sample) = query.collect() {
+        let _ = query.values();
+    }
+}
+
+/// A log of every kind of entry, with an object or without.
+fn small(object: Option<Vec<u8>>) -> Vec<u8> {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let blocks = |n: i64| {
+        let mut blocks = vec![(1, one(0, n, 0, 1)), (2, several(&[("a", n, 1), ("b", 2, n)]))];
+        blocks.extend(object.clone().map(|object| (5, object)));
+        blocks
+    };
+    built(
+        &[
+            entry(0, raw, 0, r"\\HOST\Thing(x/y#2)\Number"),
+            entry(1, CounterType::PERF_COUNTER_BULK_COUNT, 50, r"\\HOST\Thing(*)\Rate"),
+            entry(0x10, CounterType(0x10), 0, r"\\HOST\System\*"),
+        ],
+        &[(0, blocks(1)), (1, blocks(2)), (2, blocks(3))],
+    )
+}
+
+#[test]
+fn every_byte_changed_and_every_cut() {
+    let object = testdata("v1/windows-vista/object2-sample0.bin");
+    for (log, step) in [(small(None), 1), (small(Some(object)), 211)] {
+        ask_everything(&log);
+        let used = log.len() - log.iter().rev().take_while(|byte| **byte == 0xFF).count();
+        for at in (BUFFER..used).step_by(step) {
+            let mut changed = log.clone();
+            changed[at] ^= 0xFF;
+            ask_everything(&changed);
+            ask_everything(&log[..at]);
+        }
+    }
+    for end in 0..CSV.len() {
+        ask_everything(&CSV.as_bytes()[..end]);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_numbers_and_names(
+        firsts in proptest::collection::vec((any::<i64>(), any::<i64>(), any::<u32>()), 1..6),
+        counter_type in any::<u32>(), time_base in any::<i64>(),
+        names in proptest::collection::vec("[a-c]{0,2}", 0..5),
+    ) {
+        let samples: Vec<_> = (0..).zip(&firsts).map(|(n, (first, second, status))| {
+            let items: Vec<_> = names.iter().map(|name| (name.as_str(), *first, *second)).collect();
+            (n, vec![(1, one(*status & 1, *first, *second, *status)), (2, several(&items))])
+        }).collect();
+        let counter_type = CounterType(counter_type);
+        ask_everything(&built(
+            &[
+                entry(0, counter_type, time_base, r"\\HOST\Thing(a)\One"),
+                entry(1, counter_type, time_base, r"\\HOST\Thing(*)\Many"),
+            ],
+            &samples,
+        ));
+    }
+}
