@@ -211,19 +211,20 @@ impl Deck {
     fn recording(&mut self, tape: usize, entry: usize, is_ahead: bool) -> Option<Recording> {
         let (objects, names) = (self.objects.get_mut(tape)?, self.names.get_mut(tape)?);
         let tape = self.tapes.get_mut(tape)?;
-        let names = names.get_or_insert_with(|| match tape.names() {
-            Some(names) => v1::Names::read(names.table()).0,
-            None => windows_names(),
-        });
         let taken = if is_ahead { tape.ahead() } else { &mut tape.now };
-        let found = match taken.sample.block(entry) {
-            Ok(Block::Object(bytes)) if !bytes.is_empty() => {
-                objects.add(bytes.to_vec(), names, Mode::Tolerant).map_err(|error| error.to_string())
-            }
+        let bytes = match taken.sample.block(entry) {
+            Ok(Block::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
             Ok(Block::Object(_)) => return None,
             Ok(_) => Err(format!("entry {entry} is no object")),
             Err(error) => Err(error.to_string()),
         };
+        let found = bytes.and_then(|bytes| {
+            let names = names.get_or_insert_with(|| match tape.names() {
+                Some(names) => v1::Names::read(names.table()).0,
+                None => windows_names(),
+            });
+            objects.add(bytes, names, Mode::Tolerant).map_err(|error| error.to_string())
+        });
         match found {
             Ok((recording, troubles)) => {
                 troubles.iter().for_each(|trouble| tape.damaged(trouble.to_string()));

@@ -40,7 +40,11 @@ fn played(logs: &mut Logs, paths: &[&str]) -> Vec<Vec<String>> {
     all
 }
 
-fn built(list: &[Vec<u8>], samples: &[(i64, Vec<(u8, Vec<u8>)>)]) -> Vec<u8> {
+/// The blocks of a sample, each kind and body.
+type Blocks = Vec<(u8, Vec<u8>)>;
+
+/// A log of these entries, and samples so many seconds after the start.
+fn built(list: &[Vec<u8>], samples: &[(i64, Blocks)]) -> Vec<u8> {
     let mut builder = Builder::new().record(LIST, &list_of(list));
     for (seconds, blocks) in samples {
         let blocks: Vec<(u8, &[u8])> = blocks.iter().map(|(kind, body)| (*kind, &**body)).collect();
