@@ -21,4 +21,4 @@ pub mod text;
 pub use damage::{Damage, Damages};
 pub use info::Info;
 pub use open::{Log, LogError};
-pub use source::{Input, Logs, OpenError};
+pub use source::{Input, Logs, OpenError, Pick};

@@ -1,6 +1,7 @@
 //! The logs of one machine as they run together: what they register, and the sample that is played.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use perfset_core::clock::{ClockReading, SystemTime};
@@ -15,6 +16,25 @@ use crate::blg::Block;
 use crate::damage::Damages;
 use crate::open::LogError;
 
+/// Which samples are played.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Choice {
+    pub window: Window,
+    pub pick: Pick,
+}
+
+/// Which of the samples in a window are played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// All.
+    #[default]
+    All,
+    /// The first, and from then on each n-th.
+    Nth(NonZeroU64),
+    /// The first, and from then on each that comes so long after the one before, in 100 ns.
+    Every(i64),
+}
+
 /// The logs of one machine as they run together.
 pub(super) struct Deck {
     tapes: Vec<Tape>,
@@ -23,7 +43,9 @@ pub(super) struct Deck {
     /// By tape: half of the time from one sample to the next. Samples that are no farther apart are of one time.
     tolerances: Arc<[i64]>,
     machine: Arc<str>,
-    window: Window,
+    choice: Choice,
+    /// When the last sample was played, and how many were not since.
+    last: Option<(i64, u64)>,
     listed: ListedSets,
     /// By tape, as title indexes are.
     objects: Vec<Objects>,
@@ -41,7 +63,7 @@ impl Deck {
     pub fn open(
         inputs: &[Input],
         machine: &Arc<str>,
-        window: Window,
+        choice: Choice,
         tolerances: &Arc<[i64]>,
     ) -> Result<Self, LogError> {
         let tapes: Vec<Tape> = inputs.iter().map(Tape::open).collect::<Result<_, _>>()?;
@@ -52,7 +74,8 @@ impl Deck {
             tapes,
             tolerances: Arc::clone(tolerances),
             machine: Arc::clone(machine),
-            window,
+            choice,
+            last: None,
             listed: ListedSets::default(),
             blocks: HashMap::new(),
             unseen: Vec::new(),
@@ -97,7 +120,8 @@ impl Deck {
     pub fn step(&mut self) -> Result<bool, SourceError> {
         loop {
             let first = self.tapes.iter().filter_map(Tape::next_time).min();
-            let Some(time) = first.filter(|time| self.window.end.is_none_or(|end| *time <= end)) else {
+            let Some(time) = first.filter(|time| self.choice.window.end.is_none_or(|end| *time <= end))
+            else {
                 return Ok(false);
             };
             let mut has_changed = false;
@@ -115,7 +139,7 @@ impl Deck {
             if has_changed {
                 self.register_anew();
             }
-            if !self.window.contains(time) {
+            if !self.choice.window.contains(time) || !self.is_chosen(time) {
                 continue;
             }
             if !self.unseen.is_empty() && self.learn(false) {
@@ -129,6 +153,24 @@ impl Deck {
             };
             return Ok(true);
         }
+    }
+
+    /// Whether the sample of that time is played, of those in the window.
+    fn is_chosen(&mut self, time: i64) -> bool {
+        let is_chosen = match (self.choice.pick, self.last) {
+            (_, None) | (Pick::All, _) => true,
+            (Pick::Nth(n), Some((_, passed))) => passed.saturating_add(1) >= n.get(),
+            // A sample that comes a little early is that of its time.
+            (Pick::Every(step), Some((last, _))) => {
+                let early = self.tolerances.iter().min().copied().unwrap_or(0).min(step / 2);
+                time < last || time.saturating_sub(last) >= step.saturating_sub(early)
+            }
+        };
+        self.last = match (is_chosen, self.last) {
+            (false, Some((last, passed))) => Some((last, passed.saturating_add(1))),
+            _ => Some((time, 0)),
+        };
+        is_chosen
     }
 
     /// Takes over the lists of tapes that go on with another one.

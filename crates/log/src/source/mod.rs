@@ -21,7 +21,8 @@ use perfset_engine::{
 
 use crate::damage::Damages;
 use crate::open::LogError;
-use deck::Deck;
+pub use deck::Pick;
+use deck::{Choice, Deck};
 pub use tape::Input;
 use tape::Tape;
 
@@ -57,7 +58,7 @@ pub struct Logs {
     inputs: Arc<[Input]>,
     machine_name: Arc<str>,
     machines: BTreeSet<String>,
-    window: Window,
+    choice: Choice,
     tolerances: Arc<[i64]>,
     /// What is to be added to local times of the first log for UTC, in 100 ns.
     offset: i64,
@@ -140,7 +141,7 @@ impl Logs {
             inputs: inputs.into(),
             machine_name,
             machines: machines.into_iter().collect(),
-            window: Window::default(),
+            choice: Choice::default(),
             tolerances: tolerances.into(),
             offset: offset.unwrap_or(0),
             machine: Machine::bare(Box::new(Nobody)),
@@ -171,7 +172,18 @@ impl Logs {
     /// # Errors
     /// If a file has gone meanwhile.
     pub fn within(&self, window: Window) -> Result<Self, OpenError> {
-        Self::with(Self { window, union: Arc::default(), ..self.clone() })
+        let choice = Choice { window, ..self.choice };
+        Self::with(Self { choice, union: Arc::default(), ..self.clone() })
+    }
+
+    /// The same logs, of which only some samples are played: what is counted over time is so from one of these to the
+    /// next.
+    ///
+    /// # Errors
+    /// If a file has gone meanwhile.
+    pub fn picking(&self, pick: Pick) -> Result<Self, OpenError> {
+        let choice = Choice { pick, ..self.choice };
+        Self::with(Self { choice, union: Arc::default(), ..self.clone() })
     }
 
     /// The machines whose counters they have, without backslashes.
@@ -205,7 +217,7 @@ impl Logs {
     }
 
     fn deck(&self) -> Result<Deck, LogError> {
-        Deck::open(&self.inputs, &self.machine_name, self.window, &self.tolerances)
+        Deck::open(&self.inputs, &self.machine_name, self.choice, &self.tolerances)
     }
 
     fn opened(&self) -> Result<Deck, SourceError> {
@@ -307,10 +319,11 @@ impl Source for Logs {
             (a, b) => a.or(b),
         };
         let window = Window {
-            begin: later(self.window.begin, window.begin),
-            end: sooner(self.window.end, window.end),
+            begin: later(self.choice.window.begin, window.begin),
+            end: sooner(self.choice.window.end, window.end),
         };
-        let mut deck = Self { window, ..self.clone() }.opened()?;
+        let choice = Choice { window, ..self.choice };
+        let mut deck = Self { choice, ..self.clone() }.opened()?;
         let played = series(&mut deck, counter, instance, each);
         *self.damages.lock().unwrap_or_else(PoisonError::into_inner) = deck.damages();
         played.map(|()| HasPast::Yes)

@@ -316,6 +316,26 @@ fn windows_of_time() {
     assert_eq!(played(&mut logs, &[r"\Other\Rate"]).len(), 2, "the source itself is as it was");
 }
 
+/// Rates go from one sample that is played to the next.
+#[test]
+fn some_samples_only() {
+    let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+    let samples: Vec<_> = (0..7).map(|n| (n, vec![(1, one(0, n * n, n * SECOND, 1))])).collect();
+    let log = built(&[entry(0, rate, SECOND, r"\\HOST\Thing\A")], &samples);
+    let logs = Logs::of_bytes(&log).unwrap();
+    let third = Pick::Nth(std::num::NonZeroU64::new(3).unwrap());
+    for (pick, want) in [
+        (third, &["needs_two_samples", "3.000", "9.000"][..]),
+        (Pick::Every(3 * SECOND), &["needs_two_samples", "3.000", "9.000"]),
+        (Pick::Every(2 * SECOND + SECOND / 2), &["needs_two_samples", "2.000", "6.000", "10.000"]),
+        (Pick::Every(1), &["needs_two_samples", "1.000", "3.000", "5.000", "7.000", "9.000", "11.000"]),
+    ] {
+        let got = played(&mut logs.picking(pick).unwrap(), &[r"\Thing\A"]).concat();
+        let want: Vec<_> = want.iter().map(|value| format!("={value}")).collect();
+        assert_eq!(got, want, "{pick:?}");
+    }
+}
+
 /// Two logs of one time stand side by side; logs that follow one another are one.
 #[test]
 fn several_logs_as_one() {
