@@ -10,6 +10,7 @@ use perfset::v2::Format;
 use crate::dump::Kind;
 use crate::examples;
 use crate::text::escaped;
+use crate::when::When;
 
 /// Performance counters of this machine, with the names that Windows gives them.
 ///
@@ -76,6 +77,34 @@ pub struct GetArgs {
     /// End with code 1 if a value is missing
     #[arg(long)]
     pub strict: bool,
+    #[command(flatten)]
+    pub files: LogFiles,
+    #[command(flatten)]
+    pub window: LogWindow,
+}
+
+/// Logs to be asked instead of this machine.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
+pub struct LogFiles {
+    /// Ask a log instead of this machine: .blg, PDH-CSV or PDH-TSV; given several times, all of them as one
+    #[arg(long, value_name = "FILE")]
+    pub log: Vec<PathBuf>,
+    /// Whose counters, of a log with several machines
+    #[arg(long, value_name = "NAME")]
+    pub machine: Option<String>,
+}
+
+/// A stretch of a log's time.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Logs")]
+pub struct LogWindow {
+    /// Only samples from this time on: '2026-11-22 10:30:00', local where the log was written; with Z, UTC
+    #[arg(long, value_name = "TIME", requires = "log")]
+    pub begin: Option<When>,
+    /// Only samples up to this time
+    #[arg(long, value_name = "TIME", requires = "log")]
+    pub end: Option<When>,
 }
 
 type Comparison = fn(&f64, &f64) -> bool;
@@ -134,6 +163,8 @@ pub struct FindArgs {
     /// Also those that Linux does not have
     #[arg(long)]
     pub all: bool,
+    #[command(flatten)]
+    pub files: LogFiles,
 }
 
 /// Explain a counterset, or one of its counters
@@ -147,6 +178,8 @@ pub struct DescribeArgs {
     /// Also counters that Linux does not have
     #[arg(long)]
     pub all: bool,
+    #[command(flatten)]
+    pub files: LogFiles,
 }
 
 /// List the instances of a counterset that exist now
@@ -155,6 +188,8 @@ pub struct DescribeArgs {
 pub struct InstancesArgs {
     /// Its name, a part that only one has, or its GUID
     pub name: String,
+    #[command(flatten)]
+    pub files: LogFiles,
 }
 
 /// The live screen.
@@ -177,6 +212,8 @@ pub struct LiveArgs {
 pub struct ListArgs {
     /// Only those whose name contains this; * and ? match as in instance names
     pub filter: Option<String>,
+    #[command(flatten)]
+    pub files: LogFiles,
 }
 
 /// Show a V1 or V2 block, field by field with offsets

@@ -8,6 +8,7 @@ use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
+use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
 use crate::resolve::{counterset, countersets, near_line};
 use crate::text::{escaped, wrapped};
@@ -17,8 +18,8 @@ const WIDTH: usize = 80;
 
 /// One counterset: its counters, with unit, type and where they come from.
 pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
-    let machine = perfset::local();
-    let set = counterset(&machine, &args.name)?;
+    let asked = Asked::of(&args.files)?;
+    let set = counterset(&asked, &args.name)?;
     let mut out = io::stdout().lock();
     if let Some(text) = &args.counter {
         let wanted = |c: &&Counter| {
@@ -29,19 +30,19 @@ pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
             let names = set.counters.iter().filter_map(|counter| counter.name.as_deref());
             let near = near_line(&nearest(text, names, 3));
             let (name, text) = (escaped(&set.name), escaped(text));
-            let all = format!("\n  perfset describe '{name}' shows all");
+            let all = format!("\n  perfset describe '{name}'{} shows all", asked.options());
             let error = anyhow::anyhow!("\"{name}\" has no counter \"{text}\"{near}{all}");
             return Err(Failure::new(Exit::NothingMatched, error));
         };
         one(&mut out, &set, counter)?;
     } else {
-        all(&mut out, &set, args.all)?;
+        all(&mut out, &asked, &set, args.all)?;
     }
     out.flush()?;
     Ok(Exit::Ok)
 }
 
-fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Result<()> {
+fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: bool) -> io::Result<()> {
     let kind = if set.instance_type == InstanceType::Single { "single instance" } else { "multi-instance" };
     writeln!(out, "{}   {:?}   {kind}", escaped(&set.name), set.guid)?;
     for line in wrapped(&escaped(&set.help), WIDTH) {
@@ -50,7 +51,9 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
     // In a pipe a counter is a line; on a terminal nothing is wrapped in the middle of a word.
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
-    let shown: Vec<_> = set.counters.iter().filter(|c| with_unavailable || !is_never_there(c)).collect();
+    // What has no name is a helper that nobody can ask for.
+    let named = || set.counters.iter().filter(|c| c.name.is_some());
+    let shown: Vec<_> = named().filter(|c| with_unavailable || !is_never_there(c)).collect();
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
     };
@@ -79,13 +82,17 @@ fn all(out: &mut impl Write, set: &Counterset, with_unavailable: bool) -> io::Re
             writeln!(out, "{line}  {from}")?;
         }
     }
-    let hidden = set.counters.len().saturating_sub(shown.len());
+    let hidden = named().count().saturating_sub(shown.len());
     if hidden > 0 {
         writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
     }
     let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !is_never_there(c);
     if let Some(first) = shown.iter().find(gives) {
-        writeln!(out, "\nTry: perfset get '{}' 1", path_of(set, first))?;
+        let behind = match asked {
+            Asked::Machine(_) => " 1".to_owned(),
+            Asked::Logs { .. } => asked.options(),
+        };
+        writeln!(out, "\nTry: perfset get '{}'{behind}", path_of(set, first))?;
     }
     Ok(())
 }
@@ -111,9 +118,9 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
 
 /// The instances of a counterset, one a line.
 pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
-    let machine = perfset::local();
-    let set = counterset(&machine, &args.name)?;
-    let found = match machine.instances(&set.guid) {
+    let asked = Asked::of(&args.files)?;
+    let set = counterset(&asked, &args.name)?;
+    let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
         Err(error @ SourceError::NoInstances(_)) => return Err(Failure::new(Exit::NothingMatched, error)),
         Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
@@ -135,12 +142,12 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
 
 /// Counters whose counterset, name or help has all the words.
 pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
-    let machine = perfset::local();
+    let asked = Asked::of(&args.files)?;
     let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
     let mut out = io::stdout().lock();
     // Those whose names have the words stand before those whose helps only mention them.
     let (mut by_name, mut by_help) = (Vec::new(), Vec::new());
-    for set in countersets(&machine) {
+    for set in countersets(asked.machine()) {
         for counter in set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
             let name = counter_name(counter);
             let text = format!("{} {name} {}", set.name, counter.help).to_lowercase();

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use perfset::path::{BindError, CounterPath, PathError, PathQuery};
-use perfset::{Machine, Next};
+use perfset::log::Pick;
+use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
+use perfset::{Next, NoValue, SourceError};
 
 use crate::args::{GetArgs, OutputFormat, interval};
+use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Options, Output};
 use crate::pace::Pace;
-use crate::resolve::{countersets, near_line, no_counterset};
+use crate::resolve::{near_line, no_counterset};
 use crate::text::escaped;
 
 /// What people want first, by a short name.
@@ -27,47 +29,89 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.summary && (args.raw || args.format != OutputFormat::Table) {
         return usage("--summary goes with tables of formatted values only");
     }
+    if args.warmup.is_some() && !args.files.log.is_empty() {
+        return usage("--warmup is for live values: a log has its own second readings");
+    }
     if args.format == OutputFormat::PdhCsv && (args.test.is_some() || args.top.is_some()) {
         return usage("--where and --top do not go with pdh-csv, whose columns stay");
     }
-    let machine = machine_of(&paths)?;
-    let mut source = machine.clone();
-    let failed = |error| Failure::new(Exit::SourceFailed, error);
-    let mut query = PathQuery::open(&mut source).map_err(failed)?;
+    let asked = Asked::of_paths(&args.files, &args.window, pick(interval), &paths)?;
+    let mut source = asked.source();
+    let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
     for path in &paths {
-        query.add(&mut source, path).map_err(|error| unbound(&machine, path, error))?;
+        query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
     }
-    let mut output = Output::new(args.into(), &paths);
-    let mut missing = false;
+    let options = Options { host: asked.host(), zone: Some(asked.zone()), ..args.into() };
+    let mut output = Output::new(options, &paths);
+    let missing = match &asked {
+        Asked::Machine(_) => live(args, &mut query, &mut output, interval, count)?,
+        Asked::Logs { .. } => recorded(&mut query, &mut output, count)?,
+    };
+    output.finish()?;
+    asked.warn_of_damage();
+    Ok(if missing && args.strict { Exit::ValueMissing } else { Exit::Ok })
+}
 
+/// Takes samples as time passes; true if a value is missing.
+fn live(
+    args: &GetArgs,
+    query: &mut PathQuery,
+    output: &mut Output,
+    interval: Option<Duration>,
+    count: Option<u64>,
+) -> Result<bool, Failure> {
     // What a rate is taken over, before the first sample that is shown.
-    query.collect().map_err(failed)?;
+    query.collect().map_err(source_failed)?;
     let needs_two =
         !args.raw && query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
     let every = interval.unwrap_or(Duration::from_secs(1));
-    let mut shown: u64 = 0;
     let mut pace = Pace::new(args.warmup.filter(|_| needs_two).unwrap_or(every), None)
         .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     let most = count.or(interval.is_none().then_some(1));
     if needs_two {
         if !pace.wait() {
-            return Ok(Exit::Ok);
+            return Ok(false);
         }
-        query.collect().map_err(failed)?;
+        query.collect().map_err(source_failed)?;
     }
     pace.every(every);
+    let (mut shown, mut missing) = (0_u64, false);
     loop {
         missing |= output.sample(query.snapshot().clocks(), query.values())?;
         shown = shown.saturating_add(1);
         if most.is_some_and(|most| shown >= most) || !pace.wait() {
             break;
         }
-        if query.collect().map_err(failed)? == Next::End {
-            break;
-        }
+        query.collect().map_err(source_failed)?;
     }
-    output.finish()?;
-    Ok(if missing && args.strict { Exit::ValueMissing } else { Exit::Ok })
+    Ok(missing)
+}
+
+/// Takes the samples of a log; true if a value is missing.
+fn recorded(query: &mut PathQuery, output: &mut Output, count: Option<u64>) -> Result<bool, Failure> {
+    let (mut shown, mut missing, mut is_first) = (0_u64, false, true);
+    while count.is_none_or(|most| shown < most) && query.collect().map_err(source_failed)? == Next::Sample {
+        let values = query.values();
+        // The first sample of what is counted over time is what the second one is compared with, and nothing more.
+        let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
+        if std::mem::take(&mut is_first) && values.iter().all(waits) && !output.is_raw() {
+            continue;
+        }
+        missing |= output.sample(query.snapshot().clocks(), values)?;
+        shown = shown.saturating_add(1);
+    }
+    Ok(missing)
+}
+
+/// An interval between samples of a log, as which samples are taken.
+fn pick(interval: Option<Duration>) -> Pick {
+    let in_100ns =
+        |interval: Duration| i64::try_from(interval.as_nanos().wrapping_div(100)).unwrap_or(i64::MAX);
+    interval.map_or(Pick::All, |interval| Pick::Every(in_100ns(interval)))
+}
+
+fn source_failed(error: SourceError) -> Failure {
+    Failure::new(Exit::SourceFailed, error)
 }
 
 #[derive(Debug)]
@@ -144,29 +188,19 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
 }
 
-/// The one machine that all paths name.
-fn machine_of(paths: &[CounterPath]) -> Result<Machine, Failure> {
-    let mut machine = None;
-    for path in paths {
-        let found =
-            perfset::machine(path.machine.as_deref()).map_err(|e| Failure::new(Exit::SourceFailed, e))?;
-        machine.get_or_insert(found);
-    }
-    Ok(machine.unwrap_or_else(perfset::local))
-}
-
 /// What is said of a path that means nothing here.
-fn unbound(machine: &Machine, path: &CounterPath, error: BindError) -> Failure {
+fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
     let text = match &error {
         BindError::NoCounterset { name, nearest } => {
-            return no_counterset(name, nearest, countersets(machine).len());
+            return no_counterset(asked, name, nearest);
         }
         BindError::NoCounter { counterset, nearest, .. } => {
             let near = near_line(nearest);
             format!(
-                "{}{near}\n  perfset describe '{}' shows all",
+                "{}{near}\n  perfset describe '{}'{} shows all",
                 escaped(&error.to_string()),
-                escaped(counterset)
+                escaped(counterset),
+                asked.options()
             )
         }
         BindError::NeedsInstance { counterset } => {

@@ -1,4 +1,4 @@
-//! `perfset list`: the countersets of this machine.
+//! `perfset list`: the countersets of this machine, or of logs.
 
 use std::io::{self, Write};
 
@@ -6,21 +6,23 @@ use perfset::path::nearest;
 use perfset::{Counterset, Machine, Pattern, SourceError, Utf16};
 
 use crate::args::ListArgs;
+use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
 use crate::resolve::{countersets, no_counterset};
 use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
-    let machine = perfset::local();
+    let asked = Asked::of(&args.files)?;
+    let machine = asked.machine();
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
-    let mut sets = countersets(&machine);
+    let mut sets = countersets(machine);
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
     if sets.is_empty() {
         let what = args.filter.as_deref().unwrap_or_default();
-        return Err(no_counterset(what, &nearest(what, all.iter().map(String::as_str), 3), all.len()));
+        return Err(no_counterset(&asked, what, &nearest(what, all.iter().map(String::as_str), 3)));
     }
-    let rows: Vec<_> = sets.iter().map(|set| row(&machine, set)).collect();
+    let rows: Vec<_> = sets.iter().map(|set| row(machine, set)).collect();
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(10);
     let mut out = io::stdout().lock();
     writeln!(out, "{:width$}  {:>9}  {:>8}  from", "counterset", "instances", "counters")?;
@@ -29,8 +31,13 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     }
     let count = rows.len();
     let s = if count == 1 { "" } else { "s" };
-    writeln!(out, "\n{count} counterset{s}; perfset describe NAME shows one, perfset list 'proc*' filters")?;
+    let options = asked.options();
+    writeln!(
+        out,
+        "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*' filters"
+    )?;
     out.flush()?;
+    asked.warn_of_damage();
     Ok(Exit::Ok)
 }
 
@@ -46,5 +53,10 @@ fn row(machine: &Machine, set: &Counterset) -> (String, String, usize, String) {
         Err(_) => "-".to_string(),
     };
     let origin = machine.origin(&set.guid).unwrap_or_default();
-    (escaped(&set.name), instances, set.counters.len(), escaped(&origin))
+    (
+        escaped(&set.name),
+        instances,
+        set.counters.iter().filter(|c| c.name.is_some()).count(),
+        escaped(&origin),
+    )
 }

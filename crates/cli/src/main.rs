@@ -6,6 +6,7 @@
 )]
 
 mod args;
+mod asked;
 mod describe;
 mod doctor;
 mod dump;
@@ -22,6 +23,7 @@ mod pace;
 mod resolve;
 mod text;
 mod v1;
+mod when;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

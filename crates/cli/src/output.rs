@@ -10,7 +10,7 @@ use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
 use perfset::counter_type::{Display, Kind, NumberKind};
 use perfset::log::text::{Header, Number, Writer};
 use perfset::path::{CounterPath, PathValue, Run};
-use perfset::{Counter, CounterId, CounterType, InstanceType, NoValue, RawValue};
+use perfset::{Counter, CounterId, CounterType, InstanceType, Mark, NoValue, RawValue};
 use serde::Serialize;
 use terminal_size::{Width, terminal_size};
 
@@ -69,12 +69,14 @@ pub struct Options {
     pub summary: bool,
     /// Whose values they are, if they were recorded.
     pub host: Option<String>,
+    /// The zone in which people are shown times; `None` is this machine's.
+    pub zone: Option<TimeZone>,
 }
 
 impl From<&GetArgs> for Options {
     fn from(args: &GetArgs) -> Self {
         let GetArgs { format, raw, all, test, top, summary, .. } = *args;
-        Self { format, raw, all, test, top, summary, host: None }
+        Self { format, raw, all, test, top, summary, host: None, zone: None }
     }
 }
 
@@ -93,13 +95,18 @@ impl Output {
             paths: paths.iter().map(ToString::to_string).collect(),
             several: paths.iter().map(|path| path.counter.contains(['*', '?', '{', '!'])).collect(),
             on_terminal: io::stdout().is_terminal(),
-            zone: TimeZone::system(),
+            zone: options.zone.unwrap_or_else(TimeZone::system),
             width: terminal.map_or(80, |(Width(width), _)| width.into()),
             columns: None,
             head_printed: false,
             log: None,
             told: Vec::new(),
         }
+    }
+
+    /// Whether raw values are printed.
+    pub fn is_raw(&self) -> bool {
+        self.raw
     }
 
     /// Prints a sample; true if a value is missing.
@@ -150,7 +157,7 @@ impl Output {
     /// What is shown of a value.
     fn number(&self, v: &PathValue<'_>) -> Option<f64> {
         match (self.raw, &v.value.value) {
-            (true, _) => v.value.raw.map(real),
+            (true, _) => raw_of(v).map(real),
             (false, value) => value.as_ref().ok().map(|value| value.nocap()),
         }
     }
@@ -181,7 +188,7 @@ impl Output {
     fn cell(&self, v: &PathValue<'_>) -> String {
         let missing = || "-".to_owned();
         let kind = v.value.counter.counter_type.decode().kind;
-        match (v.value.raw, kind) {
+        match (raw_of(v), kind) {
             (Some(raw), Kind::Number(NumberKind::Hex)) => return format!("{:#x}", raw.get()),
             // All digits of a whole number, which a double may not have.
             (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(v.value.counter) => {
@@ -201,7 +208,7 @@ impl Output {
     /// The number with all its digits.
     fn digits(&self, v: &PathValue<'_>) -> Option<Number> {
         if self.raw {
-            return v.value.raw.map(|raw| raw.get().into());
+            return raw_of(v).map(|raw| raw.get().into());
         }
         self.number(v).map(Number::from)
     }
@@ -465,7 +472,7 @@ impl Record {
             counter,
             value: value.value.as_ref().ok().map(|value| value.nocap()),
             status: value.value.as_ref().map_or_else(NoValue::keyword, |_| "ok"),
-            raw: value.raw.map(RawValue::get),
+            raw: raw_of(v).map(RawValue::get),
             base: value.base.map(RawValue::get),
             counter_type: value.counter.counter_type.to_string(),
             unit: value.counter.unit.to_string(),
@@ -484,6 +491,11 @@ fn pdh_path(host: &str, v: &PathValue<'_>) -> String {
     let instance: String = v.value.instance.to_string().chars().map(replaced).collect();
     let brackets = if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
     format!("\\\\{host}\\{}{brackets}\\{}", v.value.counterset.name, plain_counter_name(v.value.counter))
+}
+
+/// The raw value: none of what a log's writer formatted.
+fn raw_of(v: &PathValue<'_>) -> Option<RawValue> {
+    v.value.raw.filter(|_| v.value.mark != Some(Mark::Formatted))
 }
 
 /// When a sample was taken, as people are shown it.

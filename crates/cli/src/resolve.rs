@@ -5,6 +5,7 @@ use std::sync::Arc;
 use perfset::path::nearest;
 use perfset::{Counterset, Guid, Machine};
 
+use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
 use crate::text::escaped;
 
@@ -17,8 +18,8 @@ pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
 }
 
 /// By GUID, by name, or by a part that only one name has: what it begins with, or else any.
-pub fn counterset(machine: &Machine, text: &str) -> Result<Arc<Counterset>, Failure> {
-    let sets = countersets(machine);
+pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure> {
+    let sets = countersets(asked.machine());
     let folded = text.to_lowercase();
     let guid = text.parse::<Guid>().ok();
     let is_exact = |name: &str, set: &Counterset| name == folded || Some(set.guid) == guid;
@@ -36,7 +37,7 @@ pub fn counterset(machine: &Machine, text: &str) -> Result<Arc<Counterset>, Fail
     let [.., parts] = candidates;
     if parts.is_empty() {
         let near = nearest(text, sets.iter().map(|set| &*set.name), 3);
-        return Err(no_counterset(text, &near, sets.len()));
+        return Err(no_counterset(asked, text, &near));
     }
     let names: Vec<_> = parts.iter().map(|set| escaped(&set.name)).collect();
     let error = anyhow::anyhow!("\"{}\" is part of several names: {}", escaped(text), names.join(", "));
@@ -44,10 +45,11 @@ pub fn counterset(machine: &Machine, text: &str) -> Result<Arc<Counterset>, Fail
 }
 
 /// What is said when a name is unknown.
-pub fn no_counterset(name: &str, nearest: &[impl AsRef<str>], all: usize) -> Failure {
-    let near = near_line(nearest);
+pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
+    let (near, all, options) = (near_line(nearest), asked.machine().countersets().len(), asked.options());
     let name = escaped(name);
-    let error = anyhow::anyhow!("no counterset is named \"{name}\"{near}\n  perfset list shows all {all}");
+    let error =
+        anyhow::anyhow!("no counterset is named \"{name}\"{near}\n  perfset list{options} shows all {all}");
     Failure::new(Exit::NothingMatched, error)
 }
 

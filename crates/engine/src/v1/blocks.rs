@@ -8,7 +8,7 @@ use perfset_core::v1::Names;
 use perfset_core::walk::Mode;
 use perfset_core::{Guid, Instance, Status};
 
-use super::objects::{Objects, Recording, Trouble};
+use super::objects::{ObjectSets, Recording, Trouble};
 use super::titles::windows_names;
 use crate::clock::Clock;
 use crate::entry::Entry;
@@ -54,7 +54,7 @@ pub struct Blocks {
 #[derive(Debug)]
 struct Recorded {
     blocks: Vec<Recording>,
-    objects: Objects,
+    objects: ObjectSets,
     catalogue: Arc<Catalogue>,
 }
 
@@ -82,7 +82,7 @@ impl Blocks {
         let built_in = names.is_none().then(windows_names);
         let unnamed = Names::default();
         let names = names.or(built_in.as_ref()).unwrap_or(&unnamed);
-        let (mut recorded, mut objects, mut problems) = (Vec::new(), Objects::default(), Vec::new());
+        let (mut recorded, mut objects, mut problems) = (Vec::new(), ObjectSets::default(), Vec::new());
         for (block, bytes) in blocks.into_iter().enumerate() {
             let refused = |error| Problem { block, what: Trouble::Broken(error) };
             let (recording, troubles) = objects.add(bytes, names, mode).map_err(refused)?;

@@ -16,6 +16,6 @@ mod titles;
 pub use answer::{Answer, LeftOut, query};
 pub use blocks::{Blocks, Problem};
 pub use born::{guid_of_object, unit_of};
-pub use objects::{Objects, Recording, Trouble};
+pub use objects::{ObjectSets, Recording, Trouble};
 pub use titles::{BASE_INDEX, Titles, windows_names};
 pub use value_name::{BadValueName, ValueName};

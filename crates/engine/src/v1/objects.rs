@@ -21,7 +21,7 @@ use crate::rows::Rows;
 
 /// The objects of one machine's blocks: what a provider that plays such blocks is made of.
 #[derive(Debug, Default)]
-pub struct Objects {
+pub struct ObjectSets {
     sets: Vec<Born>,
     by_guid: HashMap<Guid, usize>,
     by_index: HashMap<u32, usize>,
@@ -70,7 +70,7 @@ pub enum Trouble {
 /// square costs nothing.
 const MOST: usize = 4_096;
 
-impl Objects {
+impl ObjectSets {
     /// Takes over the objects of the next block, the older first, and the names that it was made with. What is strange
     /// about it is said besides.
     ///

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::walk::Mode;
 use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text, v1};
-use perfset_engine::v1::{Objects, Recording, windows_names};
+use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Rows, SourceError, Want, Window};
 
 use super::listed::{ListedSets, TooMany};
@@ -48,7 +48,7 @@ pub(super) struct Deck {
     last: Option<(i64, u64)>,
     listed: ListedSets,
     /// By tape, as title indexes are.
-    objects: Vec<Objects>,
+    objects: Vec<ObjectSets>,
     names: Vec<Option<v1::Names>>,
     /// Where the blocks of a counterset are that is an object: tape, entry.
     blocks: HashMap<Guid, Vec<(usize, usize)>>,
@@ -69,7 +69,7 @@ impl Deck {
         let tapes: Vec<Tape> = inputs.iter().map(Tape::open).collect::<Result<_, _>>()?;
         let mut deck = Self {
             lists: vec![[].into(); tapes.len()],
-            objects: tapes.iter().map(|_| Objects::default()).collect(),
+            objects: tapes.iter().map(|_| ObjectSets::default()).collect(),
             names: tapes.iter().map(|_| None).collect(),
             tapes,
             tolerances: Arc::clone(tolerances),
@@ -324,7 +324,7 @@ impl Deck {
     fn object<T>(
         &mut self,
         counterset: &Guid,
-        with: impl FnOnce(&Objects, &Recording) -> Result<T, SourceError>,
+        with: impl FnOnce(&ObjectSets, &Recording) -> Result<T, SourceError>,
     ) -> Option<Result<T, SourceError>> {
         let places = self.blocks.get(counterset)?.clone();
         let is_fresh = |tape: usize| self.tapes.get(tape).is_some_and(|tape| tape.is_fresh);

@@ -1,0 +1,172 @@
+//! What is asked: this machine, or logs.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use jiff::tz::{Offset, TimeZone};
+use perfset::log::{Input, Logs, OpenError, Pick};
+use perfset::path::CounterPath;
+use perfset::{Machine, Source, Window};
+
+use crate::args::{LogFiles, LogWindow};
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::text::escaped;
+
+/// What is asked.
+pub enum Asked {
+    Machine(Machine),
+    Logs { logs: Logs, files: Vec<PathBuf> },
+}
+
+impl Asked {
+    /// Logs if any are named, else this machine.
+    pub fn of(files: &LogFiles) -> Result<Self, Failure> {
+        match files.log.as_slice() {
+            [] if files.machine.is_some() => {
+                Err(Failure::new(Exit::Usage, anyhow!("--machine chooses one of a log: it needs --log FILE")))
+            }
+            [] => Ok(Self::Machine(perfset::local())),
+            named => Ok(Self::Logs { logs: opened(named, files.machine.as_deref())?, files: named.to_vec() }),
+        }
+    }
+
+    /// The same for counter paths, which may name the machine themselves, in a window of a log.
+    pub fn of_paths(
+        files: &LogFiles,
+        window: &LogWindow,
+        pick: Pick,
+        paths: &[CounterPath],
+    ) -> Result<Self, Failure> {
+        let named: Vec<&str> = paths.iter().filter_map(|path| path.machine.as_deref()).collect();
+        if files.log.is_empty() {
+            let remote = |error| Failure::new(Exit::SourceFailed, error);
+            let machine = named.iter().map(|name| perfset::machine(Some(name)).map_err(remote));
+            let machine = machine.collect::<Result<Vec<_>, _>>()?.into_iter().next();
+            return Ok(Self::Machine(machine.unwrap_or_else(perfset::local)));
+        }
+        let name = files.machine.as_deref().or(named.first().copied());
+        if let Some(other) = named.iter().find(|other| !name.unwrap_or_default().eq_ignore_ascii_case(other))
+        {
+            let error = anyhow!(
+                "the paths name two machines, {} and {}: ask for one at a time",
+                escaped(name.unwrap_or_default()),
+                escaped(other)
+            );
+            return Err(Failure::new(Exit::Usage, error));
+        }
+        let logs = opened(&files.log, name)?;
+        let gone = |error: OpenError| unopened(&files.log, &error);
+        let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(logs.offset()));
+        let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
+        let logs = logs.within(window).and_then(|logs| logs.picking(pick)).map_err(gone)?;
+        Ok(Self::Logs { logs, files: files.log.clone() })
+    }
+
+    /// Its countersets and what they are called by people.
+    pub fn machine(&self) -> &Machine {
+        match self {
+            Self::Machine(machine) => machine,
+            Self::Logs { logs, .. } => logs.machine(),
+        }
+    }
+
+    /// To be queried.
+    pub fn source(&self) -> Box<dyn Source> {
+        match self {
+            Self::Machine(machine) => Box::new(machine.clone()),
+            Self::Logs { logs, .. } => Box::new(logs.clone()),
+        }
+    }
+
+    /// Whose values they are, if they were recorded.
+    pub fn host(&self) -> Option<String> {
+        match self {
+            Self::Machine(_) => None,
+            Self::Logs { logs, .. } => Some(logs.machine_name().to_owned()),
+        }
+    }
+
+    /// The zone in which people are shown times: that of a log, else this machine's.
+    pub fn zone(&self) -> TimeZone {
+        const SECOND: i64 = 10_000_000;
+        match self {
+            Self::Machine(_) => TimeZone::system(),
+            Self::Logs { logs, .. } => {
+                let east = i32::try_from(logs.offset().wrapping_div(SECOND).saturating_neg());
+                let offset = east.ok().and_then(|east| Offset::from_seconds(east).ok());
+                offset.unwrap_or(Offset::UTC).to_time_zone()
+            }
+        }
+    }
+
+    /// What is behind a command that asks the same: nothing, or the logs.
+    pub fn options(&self) -> String {
+        match self {
+            Self::Machine(_) => String::new(),
+            Self::Logs { files, .. } => files
+                .iter()
+                .map(|file| format!(" --log '{}'", escaped(&file.display().to_string())))
+                .collect(),
+        }
+    }
+
+    /// Says on standard error what of logs could not be used.
+    pub fn warn_of_damage(&self) {
+        let Self::Logs { logs, files } = self else { return };
+        for (damages, file) in logs.damages().iter().zip(files) {
+            let (Some(first), name) = (damages.first().first(), escaped(&file.display().to_string())) else {
+                continue;
+            };
+            let more = match damages.count() {
+                1 => String::new(),
+                count => format!("; {count} such places, perfset log info shows more"),
+            };
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(io::stderr(), "warning: {name}: {}{more}", escaped(&first.to_string()));
+        }
+    }
+}
+
+/// Opens logs as one, and chooses the machine.
+fn opened(files: &[PathBuf], machine: Option<&str>) -> Result<Logs, Failure> {
+    let input = |file: &PathBuf| match file == Path::new("-") {
+        true => input::read(file).map(|bytes| Input::Bytes(bytes.into())),
+        false => Ok(Input::File(file.clone())),
+    };
+    let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
+    let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, &error))?;
+    let names = || {
+        let names: Vec<_> = logs.machines().iter().map(|name| escaped(name)).collect();
+        names.join(", ")
+    };
+    match machine.map(|name| name.trim_start_matches('\\')) {
+        Some(name) if logs.machines().iter().any(|known| known.eq_ignore_ascii_case(name)) => {
+            logs.of_machine(name).map_err(|error| unopened(files, &error))
+        }
+        Some(name) => {
+            let error =
+                anyhow!("the log has no counters of a machine \"{}\"; it has: {}", escaped(name), names());
+            Err(Failure::new(Exit::NothingMatched, error))
+        }
+        None if logs.machines().len() > 1 => {
+            let error =
+                anyhow!("the log has counters of several machines: {}\n  choose one with --machine", names());
+            Err(Failure::new(Exit::Usage, error))
+        }
+        None => Ok(logs),
+    }
+}
+
+fn unopened(files: &[PathBuf], error: &OpenError) -> Failure {
+    let file = files.get(error.number).map(|file| escaped(&file.display().to_string())).unwrap_or_default();
+    let exit = if error.error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
+    let mut text = escaped(&error.error.to_string());
+    let mut cause = std::error::Error::source(&error.error);
+    while let Some(why) = cause {
+        text = format!("{text}: {}", escaped(&why.to_string()));
+        cause = why.source();
+    }
+    Failure::new(exit, anyhow!("{file}: {text}"))
+}

@@ -1,0 +1,86 @@
+//! Times that a person gives: a day and a time of day, of the log's own zone or with one.
+
+use std::str::FromStr;
+
+use jiff::civil::DateTime;
+use jiff::fmt::strtime;
+use jiff::{Timestamp, tz};
+use perfset::clock::UNIX_EPOCH_100NS;
+
+/// A time as it was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// In the zone of the log, in 100 ns since 1601.
+    Local(i64),
+    /// In UTC, in 100 ns since 1601.
+    Utc(i64),
+}
+
+impl When {
+    /// The time in UTC, where local times are brought there by adding `offset`.
+    pub fn to_utc(self, offset: i64) -> i64 {
+        match self {
+            Self::Local(time) => time.saturating_add(offset),
+            Self::Utc(time) => time,
+        }
+    }
+}
+
+impl FromStr for When {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        /// As relog takes it, with the day behind the month.
+        const AS_RELOG: [&str; 3] = ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f"];
+        let text = text.trim();
+        if let Ok(time) = text.parse::<Timestamp>() {
+            return Ok(Self::Utc(in_100ns(time)));
+        }
+        let civil = text
+            .parse::<DateTime>()
+            .ok()
+            .or_else(|| AS_RELOG.iter().find_map(|form| strtime::parse(form, text).ok()?.to_datetime().ok()))
+            .or_else(|| strtime::parse("%m/%d/%Y", text).ok()?.to_date().ok().map(DateTime::from));
+        let civil = civil.ok_or(
+            "a time is like 2026-11-22 10:30:00, with Z or +01:00 where it is not the log's own, or 11/22/2026 10:30:00",
+        )?;
+        let time = tz::Offset::UTC.to_timestamp(civil).map_err(|_| "there is no such time")?;
+        Ok(Self::Local(in_100ns(time)))
+    }
+}
+
+fn in_100ns(time: Timestamp) -> i64 {
+    let since_1970 = time.as_nanosecond().div_euclid(100);
+    i64::try_from(since_1970).unwrap_or(i64::MAX).saturating_add(UNIX_EPOCH_100NS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_every_form() {
+        let ten = 134_383_464_000_000_000; // 2026-11-05 10:00
+        const HOUR: i64 = 36_000_000_000;
+        for (text, want) in [
+            ("2026-11-05 10:00:00", When::Local(ten)),
+            ("2026-11-05T10:00", When::Local(ten)),
+            ("2026-11-05 10:00:00.5", When::Local(ten + 5_000_000)),
+            ("2026-11-05", When::Local(ten - 10 * HOUR)),
+            ("2026-11-05T10:00:00Z", When::Utc(ten)),
+            ("2026-11-05 10:00:00+01:00", When::Utc(ten - HOUR)),
+            ("11/5/2026 10:00:00AM", When::Local(ten)),
+            ("11/05/2026 10:00:00 PM", When::Local(ten + 12 * HOUR)),
+            ("11/05/2026 10:00:00", When::Local(ten)),
+            ("11/05/2026 10:00:00.500", When::Local(ten + 5_000_000)),
+            ("11/05/2026", When::Local(ten - 10 * HOUR)),
+        ] {
+            assert_eq!(text.parse(), Ok(want), "{text}");
+        }
+        for bad in ["", "x", "10:00", "13/13/2026 10:00:00", "2026-02-30", "now"] {
+            assert!(bad.parse::<When>().is_err(), "{bad}");
+        }
+        assert_eq!(When::Local(ten).to_utc(HOUR), ten + HOUR);
+        assert_eq!(When::Utc(ten).to_utc(HOUR), ten);
+    }
+}
