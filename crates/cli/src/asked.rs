@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::tz::{Offset, TimeZone};
 use perfset::log::{Input, Logs, OpenError, Pick};
 use perfset::path::CounterPath;
-use perfset::{Machine, Source, Window};
+use perfset::{Counter, Machine, Source, Window};
 
 use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
@@ -70,6 +70,11 @@ impl Asked {
             Self::Machine(machine) => machine,
             Self::Logs { logs, .. } => logs.machine(),
         }
+    }
+
+    /// Whether people are shown a counter: those of a log that have no name are parts of others.
+    pub fn shows(&self, counter: &Counter) -> bool {
+        matches!(self, Self::Machine(_)) || counter.name.is_some()
     }
 
     /// To be queried.

@@ -51,9 +51,8 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     // In a pipe a counter is a line; on a terminal nothing is wrapped in the middle of a word.
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
-    // What has no name is a helper that nobody can ask for.
-    let named = || set.counters.iter().filter(|c| c.name.is_some());
-    let shown: Vec<_> = named().filter(|c| with_unavailable || !is_never_there(c)).collect();
+    let all = || set.counters.iter().filter(|c| asked.shows(c));
+    let shown: Vec<_> = all().filter(|c| with_unavailable || !is_never_there(c)).collect();
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
     };
@@ -82,7 +81,7 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
             writeln!(out, "{line}  {from}")?;
         }
     }
-    let hidden = named().count().saturating_sub(shown.len());
+    let hidden = all().count().saturating_sub(shown.len());
     if hidden > 0 {
         writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
     }

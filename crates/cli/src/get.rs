@@ -77,7 +77,7 @@ fn live(
     pace.every(every);
     let (mut shown, mut missing) = (0_u64, false);
     loop {
-        missing |= output.sample(query.snapshot().clocks(), query.values())?;
+        missing |= output.sample(query.snapshot().clocks(), &mut query.values())?;
         shown = shown.saturating_add(1);
         if most.is_some_and(|most| shown >= most) || !pace.wait() {
             break;
@@ -91,13 +91,13 @@ fn live(
 fn recorded(query: &mut PathQuery, output: &mut Output, count: Option<u64>) -> Result<bool, Failure> {
     let (mut shown, mut missing, mut is_first) = (0_u64, false, true);
     while count.is_none_or(|most| shown < most) && query.collect().map_err(source_failed)? == Next::Sample {
-        let values = query.values();
+        let mut values = query.values();
         // The first sample of what is counted over time is what the second one is compared with, and nothing more.
         let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
         if std::mem::take(&mut is_first) && values.iter().all(waits) && !output.is_raw() {
             continue;
         }
-        missing |= output.sample(query.snapshot().clocks(), values)?;
+        missing |= output.sample(query.snapshot().clocks(), &mut values)?;
         shown = shown.saturating_add(1);
     }
     Ok(missing)

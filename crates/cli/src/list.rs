@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use perfset::path::nearest;
-use perfset::{Counterset, Machine, Pattern, SourceError, Utf16};
+use perfset::{Counterset, Pattern, SourceError, Utf16};
 
 use crate::args::ListArgs;
 use crate::asked::Asked;
@@ -13,16 +13,15 @@ use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
-    let machine = asked.machine();
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
-    let mut sets = countersets(machine);
+    let mut sets = countersets(asked.machine());
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
     if sets.is_empty() {
         let what = args.filter.as_deref().unwrap_or_default();
         return Err(no_counterset(&asked, what, &nearest(what, all.iter().map(String::as_str), 3)));
     }
-    let rows: Vec<_> = sets.iter().map(|set| row(machine, set)).collect();
+    let rows: Vec<_> = sets.iter().map(|set| row(&asked, set)).collect();
     let width = rows.iter().map(|(name, ..)| name.chars().count()).max().unwrap_or(0).max(10);
     let mut out = io::stdout().lock();
     writeln!(out, "{:width$}  {:>9}  {:>8}  from", "counterset", "instances", "counters")?;
@@ -46,7 +45,8 @@ fn pattern(text: &str) -> String {
     if text.contains(['*', '?']) { text.to_string() } else { format!("*{text}*") }
 }
 
-fn row(machine: &Machine, set: &Counterset) -> (String, String, usize, String) {
+fn row(asked: &Asked, set: &Counterset) -> (String, String, usize, String) {
+    let machine = asked.machine();
     let instances = match machine.instances(&set.guid) {
         Ok(instances) => grouped(f64::from(u32::try_from(instances.len()).unwrap_or(u32::MAX)), 0),
         Err(SourceError::NoInstances(_)) => "0".to_string(),
@@ -56,7 +56,7 @@ fn row(machine: &Machine, set: &Counterset) -> (String, String, usize, String) {
     (
         escaped(&set.name),
         instances,
-        set.counters.iter().filter(|c| c.name.is_some()).count(),
+        set.counters.iter().filter(|counter| asked.shows(counter)).count(),
         escaped(&origin),
     )
 }

@@ -16,7 +16,7 @@ use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
 use crate::describe::is_never_there;
-use crate::text::{escaped, grouped, grouped_digits, measured, wrapped};
+use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, wrapped};
 
 /// Prints one sample after the other.
 pub struct Output {
@@ -39,13 +39,38 @@ pub struct Output {
     on_terminal: bool,
     zone: TimeZone,
     width: usize,
-    /// The series that the table's columns are, once its head is printed.
+    /// What is printed and not yet written.
+    text: String,
+    /// A cell of the table, while it is printed.
+    cell: String,
+    /// The columns of the table, once its head is printed.
+    table: Option<Vec<Column>>,
+    /// The series that the columns of a log are, once its head is printed.
     columns: Option<Vec<String>>,
     head_printed: bool,
     /// What PDH-CSV is written with, once its header is.
     log: Option<Writer<Vec<u8>>>,
     /// The reasons below the last sample's line, not to be repeated below every line.
     told: Vec<(String, String)>,
+    /// A minute of UTC, and what local times in it begin with.
+    minute: Option<(i64, String)>,
+}
+
+/// A column of a table.
+#[derive(Debug, PartialEq, Eq)]
+struct Column {
+    path: usize,
+    counter: CounterId,
+    instance: Vec<u8>,
+    occurrence: usize,
+    width: usize,
+}
+
+impl Column {
+    fn is_of(&self, v: &PathValue<'_>) -> bool {
+        (self.path, self.counter, self.occurrence) == (v.path, v.value.counter.id, v.occurrence)
+            && self.instance == v.value.instance.as_bytes()
+    }
 }
 
 /// The statistics of a run, and the names of the counters in it.
@@ -97,10 +122,14 @@ impl Output {
             on_terminal: io::stdout().is_terminal(),
             zone: options.zone.unwrap_or_else(TimeZone::system),
             width: terminal.map_or(80, |(Width(width), _)| width.into()),
+            text: String::new(),
+            cell: String::new(),
+            table: None,
             columns: None,
             head_printed: false,
             log: None,
             told: Vec::new(),
+            minute: None,
         }
     }
 
@@ -110,14 +139,16 @@ impl Output {
     }
 
     /// Prints a sample; true if a value is missing.
-    pub fn sample(&mut self, clocks: &ClockReading, mut values: Vec<PathValue<'_>>) -> io::Result<bool> {
+    pub fn sample(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<bool> {
+        /// What is recorded is written in pieces of this size.
+        const ENOUGH: usize = 64 << 10;
         if !self.all {
             values.retain(|v| !self.is_hidden(v));
         }
         let missing = values.iter().any(|v| self.number(v).is_none());
         if let Some(Summary { run, names }) = &mut self.summary {
-            run.add(&values);
-            for v in &values {
+            run.add(values);
+            for v in &*values {
                 names
                     .entry((v.path, v.value.counter.id))
                     .or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
@@ -127,26 +158,36 @@ impl Output {
             values.retain(|v| self.number(v).is_some_and(|number| test.holds(number)));
         }
         if let Some(most) = self.top {
-            values = self.greatest(values, most);
+            self.keep_greatest(values, most);
         }
-        let mut text = String::new();
+        let mut text = std::mem::take(&mut self.text);
         match self.format {
-            OutputFormat::Table => self.table(clocks, &values, &mut text),
-            OutputFormat::Csv => self.csv(clocks, &values, &mut text),
-            OutputFormat::Json => self.json(clocks, &values, &mut text)?,
-            OutputFormat::PdhCsv => self.pdh_csv(clocks, &values, &mut text)?,
+            OutputFormat::Table => self.table(clocks, values, &mut text),
+            OutputFormat::Csv => self.csv(clocks, values, &mut text),
+            OutputFormat::Json => self.json(clocks, values, &mut text)?,
+            OutputFormat::PdhCsv => self.pdh_csv(clocks, values, &mut text)?,
         }
+        self.text = text;
+        if !self.is_recorded || self.on_terminal || self.text.len() > ENOUGH {
+            self.write()?;
+        }
+        Ok(missing)
+    }
+
+    /// Writes what is printed.
+    fn write(&mut self) -> io::Result<()> {
         if self.on_terminal && self.format != OutputFormat::Table {
             // A program gets the names as they are; a terminal never gets what would steer it.
-            text = text
+            self.text = self
+                .text
                 .split_inclusive('\n')
                 .map(|line| escaped(line.trim_end_matches(['\r', '\n'])) + "\n")
                 .collect();
         }
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes())?;
-        out.flush()?;
-        Ok(missing)
+        out.write_all(self.text.as_bytes())?;
+        self.text.clear();
+        out.flush()
     }
 
     /// What no machine of this system has, where nobody asked for it by name.
@@ -164,12 +205,12 @@ impl Output {
 
     /// Of each counter of a path the greatest values, the greatest first. Instances that sum others up, and what is
     /// idle, are left out where there are others.
-    fn greatest<'a>(&self, mut values: Vec<PathValue<'a>>, most: usize) -> Vec<PathValue<'a>> {
+    fn keep_greatest(&self, values: &mut Vec<PathValue<'_>>, most: usize) {
         let number = |v: &PathValue<'_>| self.number(v).unwrap_or(f64::NEG_INFINITY);
         // A path's counters stay in the order in which they came.
         let mut groups: HashMap<(usize, CounterId), (usize, bool)> = HashMap::new();
         let group = |v: &PathValue<'_>| (v.path, v.value.counter.id);
-        for v in &values {
+        for v in &*values {
             let next = groups.len();
             groups.entry(group(v)).or_insert((next, false)).1 |= !sums_up(v);
         }
@@ -182,27 +223,35 @@ impl Output {
             taken = if taken.0 == at { (at, taken.1.saturating_add(1)) } else { (at, 1) };
             taken.1 <= most
         });
-        values
     }
 
     fn cell(&self, v: &PathValue<'_>) -> String {
-        let missing = || "-".to_owned();
-        let kind = v.value.counter.counter_type.decode().kind;
-        match (raw_of(v), kind) {
-            (Some(raw), Kind::Number(NumberKind::Hex)) => return format!("{:#x}", raw.get()),
-            // All digits of a whole number, which a double may not have.
-            (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(v.value.counter) => {
-                return grouped_digits(&raw.get().to_string());
+        let mut text = String::new();
+        self.push_cell(v, &mut text);
+        text
+    }
+
+    fn push_cell(&self, v: &PathValue<'_>, out: &mut String) {
+        let counter = v.value.counter;
+        match (raw_of(v), counter.counter_type.decode().kind) {
+            (Some(raw), Kind::Number(NumberKind::Hex)) => {
+                let _ = write!(out, "{:#x}", raw.get()); // a String takes everything
+                return;
             }
-            (Some(raw), _) if self.raw => return grouped_digits(&raw.get().to_string()),
-            (None, _) if self.raw => return missing(),
+            // All digits of a whole number, which a double may not have.
+            (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(counter) => {
+                return out.push_str(&grouped_digits(&raw.get().to_string()));
+            }
+            (Some(raw), _) if self.raw => return out.push_str(&grouped_digits(&raw.get().to_string())),
             _ => {}
         }
-        let counter = v.value.counter;
-        self.number(v).map_or_else(missing, |number| match self.is_measured(counter) {
-            true => measured(number, is_share_or_rate(counter)),
-            false => grouped(number, 0),
-        })
+        match self.number(v) {
+            None => out.push('-'),
+            Some(number) if self.is_measured(counter) => {
+                push_measured(out, number, is_share_or_rate(counter));
+            }
+            Some(number) => push_grouped(out, number, 0),
+        }
     }
 
     /// The number with all its digits.
@@ -228,44 +277,65 @@ impl Output {
     fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
         /// The least that a column takes.
         const COLUMN_LEN: usize = 16;
-        let time = self.local_time(clocks);
-        if self.top.is_some() || values.len().saturating_mul(COLUMN_LEN) > self.width {
+        let is_as_before = self.table.as_ref().is_some_and(|columns| {
+            columns.len() == values.len() && columns.iter().zip(values).all(|(column, v)| column.is_of(v))
+        });
+        let is_too_wide = self.top.is_some() || values.len().saturating_mul(COLUMN_LEN) > self.width;
+        if !is_as_before && (is_too_wide || !self.head(clocks, values, text)) {
+            let time = self.local_time(clocks);
             return self.rows(&time, values, text);
         }
-        let series: Vec<_> = values.iter().map(series_name).collect();
-        let heads: Vec<_> = values.iter().map(column_head).collect();
-        let cells: Vec<_> = values.iter().map(|v| self.cell(v)).collect();
-        // Room for values to grow: a rate that is 0 now may be millions in the next second.
-        let width = |(a, b): &(String, String)| a.chars().count().max(b.chars().count()).max(14);
-        let widths: Vec<_> = heads.iter().map(width).collect();
-        let total = widths.iter().fold(time.len(), |sum, width| sum.saturating_add(*width).saturating_add(2));
-        if total > self.width {
-            return self.rows(&time, values, text);
+        self.push_local_time(clocks, text);
+        let table = self.table.take().unwrap_or_default();
+        let mut cell = std::mem::take(&mut self.cell);
+        for (v, column) in values.iter().zip(&table) {
+            cell.clear();
+            self.push_cell(v, &mut cell);
+            let blanks = column.width.saturating_sub(cell.len()).saturating_add(2); // a cell is ASCII
+            text.extend(std::iter::repeat_n(' ', blanks));
+            text.push_str(&cell);
         }
-        if self.columns.as_ref() != Some(&series) {
-            self.columns = Some(series);
-            let time_width = time.len();
-            let mut lines = [format!("{:time_width$}", "time"), " ".repeat(time_width)];
-            for ((first, second), width) in heads.iter().zip(&widths) {
-                let [a, b] = &mut lines;
-                let _ = write!(a, "  {first:>width$}"); // a String takes everything
-                let _ = write!(b, "  {second:>width$}");
-            }
-            for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
-                let _ = writeln!(text, "{line}");
-            }
-        }
-        text.push_str(&time);
-        for (cell, width) in cells.iter().zip(&widths) {
-            let _ = write!(text, "  {cell:>width$}");
-        }
+        self.cell = cell;
+        self.table = Some(table);
         text.push('\n');
         self.reasons(values, text);
     }
 
+    /// Prints the head of a table, unless it would be too wide.
+    fn head(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) -> bool {
+        let time_width = self.local_time(clocks).len();
+        let heads: Vec<_> = values.iter().map(column_head).collect();
+        // Room for values to grow: a rate that is 0 now may be millions in the next second.
+        let width = |(a, b): &(String, String)| a.chars().count().max(b.chars().count()).max(14);
+        let widths: Vec<_> = heads.iter().map(width).collect();
+        let total = widths.iter().fold(time_width, |sum, width| sum.saturating_add(*width).saturating_add(2));
+        if total > self.width {
+            self.table = None;
+            return false;
+        }
+        let mut lines = [format!("{:time_width$}", "time"), " ".repeat(time_width)];
+        for ((first, second), width) in heads.iter().zip(&widths) {
+            let [a, b] = &mut lines;
+            let _ = write!(a, "  {first:>width$}"); // a String takes everything
+            let _ = write!(b, "  {second:>width$}");
+        }
+        for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
+            let _ = writeln!(text, "{line}");
+        }
+        let column = |(v, width): (&PathValue<'_>, usize)| Column {
+            path: v.path,
+            counter: v.value.counter.id,
+            instance: v.value.instance.as_bytes().to_vec(),
+            occurrence: v.occurrence,
+            width,
+        };
+        self.table = Some(values.iter().zip(widths).map(column).collect());
+        true
+    }
+
     /// Why values are missing, each reason once, and not again while it stays so.
     fn reasons(&mut self, values: &[PathValue<'_>], text: &mut String) {
-        let mut told: Vec<(String, String)> = Vec::new();
+        let mut told: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
         for v in values.iter().filter(|v| self.number(v).is_none()) {
             let Err(reason) = &v.value.value else { continue };
             let reason = (counter_name(v), escaped(&reason.to_string()));
@@ -415,7 +485,8 @@ impl Output {
     }
 
     /// After the last sample: the summary, if it is asked for.
-    pub fn finish(&self) -> io::Result<()> {
+    pub fn finish(&mut self) -> io::Result<()> {
+        self.write()?;
         let Some(Summary { run, names }) = &self.summary else { return Ok(()) };
         let mut out = io::stdout().lock();
         writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
@@ -431,10 +502,32 @@ impl Output {
         out.flush()
     }
 
-    fn local_time(&self, clocks: &ClockReading) -> String {
-        // What was recorded may be of any day.
-        let format = if self.is_recorded { "%Y-%m-%d %H:%M:%S.%3f" } else { "%H:%M:%S.%3f" };
-        timestamp(clocks).to_zoned(self.zone.clone()).strftime(format).to_string()
+    fn local_time(&mut self, clocks: &ClockReading) -> String {
+        let mut time = String::new();
+        self.push_local_time(clocks, &mut time);
+        time
+    }
+
+    /// Appends the time of day; of what was recorded, which may be of any day, the day as well.
+    fn push_local_time(&mut self, clocks: &ClockReading, out: &mut String) {
+        const MINUTE: i64 = 60_000;
+        let ms = unix_ms(clocks);
+        let (minute, in_minute) = (ms.div_euclid(MINUTE), ms.rem_euclid(MINUTE));
+        if self.minute.as_ref().is_none_or(|(known, _)| *known != minute) {
+            let start =
+                Timestamp::from_millisecond(minute.saturating_mul(MINUTE)).unwrap_or(Timestamp::UNIX_EPOCH);
+            let start = start.to_zoned(self.zone.clone());
+            let format = if self.is_recorded { "%Y-%m-%d %H:%M:" } else { "%H:%M:" };
+            // In no zone of today minutes begin elsewhere; those that did are told in full.
+            self.minute = (start.second() == 0).then(|| (minute, start.strftime(format).to_string()));
+        }
+        let _ = match &self.minute {
+            Some((_, prefix)) => write!(out, "{prefix}{:02}.{:03}", in_minute / 1_000, in_minute % 1_000),
+            None => {
+                let format = if self.is_recorded { "%Y-%m-%d %H:%M:%S.%3f" } else { "%H:%M:%S.%3f" };
+                write!(out, "{}", timestamp(clocks).to_zoned(self.zone.clone()).strftime(format))
+            }
+        };
     }
 }
 
@@ -500,8 +593,11 @@ fn raw_of(v: &PathValue<'_>) -> Option<RawValue> {
 
 /// When a sample was taken, as people are shown it.
 fn timestamp(clocks: &ClockReading) -> Timestamp {
-    let ms = clocks.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000);
-    Timestamp::from_millisecond(ms).unwrap_or(Timestamp::UNIX_EPOCH)
+    Timestamp::from_millisecond(unix_ms(clocks)).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+fn unix_ms(clocks: &ClockReading) -> i64 {
+    clocks.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000)
 }
 
 /// What tells one column from another.

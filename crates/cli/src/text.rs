@@ -1,5 +1,7 @@
 //! Text for terminals and pipes: strangers' names made harmless, numbers made readable.
 
+use std::fmt::Write as _;
+
 /// Characters of a stranger's name that are shown: a file may give a long text to many things.
 pub const NAME_MAX: usize = 1_023;
 
@@ -18,13 +20,29 @@ pub fn escaped(text: &str) -> String {
 
 /// A number with separators between thousands.
 pub fn grouped(number: f64, decimals: usize) -> String {
-    grouped_digits(&format!("{number:.decimals$}"))
+    let mut text = String::new();
+    push_grouped(&mut text, number, decimals);
+    text
 }
 
-/// A measured number, with as many decimals as it needs: one where that says enough, more for a small number, so that
-/// 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10 three.
-/// Shares and rates of 1,000 and more have no decimals.
+/// Appends a number with separators between thousands.
+pub fn push_grouped(out: &mut String, number: f64, decimals: usize) {
+    let start = out.len();
+    let _ = write!(out, "{number:.decimals$}"); // a String takes everything
+    group(out, start);
+}
+
+/// A measured number: see [`push_measured`].
 pub fn measured(number: f64, is_share_or_rate: bool) -> String {
+    let mut text = String::new();
+    push_measured(&mut text, number, is_share_or_rate);
+    text
+}
+
+/// Appends a measured number, with as many decimals as it needs: one where that says enough, more for a small number, so
+/// that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10
+/// three. Shares and rates of 1,000 and more have no decimals.
+pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
     /// Nothing is measured finer than in billionths.
     const MOST: usize = 9;
     /// What one decimal would round to 1,000.0 is as large.
@@ -41,33 +59,37 @@ pub fn measured(number: f64, is_share_or_rate: bool) -> String {
         true => decimals = decimals.saturating_sub(1),
         false => {}
     }
-    let text = grouped(number, decimals);
+    let start = out.len();
+    push_grouped(out, number, decimals);
     // What remains of 0.500 is 0.5, and of 2.00 is 2.0.
-    match text.split_once('.') {
-        Some((whole, fraction)) => match fraction.trim_end_matches('0') {
-            "" => format!("{whole}.0"),
-            fraction => format!("{whole}.{fraction}"),
-        },
-        None => text,
+    if out.get(start..).is_some_and(|text| text.contains('.')) {
+        out.truncate(out.trim_end_matches('0').len());
+        if out.ends_with('.') {
+            out.push('0');
+        }
     }
 }
 
 /// A decimal number with separators between thousands.
 pub fn grouped_digits(plain: &str) -> String {
-    let (sign, rest) = plain.strip_prefix('-').map_or(("", plain), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, ""), |(whole, fraction)| (whole, fraction));
-    let mut out = String::from(sign);
-    for (i, digit) in whole.chars().enumerate() {
-        if i > 0 && whole.len().saturating_sub(i) % 3 == 0 && digit.is_ascii_digit() {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if !fraction.is_empty() {
-        out.push('.');
-        out.push_str(fraction);
-    }
+    let mut out = plain.to_owned();
+    group(&mut out, 0);
     out
+}
+
+/// Puts separators between thousands of the decimal number that a text has from there on.
+fn group(text: &mut String, start: usize) {
+    let number = text.get(start..).unwrap_or_default();
+    let sign = usize::from(number.starts_with('-'));
+    let whole = number.find('.').unwrap_or(number.len());
+    if !number.get(sign..whole).unwrap_or_default().bytes().all(|byte| byte.is_ascii_digit()) {
+        return; // inf, NaN
+    }
+    let mut at = whole;
+    while let Some(next @ 1..) = at.checked_sub(3).filter(|at| *at > sign) {
+        at = next;
+        text.insert(start.saturating_add(at), ',');
+    }
 }
 
 /// A text on lines of at most that width, broken at blanks; a longer word has a line of its own.

@@ -160,7 +160,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
         (true, true) => Err(Failure::new(Exit::InvalidData, anyhow!("no object of the block can be read"))),
         (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block"))),
         (false, _) => {
-            output.sample(query.snapshot().clocks(), query.values())?;
+            output.sample(query.snapshot().clocks(), &mut query.values())?;
             Ok(Exit::Ok)
         }
     }
