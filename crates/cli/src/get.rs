@@ -1,10 +1,14 @@
 //! `perfset get`: values of counter paths.
 
+use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
+use perfset::clock::ClockReading;
+use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
-use perfset::{Next, NoValue, SourceError};
+use perfset::{HasPast, Identity, Next, NoValue, Past, Sample, Source, SourceError, Value, Window};
 
 use crate::args::{GetArgs, OutputFormat, interval};
 use crate::asked::Asked;
@@ -45,7 +49,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let mut output = Output::new(options, &paths);
     let missing = match &asked {
         Asked::Machine(_) => live(args, &mut query, &mut output, interval, count)?,
-        Asked::Logs { .. } => recorded(&mut query, &mut output, count)?,
+        Asked::Logs { .. } => recorded(&mut *source, &mut query, &paths, &mut output, count)?,
     };
     output.finish()?;
     asked.warn_of_damage();
@@ -88,19 +92,103 @@ fn live(
 }
 
 /// Takes the samples of a log; true if a value is missing.
-fn recorded(query: &mut PathQuery, output: &mut Output, count: Option<u64>) -> Result<bool, Failure> {
-    let (mut shown, mut missing, mut is_first) = (0_u64, false, true);
-    while count.is_none_or(|most| shown < most) && query.collect().map_err(source_failed)? == Next::Sample {
-        let mut values = query.values();
+fn recorded(
+    source: &mut dyn Source,
+    query: &mut PathQuery,
+    paths: &[CounterPath],
+    output: &mut Output,
+    count: Option<u64>,
+) -> Result<bool, Failure> {
+    let mut printer = Printer { output, left: count, is_first: true, missing: false };
+    while printer.left != Some(0) && query.collect().map_err(source_failed)? == Next::Sample {
+        let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
+        // One series is read without a query from its first value on.
+        if let (true, [only], [path]) = (printer.is_first, values.as_slice(), paths) {
+            if let Some(done) = series(source, path, &clocks, &only.value, &mut printer)? {
+                return Ok(done);
+            }
+        }
+        printer.print(&clocks, &mut values)?;
+    }
+    Ok(printer.missing)
+}
+
+/// Prints the samples of a log.
+struct Printer<'a> {
+    output: &'a mut Output,
+    /// How many samples are still to be printed, if not all.
+    left: Option<u64>,
+    is_first: bool,
+    missing: bool,
+}
+
+impl Printer<'_> {
+    fn print(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<()> {
         // The first sample of what is counted over time is what the second one is compared with, and nothing more.
         let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
-        if std::mem::take(&mut is_first) && values.iter().all(waits) && !output.is_raw() {
-            continue;
+        if std::mem::take(&mut self.is_first) && values.iter().all(waits) && !self.output.is_raw() {
+            return Ok(());
         }
-        missing |= output.sample(query.snapshot().clocks(), &mut values)?;
-        shown = shown.saturating_add(1);
+        self.missing |= self.output.sample(clocks, values)?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        Ok(())
     }
-    Ok(missing)
+}
+
+/// Takes the samples of one counter of one instance, of which the first value is known; nothing if they cannot be had
+/// so. True if a value is missing.
+fn series(
+    source: &mut dyn Source,
+    path: &CounterPath,
+    clocks: &ClockReading,
+    first: &Value<'_>,
+    printer: &mut Printer<'_>,
+) -> Result<Option<bool>, Failure> {
+    let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
+    let (Some(_), Some(instance_id)) = (first.raw, first.instance_id) else { return Ok(None) };
+    if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
+        return Ok(None);
+    }
+    let identity =
+        Identity { counterset: first.counterset.guid, instance: first.instance, instance_id, birth: None };
+    let window = Window { begin: Some(clocks.time_100ns), end: None };
+    let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
+        (None, Vec::with_capacity(1), None);
+    let mut each = |batch: &[Past<'_>]| {
+        for past in batch {
+            let now = past.sample.as_ref().map(|sample| Sample {
+                identity: Identity { birth: sample.identity.birth, ..identity },
+                ..*sample
+            });
+            let value = match &now {
+                Ok(now) => format(before.as_ref(), now),
+                Err(reason) => Err((*reason).clone()),
+            };
+            let value = Value {
+                raw: now.as_ref().ok().map(|now| now.raw),
+                base: now.as_ref().ok().and_then(|now| now.base),
+                value,
+                ..first.clone()
+            };
+            values.clear();
+            values.push(PathValue { path: 0, value, occurrence: 0 });
+            before = now.ok();
+            let clocks = ClockReading { time_100ns: past.time, ..*clocks };
+            if let Err(error) = printer.print(&clocks, &mut values) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            if printer.left == Some(0) {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let has_past = source.series(first.counter.id, &identity, window, &mut each).map_err(source_failed)?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok((has_past == HasPast::Yes).then_some(printer.missing)),
+    }
 }
 
 /// An interval between samples of a log, as which samples are taken.

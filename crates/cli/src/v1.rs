@@ -161,6 +161,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
         (true, false) => Err(Failure::new(Exit::NothingMatched, anyhow!("there is no object in the block"))),
         (false, _) => {
             output.sample(query.snapshot().clocks(), &mut query.values())?;
+            output.finish()?;
             Ok(Exit::Ok)
         }
     }

@@ -60,5 +60,5 @@ pub use rows::{Note, Row, Rows};
 pub use sink::{PumpError, SampleSet, Sink, pump};
 pub use slow::Slow;
 pub use snapshot::{EntryAnnex, EntryInfo, Snapshot};
-pub use source::{HasPast, Next, QueryHandle, Source, Window};
+pub use source::{HasPast, Next, Past, QueryHandle, Source, Window};
 pub use values::Value;

@@ -309,19 +309,22 @@ impl Rows {
         }
     }
 
-    /// The sample of a counter of an instance, if there is a row with its name and id, and a value in it.
-    #[must_use]
+    /// The sample of a counter of an instance.
+    ///
+    /// # Errors
+    /// Why there is none: no row has its name and id, or there is no value in it.
     pub fn sample<'a>(
         &self,
         counter: &Counter,
         identity: &Identity<'a>,
         clocks: &ClockReading,
-    ) -> Option<Sample<'a>> {
+    ) -> Result<Sample<'a>, NoValue> {
         let is_it = |row: &usize| {
             let same = self.name(*row).iter().copied().eq(identity.instance.units());
             same && self.id(*row) == Some(identity.instance_id)
         };
-        let row = (0..self.len()).find(is_it)?;
+        let row = (0..self.len()).find(is_it).ok_or(NoValue::NoInstance)?;
+        let column = self.columns().position(|column| column == counter.id);
         let of = |id: CounterId| self.raw(row, self.columns().position(|column| column == id)?);
         let number = |id: CounterId| of(id).map(RawValue::get);
         let mut clocks = self.clocks.unwrap_or_else(|| Clocks::from(clocks));
@@ -329,11 +332,13 @@ impl Rows {
             let (time, freq) = (counter.perf_time.and_then(number), counter.perf_freq.and_then(number));
             clocks = clocks.with(counter.counter_type.decode().clock, ticks(time), ticks(freq));
         }
-        Some(Sample {
+        let reason =
+            || column.and_then(|column| self.reason(row, column)).cloned().unwrap_or(NoValue::NotGiven);
+        Ok(Sample {
             identity: Identity { birth: self.birth(row), ..*identity },
             counter: counter.id,
             counter_type: counter.counter_type,
-            raw: of(counter.id)?,
+            raw: column.and_then(|column| self.raw(row, column)).ok_or_else(reason)?,
             base: counter.divisor().and_then(of),
             wraps: counter.wraps,
             base_wraps: false,

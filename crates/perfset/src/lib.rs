@@ -56,7 +56,7 @@ pub use perfset_core::{
 pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, walk, wire};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Counters, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
-    InstanceFilters, Machine, Next, Note, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,
+    InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,
     RegRequest, RegistrationProblem, Row, Rows, SampleSet, Sink, Slow, Snapshot, Source, SourceError, Value,
     Want, Window, path, perflib, pump, testing,
 };

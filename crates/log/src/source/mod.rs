@@ -13,10 +13,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::clock::ClockReading;
-use perfset_core::{CounterId, Guid, Identity, Instance, InstanceIdFilter, Sample, Status, Utf16};
+use perfset_core::{CounterId, Guid, Identity, Instance, InstanceIdFilter, Status, Utf16};
 use perfset_engine::{
-    Catalogue, Clock, Entry, EntryInfo, HasPast, InstanceFilter, Machine, Next, Pattern, Provider, Query,
-    QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Want, Window,
+    Catalogue, Clock, Entry, EntryInfo, HasPast, InstanceFilter, Machine, Next, Past, Pattern, Provider,
+    Query, QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Want, Window,
 };
 
 use crate::damage::Damages;
@@ -311,7 +311,7 @@ impl Source for Logs {
         counter: CounterId,
         instance: &Identity<'_>,
         window: Window,
-        each: &mut dyn FnMut(&[Sample<'_>]) -> ControlFlow<()>,
+        each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
     ) -> Result<HasPast, SourceError> {
         let later = |a: Option<i64>, b: Option<i64>| a.max(b);
         let sooner = |a: Option<i64>, b: Option<i64>| match (a, b) {
@@ -334,7 +334,7 @@ fn series(
     deck: &mut Deck,
     id: CounterId,
     instance: &Identity<'_>,
-    each: &mut dyn FnMut(&[Sample<'_>]) -> ControlFlow<()>,
+    each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
     const BATCH: usize = 256;
     let guid = instance.counterset;
@@ -353,7 +353,7 @@ fn series(
     let pattern = Pattern::new(&Utf16::from(instance.instance));
     let filter = InstanceFilter { pattern, id: InstanceIdFilter::One(instance.instance_id) };
     let instances = [filter].into_iter().collect();
-    let mut batch: Vec<Sample<'_>> = Vec::with_capacity(BATCH);
+    let mut batch: Vec<Past<'_>> = Vec::with_capacity(BATCH);
     while deck.step()? {
         if !Arc::ptr_eq(&catalogue, &deck.catalogue()) {
             (catalogue, set, counter, needed, rows) = find(deck)?;
@@ -362,7 +362,10 @@ fn series(
         rows.start();
         let collected = deck.collect(&want, &mut rows);
         rows.end();
-        batch.extend(collected.ok().and_then(|()| rows.sample(&counter, instance, &deck.clocks())));
+        let clocks = deck.clocks();
+        let sample = collected.map_err(|error| error.reason());
+        let sample = sample.and_then(|()| rows.sample(&counter, instance, &clocks));
+        batch.push(Past { time: clocks.time_100ns, sample });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
                 return Ok(());

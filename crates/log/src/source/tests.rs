@@ -425,8 +425,8 @@ fn series_and_steps_agree() {
         };
         let mut got = Vec::new();
         let mut before: Option<Sample<'_>> = None;
-        let mut each = |samples: &[Sample<'_>]| {
-            for sample in samples {
+        let mut each = |samples: &[Past<'_>]| {
+            for sample in samples.iter().map(|past| past.sample.as_ref().unwrap()) {
                 let value = format(before.as_ref(), sample).map(|value| format!("{:.3}", value.nocap()));
                 got.push(format!(
                     "{instance}={}",
@@ -440,7 +440,7 @@ fn series_and_steps_agree() {
         let want: Vec<String> = played(&mut logs, &[path]).concat();
         assert_eq!((got.len(), &got), (601, &want), "{path}");
         let mut batches = 0;
-        let mut stop = |_: &[Sample<'_>]| {
+        let mut stop = |_: &[Past<'_>]| {
             batches += 1;
             ControlFlow::Break(())
         };
