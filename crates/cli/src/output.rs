@@ -16,7 +16,7 @@ use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
 use crate::describe::is_never_there;
-use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, wrapped};
+use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped};
 
 /// Prints one sample after the other.
 pub struct Output {
@@ -521,13 +521,19 @@ impl Output {
             // In no zone of today minutes begin elsewhere; those that did are told in full.
             self.minute = (start.second() == 0).then(|| (minute, start.strftime(format).to_string()));
         }
-        let _ = match &self.minute {
-            Some((_, prefix)) => write!(out, "{prefix}{:02}.{:03}", in_minute / 1_000, in_minute % 1_000),
+        match &self.minute {
+            Some((_, prefix)) => {
+                out.push_str(prefix);
+                push_padded(out, in_minute.wrapping_div(1_000), 2);
+                out.push('.');
+                push_padded(out, in_minute.rem_euclid(1_000), 3);
+            }
             None => {
                 let format = if self.is_recorded { "%Y-%m-%d %H:%M:%S.%3f" } else { "%H:%M:%S.%3f" };
-                write!(out, "{}", timestamp(clocks).to_zoned(self.zone.clone()).strftime(format))
+                let time = timestamp(clocks).to_zoned(self.zone.clone());
+                let _ = write!(out, "{}", time.strftime(format)); // a String takes everything
             }
-        };
+        }
     }
 }
 

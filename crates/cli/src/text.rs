@@ -28,8 +28,55 @@ pub fn grouped(number: f64, decimals: usize) -> String {
 /// Appends a number with separators between thousands.
 pub fn push_grouped(out: &mut String, number: f64, decimals: usize) {
     let start = out.len();
-    let _ = write!(out, "{number:.decimals$}"); // a String takes everything
+    match in_units(number, decimals) {
+        Some(units) => push_units(out, units, decimals),
+        None => {
+            let _ = write!(out, "{number:.decimals$}"); // a String takes everything
+        }
+    }
     group(out, start);
+}
+
+/// A number that is not negative as so many units of its last decimal, if it is small enough and near enough to one of
+/// them for the rounding to be beyond doubt.
+fn in_units(number: f64, decimals: usize) -> Option<u32> {
+    const TENS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+    /// The product is off by far less than that.
+    const DOUBT: f64 = 1e-6;
+    let units = number * TENS.get(decimals)?;
+    let is_safe = number.is_sign_positive() && units < 1e9 && (units.fract() - 0.5).abs() > DOUBT;
+    #[expect(clippy::as_conversions, reason = "it is below 10^9, and not NaN")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as above")]
+    is_safe.then(|| units.round() as u32)
+}
+
+/// Appends so many units of the last decimal.
+fn push_units(out: &mut String, units: u32, decimals: usize) {
+    let mut digits = [b'0'; 11];
+    let mut left = units;
+    let mut len = 0_usize;
+    for digit in digits.iter_mut().rev() {
+        if left == 0 && len > decimals {
+            break;
+        }
+        *digit = b'0'.saturating_add(u8::try_from(left % 10).unwrap_or(0)); // it is below 10
+        left /= 10;
+        len = len.saturating_add(1);
+    }
+    for (place, digit) in digits.iter().enumerate().skip(digits.len().saturating_sub(len)) {
+        if digits.len().saturating_sub(place) == decimals {
+            out.push('.');
+        }
+        out.push(char::from(*digit));
+    }
+}
+
+/// Appends a number below 1,000 in so many digits.
+pub fn push_padded(out: &mut String, number: i64, digits: u32) {
+    for place in (0..digits).rev() {
+        let digit = number.checked_div(10_i64.saturating_pow(place)).unwrap_or(0).rem_euclid(10);
+        out.push(char::from(b'0'.saturating_add(u8::try_from(digit).unwrap_or(0)))); // it is below 10
+    }
 }
 
 /// A measured number: see [`push_measured`].
@@ -143,6 +190,39 @@ mod tests {
             (f64::INFINITY, 0, "inf"),
         ] {
             assert_eq!(grouped(number, decimals), want);
+        }
+    }
+
+    /// The quick way rounds as the slow one does.
+    #[test]
+    fn rounding_is_exact() {
+        let mut seed = 88_172_645_463_325_252_u64;
+        let mut next = || {
+            seed ^= seed << 13;
+            seed ^= seed >> 7;
+            seed ^= seed << 17;
+            seed
+        };
+        let mut quick = 0;
+        for n in 0..200_000 {
+            let whole = next() % 10_u64.pow(u32::try_from(n % 11).unwrap());
+            let number = match n % 3 {
+                0 => whole as f64 / 1_000.0,
+                1 => whole as f64 / 7.0,
+                _ => whole as f64 + 0.5,
+            };
+            for decimals in 0..10 {
+                let mut text = String::new();
+                if let Some(units) = in_units(number, decimals) {
+                    push_units(&mut text, units, decimals);
+                    assert_eq!(text, format!("{number:.decimals$}"), "{number:?}, {decimals}");
+                    quick += 1;
+                }
+            }
+        }
+        assert!(quick > 500_000, "{quick}");
+        for (number, decimals) in [(0.5, 0), (0.35, 1), (0.25, 1), (f64::NAN, 1), (-1.0, 1), (1e9, 0)] {
+            assert_eq!(in_units(number, decimals), None, "{number}");
         }
     }
 

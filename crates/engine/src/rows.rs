@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use perfset_core::clock::ClockReading;
 use perfset_core::sample::{Clocks, Sample};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::v2::raw::Cell;
@@ -309,7 +308,7 @@ impl Rows {
         }
     }
 
-    /// The sample of a counter of an instance.
+    /// The sample of a counter of an instance, with these clocks if its counterset has none of its own.
     ///
     /// # Errors
     /// Why there is none: no row has its name and id, or there is no value in it.
@@ -317,7 +316,7 @@ impl Rows {
         &self,
         counter: &Counter,
         identity: &Identity<'a>,
-        clocks: &ClockReading,
+        clocks: impl FnOnce() -> Clocks,
     ) -> Result<Sample<'a>, NoValue> {
         let is_it = |row: &usize| {
             let same = self.name(*row).iter().copied().eq(identity.instance.units());
@@ -327,7 +326,7 @@ impl Rows {
         let column = self.columns().position(|column| column == counter.id);
         let of = |id: CounterId| self.raw(row, self.columns().position(|column| column == id)?);
         let number = |id: CounterId| of(id).map(RawValue::get);
-        let mut clocks = self.clocks.unwrap_or_else(|| Clocks::from(clocks));
+        let mut clocks = self.clocks.unwrap_or_else(clocks);
         if counter.perf_time.is_some() || counter.perf_freq.is_some() {
             let (time, freq) = (counter.perf_time.and_then(number), counter.perf_freq.and_then(number));
             clocks = clocks.with(counter.counter_type.decode().clock, ticks(time), ticks(freq));

@@ -55,7 +55,7 @@ pub(super) struct Deck {
     /// Entries of objects that no sample has shown yet.
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
-    clocks: ClockReading,
+    time: i64,
 }
 
 impl Deck {
@@ -80,7 +80,7 @@ impl Deck {
             blocks: HashMap::new(),
             unseen: Vec::new(),
             catalogue: Arc::default(),
-            clocks: ClockReading::default(),
+            time: 0,
         };
         for tape in 0..deck.tapes.len() {
             let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
@@ -96,8 +96,19 @@ impl Deck {
         Arc::clone(&self.catalogue)
     }
 
+    /// When the sample that is played was taken, in UTC.
+    pub fn time(&self) -> i64 {
+        self.time
+    }
+
+    /// The clocks of a sample: those that it has itself stand beside its values.
     pub fn clocks(&self) -> ClockReading {
-        self.clocks
+        ClockReading {
+            perf_time: self.time,
+            time_100ns: self.time,
+            perf_freq: 10_000_000,
+            system_time: SystemTime::from_100ns(self.time),
+        }
     }
 
     /// What could not be used so far.
@@ -145,12 +156,7 @@ impl Deck {
             if !self.unseen.is_empty() && self.learn(false) {
                 self.publish();
             }
-            self.clocks = ClockReading {
-                perf_time: time,
-                time_100ns: time,
-                perf_freq: 10_000_000,
-                system_time: SystemTime::from_100ns(time),
-            };
+            self.time = time;
             return Ok(true);
         }
     }
@@ -326,6 +332,9 @@ impl Deck {
         counterset: &Guid,
         with: impl FnOnce(&ObjectSets, &Recording) -> Result<T, SourceError>,
     ) -> Option<Result<T, SourceError>> {
+        if self.blocks.is_empty() {
+            return None;
+        }
         let places = self.blocks.get(counterset)?.clone();
         let is_fresh = |tape: usize| self.tapes.get(tape).is_some_and(|tape| tape.is_fresh);
         let place = places.into_iter().find(|(tape, _)| is_fresh(*tape));

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::clock::ClockReading;
+use perfset_core::sample::Clocks;
 use perfset_core::{CounterId, Guid, Identity, Instance, InstanceIdFilter, Status, Utf16};
 use perfset_engine::{
     Catalogue, Clock, Entry, EntryInfo, HasPast, InstanceFilter, Machine, Next, Past, Pattern, Provider,
@@ -362,10 +363,9 @@ fn series(
         rows.start();
         let collected = deck.collect(&want, &mut rows);
         rows.end();
-        let clocks = deck.clocks();
         let sample = collected.map_err(|error| error.reason());
-        let sample = sample.and_then(|()| rows.sample(&counter, instance, &clocks));
-        batch.push(Past { time: clocks.time_100ns, sample });
+        let sample = sample.and_then(|()| rows.sample(&counter, instance, || Clocks::from(&deck.clocks())));
+        batch.push(Past { time: deck.time(), sample });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
                 return Ok(());
