@@ -4,6 +4,7 @@
 //! [`CounterPath`] is its grammar; [`PathQuery`] turns paths into as few entries of a query as it takes, and values
 //! into rows of paths.
 
+mod bind;
 mod grammar;
 mod names;
 mod query;
@@ -12,7 +13,8 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use bind::BindError;
 pub use grammar::{CounterPath, PathError};
 pub use names::nearest;
-pub use query::{BindError, PathQuery, PathValue};
+pub use query::{PathQuery, PathValue};
 pub use statistics::{Run, Series, Statistics};
