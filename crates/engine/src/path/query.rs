@@ -3,13 +3,14 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use perfset_core::{Attributes, CounterId, InstanceType, Name, NoValue};
+use perfset_core::{Attributes, Counter, CounterId, InstanceType, Name, NoValue};
 
 use super::bind::{BindError, find_counters, find_counterset};
 use super::grammar::CounterPath;
 use super::select::Selector;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
+use crate::pattern::{FoldedName, folded_units};
 use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle, Source};
 use crate::values::Value;
@@ -65,7 +66,7 @@ pub struct PathValue<'a> {
     pub path: usize,
     /// The value, its counter and its instance.
     pub value: Value<'a>,
-    /// Which instance of that name it is, from 0, in this sample. Not an identity.
+    /// Which instance of that name it is, from 0, in this sample; case does not tell names apart. Not an identity.
     pub occurrence: usize,
 }
 
@@ -109,13 +110,13 @@ impl PathQuery {
         let written = path.instance.as_deref().unwrap_or_default();
         let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
         let ids: Vec<_> = counters.iter().map(|counter| counter.id).collect();
-        let wanted =
-            match all_counters {
-                true => Counters::ALL,
-                false => Counters::these(counters.iter().flat_map(|counter| {
-                    [Some(counter.id), counter.base, counter.multi].into_iter().flatten()
-                })),
-            };
+        let wanted = match all_counters {
+            true => Counters::ALL,
+            false => Counters::these(counters.iter().flat_map(|counter| {
+                let Counter { base, multi, perf_time, perf_freq, .. } = **counter;
+                [Some(counter.id), base, multi, perf_time, perf_freq].into_iter().flatten()
+            })),
+        };
         let entry = Entry { counters: wanted, ..Entry::all(set.guid) };
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
@@ -127,13 +128,17 @@ impl PathQuery {
     /// The position in the query of an entry that has these counters of these instances: one that is there, or one
     /// that gets them added. After a sample it is a new one, because an entry that changes loses its interval.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
+        let same_name = |known: &Entry| match (&known.instance, &wanted.instance) {
+            (Some(a), Some(b)) => folded_units(a.units()).eq(folded_units(b.units())),
+            (a, b) => a == b,
+        };
         let of_same = |known: &Entry| {
             known.counterset == wanted.counterset
-                && known.instance == wanted.instance
+                && same_name(known)
                 && known.instance_id == wanted.instance_id
         };
         let union =
-            |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..wanted.clone() };
+            |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
         let peers = self.entries.iter().enumerate().filter(|(_, known)| of_same(known));
         let mut peers = peers.map(|(at, known)| (at, union(known), known));
         if let Some((at, ..)) = peers.clone().find(|(_, both, known)| both == *known) {
@@ -199,12 +204,12 @@ impl PathQuery {
         // Values come row by row: which of its name a row is, is found out at its first counter.
         let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
         let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
-        let mut occurrences: HashMap<(usize, &[u8]), usize> = HashMap::new();
+        let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
         let mut occurrence = 0;
         self.new.values(older).for_each(|value| {
             let Some(values) = by_entry.get_mut(value.entry) else { return };
             if firsts.get(value.entry) == Some(&Some(value.counter.id)) {
-                let seen = occurrences.entry((value.entry, value.instance.as_bytes())).or_default();
+                let seen = occurrences.entry((value.entry, FoldedName(value.instance))).or_default();
                 occurrence = *seen;
                 *seen = seen.saturating_add(1);
             }
