@@ -41,6 +41,7 @@ codes! { PdhStatus:
     PDH_INVALID_PATH = 0xC000_0BC4, "the path does not fit the counterset";
     PDH_INVALID_INSTANCE = 0xC000_0BC5, "the text is not an instance name";
     PDH_INVALID_DATA = 0xC000_0BC6, "the counter has no value: its own status says why";
+    PDH_NO_MORE_DATA = 0xC000_0BCC, "the log is at its end";
 }
 
 impl PdhStatus {

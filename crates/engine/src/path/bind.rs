@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, Status};
+use perfset_core::pdh::PdhStatus;
+use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceType, Status};
 
 use super::names::nearest;
 use super::select::Selector;
@@ -38,11 +39,19 @@ pub enum BindError {
         /// The counterset's name.
         counterset: String,
     },
-    /// The counterset has one nameless instance, and the path names one.
+    /// The counterset has no instances, or none now, and the path names one.
     #[error("\"{counterset}\" has no instances")]
     NoInstances {
         /// The counterset's name.
         counterset: String,
+    },
+    /// The counterset has no instance of that name now.
+    #[error("\"{counterset}\" has no instance \"{name}\"")]
+    NoInstance {
+        /// The counterset's name.
+        counterset: String,
+        /// As it was written.
+        name: String,
     },
     /// The query refuses the entry.
     #[error("the query refuses it: {0}")]
@@ -50,6 +59,33 @@ pub enum BindError {
     /// The source failed.
     #[error(transparent)]
     Source(#[from] SourceError),
+}
+
+impl From<&BindError> for PdhStatus {
+    fn from(error: &BindError) -> Self {
+        match error {
+            BindError::NoCounterset { .. } => Self::PDH_CSTATUS_NO_OBJECT,
+            BindError::NoCounter { .. } => Self::PDH_CSTATUS_NO_COUNTER,
+            BindError::NeedsInstance { .. } | BindError::NoInstance { .. } => Self::PDH_CSTATUS_NO_INSTANCE,
+            BindError::NoInstances { .. } => Self::PDH_INVALID_PATH,
+            BindError::Refused(status) => Self::from(*status),
+            BindError::Source(error) => Self::from(error.status()),
+        }
+    }
+}
+
+/// The instance that a path names, as far as that fits the counterset. `None` is its nameless one.
+pub(super) fn fitting_instance<'p>(
+    set: &Counterset,
+    instance: Option<&'p str>,
+) -> Result<Option<&'p str>, BindError> {
+    let counterset = || set.name.to_string();
+    match (set.instance_type, instance) {
+        (InstanceType::Single, None | Some("" | "*")) => Ok(None),
+        (InstanceType::Single, Some(_)) => Err(BindError::NoInstances { counterset: counterset() }),
+        (_, None | Some("")) => Err(BindError::NeedsInstance { counterset: counterset() }),
+        (_, Some(instance)) => Ok(Some(instance)),
+    }
 }
 
 /// Every counterset of a source.

@@ -1,12 +1,17 @@
 //! Paths bound to a source: as few entries of a query as it takes, and values by path.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use perfset_core::{Attributes, Counter, CounterId, InstanceType, Name, NoValue};
+use perfset_core::pdh::Scale;
+use perfset_core::{Attributes, Counter, CounterId, Counterset, Name, NoValue};
 
-use super::bind::{BindError, find_counters, find_counterset};
+use super::bind::{BindError, find_counters, find_counterset, fitting_instance};
+use super::expand::{counter_name, is_pattern, with_index};
 use super::grammar::CounterPath;
+use super::instance_name::substituted;
 use super::select::Selector;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
@@ -33,12 +38,12 @@ use crate::values::Value;
 /// ```
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
-    paths: Vec<Bound>,
+    pub(super) paths: Vec<Bound>,
     /// What is in the query, in its order.
     entries: Vec<Entry>,
-    new: Snapshot,
+    pub(super) new: Snapshot,
     old: Snapshot,
-    samples: u64,
+    pub(super) samples: u64,
 }
 
 impl std::fmt::Debug for PathQuery {
@@ -47,12 +52,35 @@ impl std::fmt::Debug for PathQuery {
     }
 }
 
+impl PathValue<'_> {
+    /// The path of this one value for readers of PDH's paths: characters that their grammar needs are
+    /// [`substituted`] in the instance, whose second and later of a name are numbered.
+    #[must_use]
+    pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
+        let instance = substituted(&self.value.instance.to_string());
+        CounterPath {
+            machine: machine.map(str::to_owned),
+            counterset: self.value.counterset.name.to_string(),
+            instance: (!instance.is_empty()).then(|| with_index(&instance, self.occurrence)),
+            counter: counter_name(self.value.counter),
+        }
+    }
+}
+
+/// A path, and what it is bound to.
 #[derive(Debug)]
-struct Bound {
+pub(super) struct Bound {
+    /// The path, with the counterset's own name.
+    pub path: CounterPath,
+    pub set: Arc<Counterset>,
+    /// What formatted values are multiplied with.
+    pub scale: Scale,
+    /// Whether the formatted values of the last sample were read.
+    pub is_read: Cell<bool>,
     /// Whether a wildcard asks for whatever the counterset has.
     all_counters: bool,
     /// Its counters, and the positions of their entries in the query.
-    counters: Vec<(CounterId, usize)>,
+    pub counters: Vec<(CounterId, usize)>,
     /// What the engine's own pattern does not say.
     selector: Option<Selector>,
     /// The instances as they were written, as a block would hold them.
@@ -68,6 +96,8 @@ pub struct PathValue<'a> {
     pub value: Value<'a>,
     /// Which instance of that name it is, from 0, in this sample; case does not tell names apart. Not an identity.
     pub occurrence: usize,
+    /// Which row of its entry.
+    pub(super) row: usize,
 }
 
 impl PathQuery {
@@ -94,15 +124,7 @@ impl PathQuery {
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
         let set = find_counterset(source, &path.counterset)?;
-        let counterset = || set.name.to_string();
-        let instance = match (set.instance_type, path.instance.as_deref()) {
-            (InstanceType::Single, None | Some("" | "*")) => None,
-            (InstanceType::Single, Some(_)) => {
-                return Err(BindError::NoInstances { counterset: counterset() });
-            }
-            (_, None | Some("")) => return Err(BindError::NeedsInstance { counterset: counterset() }),
-            (_, Some(instance)) => Some(instance),
-        };
+        let instance = fitting_instance(&set, path.instance.as_deref())?;
         let counters = find_counters(&set, &path.counter)?;
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
@@ -121,7 +143,9 @@ impl PathQuery {
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
         let counters = ids.into_iter().map(|id| (id, entry)).collect();
-        self.paths.push(Bound { all_counters, counters, selector, instance });
+        let path = CounterPath { counterset: set.name.to_string(), ..path.clone() };
+        let (scale, is_read) = (Scale::ONE, Cell::new(false));
+        self.paths.push(Bound { path, set, scale, is_read, all_counters, counters, selector, instance });
         Ok(self.paths.len().saturating_sub(1))
     }
 
@@ -175,7 +199,10 @@ impl PathQuery {
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
         match next {
-            Ok(Next::Sample) => self.samples = self.samples.saturating_add(1),
+            Ok(Next::Sample) => {
+                self.samples = self.samples.saturating_add(1);
+                self.paths.iter().for_each(|path| path.is_read.set(false));
+            }
             Ok(Next::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
         }
         next
@@ -199,21 +226,21 @@ impl PathQuery {
         if self.samples == 0 {
             return Vec::new();
         }
-        let older = (self.samples > 1).then_some(&self.old);
-        let mut by_entry: Vec<Vec<(Value<'_>, usize)>> = vec![Vec::new(); self.entries.len()];
+        let mut by_entry: Vec<Vec<PathValue<'_>>> = vec![Vec::new(); self.entries.len()];
         // Values come row by row: which of its name a row is, is found out at its first counter.
         let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
         let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
         let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
-        let mut occurrence = 0;
-        self.new.values(older).for_each(|value| {
+        let (mut occurrence, mut row) = (0, 0);
+        self.new.values(self.older()).for_each(|value| {
             let Some(values) = by_entry.get_mut(value.entry) else { return };
             if firsts.get(value.entry) == Some(&Some(value.counter.id)) {
                 let seen = occurrences.entry((value.entry, FoldedName(value.instance))).or_default();
                 occurrence = *seen;
                 *seen = seen.saturating_add(1);
+                row = values.last().map_or(0, |last| last.row.saturating_add(1));
             }
-            values.push((value, occurrence));
+            values.push(PathValue { path: 0, value, occurrence, row });
         });
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
@@ -221,9 +248,8 @@ impl PathQuery {
             if bound.all_counters {
                 let values = bound.counters.first().map(|(_, entry)| of_entry(*entry)).unwrap_or_default();
                 // Helpers are there as well.
-                let shown = |(value, _): &&(Value<'_>, usize)| {
-                    !value.counter.attributes.contains(Attributes::NO_DISPLAYABLE)
-                };
+                let shown =
+                    |v: &&PathValue<'_>| !v.value.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
                 bound.choose(path, values.iter().filter(shown), &mut all);
                 continue;
             }
@@ -238,6 +264,11 @@ impl PathQuery {
         }
         all
     }
+
+    /// The sample before the last one.
+    pub(super) fn older(&self) -> Option<&Snapshot> {
+        (self.samples > 1).then_some(&self.old)
+    }
 }
 
 impl Bound {
@@ -245,30 +276,28 @@ impl Bound {
     fn choose<'a, 'b>(
         &'a self,
         path: usize,
-        values: impl Iterator<Item = &'b (Value<'a>, usize)> + Clone,
+        values: impl Iterator<Item = &'b PathValue<'a>> + Clone,
         all: &mut Vec<PathValue<'a>>,
     ) where
         'a: 'b,
     {
         let before = all.len();
-        for (value, occurrence) in values.clone().filter(|(value, at)| self.means(value, *at)) {
-            all.push(PathValue { path, value: value.clone(), occurrence: *occurrence });
-        }
+        all.extend(values.clone().filter(|v| self.means(v)).map(|v| PathValue { path, ..v.clone() }));
         if all.len() == before {
-            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0 }));
+            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0, row: 0 }));
         }
     }
 
     /// That none of an entry's instances is meant: once a counter, as if the entry itself had found none.
     fn nothing<'a, 'b>(
         &'a self,
-        values: impl Iterator<Item = &'b (Value<'a>, usize)>,
+        values: impl Iterator<Item = &'b PathValue<'a>>,
     ) -> impl Iterator<Item = Value<'a>>
     where
         'a: 'b,
     {
         let mut first: Vec<Value<'a>> = Vec::new();
-        for (value, _) in values {
+        for PathValue { value, .. } in values {
             if !first.iter().any(|other| other.counter.id == value.counter.id) {
                 first.push(Value {
                     instance: Name::until_nul(&self.instance),
@@ -284,9 +313,14 @@ impl Bound {
         first.into_iter()
     }
 
-    fn means(&self, value: &Value<'_>, occurrence: usize) -> bool {
+    fn means(&self, PathValue { value, occurrence, .. }: &PathValue<'_>) -> bool {
         // What failed as a whole has no instances to choose from.
         let failed = value.instance_id.is_none();
-        failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), occurrence))
+        failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), *occurrence))
+    }
+
+    /// Whether it may mean several values.
+    pub(super) fn is_several(&self) -> bool {
+        self.counters.len() != 1 || self.path.instance.as_deref().is_some_and(is_pattern)
     }
 }

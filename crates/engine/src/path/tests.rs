@@ -8,6 +8,9 @@ use super::*;
 use crate::testing::{FixedClock, Scripted};
 use crate::{Machine, Source};
 
+mod names;
+mod pdh;
+
 fn parts(text: &str) -> Result<(Option<String>, String, Option<String>, String), PathError> {
     text.parse::<CounterPath>().map(|p| (p.machine, p.counterset, p.instance, p.counter))
 }
