@@ -149,7 +149,8 @@ impl PathQuery {
         Ok(values.into_iter().zip(raw).collect())
     }
 
-    /// The value of a path that means one, in a format; its status says if there is none and why.
+    /// The value of a path that means one, in a format. Where there is none its status says why, and a function in C
+    /// returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
     ///
     /// # Errors
     /// As [`raw_value`](Self::raw_value).

@@ -335,3 +335,49 @@ fn paths_for_readers_of_paths_of_pdh() {
     query.collect().unwrap();
     assert_eq!(query.values()[0].pdh_path(None).to_string(), r"\Perfset Engine\Collections/sec");
 }
+
+/// Of a real machine's blocks the raw counters of two samples give what the query gives, clocks of the objects' own
+/// included.
+#[test]
+fn raw_counters_of_a_real_machine() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/v1/windows-vista");
+    let format = Format { no_cap: true, ..Format::new(FormatKind::Double) };
+    let (mut with_value, mut without) = (0, 0);
+    for object in [2, 4, 230, 234, 236, 238, 510, 638] {
+        let blocks = [0, 1]
+            .map(|sample| std::fs::read(folder.join(format!("object{object}-sample{sample}.bin"))).unwrap());
+        let (mut source, _) = crate::v1::Blocks::new(blocks.into(), None, walk::Mode::Strict).unwrap();
+        let guid = source.countersets().unwrap()[0];
+        let single = source.machine().counterset(&guid).unwrap().instance_type == InstanceType::Single;
+        let path = if single { format!(r"\{guid}\*") } else { format!(r"\{guid}(*)\*") };
+        let mut query = PathQuery::open(&mut source).unwrap();
+        query.add(&mut source, &path.parse().unwrap()).unwrap();
+        query.collect().unwrap();
+        let key =
+            |v: &PathValue<'_>| (Utf16::from(v.value.instance), v.value.instance_id, v.value.counter.id);
+        let before = query.values();
+        let before: std::collections::HashMap<_, _> =
+            before.iter().map(key).zip(query.raw_counters(&before)).collect();
+        query.collect().unwrap();
+        let infos = query.info(0).unwrap();
+        let values = query.values();
+        for (v, raw) in values.iter().zip(query.raw_counters(&values)) {
+            let info = infos.iter().find(|info| info.counter == v.value.counter.id).unwrap();
+            let what = format!("{path} {} {}", v.value.instance, info.path.counter);
+            let calculation = Calculation::new(info.counter_type, info.time_base.unwrap(), format).unwrap();
+            let got = calculation.value(&raw, before.get(&key(v)));
+            match &v.value.value {
+                Ok(value) => {
+                    assert_eq!(got.number, Some(Number::Double(value.nocap())), "{what}");
+                    with_value += 1;
+                }
+                Err(reason) => {
+                    assert_eq!(got, CounterValue::none(PdhStatus::from(reason)), "{what}");
+                    without += 1;
+                }
+            }
+        }
+    }
+    // Those of the table beside the blocks, without the bases.
+    assert_eq!((with_value, without), (1652, 12));
+}
