@@ -7,5 +7,7 @@ pub mod v1;
 pub mod logs;
 pub mod c;
 pub mod patterns;
+pub mod counter_path;
+pub mod raw_counter;
 pub mod kernel_text;
 pub mod log_text;

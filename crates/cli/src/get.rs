@@ -104,7 +104,7 @@ fn recorded(
         let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
         // One series is read without a query from its first value on.
         if let (true, [only], [path]) = (printer.is_first, values.as_slice(), paths) {
-            if let Some(done) = series(source, path, &clocks, &only.value, &mut printer)? {
+            if let Some(done) = series(source, path, &clocks, only, &mut printer)? {
                 return Ok(done);
             }
         }
@@ -141,16 +141,16 @@ fn series(
     source: &mut dyn Source,
     path: &CounterPath,
     clocks: &ClockReading,
-    first: &Value<'_>,
+    first: &PathValue<'_>,
     printer: &mut Printer<'_>,
 ) -> Result<Option<bool>, Failure> {
     let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
-    let (Some(_), Some(instance_id)) = (first.raw, first.instance_id) else { return Ok(None) };
+    let Value { counterset, counter, instance, instance_id, raw, .. } = first.value;
+    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(None) };
     if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
         return Ok(None);
     }
-    let identity =
-        Identity { counterset: first.counterset.guid, instance: first.instance, instance_id, birth: None };
+    let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
     let window = Window { begin: Some(clocks.time_100ns), end: None };
     let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
         (None, Vec::with_capacity(1), None);
@@ -168,10 +168,10 @@ fn series(
                 raw: now.as_ref().ok().map(|now| now.raw),
                 base: now.as_ref().ok().and_then(|now| now.base),
                 value,
-                ..first.clone()
+                ..first.value.clone()
             };
             values.clear();
-            values.push(PathValue { path: 0, value, occurrence: 0 });
+            values.push(first.with(value));
             before = now.ok();
             let clocks = ClockReading { time_100ns: past.time, ..*clocks };
             if let Err(error) = printer.print(&clocks, &mut values) {
@@ -184,7 +184,7 @@ fn series(
         }
         ControlFlow::Continue(())
     };
-    let has_past = source.series(first.counter.id, &identity, window, &mut each).map_err(source_failed)?;
+    let has_past = source.series(counter.id, &identity, window, &mut each).map_err(source_failed)?;
     match failed {
         Some(error) => Err(error.into()),
         None => Ok((has_past == HasPast::Yes).then_some(printer.missing)),

@@ -474,7 +474,7 @@ impl Output {
         let log = match &mut self.log {
             Some(log) => log,
             none => {
-                let paths = values.iter().map(|v| pdh_path(&self.host, v)).collect();
+                let paths = values.iter().map(|v| v.pdh_path(Some(&self.host)).to_string()).collect();
                 none.insert(Writer::new(Vec::new(), &Header::new(paths))?)
             }
         };
@@ -577,19 +577,6 @@ impl Record {
             unit: value.counter.unit.to_string(),
         }
     }
-}
-
-/// A path as PDH writes it, with the characters that its grammar needs replaced in the instance.
-fn pdh_path(host: &str, v: &PathValue<'_>) -> String {
-    let replaced = |c| match c {
-        '(' => '[',
-        ')' => ']',
-        '#' | '\\' | '/' => '_',
-        c => c,
-    };
-    let instance: String = v.value.instance.to_string().chars().map(replaced).collect();
-    let brackets = if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
-    format!("\\\\{host}\\{}{brackets}\\{}", v.value.counterset.name, plain_counter_name(v.value.counter))
 }
 
 /// The raw value: none of what a log's writer formatted.

@@ -295,6 +295,12 @@ impl DetailLevel {
     /// For who knows the subject.
     #[doc(alias = "PERF_DETAIL_ADVANCED")]
     pub const ADVANCED: Self = Self(200);
+    /// For experts.
+    #[doc(alias = "PERF_DETAIL_EXPERT")]
+    pub const EXPERT: Self = Self(300);
+    /// For who wrote it: everything is of this level or one below.
+    #[doc(alias = "PERF_DETAIL_WIZARD")]
+    pub const WIZARD: Self = Self(400);
 }
 
 /// The `Attrib` bits of a counter.

@@ -30,12 +30,20 @@ pub struct Formula {
     pub types: &'static [CounterType],
     /// The formula as people write it: N raw value, B base, D clock, F ticks a second, d difference.
     pub text: &'static str,
-    denominator: Denominator,
+    pub(crate) denominator: Denominator,
     compute: Compute,
 }
 
+impl Formula {
+    /// Whether the value is the raw value as it is.
+    #[must_use]
+    pub fn gives_raw_value(&self) -> bool {
+        self.types.contains(&CounterType::PERF_COUNTER_RAWCOUNT)
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
-enum Denominator {
+pub(crate) enum Denominator {
     /// None: a count.
     None,
     /// The clock that the type names.
@@ -243,6 +251,11 @@ impl Computation {
     #[inline]
     pub fn needs_two_samples(&self) -> bool {
         !matches!(self.formula.compute, Compute::Newest(_))
+    }
+
+    /// What it divides by.
+    pub(crate) fn denominator(&self) -> Denominator {
+        self.formula.denominator
     }
 
     /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and the width tells

@@ -12,6 +12,8 @@
 //! assert_eq!(counter_rate(old, new), Ok(5.0)); // ten events in two seconds
 //! ```
 //!
+//! [`pdh`] has what PDH calls them, and what it makes of raw values that a caller holds.
+//!
 //! [`v2`] turns PerfLib V2 blocks into checked views and back, [`v1`] does so for the performance data format.
 
 #![cfg_attr(
@@ -29,6 +31,7 @@ pub mod clock;
 pub mod value;
 pub mod sample;
 pub mod formula;
+pub mod pdh;
 pub mod vectors;
 pub mod wire;
 pub mod walk;

@@ -8,9 +8,10 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Status(pub u32);
 
+/// Constants of a type of codes, with their names and meanings.
 macro_rules! codes {
-    ($($name:ident = $value:literal, $what:literal;)*) => {
-        impl Status {
+    ($codes:ident: $($name:ident = $value:literal, $what:literal;)*) => {
+        impl $codes {
             $(
                 #[doc = concat!($what, ".")]
                 pub const $name: Self = Self($value);
@@ -25,7 +26,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the code means in PerfLib, in words.
+            /// What the code means, in words.
             #[must_use]
             pub const fn meaning(self) -> Option<&'static str> {
                 match self {
@@ -36,8 +37,9 @@ macro_rules! codes {
         }
     };
 }
+pub(crate) use codes;
 
-codes! {
+codes! { Status:
     ERROR_SUCCESS = 0, "done";
     ERROR_PATH_NOT_FOUND = 3, "no active instance has that name (remote machines only)";
     ERROR_ACCESS_DENIED = 5, "access denied";

@@ -36,22 +36,64 @@ pub struct BadTable {
     pub why: String,
 }
 
-/// Runs every vector of a table through [`format()`].
+/// One vector: samples, and what they must give.
+#[derive(Clone, Debug)]
+pub struct Vector<'a> {
+    /// What it is called.
+    pub id: &'a str,
+    /// The older sample, if there is one.
+    pub old: Option<Sample<'a>>,
+    /// The newer sample.
+    pub new: Sample<'a>,
+    /// `ok`, or the check that fails.
+    pub status: &'a str,
+    /// If it is `ok`: the value as the formula gives it, not capped, and capped.
+    pub values: Option<[f64; 3]>,
+}
+
+/// The vectors of a table.
 ///
 /// # Errors
 /// If a column is missing or a cell cannot be read.
-pub fn check(csv: &str) -> Result<Report, BadTable> {
+pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, BadTable> {
     let mut lines = csv.lines().enumerate();
     let heads: Vec<_> = lines.next().map(|(_, heads)| heads.split(',').collect()).unwrap_or_default();
-    let mut report = Report::default();
+    let mut vectors = Vec::new();
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let row = Row { heads: &heads, cells: line.split(',').collect(), line: index.saturating_add(1) };
-        report.checked = report.checked.saturating_add(1);
-        if let Some(difference) = row.difference()? {
-            report.mismatches.push(format!("{}: {difference}", row.cell("id")?));
-        }
+        vectors.push(row.vector()?);
     }
-    Ok(report)
+    Ok(vectors)
+}
+
+/// Runs every vector of a table through [`format()`].
+///
+/// # Errors
+/// As [`read`].
+pub fn check(csv: &str) -> Result<Report, BadTable> {
+    let vectors = read(csv)?;
+    let mismatch = |vector: &Vector<'_>| Some(format!("{}: {}", vector.id, vector.difference()?));
+    Ok(Report { checked: vectors.len(), mismatches: vectors.iter().filter_map(mismatch).collect() })
+}
+
+impl Vector<'_> {
+    /// What is not as the vector says.
+    fn difference(&self) -> Option<String> {
+        let wanted = self.status;
+        let value = match format(self.old.as_ref(), &self.new) {
+            Ok(value) => value,
+            Err(reason) if status(&reason) == wanted => return None,
+            Err(reason) => return Some(format!("is {}, must be {wanted}", status(&reason))),
+        };
+        let Some(values) = self.values else { return Some(format!("is {}, must be {wanted}", value.raw)) };
+        let got =
+            [("value_raw", value.raw), ("value_nocap", value.nocap()), ("value_default", value.capped())];
+        let differs = |((column, got), wanted): ((&str, f64), f64)| {
+            let far = (got - wanted).abs() > wanted.abs() * 1e-12;
+            far.then(|| format!("{column} is {got}, must be {wanted}"))
+        };
+        got.into_iter().zip(values).find_map(differs)
+    }
 }
 
 /// The status of a vector whose value is missing for this reason: the check that failed.
@@ -63,36 +105,27 @@ fn status(reason: &NoValue) -> &'static str {
     }
 }
 
-struct Row<'a> {
-    heads: &'a [&'a str],
+struct Row<'a, 'h> {
+    heads: &'h [&'a str],
     cells: Vec<&'a str>,
     line: usize,
 }
 
-impl<'a> Row<'a> {
-    /// What is not as the vector says.
-    fn difference(&self) -> Result<Option<String>, BadTable> {
+impl<'a> Row<'a, '_> {
+    fn vector(&self) -> Result<Vector<'a>, BadTable> {
         let old = match self.cell("samples")? {
             "1" => None,
             _ => Some(self.sample(["n0", "b0", "perf_time0", "time100ns0", "obj_time0"])?),
         };
         let new = self.sample(["n1", "b1", "perf_time1", "time100ns1", "obj_time1"])?;
-        let wanted = self.cell("status")?;
-        let value = match format(old.as_ref(), &new) {
-            Ok(value) if wanted == "ok" => value,
-            Ok(value) => return Ok(Some(format!("is {}, must be {wanted}", value.raw))),
-            Err(reason) if status(&reason) == wanted => return Ok(None),
-            Err(reason) => return Ok(Some(format!("is {}, must be {wanted}", status(&reason)))),
-        };
-        for (column, got) in
-            [("value_raw", value.raw), ("value_nocap", value.nocap()), ("value_default", value.capped())]
-        {
-            let wanted: f64 = self.number(column)?;
-            if (got - wanted).abs() > wanted.abs() * 1e-12 {
-                return Ok(Some(format!("{column} is {got}, must be {wanted}")));
+        let status = self.cell("status")?;
+        let values = match status {
+            "ok" => {
+                Some([self.number("value_raw")?, self.number("value_nocap")?, self.number("value_default")?])
             }
-        }
-        Ok(None)
+            _ => None,
+        };
+        Ok(Vector { id: self.cell("id")?, old, new, status, values })
     }
 
     fn sample(

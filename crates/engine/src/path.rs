@@ -4,15 +4,26 @@
 //! [`CounterPath`] is its grammar; [`PathQuery`] turns paths into as few entries of a query as it takes, and values
 //! into rows of paths.
 
+mod bind;
+mod expand;
 mod grammar;
+mod instance_name;
 mod names;
 mod query;
+mod read;
 mod select;
 mod statistics;
 #[cfg(test)]
 mod tests;
 
+pub use bind::BindError;
+pub use expand::{ObjectItems, Unexpanded, expand, object_items, objects, validate};
 pub use grammar::{CounterPath, PathError};
+pub use instance_name::{InstanceName, substituted};
 pub use names::nearest;
-pub use query::{BindError, PathQuery, PathValue};
+pub use perfset_core::pdh::{
+    Calculation, CounterValue, Format, FormatKind, Number, PdhStatus, RawCounter, Scale, time_base,
+};
+pub use query::{PathQuery, PathValue};
+pub use read::CounterInfo;
 pub use statistics::{Run, Series, Statistics};

@@ -1,5 +1,7 @@
 //! Instance names with `*` and `?`.
 
+use std::hash::{Hash, Hasher};
+
 use perfset_core::utf16::upper;
 use perfset_core::{Name, Utf16};
 
@@ -96,6 +98,36 @@ impl Pattern {
 /// A text as it is compared: in capitals, unit by unit.
 pub(crate) fn folded(text: &str) -> impl Iterator<Item = u16> {
     text.encode_utf16().map(upper)
+}
+
+/// The same of units.
+pub(crate) fn folded_units(units: &[u16]) -> impl Iterator<Item = u16> {
+    units.iter().map(|unit| upper(*unit))
+}
+
+/// A name that is equal to others as they are compared.
+#[derive(Clone, Copy)]
+pub(crate) struct FoldedName<'a>(pub Name<'a>);
+
+impl FoldedName<'_> {
+    fn units(&self) -> impl Iterator<Item = u16> {
+        self.0.units().map(upper)
+    }
+}
+
+impl PartialEq for FoldedName<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0 || self.units().eq(other.units())
+    }
+}
+
+impl Eq for FoldedName<'_> {}
+
+impl Hash for FoldedName<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.units().for_each(|unit| state.write_u16(unit));
+        state.write_u16(0); // which no name has
+    }
 }
 
 #[cfg(test)]

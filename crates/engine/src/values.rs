@@ -75,6 +75,23 @@ pub(crate) fn ticks(number: Option<u64>) -> i64 {
     number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
 }
 
+impl Related {
+    /// The clocks of a value: its entry's, with the counter's own where it has one.
+    fn clocks(
+        &self,
+        entry_clocks: &Clocks,
+        row: &ResultRow<'_>,
+        entry: usize,
+        all: &All<'_>,
+        at: usize,
+    ) -> Clocks {
+        match &self.own_clock {
+            None => *entry_clocks,
+            Some(own) => own.over(entry_clocks, |place| row.number(place, entry, all, at).get()),
+        }
+    }
+}
+
 /// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.
 fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
     let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
@@ -473,11 +490,6 @@ impl<'a> Current<'a> {
         new: &All<'a>,
         old: &All<'a>,
     ) -> Result<FormattedValue, NoValue> {
-        let clocks = |all: &All<'a>, at: usize, row: &ResultRow<'a>, clocks: &Clocks| match &related.own_clock
-        {
-            None => *clocks,
-            Some(own) => own.over(clocks, |place| row.number(place, self.entry, all, at).get()),
-        };
         let Some(raw) = row.cells.number(column).raw() else {
             let of_column = || rows_of(new, self.entry)?.annex?.column_reason(column);
             let reason = match note {
@@ -490,7 +502,7 @@ impl<'a> Current<'a> {
             related.base.and_then(|place| row.number(place, self.entry, all, at).raw())
         };
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
-        let now_clocks = clocks(new, self.at, row, &self.clocks);
+        let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.at);
         let now = Numbers { raw, base: base(new, self.at, row), clocks: &now_clocks };
         let Some(Older { at, row, is_same }) = &self.older else {
             let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
@@ -499,7 +511,7 @@ impl<'a> Current<'a> {
                 false => computation.value(None, &now),
             };
         };
-        let then_clocks = clocks(old, *at, row, &self.old_clocks);
+        let then_clocks = related.clocks(&self.old_clocks, row, self.entry, old, *at);
         let then = match (row.cells.number(column).raw(), is_same) {
             _ if !computation.needs_two_samples() => None,
             (None, _) => None,
@@ -543,6 +555,76 @@ impl<'a> ResultRow<'a> {
         let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(Number { width: 0, value: 0 }, |other| other.cells.number(column))
+    }
+}
+
+/// Two snapshots, to look up what values that were made of them do not carry: clocks, and whether they are new.
+pub(crate) struct Origins<'a> {
+    infos: &'a [EntryInfo],
+    new: Vec<Option<EntryRows<'a>>>,
+    old: Vec<Option<EntryRows<'a>>>,
+    /// Of the entry that was asked last the older row of each row.
+    older: Option<(usize, Vec<Option<usize>>)>,
+    /// The column that was asked last: many values of one column are asked one after the other.
+    column: Option<(usize, CounterId, usize)>,
+}
+
+impl<'a> Origins<'a> {
+    pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
+        let AllValues { infos, new, old, .. } = AllValues::new(new, older);
+        Self { infos, new, old, older: None, column: None }
+    }
+
+    /// The clocks of a value in a row of its entry.
+    pub(crate) fn clocks(&mut self, value: &Value<'_>, row: usize) -> Option<Clocks> {
+        let column = self.column(value)?;
+        let related = self.infos.get(value.entry)?.related.get(column)?;
+        let rows = rows_of(&self.new, value.entry)?;
+        Some(related.clocks(&rows.clocks, rows.rows.get(row)?, value.entry, &self.new, row))
+    }
+
+    /// Whether a value in a row of its entry is not the one that the same thing had in the older snapshot.
+    pub(crate) fn is_new(&mut self, value: &Value<'_>, row: usize) -> bool {
+        self.has_same_numbers(value, row) != Some(true)
+    }
+
+    fn has_same_numbers(&mut self, value: &Value<'_>, row: usize) -> Option<bool> {
+        let column = self.column(value)?;
+        let related = self.infos.get(value.entry)?.related.get(column)?;
+        let older = *self.older_rows(value.entry)?.get(row)?;
+        let older = older?;
+        let old = rows_of(&self.old, value.entry)?.rows.get(older)?;
+        let base = related.base.map(|place| old.number(place, value.entry, &self.old, older));
+        let same_base = base.is_none_or(|base| base.raw() == value.base);
+        Some(same_base && old.cells.number(column).raw() == value.raw)
+    }
+
+    /// The rows of the older snapshot that are the same things as those of an entry.
+    fn older_rows(&mut self, entry: usize) -> Option<&[Option<usize>]> {
+        if self.older.as_ref().is_none_or(|(of, _)| *of != entry) {
+            let (new, old) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry)?);
+            let mut finder = Finder::default();
+            let same = |(at, row): (usize, &ResultRow<'a>)| {
+                finder.find(&old.rows, row).filter(|older| old.birth(*older) == new.birth(at))
+            };
+            let rows = new.rows.iter().enumerate().map(same).collect();
+            self.older = Some((entry, rows));
+        }
+        self.older.as_ref().map(|(_, rows)| rows.as_slice())
+    }
+
+    fn column(&mut self, value: &Value<'_>) -> Option<usize> {
+        match self.column {
+            Some((entry, counter, column)) if (entry, counter) == (value.entry, value.counter.id) => {
+                Some(column)
+            }
+            _ => {
+                let column =
+                    self.infos.get(value.entry)?.counters().position(|c| c.id == value.counter.id)?;
+                self.column = Some((value.entry, value.counter.id, column));
+                Some(column)
+            }
+        }
     }
 }
 

@@ -4,6 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use perfset_core::catalogue;
+use perfset_core::pdh::PdhStatus;
+
+use super::instance_name::InstanceName;
 
 /// A counter path, taken apart. Nothing is looked up yet.
 ///
@@ -22,6 +25,7 @@ use perfset_core::catalogue;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PDH_COUNTER_PATH_ELEMENTS")]
+#[doc(alias = "PdhParseCounterPath")]
 pub struct CounterPath {
     /// The machine, without its backslashes; `None` is this one.
     pub machine: Option<String>,
@@ -57,12 +61,43 @@ pub enum PathError {
     /// Longer than Windows allows.
     #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
     TooLong(usize),
+    /// Its parts, put together, are the path of other parts: there is no escape.
+    #[error("\"{0}\" is not the path of the names that it was made of")]
+    Ambiguous(String),
+}
+
+impl From<&PathError> for PdhStatus {
+    fn from(error: &PathError) -> Self {
+        match error {
+            PathError::Empty => Self::PDH_CSTATUS_NO_COUNTERNAME,
+            _ => Self::PDH_CSTATUS_BAD_COUNTERNAME,
+        }
+    }
 }
 
 impl CounterPath {
     /// PDH_MAX_COUNTER_PATH: characters of a path.
     #[doc(alias = "PDH_MAX_COUNTER_PATH")]
     pub const MAX_LEN: usize = 2048;
+
+    /// The text that says these parts and no others. [`Display`](fmt::Display) writes whatever they are.
+    ///
+    /// # Errors
+    /// If a part is missing or all are too long, or if a name has characters that make it the path of something else.
+    #[doc(alias = "PdhMakeCounterPath")]
+    pub fn make(&self) -> Result<String, PathError> {
+        let text = self.to_string();
+        let read: Self = text.parse()?;
+        if read == *self { Ok(text) } else { Err(PathError::Ambiguous(text)) }
+    }
+
+    /// The name between the brackets, taken apart: parent, name and index.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if it cannot be.
+    pub fn instance_name(&self) -> Result<Option<InstanceName>, PdhStatus> {
+        self.instance.as_deref().map(str::parse).transpose()
+    }
 }
 
 impl FromStr for CounterPath {

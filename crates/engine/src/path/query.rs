@@ -1,17 +1,21 @@
 //! Paths bound to a source: as few entries of a query as it takes, and values by path.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceType, Name, NoValue, Status};
+use perfset_core::pdh::Scale;
+use perfset_core::{Attributes, CounterId, Counterset, Name, NoValue};
 
+use super::bind::{BindError, find_counters, find_counterset, fitting_instance};
+use super::expand::{counter_name, is_pattern, with_index};
 use super::grammar::CounterPath;
-use super::names::nearest;
+use super::instance_name::substituted;
 use super::select::Selector;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
-use crate::registration::{RegInfo, RegRequest};
+use crate::pattern::{FoldedName, folded_units};
 use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle, Source};
 use crate::values::Value;
@@ -34,12 +38,12 @@ use crate::values::Value;
 /// ```
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
-    paths: Vec<Bound>,
+    pub(super) paths: Vec<Bound>,
     /// What is in the query, in its order.
     entries: Vec<Entry>,
-    new: Snapshot,
+    pub(super) new: Snapshot,
     old: Snapshot,
-    samples: u64,
+    pub(super) samples: u64,
 }
 
 impl std::fmt::Debug for PathQuery {
@@ -48,12 +52,35 @@ impl std::fmt::Debug for PathQuery {
     }
 }
 
+impl PathValue<'_> {
+    /// The path of this one value for readers of PDH's paths: characters that their grammar needs are
+    /// [`substituted`] in the instance, whose second and later of a name are numbered.
+    #[must_use]
+    pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
+        let instance = substituted(&self.value.instance.to_string());
+        CounterPath {
+            machine: machine.map(str::to_owned),
+            counterset: self.value.counterset.name.to_string(),
+            instance: (!instance.is_empty()).then(|| with_index(&instance, self.occurrence)),
+            counter: counter_name(self.value.counter),
+        }
+    }
+}
+
+/// A path, and what it is bound to.
 #[derive(Debug)]
-struct Bound {
+pub(super) struct Bound {
+    /// The path, with the counterset's own name.
+    pub path: CounterPath,
+    pub set: Arc<Counterset>,
+    /// What formatted values are multiplied with.
+    pub scale: Scale,
+    /// Whether the formatted values of the last sample were read.
+    pub is_read: Cell<bool>,
     /// Whether a wildcard asks for whatever the counterset has.
     all_counters: bool,
     /// Its counters, and the positions of their entries in the query.
-    counters: Vec<(CounterId, usize)>,
+    pub counters: Vec<(CounterId, usize)>,
     /// What the engine's own pattern does not say.
     selector: Option<Selector>,
     /// The instances as they were written, as a block would hold them.
@@ -67,50 +94,18 @@ pub struct PathValue<'a> {
     pub path: usize,
     /// The value, its counter and its instance.
     pub value: Value<'a>,
-    /// Which instance of that name it is, from 0, in this sample. Not an identity.
+    /// Which instance of that name it is, from 0, in this sample; case does not tell names apart. Not an identity.
     pub occurrence: usize,
+    /// Which row of its entry.
+    pub(super) row: usize,
 }
 
-/// A path means nothing on this source.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum BindError {
-    /// No counterset has that name.
-    #[error("no counterset is named \"{name}\"")]
-    NoCounterset {
-        /// As it was written.
-        name: String,
-        /// Names that are near.
-        nearest: Vec<String>,
-    },
-    /// The counterset has no counter of that name.
-    #[error("\"{counterset}\" has no counter \"{name}\"")]
-    NoCounter {
-        /// The counterset's name.
-        counterset: String,
-        /// As it was written.
-        name: String,
-        /// Names that are near.
-        nearest: Vec<String>,
-    },
-    /// The counterset has instances, and the path names none.
-    #[error("\"{counterset}\" has instances, and the path says not which")]
-    NeedsInstance {
-        /// The counterset's name.
-        counterset: String,
-    },
-    /// The counterset has one nameless instance, and the path names one.
-    #[error("\"{counterset}\" has no instances")]
-    NoInstances {
-        /// The counterset's name.
-        counterset: String,
-    },
-    /// The query refuses the entry.
-    #[error("the query refuses it: {0}")]
-    Refused(Status),
-    /// The source failed.
-    #[error(transparent)]
-    Source(#[from] SourceError),
+impl<'a> PathValue<'a> {
+    /// The same counter of the same instance with another value, of another sample.
+    #[must_use]
+    pub fn with(&self, value: Value<'a>) -> Self {
+        Self { value, ..*self }
+    }
 }
 
 impl PathQuery {
@@ -137,15 +132,7 @@ impl PathQuery {
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
         let set = find_counterset(source, &path.counterset)?;
-        let counterset = || set.name.to_string();
-        let instance = match (set.instance_type, path.instance.as_deref()) {
-            (InstanceType::Single, None | Some("" | "*")) => None,
-            (InstanceType::Single, Some(_)) => {
-                return Err(BindError::NoInstances { counterset: counterset() });
-            }
-            (_, None | Some("")) => return Err(BindError::NeedsInstance { counterset: counterset() }),
-            (_, Some(instance)) => Some(instance),
-        };
+        let instance = fitting_instance(&set, path.instance.as_deref())?;
         let counters = find_counters(&set, &path.counter)?;
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
@@ -161,20 +148,26 @@ impl PathQuery {
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
         let counters = ids.into_iter().map(|id| (id, entry)).collect();
-        self.paths.push(Bound { all_counters, counters, selector, instance });
+        let path = CounterPath { counterset: set.name.to_string(), ..path.clone() };
+        let (scale, is_read) = (Scale::ONE, Cell::new(false));
+        self.paths.push(Bound { path, set, scale, is_read, all_counters, counters, selector, instance });
         Ok(self.paths.len().saturating_sub(1))
     }
 
     /// The position in the query of an entry that has these counters of these instances: one that is there, or one
     /// that gets them added. After a sample it is a new one, because an entry that changes loses its interval.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
+        let same_name = |known: &Entry| match (&known.instance, &wanted.instance) {
+            (Some(a), Some(b)) => folded_units(a.units()).eq(folded_units(b.units())),
+            (a, b) => a == b,
+        };
         let of_same = |known: &Entry| {
             known.counterset == wanted.counterset
-                && known.instance == wanted.instance
+                && same_name(known)
                 && known.instance_id == wanted.instance_id
         };
         let union =
-            |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..wanted.clone() };
+            |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
         let peers = self.entries.iter().enumerate().filter(|(_, known)| of_same(known));
         let mut peers = peers.map(|(at, known)| (at, union(known), known));
         if let Some((at, ..)) = peers.clone().find(|(_, both, known)| both == *known) {
@@ -211,7 +204,10 @@ impl PathQuery {
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
         match next {
-            Ok(Next::Sample) => self.samples = self.samples.saturating_add(1),
+            Ok(Next::Sample) => {
+                self.samples = self.samples.saturating_add(1);
+                self.paths.iter().for_each(|path| path.is_read.set(false));
+            }
             Ok(Next::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
         }
         next
@@ -235,21 +231,21 @@ impl PathQuery {
         if self.samples == 0 {
             return Vec::new();
         }
-        let older = (self.samples > 1).then_some(&self.old);
-        let mut by_entry: Vec<Vec<(Value<'_>, usize)>> = vec![Vec::new(); self.entries.len()];
+        let mut by_entry: Vec<Vec<PathValue<'_>>> = vec![Vec::new(); self.entries.len()];
         // Values come row by row: which of its name a row is, is found out at its first counter.
         let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
         let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
-        let mut occurrences: HashMap<(usize, &[u8]), usize> = HashMap::new();
-        let mut occurrence = 0;
-        self.new.values(older).for_each(|value| {
+        let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
+        let (mut occurrence, mut row) = (0, 0);
+        self.new.values(self.older()).for_each(|value| {
             let Some(values) = by_entry.get_mut(value.entry) else { return };
             if firsts.get(value.entry) == Some(&Some(value.counter.id)) {
-                let seen = occurrences.entry((value.entry, value.instance.as_bytes())).or_default();
+                let seen = occurrences.entry((value.entry, FoldedName(value.instance))).or_default();
                 occurrence = *seen;
                 *seen = seen.saturating_add(1);
+                row = values.last().map_or(0, |last| last.row.saturating_add(1));
             }
-            values.push((value, occurrence));
+            values.push(PathValue { path: 0, value, occurrence, row });
         });
         let mut all = Vec::new();
         for (path, bound) in self.paths.iter().enumerate() {
@@ -257,9 +253,8 @@ impl PathQuery {
             if bound.all_counters {
                 let values = bound.counters.first().map(|(_, entry)| of_entry(*entry)).unwrap_or_default();
                 // Helpers are there as well.
-                let shown = |(value, _): &&(Value<'_>, usize)| {
-                    !value.counter.attributes.contains(Attributes::NO_DISPLAYABLE)
-                };
+                let shown =
+                    |v: &&PathValue<'_>| !v.value.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
                 bound.choose(path, values.iter().filter(shown), &mut all);
                 continue;
             }
@@ -274,6 +269,11 @@ impl PathQuery {
         }
         all
     }
+
+    /// The sample before the last one.
+    pub(super) fn older(&self) -> Option<&Snapshot> {
+        (self.samples > 1).then_some(&self.old)
+    }
 }
 
 impl Bound {
@@ -281,30 +281,28 @@ impl Bound {
     fn choose<'a, 'b>(
         &'a self,
         path: usize,
-        values: impl Iterator<Item = &'b (Value<'a>, usize)> + Clone,
+        values: impl Iterator<Item = &'b PathValue<'a>> + Clone,
         all: &mut Vec<PathValue<'a>>,
     ) where
         'a: 'b,
     {
         let before = all.len();
-        for (value, occurrence) in values.clone().filter(|(value, at)| self.means(value, *at)) {
-            all.push(PathValue { path, value: value.clone(), occurrence: *occurrence });
-        }
+        all.extend(values.clone().filter(|v| self.means(v)).map(|v| PathValue { path, ..v.clone() }));
         if all.len() == before {
-            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0 }));
+            all.extend(self.nothing(values).map(|value| PathValue { path, value, occurrence: 0, row: 0 }));
         }
     }
 
     /// That none of an entry's instances is meant: once a counter, as if the entry itself had found none.
     fn nothing<'a, 'b>(
         &'a self,
-        values: impl Iterator<Item = &'b (Value<'a>, usize)>,
+        values: impl Iterator<Item = &'b PathValue<'a>>,
     ) -> impl Iterator<Item = Value<'a>>
     where
         'a: 'b,
     {
         let mut first: Vec<Value<'a>> = Vec::new();
-        for (value, _) in values {
+        for PathValue { value, .. } in values {
             if !first.iter().any(|other| other.counter.id == value.counter.id) {
                 first.push(Value {
                     instance: Name::until_nul(&self.instance),
@@ -320,80 +318,14 @@ impl Bound {
         first.into_iter()
     }
 
-    fn means(&self, value: &Value<'_>, occurrence: usize) -> bool {
+    fn means(&self, PathValue { value, occurrence, .. }: &PathValue<'_>) -> bool {
         // What failed as a whole has no instances to choose from.
         let failed = value.instance_id.is_none();
-        failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), occurrence))
+        failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), *occurrence))
     }
-}
 
-/// Every counterset of a source.
-fn countersets(source: &mut dyn Source) -> Result<Vec<Arc<Counterset>>, SourceError> {
-    let mut all = Vec::new();
-    for guid in source.countersets()? {
-        // One that went away meanwhile is not there.
-        if let Ok(RegInfo::Counterset(set)) = source.registration(&guid, RegRequest::Counterset) {
-            all.push(set);
-        }
+    /// Whether it may mean several values.
+    pub(super) fn is_several(&self) -> bool {
+        self.counters.len() != 1 || self.path.instance.as_deref().is_some_and(is_pattern)
     }
-    Ok(all)
-}
-
-/// By GUID, by English name, by a name in another language.
-fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc<Counterset>, BindError> {
-    if let Ok(guid) = name.parse::<Guid>() {
-        return match source.registration(&guid, RegRequest::Counterset) {
-            Ok(RegInfo::Counterset(set)) => Ok(set),
-            Ok(_) | Err(SourceError::UnknownCounterset(_)) => {
-                Err(BindError::NoCounterset { name: name.to_owned(), nearest: Vec::new() })
-            }
-            Err(error) => Err(error.into()),
-        };
-    }
-    let all = countersets(source)?;
-    let is_name = |other: &str| same_name(name, other);
-    let english = all.iter().find(|set| is_name(&set.name));
-    let found = english.or_else(|| all.iter().find(|set| set.translations.iter().any(|t| is_name(&t.name))));
-    found.cloned().ok_or_else(|| {
-        let near = nearest(name, all.iter().map(|set| &*set.name), 3);
-        BindError::NoCounterset {
-            name: name.to_owned(),
-            nearest: near.into_iter().map(str::to_owned).collect(),
-        }
-    })
-}
-
-/// By name or pattern, in English or another language, or by `#ID`. Helpers only by their own name or id.
-fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&'a Counter>, BindError> {
-    let names = |counter: &'a Counter| {
-        let translated = set.translations.iter().flat_map(|t| t.counters.iter());
-        let translated = translated.filter(|(id, ..)| *id == counter.id).map(|(_, name, _)| &**name);
-        counter.name.as_deref().into_iter().chain(translated)
-    };
-    let exact: Vec<_> =
-        set.counters.iter().filter(|c| names(c).any(|name| same_name(text, name))).take(1).collect();
-    let by_id = || text.strip_prefix('#')?.parse().ok().map(CounterId).and_then(|id| set.counter(id));
-    let by_pattern = || {
-        let selector = Selector::new(text);
-        let shown = set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE));
-        shown.filter(|c| names(c).any(|name| selector.matches(name.encode_utf16(), 0))).collect()
-    };
-    let found = match (exact.is_empty(), by_id()) {
-        (false, _) => exact,
-        (true, Some(counter)) => vec![counter],
-        (true, None) => by_pattern(),
-    };
-    if found.is_empty() {
-        let all = set.counters.iter().filter_map(|counter| counter.name.as_deref());
-        return Err(BindError::NoCounter {
-            counterset: set.name.to_string(),
-            name: text.to_owned(),
-            nearest: nearest(text, all, 3).into_iter().map(str::to_owned).collect(),
-        });
-    }
-    Ok(found)
-}
-
-fn same_name(a: &str, b: &str) -> bool {
-    crate::pattern::folded(a).eq(crate::pattern::folded(b))
 }

@@ -2,6 +2,7 @@
 
 use perfset_core::Utf16;
 
+use super::instance_name::numbered;
 use crate::pattern::Pattern;
 
 /// A part of a path as a test for names.
@@ -19,8 +20,8 @@ pub(super) struct Selector {
 struct Choice {
     /// The whole text: names may end in `#` and digits themselves.
     whole: Pattern,
-    /// Name and number of `name#n`.
-    nth: Option<(Pattern, usize)>,
+    /// Name and number of `name#n`: the number may be a pattern too.
+    nth: Option<(Pattern, Pattern)>,
 }
 
 impl Selector {
@@ -53,7 +54,9 @@ impl Selector {
         let wanted = self.wanted.iter().any(|choice| {
             let numbered = choice.nth.as_ref();
             choice.whole.matches(name.clone())
-                || numbered.is_some_and(|(pattern, n)| *n == occurrence && pattern.matches(name.clone()))
+                || numbered.is_some_and(|(pattern, number)| {
+                    pattern.matches(name.clone()) && number.matches(occurrence.to_string().encode_utf16())
+                })
         });
         wanted && !self.unwanted.iter().any(|pattern| pattern.matches(name.clone()))
     }
@@ -61,10 +64,11 @@ impl Selector {
 
 impl Choice {
     fn new(text: &str) -> Self {
-        let numbered = text
-            .rsplit_once('#')
-            .filter(|(_, digits)| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()));
-        let nth = numbered.and_then(|(name, digits)| Some((pattern(name), digits.parse().ok()?)));
+        let nth = numbered(text).map(|(name, number)| {
+            // Zeros in front of a number say nothing.
+            let number = number.parse::<usize>().map_or_else(|_| number.to_owned(), |n| n.to_string());
+            (pattern(name), pattern(&number))
+        });
         Self { whole: pattern(text), nth }
     }
 }
@@ -89,6 +93,15 @@ mod tests {
             ("a#", "a", 0, false),
             ("a#x", "a#x", 0, true),
             ("a*#1", "ab", 1, true),
+            ("a#01", "a", 1, true),
+            ("a#*", "a", 0, true),
+            ("a#*", "a", 7, true),
+            ("a#*", "b", 7, false),
+            ("a#1?", "a", 12, true),
+            ("a#1?", "a", 2, false),
+            ("*#1", "b", 1, true),
+            ("p/*#1", "p/b", 1, true),
+            ("p*/b", "parent/b", 0, true),
             ("{a,b}", "b", 0, true),
             ("{a,b}", "c", 0, false),
             ("{a,b}", "{a,b}", 0, false),
@@ -111,9 +124,15 @@ mod tests {
 
     #[test]
     fn what_the_engine_can_do_by_itself() {
-        for (text, plain) in
-            [("a", true), ("*", true), ("a?", true), ("a#1", false), ("{a,b}", false), ("!a", false)]
-        {
+        for (text, plain) in [
+            ("a", true),
+            ("*", true),
+            ("a?", true),
+            ("a#1", false),
+            ("a#*", false),
+            ("{a,b}", false),
+            ("!a", false),
+        ] {
             assert_eq!(Selector::is_plain(text), plain, "{text}");
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use perfset_core::pdh::{Calculation, PdhStatus, RawCounter};
 use perfset_core::{CounterId, InstanceId, Utf16};
 
 use super::query::PathValue;
@@ -10,7 +11,7 @@ use super::query::PathValue;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(alias = "PDH_STATISTICS")]
 pub struct Statistics {
-    /// Samples that had a value.
+    /// Values that there were.
     pub count: u64,
     /// The least value.
     pub min: f64,
@@ -21,6 +22,44 @@ pub struct Statistics {
 }
 
 impl Statistics {
+    /// Of raw counters that a caller holds in a ring: `first` is the position of the oldest, the one before it the
+    /// newest. Counted are values, of which types that take a difference have one less than raw counters. They are
+    /// capped and scaled as the calculation says; [`FormatKind::number`](super::FormatKind::number) makes integers of
+    /// the results.
+    ///
+    /// ```
+    /// use perfset_core::CounterType;
+    /// use perfset_engine::path::{Calculation, Format, FormatKind, PdhStatus, RawCounter, Statistics};
+    ///
+    /// let size = |first| RawCounter { first, ..RawCounter::none(PdhStatus(0), 0) };
+    /// let calculation =
+    ///     Calculation::new(CounterType::PERF_COUNTER_LARGE_RAWCOUNT, 0, Format::new(FormatKind::Double))?;
+    /// let statistics = Statistics::of_ring(&calculation, 1, &[size(7), size(2), size(3)])?;
+    /// assert_eq!((statistics.count, statistics.min, statistics.max, statistics.mean()), (3, 2.0, 7.0, 4.0));
+    /// # Ok::<_, PdhStatus>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if the oldest is not in the ring,
+    /// [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA) if there is no value.
+    #[doc(alias = "PdhComputeCounterStatistics")]
+    pub fn of_ring(calculation: &Calculation, first: usize, ring: &[RawCounter]) -> Result<Self, PdhStatus> {
+        let halves = ring.split_at_checked(first).filter(|(_, older)| !older.is_empty());
+        let (newer, older) = halves.ok_or(PdhStatus::PDH_INVALID_ARGUMENT)?;
+        let mut statistics: Option<Self> = None;
+        let mut before = None;
+        for raw in older.iter().chain(newer) {
+            if let Ok(value) = calculation.double(raw, before) {
+                match &mut statistics {
+                    Some(statistics) => statistics.add(value),
+                    none => *none = Some(Self::of(value)),
+                }
+            }
+            before = Some(raw);
+        }
+        statistics.ok_or(PdhStatus::PDH_INVALID_DATA)
+    }
+
     fn of(value: f64) -> Self {
         Self { count: 1, min: value, max: value, sum: value }
     }

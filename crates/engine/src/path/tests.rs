@@ -8,6 +8,9 @@ use super::*;
 use crate::testing::{FixedClock, Scripted};
 use crate::{Machine, Source};
 
+mod names;
+mod pdh;
+
 fn parts(text: &str) -> Result<(Option<String>, String, Option<String>, String), PathError> {
     text.parse::<CounterPath>().map(|p| (p.machine, p.counterset, p.instance, p.counter))
 }
@@ -253,6 +256,43 @@ fn paths_take_few_entries() {
     for (path, want) in want.into_iter().enumerate() {
         assert_eq!(by_path(path), want, "path {path}");
     }
+}
+
+#[test]
+fn case_tells_no_instances_apart() {
+    let (mut machine, provider) = machine();
+    let mut query = PathQuery::open(&mut machine).unwrap();
+    for path in [r"\Test Set(a)\Size", r"\Test Set(A)\Size", r"\Test Set(A)\Bytes/sec", r"\Test Set(*)\Size"]
+    {
+        query.add(&mut machine, &path.parse().unwrap()).unwrap();
+    }
+    assert_eq!(query.entries_len(), 2);
+    provider.with(|s| s.rows = vec![("a", 1, vec![Ok(2), Ok(3)]), ("A", 2, vec![Ok(5), Ok(7)])]);
+    query.collect().unwrap();
+    let got: Vec<_> = query.values().iter().map(|v| line(v).to_lowercase()).collect();
+    assert_eq!(got, ["a#0 2=2", "a#0 2=2", "a#0 3=needs_two_samples", "a#0 2=2", "a#1 2=5"]);
+}
+
+#[test]
+fn clocks_of_a_countersets_own_are_collected() {
+    let (mut machine, provider) = machine();
+    provider.with(|s| {
+        let mut set = Counterset::clone(&s.catalogue.countersets[0]);
+        let counter = crate::tests::counter;
+        let elapsed = counter(1, "Elapsed", CounterType::PERF_ELAPSED_TIME, None);
+        set.counters = vec![
+            Counter { perf_time: Some(CounterId(5)), perf_freq: Some(CounterId(6)), ..elapsed },
+            counter(5, "Time", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
+            counter(6, "Frequency", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, None),
+        ]
+        .into();
+        s.catalogue = crate::Catalogue { origin: "Script".into(), countersets: vec![set.into()] }.into();
+        s.rows = vec![("a", 1, vec![Ok(20), Ok(90), Ok(10)])];
+    });
+    let mut query = PathQuery::open(&mut machine).unwrap();
+    query.add(&mut machine, &r"\Test Set(*)\Elapsed".parse().unwrap()).unwrap();
+    query.collect().unwrap();
+    assert_eq!(query.values().iter().map(line).collect::<Vec<_>>(), ["a#0 1=7"]);
 }
 
 #[test]

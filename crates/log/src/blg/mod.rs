@@ -43,7 +43,7 @@ pub use counters::{Recorded, What};
 pub use header::Header;
 pub use names::Names;
 pub(crate) use sample::TakenSample;
-pub use sample::{Block, Instances, RawCounter, Sample, Summary};
+pub use sample::{Block, Instances, Sample, Summary};
 
 /// A file cannot be read as a binary log at all.
 #[derive(Debug, thiserror::Error)]

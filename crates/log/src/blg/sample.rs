@@ -1,6 +1,7 @@
 //! A sample: the raw values of one moment, a block an entry of the counter list.
 
 use perfset_core::Name;
+use perfset_core::pdh::{PdhStatus, RawCounter};
 use perfset_core::wire::{Cursor, Why, WireError, length};
 
 use super::raw;
@@ -30,22 +31,6 @@ pub enum Block<'a> {
     Object(&'a [u8]),
     /// Of a kind that no log seen so far has.
     Unknown(u8),
-}
-
-/// A raw value as PDH has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[doc(alias = "PDH_RAW_COUNTER")]
-pub struct RawCounter {
-    /// Whether there is a value: 0 and 1 say so.
-    pub c_status: u32,
-    /// When, in 100 ns since 1601, local.
-    pub time: i64,
-    /// The counter's own number.
-    pub first: i64,
-    /// What its type divides by: that of its base, or a clock.
-    pub second: i64,
-    /// How many things are counted together, of the types that say it.
-    pub multi_count: u32,
 }
 
 impl<'a> Sample<'a> {
@@ -151,7 +136,7 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a
         1 => {
             let raw: &raw::PdhRawCounter = body.read("PDH_RAW_COUNTER")?;
             Block::Counter(RawCounter {
-                c_status: raw.c_status.get(),
+                c_status: PdhStatus(raw.c_status.get()),
                 time: raw.time_stamp.get(),
                 first: raw.first_value.get(),
                 second: raw.second_value.get(),
@@ -195,7 +180,7 @@ impl<'a> Instances<'a> {
             let item: &raw::InstanceItem = items.read("instance of a counter").ok()?;
             let name = body.get(length(item.name.get())..).unwrap_or_default();
             let raw = RawCounter {
-                c_status: 0,
+                c_status: PdhStatus::PDH_CSTATUS_VALID_DATA,
                 time,
                 first: item.first_value.get(),
                 second: item.second_value.get(),

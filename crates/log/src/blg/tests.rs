@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use perfset_core::pdh::{PdhStatus, RawCounter};
 use proptest::prelude::*;
 
 use super::building::*;
@@ -23,7 +24,7 @@ fn raw_values(log: &[u8]) -> (Vec<String>, Damages) {
                     Some(name) => Recorded { instance: Some(name), ..counter.clone() },
                 };
                 let RawCounter { c_status, time, first, second, multi_count } = raw;
-                let counter_type = counter.counter_type.0;
+                let (counter_type, PdhStatus(c_status)) = (counter.counter_type.0, c_status);
                 of_sample.push(format!(
                     "{number}\t{time}\t{counter}\t{counter_type:#010x}\t{c_status}\t{first}\t{second}\t{multi_count}"
                 ));

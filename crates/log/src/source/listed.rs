@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use perfset_core::counter_type::{Clock, CounterKind, Display, Kind};
+use perfset_core::pdh::{PdhStatus, RawCounter};
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
     InstanceIdFilter, InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
@@ -12,7 +13,7 @@ use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
 
 use super::tape::{Listed, Tape, What};
-use crate::blg::{Block, RawCounter};
+use crate::blg::Block;
 
 /// Countersets, and counters of one, at most: far more than any machine has.
 const MOST: usize = 4_096;
@@ -623,7 +624,7 @@ impl Table {
 /// A number of a raw value, in the width that its counter's type has.
 fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<RawValue, NoValue> {
     let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
-    if !matches!(raw.c_status, 0 | 1) {
+    if !raw.c_status.has_value() {
         return Err(missing(raw.c_status));
     }
     Ok(match part {
@@ -639,10 +640,9 @@ fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<Raw
 }
 
 /// Why PDH recorded no value.
-fn missing(c_status: u32) -> NoValue {
-    const NO_INSTANCE: u32 = 0x8000_07D1;
+fn missing(c_status: PdhStatus) -> NoValue {
     match c_status {
-        NO_INSTANCE => NoValue::NoInstance,
-        other => NoValue::Failed(format!("recorded without a value: CStatus {other:#010x}").into()),
+        PdhStatus::PDH_CSTATUS_NO_INSTANCE => NoValue::NoInstance,
+        other => NoValue::Failed(format!("recorded without a value: {other}").into()),
     }
 }

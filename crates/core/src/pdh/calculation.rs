@@ -1,0 +1,130 @@
+//! Values of raw counters that the caller holds.
+
+use crate::counter_type::CounterType;
+use crate::formula::{Computation, Denominator};
+use crate::pdh::{Format, Number, PdhStatus, RawCounter, Scale};
+use crate::sample::{Clocks, Numbers};
+use crate::value::{FormattedValue, NoValue, RawValue};
+
+use super::raw_counter::unsigned;
+
+/// How raw counters of one counter become values.
+///
+/// ```
+/// use perfset_core::CounterType;
+/// use perfset_core::pdh::{Calculation, Format, FormatKind, Number, PdhStatus, RawCounter};
+///
+/// let at = |first, second| RawCounter { first, second, ..RawCounter::none(PdhStatus(0), 0) };
+/// let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+/// let calculation = Calculation::new(rate, 10, Format::new(FormatKind::Double))?; // ten ticks a second
+/// let value = calculation.value(&at(15, 20), Some(&at(5, 0)));
+/// assert_eq!(value.number, Some(Number::Double(5.0)));
+/// assert_eq!(calculation.value(&at(15, 20), None).c_status, PdhStatus::PDH_CSTATUS_INVALID_DATA);
+/// # Ok::<_, PdhStatus>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[doc(alias = "PdhFormatFromRawValue")]
+#[doc(alias = "PdhCalculateCounterFromRawValue")]
+pub struct Calculation {
+    /// `None` for what has no formula.
+    computation: Option<Computation>,
+    time_base: i64,
+    format: Format,
+    scale: Scale,
+}
+
+/// A value with its status.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[doc(alias = "PDH_FMT_COUNTERVALUE")]
+pub struct CounterValue {
+    /// Whether there is a value, and if not why.
+    pub c_status: PdhStatus,
+    /// The value; `None` unless the status says that there is one.
+    pub number: Option<Number>,
+}
+
+impl CounterValue {
+    /// No value, for this reason.
+    #[must_use]
+    pub const fn none(c_status: PdhStatus) -> Self {
+        Self { c_status, number: None }
+    }
+}
+
+impl Calculation {
+    /// For a counter type, the ticks a second of the clock that it divides by, and a format.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) for a base, which is no value.
+    pub fn new(counter_type: CounterType, time_base: i64, format: Format) -> Result<Self, PdhStatus> {
+        if counter_type.is_base() {
+            return Err(PdhStatus::PDH_INVALID_ARGUMENT);
+        }
+        let computation = Computation::of(counter_type);
+        Ok(Self { computation, time_base, format, scale: Scale::ONE })
+    }
+
+    /// The same, of a counter that has this scale factor.
+    #[must_use]
+    pub fn scaled(self, scale: Scale) -> Self {
+        Self { scale, ..self }
+    }
+
+    /// The format of its values.
+    #[must_use]
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The value of the newer of two raw counters; the older one is not looked at where the type takes no difference.
+    #[must_use]
+    pub fn value(&self, newer: &RawCounter, older: Option<&RawCounter>) -> CounterValue {
+        let formatted = match self.formatted(newer, older) {
+            Ok(formatted) => formatted,
+            Err(c_status) => return CounterValue::none(c_status),
+        };
+        let number = self.format.number(formatted, unsigned(newer.first), self.scale);
+        CounterValue { c_status: newer.c_status, number: Some(number) }
+    }
+
+    /// The same before it becomes an integer: what means are made of.
+    ///
+    /// # Errors
+    /// The status of what has no value.
+    pub fn double(&self, newer: &RawCounter, older: Option<&RawCounter>) -> Result<f64, PdhStatus> {
+        Ok(self.format.double(self.formatted(newer, older)?, self.scale))
+    }
+
+    fn formatted(&self, newer: &RawCounter, older: Option<&RawCounter>) -> Result<FormattedValue, PdhStatus> {
+        let none = |reason| PdhStatus::from(&reason);
+        let computation = self.computation.as_ref().ok_or_else(|| none(NoValue::NotDisplayable))?;
+        if !newer.c_status.has_value() {
+            return Err(newer.c_status);
+        }
+        let older = older.filter(|older| computation.needs_two_samples() && older.c_status.has_value());
+        let (now, then) = (self.clocks(newer), older.map(|older| self.clocks(older)));
+        let base = |raw: &RawCounter| match computation.denominator() {
+            Denominator::None | Denominator::Clock => None,
+            Denominator::Base | Denominator::BaseOfTicks => Some(unsigned(raw.second)),
+            Denominator::ClockAndItems => Some(RawValue::U32(raw.multi_count)),
+        };
+        let with = |raw: &RawCounter, clocks| Numbers { raw: unsigned(raw.first), base: base(raw), clocks };
+        let then = older.zip(then.as_ref()).map(|(older, clocks)| with(older, clocks));
+        computation.value(then.as_ref(), &with(newer, &now)).map_err(none)
+    }
+
+    /// A raw counter has one clock at most, which is all of them here.
+    fn clocks(&self, raw: &RawCounter) -> Clocks {
+        let divides_by_clock = self.computation.is_some_and(|computation| {
+            matches!(computation.denominator(), Denominator::Clock | Denominator::ClockAndItems)
+        });
+        let ticks = if divides_by_clock { raw.second } else { 0 };
+        Clocks {
+            perf_time: ticks,
+            perf_freq: self.time_base,
+            time_100ns: ticks,
+            object_time: ticks,
+            object_freq: self.time_base,
+        }
+    }
+}

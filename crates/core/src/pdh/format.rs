@@ -1,0 +1,205 @@
+//! Formats: in which numbers a value is wanted, and what is done to it first.
+
+use crate::formula::{Formula, of};
+use crate::pdh::PdhStatus;
+use crate::value::{FormattedValue, RawValue};
+
+/// In which kind of number a value is wanted, and what is done to it first.
+///
+/// ```
+/// use perfset_core::pdh::{Format, Number, PdhStatus, Scale};
+/// use perfset_core::{CounterType, FormattedValue, RawValue};
+///
+/// let percent = FormattedValue { raw: 123.456, counter_type: CounterType::PERF_100NSEC_TIMER };
+/// let number = |bits| Ok(Format::from_bits(bits)?.number(percent, RawValue::U64(7), Scale::ONE));
+/// assert_eq!(number(0x0200), Ok(Number::Double(100.0))); // PDH_FMT_DOUBLE
+/// assert_eq!(number(0x8100), Ok(Number::Long(123))); // PDH_FMT_LONG | PDH_FMT_NOCAP100
+/// assert_eq!(number(0x0300), Err(PdhStatus::PDH_INVALID_ARGUMENT)); // two kinds
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Format {
+    /// Which kind of number.
+    pub kind: FormatKind,
+    /// The counter's own scale factor is not applied.
+    #[doc(alias = "PDH_FMT_NOSCALE")]
+    pub no_scale: bool,
+    /// Multiplied by 1,000, before it becomes an integer.
+    #[doc(alias = "PDH_FMT_1000")]
+    pub thousandfold: bool,
+    /// Percentages may be above 100.
+    #[doc(alias = "PDH_FMT_NOCAP100")]
+    pub no_cap: bool,
+}
+
+/// The kinds of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FormatKind {
+    /// An integer of 32 bits.
+    #[doc(alias = "PDH_FMT_LONG")]
+    Long,
+    /// A real number.
+    #[doc(alias = "PDH_FMT_DOUBLE")]
+    Double,
+    /// An integer of 64 bits.
+    #[doc(alias = "PDH_FMT_LARGE")]
+    Large,
+}
+
+impl Format {
+    const LONG: u32 = 0x0100;
+    const DOUBLE: u32 = 0x0200;
+    const LARGE: u32 = 0x0400;
+    const NOSCALE: u32 = 0x1000;
+    const THOUSANDFOLD: u32 = 0x2000;
+    const NOCAP100: u32 = 0x8000;
+
+    /// A kind of number and nothing else: scaled as the counter is, percentages at most 100.
+    #[must_use]
+    pub const fn new(kind: FormatKind) -> Self {
+        Self { kind, no_scale: false, thousandfold: false, no_cap: false }
+    }
+
+    /// From the bits of C.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) unless exactly one kind is set, and no bit that means
+    /// nothing here.
+    pub const fn from_bits(bits: u32) -> Result<Self, PdhStatus> {
+        const FLAGS: u32 = Format::NOSCALE | Format::THOUSANDFOLD | Format::NOCAP100;
+        let kind = match bits & !FLAGS {
+            Self::LONG => FormatKind::Long,
+            Self::DOUBLE => FormatKind::Double,
+            Self::LARGE => FormatKind::Large,
+            _ => return Err(PdhStatus::PDH_INVALID_ARGUMENT),
+        };
+        Ok(Self {
+            kind,
+            no_scale: bits & Self::NOSCALE != 0,
+            thousandfold: bits & Self::THOUSANDFOLD != 0,
+            no_cap: bits & Self::NOCAP100 != 0,
+        })
+    }
+
+    /// The bits of C.
+    #[must_use]
+    pub fn bits(self) -> u32 {
+        let kind = match self.kind {
+            FormatKind::Long => Self::LONG,
+            FormatKind::Double => Self::DOUBLE,
+            FormatKind::Large => Self::LARGE,
+        };
+        let flag = |is_set, bit| if is_set { bit } else { 0 };
+        kind | flag(self.no_scale, Self::NOSCALE)
+            | flag(self.thousandfold, Self::THOUSANDFOLD)
+            | flag(self.no_cap, Self::NOCAP100)
+    }
+
+    /// A value in this format, and the raw value that it was made of: integers show that to its last digit where the
+    /// formula only gives it back, and a real number has too few.
+    #[must_use]
+    pub fn number(self, value: FormattedValue, raw: RawValue, scale: Scale) -> Number {
+        const FEW_DIGITS: f64 = 9_007_199_254_740_992.0; // 2^53
+        let double = self.double(value, scale);
+        let is_inexact =
+            self.kind != FormatKind::Double && value.raw >= FEW_DIGITS && value.raw == value.capped();
+        match is_inexact && of(value.counter_type).is_some_and(Formula::gives_raw_value) {
+            true => self.count(raw.get(), scale),
+            false => self.kind.number(double),
+        }
+    }
+
+    fn count(self, count: u64, scale: Scale) -> Number {
+        let (factor, divisor) = self.factors(scale);
+        let scaled = i128::from(count).saturating_mul(factor).checked_div(divisor).unwrap_or(0);
+        let large = i64::try_from(scaled).unwrap_or(i64::MAX);
+        match self.kind {
+            FormatKind::Long => Number::Long(i32::try_from(large).unwrap_or(i32::MAX)),
+            FormatKind::Double => Number::Double(real(scaled)),
+            FormatKind::Large => Number::Large(large),
+        }
+    }
+
+    /// Capped and scaled, and not yet made an integer. Never infinite.
+    pub(super) fn double(self, value: FormattedValue, scale: Scale) -> f64 {
+        let value = if self.no_cap { value.nocap() } else { value.capped() };
+        let (factor, divisor) = self.factors(scale);
+        (value * real(factor) / real(divisor)).clamp(f64::MIN, f64::MAX)
+    }
+
+    /// What a value is multiplied with and divided by.
+    fn factors(self, scale: Scale) -> (i128, i128) {
+        let power = if self.no_scale { 0 } else { scale.0 };
+        let ten = |power: i8| 10_i128.saturating_pow(u32::try_from(power).unwrap_or(0));
+        let thousand = if self.thousandfold { 1_000 } else { 1 };
+        (ten(power).saturating_mul(thousand), ten(power.saturating_neg()))
+    }
+}
+
+impl FormatKind {
+    /// A real number as this kind: cut towards zero, and the last that there is where it is too large.
+    #[expect(clippy::as_conversions, reason = "cuts towards zero and saturates, which is what is wanted")]
+    #[must_use]
+    pub fn number(self, value: f64) -> Number {
+        match self {
+            Self::Long => Number::Long(value as i32),
+            Self::Double => Number::Double(value),
+            Self::Large => Number::Large(value as i64),
+        }
+    }
+}
+
+/// A formatted number.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Number {
+    /// `longValue`.
+    Long(i32),
+    /// `doubleValue`.
+    Double(f64),
+    /// `largeValue`.
+    Large(i64),
+}
+
+impl Number {
+    /// As a real number.
+    #[must_use]
+    pub fn as_double(self) -> f64 {
+        match self {
+            Self::Long(value) => value.into(),
+            Self::Double(value) => value,
+            Self::Large(value) => real(value.into()),
+        }
+    }
+}
+
+/// A power of ten, -7 to 7, that the values of a counter are multiplied with.
+///
+/// Set by whoever reads them. The default scale in a counter's registration is a hint for charts, and never applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[doc(alias = "lScale")]
+pub struct Scale(i8);
+
+impl Scale {
+    /// Values as they are.
+    pub const ONE: Self = Self(0);
+
+    /// The power.
+    #[must_use]
+    pub fn power(self) -> i32 {
+        self.0.into()
+    }
+}
+
+/// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) beyond 7.
+impl TryFrom<i32> for Scale {
+    type Error = PdhStatus;
+
+    fn try_from(power: i32) -> Result<Self, PdhStatus> {
+        let power = i8::try_from(power).ok().filter(|power| (-7..=7).contains(power));
+        power.map(Self).ok_or(PdhStatus::PDH_INVALID_ARGUMENT)
+    }
+}
+
+#[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
+fn real(n: i128) -> f64 {
+    n as f64
+}

@@ -1,0 +1,160 @@
+//! What the names in a path are bound to.
+
+use std::sync::Arc;
+
+use perfset_core::pdh::PdhStatus;
+use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceType, Status};
+
+use super::names::nearest;
+use super::select::Selector;
+use crate::error::SourceError;
+use crate::registration::{RegInfo, RegRequest};
+use crate::source::Source;
+
+/// A path means nothing on this source.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BindError {
+    /// No counterset has that name.
+    #[error("no counterset is named \"{name}\"")]
+    NoCounterset {
+        /// As it was written.
+        name: String,
+        /// Names that are near.
+        nearest: Vec<String>,
+    },
+    /// The counterset has no counter of that name.
+    #[error("\"{counterset}\" has no counter \"{name}\"")]
+    NoCounter {
+        /// The counterset's name.
+        counterset: String,
+        /// As it was written.
+        name: String,
+        /// Names that are near.
+        nearest: Vec<String>,
+    },
+    /// The counterset has instances, and the path names none.
+    #[error("\"{counterset}\" has instances, and the path says not which")]
+    NeedsInstance {
+        /// The counterset's name.
+        counterset: String,
+    },
+    /// The counterset has no instances, or none now, and the path names one.
+    #[error("\"{counterset}\" has no instances")]
+    NoInstances {
+        /// The counterset's name.
+        counterset: String,
+    },
+    /// The counterset has no instance of that name now.
+    #[error("\"{counterset}\" has no instance \"{name}\"")]
+    NoInstance {
+        /// The counterset's name.
+        counterset: String,
+        /// As it was written.
+        name: String,
+    },
+    /// The query refuses the entry.
+    #[error("the query refuses it: {0}")]
+    Refused(Status),
+    /// The source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+impl From<&BindError> for PdhStatus {
+    fn from(error: &BindError) -> Self {
+        match error {
+            BindError::NoCounterset { .. } => Self::PDH_CSTATUS_NO_OBJECT,
+            BindError::NoCounter { .. } => Self::PDH_CSTATUS_NO_COUNTER,
+            BindError::NeedsInstance { .. } | BindError::NoInstance { .. } => Self::PDH_CSTATUS_NO_INSTANCE,
+            BindError::NoInstances { .. } => Self::PDH_INVALID_PATH,
+            BindError::Refused(status) => Self::from(*status),
+            BindError::Source(error) => Self::from(error.status()),
+        }
+    }
+}
+
+/// The instance that a path names, as far as that fits the counterset. `None` is its nameless one.
+pub(super) fn fitting_instance<'p>(
+    set: &Counterset,
+    instance: Option<&'p str>,
+) -> Result<Option<&'p str>, BindError> {
+    let counterset = || set.name.to_string();
+    match (set.instance_type, instance) {
+        (InstanceType::Single, None | Some("" | "*")) => Ok(None),
+        (InstanceType::Single, Some(_)) => Err(BindError::NoInstances { counterset: counterset() }),
+        (_, None | Some("")) => Err(BindError::NeedsInstance { counterset: counterset() }),
+        (_, Some(instance)) => Ok(Some(instance)),
+    }
+}
+
+/// Every counterset of a source.
+pub(super) fn countersets(source: &mut dyn Source) -> Result<Vec<Arc<Counterset>>, SourceError> {
+    let mut all = Vec::new();
+    for guid in source.countersets()? {
+        // One that went away meanwhile is not there.
+        if let Ok(RegInfo::Counterset(set)) = source.registration(&guid, RegRequest::Counterset) {
+            all.push(set);
+        }
+    }
+    Ok(all)
+}
+
+/// By GUID, by English name, by a name in another language.
+pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc<Counterset>, BindError> {
+    if let Ok(guid) = name.parse::<Guid>() {
+        return match source.registration(&guid, RegRequest::Counterset) {
+            Ok(RegInfo::Counterset(set)) => Ok(set),
+            Ok(_) | Err(SourceError::UnknownCounterset(_)) => {
+                Err(BindError::NoCounterset { name: name.to_owned(), nearest: Vec::new() })
+            }
+            Err(error) => Err(error.into()),
+        };
+    }
+    let all = countersets(source)?;
+    let is_name = |other: &str| same_name(name, other);
+    let english = all.iter().find(|set| is_name(&set.name));
+    let found = english.or_else(|| all.iter().find(|set| set.translations.iter().any(|t| is_name(&t.name))));
+    found.cloned().ok_or_else(|| {
+        let near = nearest(name, all.iter().map(|set| &*set.name), 3);
+        BindError::NoCounterset {
+            name: name.to_owned(),
+            nearest: near.into_iter().map(str::to_owned).collect(),
+        }
+    })
+}
+
+/// By name or pattern, in English or another language, or by `#ID`. Helpers only by their own name or id.
+pub(super) fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&'a Counter>, BindError> {
+    let names = |counter: &'a Counter| {
+        let translated = set.translations.iter().flat_map(|t| t.counters.iter());
+        let translated = translated.filter(|(id, ..)| *id == counter.id).map(|(_, name, _)| &**name);
+        counter.name.as_deref().into_iter().chain(translated)
+    };
+    let exact: Vec<_> =
+        set.counters.iter().filter(|c| names(c).any(|name| same_name(text, name))).take(1).collect();
+    let by_id = || text.strip_prefix('#')?.parse().ok().map(CounterId).and_then(|id| set.counter(id));
+    let by_pattern = || {
+        let selector = Selector::new(text);
+        let shown = set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE));
+        shown.filter(|c| names(c).any(|name| selector.matches(name.encode_utf16(), 0))).collect()
+    };
+    let found = match (exact.is_empty(), by_id()) {
+        (false, _) => exact,
+        (true, Some(counter)) => vec![counter],
+        (true, None) => by_pattern(),
+    };
+    if found.is_empty() {
+        let all = set.counters.iter().filter_map(|counter| counter.name.as_deref());
+        return Err(BindError::NoCounter {
+            counterset: set.name.to_string(),
+            name: text.to_owned(),
+            nearest: nearest(text, all, 3).into_iter().map(str::to_owned).collect(),
+        });
+    }
+    Ok(found)
+}
+
+pub(super) fn same_name(a: &str, b: &str) -> bool {
+    crate::pattern::folded(a).eq(crate::pattern::folded(b))
+}

@@ -1,0 +1,195 @@
+//! What paths mean on a source now: one path without wildcards for each counter of each instance; and what there is.
+
+use std::collections::{HashMap, HashSet};
+
+use perfset_core::pdh::PdhStatus;
+use perfset_core::{Attributes, Counter, Counterset, DetailLevel, InstanceType, Utf16};
+
+use super::bind::{BindError, countersets, find_counters, find_counterset, fitting_instance};
+use super::grammar::CounterPath;
+use super::select::Selector;
+use crate::error::SourceError;
+use crate::pattern::{Pattern, folded, folded_units};
+use crate::source::Source;
+
+/// What [`expand`] leaves as it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unexpanded {
+    /// The counter.
+    #[doc(alias = "PDH_NOEXPANDCOUNTERS")]
+    pub counters: bool,
+    /// The instance.
+    #[doc(alias = "PDH_NOEXPANDINSTANCES")]
+    pub instances: bool,
+}
+
+/// The paths without wildcards that a path stands for now: instances in the order of the source, counters in that of
+/// the counterset. The second and later instances of a name are `name#1`, `name#2`.
+///
+/// Parent, instance, index and counter may each be a name or a pattern; helpers are left out.
+///
+/// ```
+/// use perfset_engine::{Machine, path::{Unexpanded, expand}, testing::FixedClock};
+///
+/// let mut machine = Machine::new(Box::new(FixedClock::default()));
+/// let paths = expand(&mut machine, &r"\perfset engine\collections*".parse()?, Unexpanded::default())?;
+/// assert_eq!(paths[0].to_string(), r"\Perfset Engine\Collections/sec");
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// If counterset, counter or instance do not exist, or the instance does not fit the counterset: also a wildcard for
+/// instances where there are none.
+#[doc(alias = "PdhExpandWildCardPath")]
+#[doc(alias = "PdhExpandCounterPath")]
+pub fn expand(
+    source: &mut dyn Source,
+    path: &CounterPath,
+    unexpanded: Unexpanded,
+) -> Result<Vec<CounterPath>, BindError> {
+    let set = find_counterset(source, &path.counterset)?;
+    let no_instances = || BindError::NoInstances { counterset: set.name.to_string() };
+    if set.instance_type == InstanceType::Single && path.instance.is_some() {
+        return Err(no_instances());
+    }
+    let instances = match fitting_instance(&set, path.instance.as_deref())? {
+        None => vec![None],
+        Some(text) if unexpanded.instances => vec![Some(text.to_owned())],
+        Some(text) => {
+            let names = instances(source, &set)?;
+            if names.is_empty() {
+                return Err(no_instances());
+            }
+            let meant = meant(&names, text);
+            if meant.is_empty() {
+                let (counterset, name) = (set.name.to_string(), text.to_owned());
+                return Err(BindError::NoInstance { counterset, name });
+            }
+            meant.into_iter().map(Some).collect()
+        }
+    };
+    let counters = match unexpanded.counters {
+        true => vec![path.counter.clone()],
+        false => find_counters(&set, &path.counter)?.into_iter().map(counter_name).collect(),
+    };
+    let one = |instance: &Option<String>, counter: &String| CounterPath {
+        machine: path.machine.clone(),
+        counterset: set.name.to_string(),
+        instance: instance.clone(),
+        counter: counter.clone(),
+    };
+    Ok(instances.iter().flat_map(|instance| counters.iter().map(move |c| one(instance, c))).collect())
+}
+
+/// Whether a text is a path that means something on a source: counterset and counter exist, and an instance that is
+/// named without a wildcard.
+///
+/// # Errors
+/// The status that says what is wrong: an empty text is a wrong argument here.
+#[doc(alias = "PdhValidatePath")]
+#[doc(alias = "PdhValidatePathEx")]
+pub fn validate(source: &mut dyn Source, text: &str) -> Result<(), PdhStatus> {
+    if text.is_empty() {
+        return Err(PdhStatus::PDH_INVALID_ARGUMENT);
+    }
+    let path: CounterPath = text.parse().map_err(|error| PdhStatus::from(&error))?;
+    validate_path(source, &path).map_err(|error| PdhStatus::from(&error))
+}
+
+fn validate_path(source: &mut dyn Source, path: &CounterPath) -> Result<(), BindError> {
+    let set = find_counterset(source, &path.counterset)?;
+    find_counters(&set, &path.counter)?;
+    match fitting_instance(&set, path.instance.as_deref())? {
+        Some(text) if !is_pattern(text) && meant(&instances(source, &set)?, text).is_empty() => {
+            Err(BindError::NoInstance { counterset: set.name.to_string(), name: text.to_owned() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names of the countersets that have a counter for people of this level or one below, each once.
+///
+/// # Errors
+/// If the source cannot be asked.
+#[doc(alias = "PdhEnumObjects")]
+pub fn objects(source: &mut dyn Source, detail: DetailLevel) -> Result<Vec<String>, SourceError> {
+    let all = countersets(source)?;
+    let shown = all.iter().filter(|set| set.detail() <= detail);
+    Ok(unique(shown.map(|set| set.name.to_string())))
+}
+
+/// What one counterset has now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectItems {
+    /// The names of its counters, each once, without helpers.
+    pub counters: Vec<String>,
+    /// The names of its instances, each once; `None` if it has no instances at all.
+    pub instances: Option<Vec<String>>,
+}
+
+/// The counters, of this level or one below, and the instances of a counterset.
+///
+/// # Errors
+/// If there is no such counterset, or the source cannot be asked.
+#[doc(alias = "PdhEnumObjectItems")]
+pub fn object_items(
+    source: &mut dyn Source,
+    object: &str,
+    detail: DetailLevel,
+) -> Result<ObjectItems, BindError> {
+    let set = find_counterset(source, object)?;
+    let is_shown = |counter: &&Counter| {
+        !counter.attributes.contains(Attributes::NO_DISPLAYABLE) && counter.detail <= detail
+    };
+    let instances = match set.instance_type {
+        InstanceType::Single => None,
+        _ => Some(unique(instances(source, &set)?.iter().map(ToString::to_string))),
+    };
+    Ok(ObjectItems { counters: unique(set.counters.iter().filter(is_shown).map(counter_name)), instances })
+}
+
+/// A counter's name, or its id where it has none.
+pub(super) fn counter_name(counter: &Counter) -> String {
+    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), str::to_owned)
+}
+
+/// The instances there are; none is no error.
+fn instances(source: &mut dyn Source, set: &Counterset) -> Result<Vec<Utf16>, SourceError> {
+    match source.instances(&set.guid) {
+        Ok(instances) => Ok(instances.into_iter().map(|instance| instance.name).collect()),
+        Err(SourceError::NoInstances(_)) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}
+
+/// The names that a text means, numbered where there are several of a name. A name by itself means the first.
+fn meant(names: &[Utf16], text: &str) -> Vec<String> {
+    let (selector, is_name) = (Selector::new(text), Selector::is_plain(text) && !is_pattern(text));
+    let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
+    let mut meant = Vec::new();
+    for name in names {
+        let next = seen.entry(folded_units(name.units()).collect()).or_default();
+        let occurrence = *next;
+        *next = next.saturating_add(1);
+        if selector.matches(name.units().iter().copied(), occurrence) && (occurrence == 0 || !is_name) {
+            meant.push(with_index(&name.to_string(), occurrence));
+        }
+    }
+    meant
+}
+
+/// A name, and for the second and later of that name which one it is.
+pub(super) fn with_index(name: &str, occurrence: usize) -> String {
+    if occurrence == 0 { name.to_owned() } else { format!("{name}#{occurrence}") }
+}
+
+/// Whether a text may mean several names: a pattern, alternatives, all but one.
+pub(super) fn is_pattern(text: &str) -> bool {
+    Pattern::new(&text.into()).has_wildcard() || text.starts_with(['{', '!'])
+}
+
+/// Each name once, in the order in which they come; case does not tell names apart.
+fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
+    let mut seen: HashSet<Vec<u16>> = HashSet::new();
+    names.filter(|name| seen.insert(folded(name).collect())).collect()
+}

@@ -1,0 +1,265 @@
+//! The last sample as PDH gives it: raw counters, formatted values with statuses, and what is known of a counter.
+
+use perfset_core::pdh::{CounterValue, Format, PdhStatus, RawCounter, Scale, time_base};
+use perfset_core::sample::{Clocks, Numbers};
+use perfset_core::{CounterId, CounterType};
+
+use super::expand::counter_name;
+use super::grammar::CounterPath;
+use super::query::{Bound, PathQuery, PathValue};
+use crate::source::Next;
+use crate::values::Origins;
+
+/// What is known of one counter of a path.
+#[derive(Clone, Debug, PartialEq)]
+#[doc(alias = "PDH_COUNTER_INFO")]
+pub struct CounterInfo<'a> {
+    /// Its id.
+    pub counter: CounterId,
+    /// Its type.
+    pub counter_type: CounterType,
+    /// Whether its first value in the last sample is one, and if not why.
+    #[doc(alias = "CStatus")]
+    pub c_status: PdhStatus,
+    /// What its formatted values are multiplied with.
+    #[doc(alias = "lScale")]
+    pub scale: Scale,
+    /// The power of ten for charts that its registration has. Not applied.
+    #[doc(alias = "lDefaultScale")]
+    pub default_scale: i32,
+    /// The path with the names that the registration has; [`instance_name`](CounterPath::instance_name) takes its
+    /// instance apart.
+    #[doc(alias = "szFullPath")]
+    pub path: CounterPath,
+    /// What it means; empty = not said.
+    #[doc(alias = "szExplainText")]
+    pub help: &'a str,
+    /// The ticks a second of the clock that its type names, as far as that is known.
+    #[doc(alias = "PdhGetCounterTimeBase")]
+    pub time_base: Option<i64>,
+}
+
+/// The last sample as PDH gives it.
+///
+/// Each of these but [`raw_counters`](Self::raw_counters) and [`formatted`](Self::formatted) makes the values of all
+/// paths anew: who reads many paths calls [`values`](Self::values) once, and one of those two with all of them.
+///
+/// ```
+/// use perfset_engine::path::{Format, FormatKind, Number, PathQuery, PdhStatus};
+/// use perfset_engine::{Machine, testing::FixedClock};
+///
+/// let mut machine = Machine::new(Box::new(FixedClock::default()));
+/// let mut query = PathQuery::open(&mut machine)?;
+/// query.add(&mut machine, &r"\Perfset Engine\Collections/sec".parse()?)?;
+/// let long = Format::new(FormatKind::Long);
+/// assert_eq!(query.formatted_value(0, long)?.c_status, PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED);
+/// query.collect()?;
+/// assert_eq!(query.formatted_value(0, long)?.c_status, PdhStatus::PDH_CSTATUS_INVALID_DATA);
+/// query.collect()?;
+/// assert_eq!(query.formatted_value(0, long)?.number, Some(Number::Long(1)));
+/// let values = query.values();
+/// for (value, raw) in values.iter().zip(query.raw_counters(&values)) {
+///     println!("{} {} {}: {:?}", value.value.instance, raw.first, raw.second, value.value.value);
+/// }
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+impl PathQuery {
+    /// [`collect`](Self::collect) with the code that PDH has for what came of it: PDH_NO_DATA if nothing was asked or
+    /// none of the instances is there, PDH_NO_MORE_DATA at the end of a log.
+    #[doc(alias = "PdhCollectQueryData")]
+    pub fn collect_status(&mut self) -> PdhStatus {
+        if self.paths.is_empty() {
+            return PdhStatus::PDH_NO_DATA;
+        }
+        match self.collect() {
+            Ok(Next::End) => PdhStatus::PDH_NO_MORE_DATA,
+            Err(error) => error.status().into(),
+            Ok(Next::Sample) => {
+                let no_instance = |v: &PathValue<'_>| good_or(v) == Err(PdhStatus::PDH_CSTATUS_NO_INSTANCE);
+                let nothing = self.values().iter().all(no_instance);
+                if nothing { PdhStatus::PDH_NO_DATA } else { PdhStatus(0) }
+            }
+        }
+    }
+
+    /// The raw counter of each of these values, which are of this query and its last sample.
+    #[must_use]
+    pub fn raw_counters(&self, values: &[PathValue<'_>]) -> Vec<RawCounter> {
+        let mut origins = Origins::new(&self.new, self.older());
+        let time = self.new.clocks.time_100ns;
+        let raw_counter = |v: &PathValue<'_>| {
+            let value = &v.value;
+            let (Some(raw), Some(clocks)) = (value.raw, origins.clocks(value, v.row)) else {
+                return RawCounter::none(
+                    good_or(v).err().unwrap_or(PdhStatus::PDH_CSTATUS_INVALID_DATA),
+                    time,
+                );
+            };
+            let numbers = Numbers { raw, base: value.base, clocks: &clocks };
+            let raw = RawCounter::new(value.counter.counter_type, time, &numbers);
+            match raw.c_status.has_value() {
+                true => RawCounter { c_status: self.good(v, &mut origins), ..raw },
+                false => raw,
+            }
+        };
+        values.iter().map(raw_counter).collect()
+    }
+
+    /// Each of these values, which are of this query and its last sample, in a format; from then on they count as read.
+    #[must_use]
+    pub fn formatted(&self, values: &[PathValue<'_>], format: Format) -> Vec<CounterValue> {
+        let statuses = self.statuses(values);
+        let in_format = |(v, c_status): (&PathValue<'_>, PdhStatus)| {
+            let bound = self.paths.get(v.path);
+            let (Ok(value), Some(raw)) = (&v.value.value, v.value.raw) else {
+                return CounterValue::none(c_status);
+            };
+            if let Some(bound) = bound {
+                bound.is_read.set(true);
+            }
+            let scale = bound.map_or(Scale::ONE, |bound| bound.scale);
+            CounterValue { c_status, number: Some(format.number(*value, raw, scale)) }
+        };
+        values.iter().zip(statuses).map(in_format).collect()
+    }
+
+    /// The raw counter of a path that means one value.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path,
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if it may mean several.
+    #[doc(alias = "PdhGetRawCounterValue")]
+    pub fn raw_value(&self, path: usize) -> Result<RawCounter, PdhStatus> {
+        let values = self.value(path)?;
+        let raw = self.raw_counters(&values).into_iter().next();
+        Ok(raw.unwrap_or(RawCounter::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
+    }
+
+    /// The values of a path with their raw counters; instances of the same name have the same name, and their
+    /// occurrence beside it.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path,
+    /// [`PDH_NO_DATA`](PdhStatus::PDH_NO_DATA) before the first sample.
+    #[doc(alias = "PdhGetRawCounterArray")]
+    #[doc(alias = "PDH_RAW_COUNTER_ITEM")]
+    pub fn raw_array(&self, path: usize) -> Result<Vec<(PathValue<'_>, RawCounter)>, PdhStatus> {
+        let values = self.values_of(path)?;
+        let raw = self.raw_counters(&values);
+        Ok(values.into_iter().zip(raw).collect())
+    }
+
+    /// The value of a path that means one, in a format. Where there is none its status says why, and a function in C
+    /// returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
+    ///
+    /// # Errors
+    /// As [`raw_value`](Self::raw_value).
+    #[doc(alias = "PdhGetFormattedCounterValue")]
+    pub fn formatted_value(&self, path: usize, format: Format) -> Result<CounterValue, PdhStatus> {
+        let values = self.value(path)?;
+        let value = self.formatted(&values, format).into_iter().next();
+        Ok(value.unwrap_or(CounterValue::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
+    }
+
+    /// The values of a path in a format; instances of the same name have the same name, and their occurrence beside it.
+    ///
+    /// # Errors
+    /// As [`raw_array`](Self::raw_array), and if no value has a number the status of the first.
+    #[doc(alias = "PdhGetFormattedCounterArray")]
+    #[doc(alias = "PDH_FMT_COUNTERVALUE_ITEM")]
+    pub fn formatted_array(
+        &self,
+        path: usize,
+        format: Format,
+    ) -> Result<Vec<(PathValue<'_>, CounterValue)>, PdhStatus> {
+        let values = self.values_of(path)?;
+        let formatted = self.formatted(&values, format);
+        if formatted.iter().all(|value| value.number.is_none()) {
+            return Err(formatted.first().map_or(PdhStatus::PDH_NO_DATA, |value| value.c_status));
+        }
+        Ok(values.into_iter().zip(formatted).collect())
+    }
+
+    /// Multiplies the formatted values of a path with a power of ten from now on, -7 to 7.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path, then
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if there is no such scale.
+    #[doc(alias = "PdhSetCounterScaleFactor")]
+    pub fn set_scale(&mut self, path: usize, power: i32) -> Result<(), PdhStatus> {
+        let bound = self.paths.get_mut(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)?;
+        bound.scale = Scale::try_from(power)?;
+        Ok(())
+    }
+
+    /// What is known of each counter of a path.
+    ///
+    /// # Errors
+    /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path.
+    #[doc(alias = "PdhGetCounterInfo")]
+    pub fn info(&self, path: usize) -> Result<Vec<CounterInfo<'_>>, PdhStatus> {
+        let bound = self.bound(path)?;
+        let values: Vec<_> = self.values().into_iter().filter(|v| v.path == path).collect();
+        let statuses = self.statuses(&values);
+        let mut origins = Origins::new(&self.new, self.older());
+        let mut infos = Vec::new();
+        for counter in bound.counters.iter().filter_map(|(id, _)| bound.set.counter(*id)) {
+            let first = values.iter().zip(&statuses).find(|(v, _)| v.value.counter.id == counter.id);
+            let clocks = first.and_then(|(v, _)| origins.clocks(&v.value, v.row));
+            let clocks =
+                clocks.unwrap_or_else(|| Clocks { object_freq: 0, ..Clocks::from(self.new.clocks()) });
+            infos.push(CounterInfo {
+                counter: counter.id,
+                counter_type: counter.counter_type,
+                c_status: first.map_or(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, |(_, status)| *status),
+                scale: bound.scale,
+                default_scale: counter.default_scale,
+                path: CounterPath { counter: counter_name(counter), ..bound.path.clone() },
+                help: &counter.help,
+                time_base: Some(time_base(counter.counter_type, &clocks)).filter(|ticks| *ticks > 0),
+            });
+        }
+        Ok(infos)
+    }
+
+    fn bound(&self, path: usize) -> Result<&Bound, PdhStatus> {
+        self.paths.get(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)
+    }
+
+    /// The values of a path that means one.
+    fn value(&self, path: usize) -> Result<Vec<PathValue<'_>>, PdhStatus> {
+        match self.bound(path)?.is_several() {
+            true => Err(PdhStatus::PDH_INVALID_ARGUMENT),
+            false => Ok(self.values().into_iter().filter(|v| v.path == path).collect()),
+        }
+    }
+
+    /// The values of a path that may mean several.
+    fn values_of(&self, path: usize) -> Result<Vec<PathValue<'_>>, PdhStatus> {
+        self.bound(path)?;
+        match self.samples {
+            0 => Err(PdhStatus::PDH_NO_DATA),
+            _ => Ok(self.values().into_iter().filter(|v| v.path == path).collect()),
+        }
+    }
+
+    /// The `CStatus` of each formatted value.
+    fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
+        let mut origins = Origins::new(&self.new, self.older());
+        values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, &mut origins))).collect()
+    }
+
+    /// The status of a value that is there: whether it is new and was not read since.
+    fn good(&self, v: &PathValue<'_>, origins: &mut Origins<'_>) -> PdhStatus {
+        let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
+        match !is_read && origins.is_new(&v.value, v.row) {
+            true => PdhStatus::PDH_CSTATUS_NEW_DATA,
+            false => PdhStatus::PDH_CSTATUS_VALID_DATA,
+        }
+    }
+}
+
+/// The status of a value that is not there.
+fn good_or(v: &PathValue<'_>) -> Result<(), PdhStatus> {
+    v.value.value.as_ref().map(drop).map_err(PdhStatus::from)
+}
