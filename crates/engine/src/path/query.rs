@@ -57,11 +57,20 @@ impl PathValue<'_> {
     /// [`substituted`] in the instance, whose second and later of a name are numbered.
     #[must_use]
     pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
-        let instance = substituted(&self.value.instance.to_string());
+        self.named(machine, &substituted(&self.value.instance.to_string()))
+    }
+
+    /// The path of this one value with its names as they are: those of a log are PDH's already.
+    #[must_use]
+    pub fn own_path(&self, machine: Option<&str>) -> CounterPath {
+        self.named(machine, &self.value.instance.to_string())
+    }
+
+    fn named(&self, machine: Option<&str>, instance: &str) -> CounterPath {
         CounterPath {
             machine: machine.map(str::to_owned),
             counterset: self.value.counterset.name.to_string(),
-            instance: (!instance.is_empty()).then(|| with_index(&instance, self.occurrence)),
+            instance: (!instance.is_empty()).then(|| with_index(instance, self.occurrence)),
             counter: counter_name(self.value.counter),
         }
     }
@@ -194,6 +203,12 @@ impl PathQuery {
             };
         }
         Ok(last)
+    }
+
+    /// Whether the last sample has the values of the one before: the same instances in the same order.
+    #[must_use]
+    pub fn is_as_before(&self) -> bool {
+        self.samples > 1 && self.new.layout == self.old.layout
     }
 
     /// Takes a sample of all paths; the one before stays as the older of two.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::walk::Mode;
@@ -62,11 +63,13 @@ impl Deck {
     /// Opens logs and registers what the counters of a machine in them are.
     pub fn open(
         inputs: &[Input],
+        read: &Arc<AtomicU64>,
         machine: &Arc<str>,
         choice: Choice,
         tolerances: &Arc<[i64]>,
     ) -> Result<Self, LogError> {
-        let tapes: Vec<Tape> = inputs.iter().map(Tape::open).collect::<Result<_, _>>()?;
+        let tapes: Vec<Tape> =
+            inputs.iter().map(|input| Tape::open(input, read)).collect::<Result<_, _>>()?;
         let mut deck = Self {
             lists: vec![[].into(); tapes.len()],
             objects: tapes.iter().map(|_| ObjectSets::default()).collect(),
@@ -120,6 +123,12 @@ impl Deck {
     pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
         self.blocks.contains_key(counterset)
             || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
+    }
+
+    /// Whether all samples have the same instances, as far as lists say.
+    pub fn is_steady(&mut self) -> bool {
+        let guids: Vec<Guid> = self.catalogue.countersets.iter().map(|set| set.guid).collect();
+        self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
     }
 
     /// Whether an object is listed that no sample has shown so far.

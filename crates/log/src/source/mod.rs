@@ -10,11 +10,15 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
-use perfset_core::{CounterId, Guid, Identity, Instance, InstanceIdFilter, Status, Utf16};
+use perfset_core::{
+    CounterId, Counterset, Guid, Identity, Instance, InstanceIdFilter, InstanceType, Status, Utf16,
+};
+use perfset_engine::path::CounterPath;
 use perfset_engine::{
     Catalogue, Clock, Entry, EntryInfo, HasPast, InstanceFilter, Machine, Next, Past, Pattern, Provider,
     Query, QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Want, Window,
@@ -57,12 +61,17 @@ use tape::Tape;
 #[derive(Clone)]
 pub struct Logs {
     inputs: Arc<[Input]>,
+    /// Bytes of them that were read.
+    read: Arc<AtomicU64>,
     machine_name: Arc<str>,
     machines: BTreeSet<String>,
     choice: Choice,
     tolerances: Arc<[i64]>,
     /// What is to be added to local times of the first log for UTC, in 100 ns.
     offset: i64,
+    /// What their first samples have.
+    catalogue: Arc<Catalogue>,
+    is_steady: bool,
     /// Answers what does not depend on the sample.
     machine: Machine,
     union: Arc<Mutex<Option<Union>>>,
@@ -123,9 +132,10 @@ impl Logs {
         let mut tolerances = Vec::new();
         let mut machines = Vec::new();
         let mut offset = None;
+        let read = Arc::default();
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
-            let mut tape = Tape::open(input).map_err(failed)?;
+            let mut tape = Tape::open(input, &read).map_err(failed)?;
             offset.get_or_insert(tape.offset());
             for listed in tape.ahead().list.iter() {
                 let name = listed.path.machine.clone().unwrap_or_default();
@@ -140,11 +150,14 @@ impl Logs {
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
         Self::with(Logs {
             inputs: inputs.into(),
+            read,
             machine_name,
             machines: machines.into_iter().collect(),
             choice: Choice::default(),
             tolerances: tolerances.into(),
             offset: offset.unwrap_or(0),
+            catalogue: Arc::default(),
+            is_steady: false,
             machine: Machine::bare(Box::new(Nobody)),
             union: Arc::default(),
             damages: Arc::default(),
@@ -153,7 +166,9 @@ impl Logs {
 
     /// Registers what these logs have.
     fn with(mut logs: Self) -> Result<Self, OpenError> {
-        let deck = logs.deck().map_err(|error| OpenError { number: 0, error })?;
+        let mut deck = logs.deck().map_err(|error| OpenError { number: 0, error })?;
+        logs.catalogue = deck.catalogue();
+        logs.is_steady = logs.inputs.len() == 1 && deck.is_steady();
         let player = Player { deck: Arc::new(Mutex::new(deck)), logs: Some(logs.clone()) };
         logs.machine = Machine::bare(Box::new(player.clone()));
         logs.machine.register(Box::new(player));
@@ -211,6 +226,30 @@ impl Logs {
         self.offset
     }
 
+    /// Paths that ask for all that they have, countersets by their GUIDs, in the order of their lists.
+    #[must_use]
+    pub fn paths(&self) -> Vec<CounterPath> {
+        let path = |set: &Arc<Counterset>| CounterPath {
+            machine: None,
+            counterset: format!("{{{}}}", set.guid),
+            instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+            counter: "*".to_owned(),
+        };
+        self.catalogue.countersets.iter().map(path).collect()
+    }
+
+    /// Whether all samples have the same instances: one log, whose list names each.
+    #[must_use]
+    pub fn is_steady(&self) -> bool {
+        self.is_steady
+    }
+
+    /// Bytes of the logs that were read so far, by all queries.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Relaxed)
+    }
+
     /// What could not be used, log by log, as far as one of the queries that were opened has come.
     #[must_use]
     pub fn damages(&self) -> Vec<Damages> {
@@ -218,7 +257,7 @@ impl Logs {
     }
 
     fn deck(&self) -> Result<Deck, LogError> {
-        Deck::open(&self.inputs, &self.machine_name, self.choice, &self.tolerances)
+        Deck::open(&self.inputs, &self.read, &self.machine_name, self.choice, &self.tolerances)
     }
 
     fn opened(&self) -> Result<Deck, SourceError> {

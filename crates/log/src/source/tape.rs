@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use perfset_engine::path::CounterPath;
 
@@ -21,11 +22,26 @@ pub enum Input {
 }
 
 impl Input {
-    fn open(&self) -> io::Result<Box<dyn Read + Send>> {
+    fn open(&self, read: &Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
+        let count = |inner| Counted { inner, read: Arc::clone(read) };
         Ok(match self {
-            Self::File(path) => Box::new(File::open(path)?),
+            Self::File(path) => Box::new(count(File::open(path)?)),
             Self::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
         })
+    }
+}
+
+/// Counts the bytes that are read.
+struct Counted {
+    inner: File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let len = self.inner.read(into)?;
+        self.read.fetch_add(u64::try_from(len).unwrap_or(u64::MAX), Relaxed);
+        Ok(len)
     }
 }
 
@@ -83,8 +99,8 @@ impl Default for Taken {
 
 impl Tape {
     /// Opens a log and reads up to its first sample.
-    pub fn open(input: &Input) -> Result<Self, LogError> {
-        let log = Log::open(input.open()?)?;
+    pub fn open(input: &Input, read: &Arc<AtomicU64>) -> Result<Self, LogError> {
+        let log = Log::open(input.open(read)?)?;
         let (now, next, damages) = Default::default();
         let mut tape =
             Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
