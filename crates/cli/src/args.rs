@@ -1,6 +1,7 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
@@ -34,6 +35,7 @@ pub enum Command {
     Instances(InstancesArgs),
     Dump(DumpArgs),
     Log(LogArgs),
+    Relog(RelogArgs),
     V1(V1Args),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -260,6 +262,74 @@ pub struct LogInfoArgs {
     /// A JSON object a line, one for each log
     #[arg(long)]
     pub json: bool,
+}
+
+/// Write logs anew: as another format, in part, several as one
+///
+/// Reads .blg, PDH-CSV and PDH-TSV, writes PDH-CSV, PDH-TSV or JSON. What was recorded raw is formatted.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::RELOG)]
+pub struct RelogArgs {
+    /// The logs; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// The file to write: its ending, .csv, .tsv or .jsonl, says the format; - is standard output
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Its format, whatever its ending
+    #[arg(long, short, value_enum)]
+    pub format: Option<RelogFormat>,
+    /// Only these counters: counter paths, wildcards as in get [default: all]
+    #[arg(long = "counter", short = 'c', value_name = "PATH")]
+    pub paths: Vec<String>,
+    /// Also the counters of this file, a path a line
+    #[arg(long, value_name = "FILE")]
+    pub counters_from: Vec<PathBuf>,
+    /// Only samples from this time on: '2026-11-22 10:30:00', local where the log was written; with Z, UTC
+    #[arg(long, short, value_name = "TIME")]
+    pub begin: Option<When>,
+    /// Only samples up to this time
+    #[arg(long, short, value_name = "TIME")]
+    pub end: Option<When>,
+    /// Only every N-th sample; what is counted over time is so over N of them
+    #[arg(long, short = 't', value_name = "N")]
+    pub every: Option<NonZeroU64>,
+    /// Only counters of this machine, of logs with several
+    #[arg(long, value_name = "NAME")]
+    pub machine: Vec<String>,
+    /// Times local where the log was written instead of UTC
+    #[arg(long)]
+    pub local: bool,
+    /// Write over a file that exists
+    #[arg(long)]
+    pub force: bool,
+    /// Write nothing: list the paths of all counters of all instances
+    #[arg(long, conflicts_with = "output")]
+    pub list: bool,
+}
+
+/// What `relog` writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RelogFormat {
+    /// PDH-CSV: a line a sample, a column a counter
+    Csv,
+    /// PDH-TSV: the same with tabs
+    Tsv,
+    /// A JSON object a line, one for each value, as get --format json
+    Json,
+}
+
+impl RelogFormat {
+    /// By the ending of a file's name.
+    pub fn of_name(file: &Path) -> Option<Self> {
+        let ending = file.extension()?.to_str()?.to_lowercase();
+        Some(match ending.as_str() {
+            "csv" => Self::Csv,
+            "tsv" | "txt" => Self::Tsv,
+            "json" | "jsonl" | "ndjson" => Self::Json,
+            _ => return None,
+        })
+    }
 }
 
 /// Blocks of the V1 performance data format: what HKEY_PERFORMANCE_DATA gives on Windows

@@ -28,7 +28,10 @@ impl Asked {
                 Err(Failure::new(Exit::Usage, anyhow!("--machine chooses one of a log: it needs --log FILE")))
             }
             [] => Ok(Self::Machine(perfset::local())),
-            named => Ok(Self::Logs { logs: opened(named, files.machine.as_deref())?, files: named.to_vec() }),
+            named => Ok(Self::Logs {
+                logs: opened(named, files.machine.as_deref(), false)?,
+                files: named.to_vec(),
+            }),
         }
     }
 
@@ -56,7 +59,7 @@ impl Asked {
             );
             return Err(Failure::new(Exit::Usage, error));
         }
-        let logs = opened(&files.log, name)?;
+        let logs = opened(&files.log, name, false)?;
         let gone = |error: OpenError| unopened(&files.log, &error);
         let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(logs.offset()));
         let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
@@ -134,8 +137,8 @@ impl Asked {
     }
 }
 
-/// Opens logs as one, and chooses the machine.
-fn opened(files: &[PathBuf], machine: Option<&str>) -> Result<Logs, Failure> {
+/// Opens logs as one, and chooses the machine: without a name the only one, or whichever.
+pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<Logs, Failure> {
     let input = |file: &PathBuf| match file == Path::new("-") {
         true => input::read(file).map(|bytes| Input::Bytes(bytes.into())),
         false => Ok(Input::File(file.clone())),
@@ -155,7 +158,7 @@ fn opened(files: &[PathBuf], machine: Option<&str>) -> Result<Logs, Failure> {
                 anyhow!("the log has no counters of a machine \"{}\"; it has: {}", escaped(name), names());
             Err(Failure::new(Exit::NothingMatched, error))
         }
-        None if logs.machines().len() > 1 => {
+        None if logs.machines().len() > 1 && !is_any => {
             let error =
                 anyhow!("the log has counters of several machines: {}\n  choose one with --machine", names());
             Err(Failure::new(Exit::Usage, error))
@@ -164,7 +167,8 @@ fn opened(files: &[PathBuf], machine: Option<&str>) -> Result<Logs, Failure> {
     }
 }
 
-fn unopened(files: &[PathBuf], error: &OpenError) -> Failure {
+/// What is said of a log that cannot be opened.
+pub fn unopened(files: &[PathBuf], error: &OpenError) -> Failure {
     let file = files.get(error.number).map(|file| escaped(&file.display().to_string())).unwrap_or_default();
     let exit = if error.error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
     let mut text = escaped(&error.error.to_string());

@@ -264,3 +264,25 @@ Examples:
 
   $ perfset completions fish >~/.config/fish/completions/perfset.fish
   For fish.";
+
+/// `perfset relog`.
+pub const RELOG: &str = r"Examples:
+  $ perfset relog customer.blg -o customer.csv
+  For a spreadsheet: a line a sample, a column a counter of an instance. The
+  times are UTC; --local has those of the machine that wrote the log. Blank is
+  what has no value: what is counted over time has none in the first line.
+
+  $ perfset relog customer.blg -o cpu.csv -c '\Processor(_Total)\*' \
+      --begin '2013-02-19 18:55:00' --every 60
+  Of one counter from then on every 60th sample, each the mean of 60.
+
+  $ perfset relog customer.blg --list
+  \GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read
+  \GEORGIS3\PhysicalDisk(0 C:)\Avg. Disk Bytes/Write
+  What there is to choose from.
+
+  $ perfset relog customer.blg -o - --format json
+  For a program: an object a line, as get --format json, with the machine.
+
+Started under the name relog, as through ln -s perfset relog, it takes the
+options of Windows' own.";

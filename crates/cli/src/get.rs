@@ -45,7 +45,9 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     for path in &paths {
         query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
     }
-    let options = Options { host: asked.host(), zone: Some(asked.zone()), ..args.into() };
+    let is_log = matches!(asked, Asked::Logs { .. });
+    let options =
+        Options { host: asked.host(), zone: Some(asked.zone()), has_pdh_names: is_log, ..args.into() };
     let mut output = Output::new(options, &paths);
     let missing = match &asked {
         Asked::Machine(_) => live(args, &mut query, &mut output, interval, count)?,
@@ -198,7 +200,7 @@ fn pick(interval: Option<Duration>) -> Pick {
     interval.map_or(Pick::All, |interval| Pick::Every(in_100ns(interval)))
 }
 
-fn source_failed(error: SourceError) -> Failure {
+pub fn source_failed(error: SourceError) -> Failure {
     Failure::new(Exit::SourceFailed, error)
 }
 
@@ -277,7 +279,7 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
 }
 
 /// What is said of a path that means nothing here.
-fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
+pub fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
     let text = match &error {
         BindError::NoCounterset { name, nearest } => {
             return no_counterset(asked, name, nearest);

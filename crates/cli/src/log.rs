@@ -44,10 +44,7 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         true => Box::new(io::stdin().lock()),
         false => Box::new(File::open(file).with_context(|| unreadable(file)).map_err(source_failed)?),
     };
-    let failed = |error: LogError| match error.is_io() {
-        true => source_failed(anyhow!(error).context(unreadable(file))),
-        false => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
-    };
+    let failed = |error: LogError| unreadable_log(file, error);
     let log = Log::open(read).map_err(failed)?;
     let written_by = match &log {
         Log::Blg(log) => {
@@ -59,6 +56,14 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
         _ => "log".to_owned(),
     };
     Ok((Info::of(log).map_err(failed)?, written_by))
+}
+
+/// What is said of a file that is no log, or cannot be read.
+pub fn unreadable_log(file: &Path, error: LogError) -> Failure {
+    match error.is_io() {
+        true => source_failed(anyhow!(error).context(unreadable(file))),
+        false => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
+    }
 }
 
 fn source_failed(error: anyhow::Error) -> Failure {

@@ -20,20 +20,28 @@ mod log;
 mod man;
 mod output;
 mod pace;
+mod relog;
 mod resolve;
 mod text;
 mod v1;
 mod when;
+mod windows;
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
+use crate::windows::Tool;
 
 fn main() -> ExitCode {
+    let mut args = std::env::args_os();
+    if let Some(tool) = args.next().and_then(|program| Tool::of(Path::new(&program))) {
+        return tool.run(args);
+    }
     let Args { command, live } = Args::parse();
     let done = match command {
         None => live::run(&live),
@@ -44,6 +52,7 @@ fn main() -> ExitCode {
         Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
         Some(Command::Log(args)) => log::run(&args),
+        Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Completions(args)) => man::completions(&args),

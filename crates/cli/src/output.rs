@@ -30,6 +30,8 @@ pub struct Output {
     summary: Option<Summary>,
     /// Whether they were taken at another time, perhaps elsewhere.
     is_recorded: bool,
+    /// Whether names of instances are PDH's already.
+    has_pdh_names: bool,
     /// Whose values they are.
     host: String,
     paths: Vec<String>,
@@ -39,6 +41,10 @@ pub struct Output {
     on_terminal: bool,
     zone: TimeZone,
     width: usize,
+    /// Where it goes, if not to standard output.
+    file: Option<Box<dyn Write>>,
+    /// The machine that each value names in JSON, where it is not always the same.
+    machine: Option<String>,
     /// What is printed and not yet written.
     text: String,
     /// A cell of the table, while it is printed.
@@ -96,12 +102,14 @@ pub struct Options {
     pub host: Option<String>,
     /// The zone in which people are shown times; `None` is this machine's.
     pub zone: Option<TimeZone>,
+    /// Whether names of instances are PDH's already.
+    pub has_pdh_names: bool,
 }
 
 impl From<&GetArgs> for Options {
     fn from(args: &GetArgs) -> Self {
         let GetArgs { format, raw, all, test, top, summary, .. } = *args;
-        Self { format, raw, all, test, top, summary, host: None, zone: None }
+        Self { format, raw, all, test, top, summary, ..Self::default() }
     }
 }
 
@@ -115,6 +123,7 @@ impl Output {
             test: options.test,
             summary: options.summary.then(Summary::default),
             is_recorded: options.host.is_some(),
+            has_pdh_names: options.has_pdh_names,
             host: options.host.unwrap_or_else(perfset::own_name),
             top: options.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
             paths: paths.iter().map(ToString::to_string).collect(),
@@ -122,6 +131,8 @@ impl Output {
             on_terminal: io::stdout().is_terminal(),
             zone: options.zone.unwrap_or_else(TimeZone::system),
             width: terminal.map_or(80, |(Width(width), _)| width.into()),
+            file: None,
+            machine: None,
             text: String::new(),
             cell: String::new(),
             table: None,
@@ -130,6 +141,18 @@ impl Output {
             log: None,
             told: Vec::new(),
             minute: None,
+        }
+    }
+
+    /// The same, written into a file.
+    pub fn into_file(self, file: Box<dyn Write>) -> Self {
+        Self { file: Some(file), on_terminal: false, is_recorded: true, ..self }
+    }
+
+    /// From now on values in JSON name this machine.
+    pub fn set_machine(&mut self, name: &str) {
+        if self.machine.as_deref() != Some(name) {
+            self.machine = Some(name.to_owned());
         }
     }
 
@@ -184,10 +207,16 @@ impl Output {
                 .map(|line| escaped(line.trim_end_matches(['\r', '\n'])) + "\n")
                 .collect();
         }
-        let mut out = io::stdout().lock();
-        out.write_all(self.text.as_bytes())?;
+        match &mut self.file {
+            Some(file) => file.write_all(self.text.as_bytes())?,
+            None => {
+                let mut out = io::stdout().lock();
+                out.write_all(self.text.as_bytes())?;
+                out.flush()?;
+            }
+        }
         self.text.clear();
-        out.flush()
+        Ok(())
     }
 
     /// What no machine of this system has, where nobody asked for it by name.
@@ -453,7 +482,8 @@ impl Output {
 
     fn json(&self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) -> io::Result<()> {
         for v in values {
-            text.push_str(&serde_json::to_string(&Record::new(clocks, v))?);
+            let record = Record { machine: self.machine.as_deref(), ..Record::new(clocks, v) };
+            text.push_str(&serde_json::to_string(&record)?);
             text.push('\n');
         }
         Ok(())
@@ -474,7 +504,11 @@ impl Output {
         let log = match &mut self.log {
             Some(log) => log,
             none => {
-                let paths = values.iter().map(|v| v.pdh_path(Some(&self.host)).to_string()).collect();
+                let path = |v: &PathValue<'_>| match self.has_pdh_names {
+                    true => v.own_path(Some(&self.host)),
+                    false => v.pdh_path(Some(&self.host)),
+                };
+                let paths = values.iter().map(|v| path(v).to_string()).collect();
                 none.insert(Writer::new(Vec::new(), &Header::new(paths))?)
             }
         };
@@ -487,6 +521,9 @@ impl Output {
     /// After the last sample: the summary, if it is asked for.
     pub fn finish(&mut self) -> io::Result<()> {
         self.write()?;
+        if let Some(file) = &mut self.file {
+            return file.flush();
+        }
         let Some(Summary { run, names }) = &self.summary else { return Ok(()) };
         let mut out = io::stdout().lock();
         writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
@@ -539,7 +576,9 @@ impl Output {
 
 /// One value for programs: the fields are what `docs/output.md` promises.
 #[derive(Serialize)]
-struct Record {
+struct Record<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<&'a str>,
     time: String,
     path: String,
     counterset: String,
@@ -555,7 +594,7 @@ struct Record {
     unit: String,
 }
 
-impl Record {
+impl Record<'_> {
     fn new(clocks: &ClockReading, v: &PathValue<'_>) -> Self {
         let value = &v.value;
         let has_instances = value.counterset.instance_type != InstanceType::Single;
@@ -563,6 +602,7 @@ impl Record {
         let brackets =
             if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
         Self {
+            machine: None,
             time: timestamp(clocks).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
             path: format!("\\{}{brackets}\\{counter}", value.counterset.name),
             counterset: value.counterset.name.to_string(),

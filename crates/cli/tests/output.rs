@@ -259,6 +259,9 @@ fn commands(text: &str) -> Vec<Shown> {
 /// The same without what takes time, or what this machine lacks.
 fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
     let is_number = |word: &str| word.trim_end_matches("ms").trim_end_matches('s').parse::<f64>().is_ok();
+    for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {
+        *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+    }
     match words.first().map(String::as_str) {
         Some("get") => {
             let options = ["--top", "--warmup"];
@@ -286,10 +289,11 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
                 };
             }
         }
-        Some("log") => {
-            for word in words.iter_mut().filter(|word| word.ends_with(".blg")) {
-                *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
+        Some("relog") => {
+            for word in words.iter_mut().filter(|word| word.ends_with(".csv")) {
+                *word = folder.join(&*word).to_str().unwrap().to_owned();
             }
+            words.push("--force".into());
         }
         Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
         Some(word) if !is_number(word) && !word.starts_with('-') => {}

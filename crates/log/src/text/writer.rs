@@ -27,6 +27,8 @@ pub struct Writer<W> {
     separator: Separator,
     path_count: usize,
     line: String,
+    /// As many decimals as each value is rounded to; all that it has if none.
+    decimals: Option<usize>,
 }
 
 impl<W: Write> Writer<W> {
@@ -51,9 +53,16 @@ impl<W: Write> Writer<W> {
             name(&mut line, path);
             line.push('"');
         }
-        let mut writer = Self { output, separator: *separator, path_count: paths.len(), line };
+        let mut writer =
+            Self { output, separator: *separator, path_count: paths.len(), line, decimals: None };
         writer.end_line()?;
         Ok(writer)
+    }
+
+    /// The same, with values rounded to so many decimals, as typeperf does on standard output.
+    #[must_use]
+    pub fn decimals(self, decimals: Option<usize>) -> Self {
+        Self { decimals, ..self }
     }
 
     /// Writes a line: a time in 100 ns since 1601 in the zone of the log, cut to the millisecond, and a value for each
@@ -77,7 +86,10 @@ impl<W: Write> Writer<W> {
         for _ in 0..self.path_count {
             self.line.push(self.separator.byte().into());
             let _ = match values.next().flatten().map(Into::into) {
-                Some(Number::Real(real)) if real.is_finite() => write!(self.line, "\"{real}\""),
+                Some(Number::Real(real)) if real.is_finite() => match self.decimals {
+                    Some(decimals) => write!(self.line, "\"{real:.decimals$}\""),
+                    None => write!(self.line, "\"{real}\""),
+                },
                 Some(Number::Count(count)) => write!(self.line, "\"{count}\""),
                 _ => write!(self.line, "\" \""),
             };

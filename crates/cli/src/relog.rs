@@ -1,0 +1,342 @@
+//! `perfset relog`: logs written anew, as another format, in part, as one.
+
+mod columns;
+mod progress;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+use perfset::log::text::{Header, Separator, Writer, Zone};
+use perfset::log::{Logs, Pick};
+use perfset::path::{CounterPath, PathQuery, PathValue};
+use perfset::{Next, Window};
+
+use crate::args::{OutputFormat, RelogArgs, RelogFormat};
+use crate::asked::{Asked, opened, unopened};
+use crate::exit::{Exit, Failure};
+use crate::get::{source_failed, unbound};
+use crate::output::{Options, Output};
+use crate::text::{escaped, grouped};
+use columns::Columns;
+use progress::Progress;
+
+pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
+    let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
+    let mut paths = Vec::new();
+    for text in &args.paths {
+        paths.push(text.parse::<CounterPath>().map_err(|error| usage(escaped(&error.to_string())))?);
+    }
+    for file in &args.counters_from {
+        paths.extend(paths_of(file)?);
+    }
+    let pick = args.every.map_or(Pick::All, Pick::Nth);
+    let job = Job {
+        files: args.files.clone(),
+        machines: args.machine.clone(),
+        paths,
+        begin: args.begin,
+        end: args.end,
+        pick,
+    };
+    if args.list {
+        return list(&job);
+    }
+    let Some(output) = &args.output else {
+        return Err(usage(
+            "where to? -o FILE; the name's ending says the format; -o - is standard output".into(),
+        ));
+    };
+    let format = match args.format.or_else(|| RelogFormat::of_name(output)) {
+        Some(format) => format,
+        None if output == Path::new("-") => RelogFormat::Csv,
+        None => {
+            let name = escaped(&output.display().to_string());
+            return Err(usage(format!(
+                "\"{name}\" does not say which format: add --format csv, tsv or json"
+            )));
+        }
+    };
+    let done = job.run(&Target { file: output, format, local: args.local, overwrite: args.force }, true)?;
+    if done.samples == 0 {
+        return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample is in that time")));
+    }
+    if io::stderr().is_terminal() {
+        let samples = grouped(f64::from(u32::try_from(done.samples).unwrap_or(u32::MAX)), 0);
+        let _ = writeln!(io::stderr(), "{samples} samples written"); // nobody is left to tell if this fails
+    }
+    Ok(Exit::Ok)
+}
+
+/// What is written anew.
+pub struct Job {
+    pub files: Vec<PathBuf>,
+    /// Whose counters; none is all that the logs have.
+    pub machines: Vec<String>,
+    /// Which counters; none is all that the logs have.
+    pub paths: Vec<CounterPath>,
+    pub begin: Option<crate::when::When>,
+    pub end: Option<crate::when::When>,
+    pub pick: Pick,
+}
+
+/// Where it goes.
+pub struct Target<'a> {
+    pub file: &'a Path,
+    pub format: RelogFormat,
+    /// Whether times are those of the log's zone instead of UTC.
+    pub local: bool,
+    pub overwrite: bool,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Done {
+    pub samples: u64,
+    /// Times of the first and the last sample, in 100 ns since 1601 UTC.
+    pub span: Option<(i64, i64)>,
+    /// What is to be added to local times of the first log for UTC, in 100 ns.
+    pub offset: i64,
+}
+
+/// The counters of one machine while they are read.
+pub struct Machine {
+    logs: Logs,
+    query: PathQuery,
+}
+
+impl Job {
+    /// Writes it.
+    pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
+        let to_stdout = target.file == Path::new("-");
+        if !to_stdout && !target.overwrite && target.file.exists() {
+            let name = escaped(&target.file.display().to_string());
+            return Err(Failure::new(Exit::Usage, anyhow!("{name} exists; --force writes over it")));
+        }
+        let logs = self.open()?;
+        let needs_columns = matches!(target.format, RelogFormat::Csv | RelogFormat::Tsv);
+        let is_steady = logs.iter().all(Logs::is_steady);
+        let passes = if needs_columns && !is_steady { 2 } else { 1 };
+        let mut progress = Progress::new(&logs, &self.files, passes, shows_progress);
+        let columns = match needs_columns {
+            true => Columns::find(&mut self.machines_of(&logs)?, is_steady, &mut progress)?,
+            false => Columns::default(),
+        };
+        let file = Destination::new(target.file)?;
+        let offset = logs.first().map_or(0, Logs::offset);
+        let out = file.writer(to_stdout)?;
+        let mut sink = match target.format {
+            RelogFormat::Csv | RelogFormat::Tsv => {
+                let separator = match target.format {
+                    RelogFormat::Tsv => Separator::Tab,
+                    _ => Separator::Comma,
+                };
+                let zone = if target.local { local_zone(offset) } else { Zone::utc() };
+                let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
+                Sink::Text { writer: Writer::new(out, &header)?, zone, columns: Box::new(columns) }
+            }
+            RelogFormat::Json => {
+                let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
+                Sink::Json(Box::new(Output::new(options, &[]).into_file(out)))
+            }
+        };
+        let mut done = Done { offset, ..Done::default() };
+        let mut machines = self.machines_of(&logs)?;
+        while let Some(time) = step(&mut machines)? {
+            sink.sample(time, &machines)?;
+            done.samples = done.samples.saturating_add(1);
+            done.span = Some((done.span.map_or(time, |(first, _)| first), time));
+            progress.show();
+        }
+        progress.finish();
+        sink.finish()?;
+        file.keep()?;
+        if let Some(logs) = logs.into_iter().next() {
+            Asked::Logs { logs, files: self.files.clone() }.warn_of_damage();
+        }
+        Ok(done)
+    }
+
+    /// The logs, once for each machine whose counters are wanted.
+    pub fn open(&self) -> Result<Vec<Logs>, Failure> {
+        let all = opened(&self.files, None, true)?;
+        let named = self.machines.iter().map(String::as_str);
+        let named = named.chain(self.paths.iter().filter_map(|path| path.machine.as_deref()));
+        let mut names: Vec<String> = named.map(|name| name.trim_start_matches('\\').to_owned()).collect();
+        let asks_for_any = names.is_empty() || self.paths.iter().any(|path| path.machine.is_none());
+        if asks_for_any && self.machines.is_empty() {
+            names = all.machines().iter().cloned().collect();
+        }
+        names.sort_by_key(|name| name.to_lowercase());
+        names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
+        let gone = |error| unopened(&self.files, &error);
+        let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(all.offset()));
+        let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
+        let mut logs = Vec::new();
+        for name in names {
+            let of_machine = opened(&self.files, Some(&name), true)?;
+            logs.push(of_machine.within(window).and_then(|logs| logs.picking(self.pick)).map_err(gone)?);
+        }
+        Ok(logs)
+    }
+
+    /// A query over the logs of each machine.
+    fn machines_of(&self, logs: &[Logs]) -> Result<Vec<Machine>, Failure> {
+        let mut machines = Vec::new();
+        for logs in logs {
+            let asked = Asked::Logs { logs: logs.clone(), files: self.files.clone() };
+            let mut source = asked.source();
+            let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
+            let is_own = |path: &&CounterPath| {
+                let name = path.machine.as_deref();
+                name.is_none_or(|name| name.eq_ignore_ascii_case(logs.machine_name()))
+            };
+            let all = if self.paths.is_empty() { logs.paths() } else { Vec::new() };
+            for path in self.paths.iter().filter(is_own).chain(&all) {
+                query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
+            }
+            machines.push(Machine { logs: logs.clone(), query });
+        }
+        Ok(machines)
+    }
+}
+
+/// Goes on to the next sample of all machines, which is of the same logs and so of the same time; none at the end.
+fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
+    let mut time = None;
+    for machine in machines {
+        if machine.query.collect().map_err(source_failed)? == Next::Sample {
+            time.get_or_insert(machine.query.snapshot().clocks().time_100ns);
+        }
+    }
+    Ok(time)
+}
+
+/// What writes samples.
+enum Sink {
+    Text { writer: Writer<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
+    Json(Box<Output>),
+}
+
+impl Sink {
+    fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
+        match self {
+            Self::Text { writer, zone, columns } => {
+                let line = columns.line(machines);
+                writer.line(zone.from_utc(time), line.iter().copied())?;
+            }
+            Self::Json(output) => {
+                for machine in machines {
+                    output.set_machine(machine.logs.machine_name());
+                    output.sample(machine.query.snapshot().clocks(), &mut machine.query.values())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Text { mut writer, .. } => writer.get_mut().flush()?,
+            Self::Json(mut output) => output.finish()?,
+        }
+        Ok(())
+    }
+}
+
+/// The number of a value in a text log.
+fn number(v: &PathValue<'_>) -> Option<f64> {
+    v.value.value.as_ref().ok().map(|value| value.nocap())
+}
+
+/// A file that is there whole or not at all.
+struct Destination {
+    file: PathBuf,
+    /// Where it is written.
+    part: PathBuf,
+}
+
+impl Destination {
+    fn new(file: &Path) -> Result<Self, Failure> {
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
+        Ok(Self { file: file.to_owned(), part })
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.file == Path::new("-")
+    }
+
+    fn writer(&self, to_stdout: bool) -> Result<Box<dyn Write>, Failure> {
+        if to_stdout {
+            return Ok(Box::new(BufWriter::new(io::stdout())));
+        }
+        let file = File::create(&self.part).with_context(|| self.cannot());
+        Ok(Box::new(BufWriter::with_capacity(
+            1 << 16,
+            file.map_err(|error| Failure::new(Exit::SourceFailed, error))?,
+        )))
+    }
+
+    fn keep(self) -> Result<(), Failure> {
+        if self.is_stdout() {
+            return Ok(());
+        }
+        let renamed = fs::rename(&self.part, &self.file).with_context(|| self.cannot());
+        renamed.map_err(|error| Failure::new(Exit::SourceFailed, error))
+    }
+
+    fn cannot(&self) -> String {
+        format!("cannot write {}", escaped(&self.file.display().to_string()))
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if !self.is_stdout() {
+            let _ = fs::remove_file(&self.part); // it is there only if writing failed
+        }
+    }
+}
+
+/// The zone of a log's local times.
+fn local_zone(offset: i64) -> Zone {
+    const MINUTE: i64 = 600_000_000;
+    let minutes = i32::try_from(offset.wrapping_div(MINUTE)).unwrap_or(0);
+    let (sign, size) = (if minutes > 0 { '-' } else { '+' }, minutes.unsigned_abs());
+    Zone { name: format!("UTC{sign}{:02}:{:02}", size / 60, size % 60), minutes }
+}
+
+/// The counter paths of a file, one a line; empty lines and those that begin with `;` or `#` are none.
+pub fn paths_of(file: &Path) -> Result<Vec<CounterPath>, Failure> {
+    let bytes = crate::input::read(file)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut paths = Vec::new();
+    for (number, line) in (1_u64..).zip(text.trim_start_matches('\u{feff}').lines()) {
+        let line = line.trim().trim_matches('"');
+        if line.is_empty() || line.starts_with([';', '#']) {
+            continue;
+        }
+        paths.push(line.parse().map_err(|error: perfset::path::PathError| {
+            let name = escaped(&file.display().to_string());
+            Failure::new(Exit::Usage, anyhow!("{name}, line {number}: {}", escaped(&error.to_string())))
+        })?);
+    }
+    Ok(paths)
+}
+
+/// Prints the paths of all counters of all instances.
+pub fn list(job: &Job) -> Result<Exit, Failure> {
+    let logs = job.open()?;
+    let mut progress = Progress::new(&logs, &job.files, 1, true);
+    let is_steady = logs.iter().all(Logs::is_steady);
+    let columns = Columns::find(&mut job.machines_of(&logs)?, is_steady, &mut progress)?;
+    progress.finish();
+    let mut out = io::stdout().lock();
+    for path in columns.paths() {
+        writeln!(out, "{}", escaped(&path))?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,72 @@
+//! How far it is: a bar on a terminal, nothing elsewhere.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use perfset::log::Logs;
+
+/// A bar that shows how much of the logs has been read.
+pub struct Progress {
+    logs: Vec<Logs>,
+    begun_at: u64,
+    /// Bytes to be read; 0 if nobody looks.
+    total: u64,
+    next: Instant,
+    is_shown: bool,
+}
+
+impl Progress {
+    const EVERY: Duration = Duration::from_millis(100);
+
+    /// For so many passes over the files.
+    pub fn new(logs: &[Logs], files: &[PathBuf], passes: u64, is_wanted: bool) -> Self {
+        let len = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
+        let machines = u64::try_from(logs.len()).unwrap_or(u64::MAX);
+        let total = files.iter().map(len).sum::<u64>().saturating_mul(passes).saturating_mul(machines);
+        let mut progress = Self {
+            logs: logs.to_vec(),
+            begun_at: 0,
+            total: if is_wanted && io::stderr().is_terminal() { total } else { 0 },
+            next: Instant::now(),
+            is_shown: false,
+        };
+        progress.begun_at = progress.read();
+        progress
+    }
+
+    fn read(&self) -> u64 {
+        self.logs.iter().map(Logs::bytes_read).sum()
+    }
+
+    /// Shows the bar, if it has not just been shown.
+    pub fn show(&mut self) {
+        const WIDTH: u64 = 30;
+        if self.total == 0 || Instant::now() < self.next {
+            return;
+        }
+        self.next = Instant::now().checked_add(Self::EVERY).unwrap_or(self.next);
+        self.is_shown = true;
+        let share = |of: u64| {
+            let done = self.read().saturating_sub(self.begun_at).min(self.total);
+            done.saturating_mul(of).checked_div(self.total).unwrap_or(0)
+        };
+        let full = usize::try_from(share(WIDTH)).unwrap_or(0);
+        let bar: String = "#".repeat(full);
+        // Nobody is left to tell if this fails.
+        let _ = write!(io::stderr(), "\r[{bar:30}] {:3} %", share(100));
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&mut self) {
+        if std::mem::take(&mut self.is_shown) {
+            let _ = write!(io::stderr(), "\r\x1b[K"); // as above
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

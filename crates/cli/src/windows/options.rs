@@ -1,0 +1,158 @@
+//! Command lines as the tools of Windows take them.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use super::usage;
+use crate::exit::Failure;
+use crate::input;
+use crate::text::escaped;
+
+/// How many values an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    None,
+    One,
+    /// None or one.
+    Perhaps,
+    /// All up to the next option.
+    Many,
+}
+
+/// The options of a command line, and what stands beside them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    values: HashMap<&'static str, Vec<String>>,
+    pub operands: Vec<String>,
+}
+
+impl Options {
+    /// Takes a command line apart by the names of the options that there are, in small letters.
+    ///
+    /// What begins with `/` and is no option's name is an operand: it may be a path. `-config FILE` stands for the
+    /// arguments in that file, in which `i` after an operand's place stands for those of the command line.
+    pub fn parse(args: Vec<String>, known: &'static [(&'static str, Takes)]) -> Result<Self, Failure> {
+        let mut options = Self::default();
+        options.take(args, known, true)?;
+        Ok(options)
+    }
+
+    fn take(
+        &mut self,
+        args: Vec<String>,
+        known: &'static [(&'static str, Takes)],
+        may_configure: bool,
+    ) -> Result<(), Failure> {
+        let option_of = |arg: &str| {
+            let name = arg.strip_prefix(['/', '-'])?.to_lowercase();
+            known.iter().find(|(option, _)| *option == name)
+        };
+        let mut args = args.into_iter().peekable();
+        while let Some(arg) = args.next() {
+            let Some((name, takes)) = option_of(&arg) else {
+                if arg.starts_with('-') && arg.len() > 1 {
+                    return Err(usage(format!("there is no option \"{}\"; -? shows all", escaped(&arg))));
+                }
+                self.operands.push(arg);
+                continue;
+            };
+            let mut next = || args.next_if(|next| option_of(next).is_none());
+            let values: Vec<String> = match takes {
+                Takes::None => Vec::new(),
+                Takes::One => match next() {
+                    Some(value) => vec![value],
+                    None => return Err(usage(format!("-{name} needs a value; -? shows how"))),
+                },
+                Takes::Perhaps => next().into_iter().collect(),
+                Takes::Many => std::iter::from_fn(next).collect(),
+            };
+            if *name == "config" {
+                let (Some(file), true) = (values.first(), may_configure) else {
+                    return Err(usage("a configuration cannot name another one"));
+                };
+                let text = String::from_utf8_lossy(&input::read(Path::new(file))?).into_owned();
+                self.take(words(&text), known, false)?;
+                // "i" stands where the files of the command line are meant.
+                self.operands.retain(|operand| operand != "i");
+                continue;
+            }
+            self.values.entry(name).or_default().extend(values);
+        }
+        Ok(())
+    }
+
+    pub fn has(&self, name: &str) -> bool {
+        self.values.contains_key(name)
+    }
+
+    /// The value of an option; the last one, if it is given several times.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.values(name).last().map(String::as_str)
+    }
+
+    pub fn values(&self, name: &str) -> &[String] {
+        self.values.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The words of a text, at blanks that are not in double quotes.
+fn words(text: &str) -> Vec<String> {
+    let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
+    for c in text.chars() {
+        match c {
+            '"' => {
+                is_quoted = !is_quoted;
+                word.get_or_insert_default();
+            }
+            c if c.is_whitespace() && !is_quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: &[(&str, Takes)] = &[
+        ("y", Takes::None),
+        ("f", Takes::One),
+        ("q", Takes::Perhaps),
+        ("c", Takes::Many),
+        ("config", Takes::One),
+    ];
+
+    fn parsed(args: &[&str]) -> Result<String, String> {
+        let args = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let options = Options::parse(args, KNOWN).map_err(|failure| failure.error.to_string())?;
+        let mut all: Vec<_> =
+            options.values.iter().map(|(name, values)| format!("{name}{values:?}")).collect();
+        all.sort();
+        Ok(format!("{} {:?}", all.join(" "), options.operands))
+    }
+
+    #[test]
+    fn command_lines() {
+        for (args, want) in [
+            (&["/f", "csv", "a"][..], r#"f["csv"] ["a"]"#),
+            (&["-F", "csv", "-Y"], r#"f["csv"] y[] []"#),
+            (&["/tmp/y", "/y"], r#"y[] ["/tmp/y"]"#),
+            (&["/c", "a", r"\b(*)\c", "/y"], r#"c["a", "\\b(*)\\c"] y[] []"#),
+            (&["/q", "/y"], "q[] y[] []"),
+            (&["/q", "Processor"], r#"q["Processor"] []"#),
+            (&["/c", "a", "/c", "b"], r#"c["a", "b"] []"#),
+        ] {
+            assert_eq!(parsed(args).unwrap().trim_start(), want, "{args:?}");
+        }
+        assert!(parsed(&["/f"]).unwrap_err().contains("-f needs a value"));
+        assert!(parsed(&["-zz"]).unwrap_err().contains("no option \"-zz\""));
+        assert!(parsed(&["-config", "/nowhere/at/all"]).unwrap_err().contains("cannot read"));
+    }
+
+    #[test]
+    fn words_of_a_configuration() {
+        assert_eq!(words("-f csv\r\n-c \"\\A(b c)\\D e\" \"\"\n"), ["-f", "csv", "-c", "\\A(b c)\\D e", ""]);
+    }
+}

@@ -1,0 +1,184 @@
+//! `relog`.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use perfset::clock::SystemTime;
+use perfset::log::{Info, Log, Pick};
+use perfset::path::CounterPath;
+
+use super::options::{Options, Takes};
+use super::{completed, may_write, no_binary, usage};
+use crate::args::RelogFormat;
+use crate::exit::{Exit, Failure};
+use crate::relog::{Job, Target, list, paths_of};
+use crate::text::escaped;
+use crate::when::When;
+
+const OPTIONS: &[(&str, Takes)] = &[
+    ("?", Takes::None),
+    ("a", Takes::None),
+    ("b", Takes::Many),
+    ("c", Takes::Many),
+    ("cf", Takes::One),
+    ("config", Takes::One),
+    ("e", Takes::Many),
+    ("f", Takes::One),
+    ("o", Takes::One),
+    ("q", Takes::None),
+    ("t", Takes::One),
+    ("y", Takes::None),
+];
+
+const HELP: &str = "\
+Writes performance counter logs anew: as another format, in part, several as one.
+
+relog FILE [FILE ...] [options]        options with / or -
+
+  -?             this text
+  -b TIME        begin: M/D/YYYY [H]H:MM:SS[AM|PM], local where the log was written
+  -e TIME        end, likewise
+  -c PATH ...    only these counters
+  -cf FILE       only the counters of this file, a path a line
+  -config FILE   take arguments from this file
+  -f CSV|TSV     the format to write; BIN and SQL are not written
+  -o FILE        the file to write
+  -q             list the counters of the logs
+  -t N           only every N-th sample
+  -y             write over a file that exists
+
+perfset relog --help shows more: JSON, UTC, several machines.";
+
+pub fn run(args: Vec<String>) -> Result<(), Failure> {
+    let options = Options::parse(args, OPTIONS)?;
+    if options.has("?") {
+        writeln!(io::stdout(), "{HELP}")?;
+        return Ok(());
+    }
+    if options.operands.is_empty() {
+        return Err(usage("which log? relog FILE ...; -? shows all options"));
+    }
+    if options.has("a") {
+        return Err(usage("-a: only binary logs can be appended to, and they are not written"));
+    }
+    let job = job(&options)?;
+    if options.has("q") {
+        list(&job)?;
+        return Ok(completed()?);
+    }
+    let target = target(&options)?;
+    let input = input_of(&job.files)?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "\nInput\n----------------\nFile(s):")?;
+    for (file, kind) in job.files.iter().zip(&input.kinds) {
+        writeln!(out, "     {} ({kind})", escaped(&file.display().to_string()))?;
+    }
+    about(&mut out, input.span, input.samples)?;
+    if let Some((file, format)) = target {
+        let done = job.run(&Target { file, format, local: true, overwrite: true }, true)?;
+        writeln!(out, "100.00%\n\nOutput\n----------------")?;
+        writeln!(out, "File:     {}", escaped(&file.display().to_string()))?;
+        let local = |time: i64| time.saturating_sub(done.offset);
+        about(&mut out, done.span.map(|(first, last)| (local(first), local(last))), done.samples)?;
+    }
+    out.flush()?;
+    drop(out);
+    Ok(completed()?)
+}
+
+/// The file to write, and how.
+fn target(options: &Options) -> Result<Option<(&Path, RelogFormat)>, Failure> {
+    let Some(file) = options.value("o").map(Path::new) else { return Ok(None) };
+    let format = match options.value("f").map(str::to_lowercase).as_deref() {
+        Some("csv") => RelogFormat::Csv,
+        Some("tsv") => RelogFormat::Tsv,
+        Some("bin") => return Err(no_binary()),
+        Some(other) => return Err(usage(format!("-f {}: csv or tsv is expected", escaped(other)))),
+        // Windows' own writes a binary log then.
+        None => match RelogFormat::of_name(file) {
+            Some(format @ (RelogFormat::Csv | RelogFormat::Tsv)) => format,
+            _ => return Err(no_binary()),
+        },
+    };
+    may_write(file, options.has("y"))?;
+    Ok(Some((file, format)))
+}
+
+fn job(options: &Options) -> Result<Job, Failure> {
+    let mut paths: Vec<CounterPath> = Vec::new();
+    for text in options.values("c") {
+        paths.push(
+            text.parse().map_err(|error: perfset::path::PathError| usage(escaped(&error.to_string())))?,
+        );
+    }
+    for file in options.values("cf") {
+        paths.extend(paths_of(Path::new(file))?);
+    }
+    let time = |name: &str| -> Result<Option<When>, Failure> {
+        if !options.has(name) {
+            return Ok(None);
+        }
+        let text = options.values(name).join(" ");
+        text.parse().map(Some).map_err(|why| usage(format!("-{name} \"{}\": {why}", escaped(&text))))
+    };
+    let nth = options.value("t").map(|text| {
+        let nth = text.parse::<NonZeroU64>();
+        nth.map_err(|_| usage(format!("-t {}: a number from 1 on is expected", escaped(text))))
+    });
+    Ok(Job {
+        files: options.operands.iter().map(PathBuf::from).collect(),
+        machines: Vec::new(),
+        paths,
+        begin: time("b")?,
+        end: time("e")?,
+        pick: nth.transpose()?.map_or(Pick::All, Pick::Nth),
+    })
+}
+
+/// What is in the logs.
+#[derive(Default)]
+struct Input {
+    kinds: Vec<&'static str>,
+    /// Local times of the first and the last sample.
+    span: Option<(i64, i64)>,
+    samples: u64,
+}
+
+fn input_of(files: &[PathBuf]) -> Result<Input, Failure> {
+    let mut input = Input::default();
+    for file in files {
+        let name = escaped(&file.display().to_string());
+        let opened = File::open(file).map_err(|error| {
+            Failure::new(Exit::SourceFailed, anyhow::Error::new(error).context(format!("cannot read {name}")))
+        })?;
+        let failed = |error| crate::log::unreadable_log(file, error);
+        let log = Log::open(opened).map_err(failed)?;
+        input.kinds.push(match &log {
+            Log::Blg(_) => "Binary",
+            Log::Text(log) => log.header().separator.format().trim_start_matches("PDH-"),
+            _ => "unknown",
+        });
+        let info = Info::of(log).map_err(failed)?;
+        input.samples = input.samples.saturating_add(info.samples);
+        input.span = match (input.span, info.span) {
+            (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
+            (known, new) => known.or(new),
+        };
+    }
+    Ok(input)
+}
+
+fn about(out: &mut impl Write, span: Option<(i64, i64)>, samples: u64) -> io::Result<()> {
+    if let Some((first, last)) = span {
+        writeln!(out, "\nBegin:    {}\nEnd:      {}", us_time(first), us_time(last))?;
+    }
+    writeln!(out, "Samples:  {samples}\n")
+}
+
+/// `M/D/YYYY H:MM:SS`.
+fn us_time(time: i64) -> String {
+    let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
+    format!("{month}/{day}/{year} {hour}:{minute:02}:{second:02}")
+}

@@ -1,0 +1,260 @@
+//! `typeperf`.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use jiff::tz::{Offset, TimeZone};
+use perfset::clock::UNIX_EPOCH_100NS;
+use perfset::log::text::{Header, Separator, Writer, Zone};
+use perfset::path::{BindError, CounterPath, PathQuery, PathValue, Unexpanded, expand};
+use perfset::{Attributes, InstanceType, Machine};
+
+use super::options::{Options, Takes};
+use super::{completed, may_write, no_binary, usage};
+use crate::asked::Asked;
+use crate::exit::{Exit, Failure};
+use crate::get::{source_failed, unbound};
+use crate::pace::Pace;
+use crate::relog::paths_of;
+use crate::resolve::{counterset, countersets};
+use crate::text::escaped;
+
+const OPTIONS: &[(&str, Takes)] = &[
+    ("?", Takes::None),
+    ("cf", Takes::One),
+    ("config", Takes::One),
+    ("f", Takes::One),
+    ("o", Takes::One),
+    ("q", Takes::Perhaps),
+    ("qx", Takes::Perhaps),
+    ("s", Takes::One),
+    ("sc", Takes::One),
+    ("si", Takes::One),
+    ("y", Takes::None),
+];
+
+const HELP: &str = "\
+Writes performance counters of this machine to the terminal or to a log.
+
+typeperf PATH [PATH ...] [options]     options with / or -
+typeperf -cf FILE [options]
+typeperf -q [OBJECT] [options]
+typeperf -qx [OBJECT] [options]
+
+  -?                  this text
+  -cf FILE            the counters of this file, a path a line
+  -config FILE        take arguments from this file
+  -f CSV|TSV          the format; BIN and SQL are not written
+  -o FILE             the file to write [default: standard output]
+  -q [OBJECT]         list counters without their instances
+  -qx [OBJECT]        list counters with their instances
+  -s COMPUTER         the machine to ask, where a path names none
+  -sc N               end after so many samples [default: Ctrl+C ends it]
+  -si [[HH:]MM:]SS    time from one sample to the next [default: 1 second]
+  -y                  write over a file that exists
+
+perfset get --help shows more.";
+
+pub fn run(args: Vec<String>) -> Result<(), Failure> {
+    let options = Options::parse(args, OPTIONS)?;
+    if options.has("?") {
+        writeln!(io::stdout(), "{HELP}")?;
+        return Ok(());
+    }
+    let separator = match options.value("f").map(str::to_lowercase).as_deref() {
+        None | Some("csv") => Separator::Comma,
+        Some("tsv") => Separator::Tab,
+        Some("bin") => return Err(no_binary()),
+        Some(other) => return Err(usage(format!("-f {}: csv or tsv is expected", escaped(other)))),
+    };
+    let machine = perfset::machine(options.value("s")).map_err(source_failed)?;
+    let file = options.value("o").map(Path::new);
+    if let Some(file) = file {
+        may_write(file, options.has("y"))?;
+    }
+    for (name, with_instances) in [("qx", true), ("q", false)] {
+        if options.has(name) {
+            let object = options.value(name).or(options.operands.first().map(String::as_str));
+            let mut out = output(file)?;
+            list(&machine, object, with_instances, &mut out)?;
+            out.flush()?;
+            drop(out);
+            writeln!(io::stdout())?;
+            return Ok(completed()?);
+        }
+    }
+    let mut paths: Vec<CounterPath> = Vec::new();
+    for text in &options.operands {
+        paths.push(
+            text.parse().map_err(|error: perfset::path::PathError| usage(escaped(&error.to_string())))?,
+        );
+    }
+    for file in options.values("cf") {
+        paths.extend(paths_of(Path::new(file))?);
+    }
+    if paths.is_empty() {
+        return Err(usage("which counters? typeperf PATH ...; -? shows all options"));
+    }
+    let interval = options.value("si").map_or(Ok(Duration::from_secs(1)), interval)?;
+    let count = options.value("sc").map(|text| {
+        let count = text.parse::<u64>().ok().filter(|count| *count > 0);
+        count.ok_or_else(|| usage(format!("-sc {}: a number from 1 on is expected", escaped(text))))
+    });
+    record(machine, &paths, separator, file, interval, count.transpose()?)
+}
+
+/// Writes samples until there are enough or Ctrl+C.
+fn record(
+    machine: Machine,
+    paths: &[CounterPath],
+    separator: Separator,
+    file: Option<&Path>,
+    interval: Duration,
+    count: Option<u64>,
+) -> Result<(), Failure> {
+    let asked = Asked::Machine(machine);
+    let mut source = asked.source();
+    let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
+    for path in paths {
+        if let Some(name) = path.machine.as_deref() {
+            perfset::is_local(Some(name)).map_err(source_failed)?;
+        }
+        query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
+    }
+    // What a rate is taken over, before the first sample that is shown. Instances of now are the columns.
+    query.collect().map_err(source_failed)?;
+    let host = perfset::own_name();
+    let columns: Vec<String> = query.values().iter().map(|v| column(&host, v)).collect();
+    let zone = local_zone();
+    let header = Header {
+        separator,
+        // On standard output the header says no zone.
+        zone: file.is_some().then(|| zone.clone()),
+        ..Header::new(columns.clone())
+    };
+    let mut out = output(file)?;
+    let decimals = file.is_none().then_some(6);
+    if file.is_none() {
+        write!(out, "\r\n")?;
+    }
+    let mut writer = Writer::new(out, &header)?.decimals(decimals);
+    let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    writer.get_mut().flush()?;
+    while pace.wait() {
+        query.collect().map_err(source_failed)?;
+        let values = query.values();
+        let now: std::collections::HashMap<String, &PathValue<'_>> =
+            values.iter().map(|v| (column(&host, v), v)).collect();
+        let line = columns.iter().map(|name| {
+            let value = now.get(name).and_then(|v| v.value.value.as_ref().ok());
+            value.map(|value| value.nocap())
+        });
+        writer.line(zone.from_utc(query.snapshot().clocks().time_100ns), line)?;
+        writer.get_mut().flush()?;
+    }
+    drop(writer);
+    writeln!(io::stdout(), "\nExiting, please wait...")?;
+    Ok(completed()?)
+}
+
+fn column(host: &str, v: &PathValue<'_>) -> String {
+    v.pdh_path(Some(host)).to_string()
+}
+
+/// The offset that is in force now: a log says it once.
+fn local_zone() -> Zone {
+    let now = Timestamp::from_nanosecond(
+        i128::from(perfset::time_100ns().saturating_sub(UNIX_EPOCH_100NS)).saturating_mul(100),
+    );
+    let zone = TimeZone::system();
+    let offset = now.map_or(Offset::UTC, |now| zone.to_offset(now));
+    let name = zone.iana_name().unwrap_or("local time").to_owned();
+    Zone { name, minutes: offset.seconds().wrapping_div(60).saturating_neg() }
+}
+
+fn output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
+    let Some(file) = file else { return Ok(Box::new(BufWriter::new(io::stdout()))) };
+    let created = File::create(file)
+        .with_context(|| format!("cannot write {}", escaped(&file.display().to_string())))
+        .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+    Ok(Box::new(BufWriter::new(created)))
+}
+
+/// `[[hh:]mm:]ss`.
+fn interval(text: &str) -> Result<Duration, Failure> {
+    let refused = || usage(format!("-si {}: [[hh:]mm:]ss is expected", escaped(text)));
+    let mut seconds = 0_u64;
+    for part in text.split(':') {
+        let part: u64 = part.parse().map_err(|_| refused())?;
+        seconds = seconds.saturating_mul(60).saturating_add(part);
+    }
+    let parts = text.split(':').count();
+    match seconds {
+        1..=86_400 if parts <= 3 => Ok(Duration::from_secs(seconds)),
+        _ => Err(refused()),
+    }
+}
+
+/// Lists the counters of an object, or of all.
+fn list(
+    machine: &Machine,
+    object: Option<&str>,
+    with_instances: bool,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    let asked = Asked::Machine(machine.clone());
+    let sets = match object {
+        Some(name) => vec![counterset(&asked, name)?],
+        None => countersets(machine),
+    };
+    let mut source = machine.clone();
+    for set in sets {
+        for counter in &*set.counters {
+            let Some(name) = counter.name.as_deref() else { continue };
+            if counter.attributes.contains(Attributes::NO_DISPLAYABLE) {
+                continue;
+            }
+            let path = CounterPath {
+                machine: None,
+                counterset: set.name.to_string(),
+                instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+                counter: name.to_owned(),
+            };
+            if !with_instances {
+                writeln!(out, "{}", escaped(&path.to_string()))?;
+                continue;
+            }
+            match expand(&mut source, &path, Unexpanded::default()) {
+                Ok(paths) => {
+                    for path in paths {
+                        writeln!(out, "{}", escaped(&path.to_string()))?;
+                    }
+                }
+                // It has no instances now.
+                Err(BindError::NoInstances { .. } | BindError::NoInstance { .. }) => break,
+                Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals() {
+        for (text, seconds) in [("1", 1), ("90", 90), ("1:30", 90), ("01:00:00", 3_600), ("24:00:00", 86_400)]
+        {
+            assert_eq!(interval(text).unwrap(), Duration::from_secs(seconds), "{text}");
+        }
+        for bad in ["", "0", "x", "1:2:3:4", "24:00:01", "-1"] {
+            assert!(interval(bad).is_err(), "{bad}");
+        }
+    }
+}
