@@ -1,9 +1,13 @@
 //! Any bytes at all as a log.
 
 use std::io::Read;
+use std::ops::ControlFlow;
 
-use perfset_core::v1;
 use perfset_core::walk::Mode;
+use perfset_core::{CounterId, Guid, Identity, InstanceId, Name, Utf16, v1};
+use perfset_engine::path::PathQuery;
+use perfset_engine::{Next, Past, Source, Window};
+use perfset_log::Logs;
 use perfset_log::blg::{Block, Reader, Record};
 
 /// What is read is the same however the bytes come, and no more than there is.
@@ -50,6 +54,53 @@ fn read_blg(read: impl Read) -> Option<Vec<String>> {
     let last = damages.first().last().map(ToString::to_string);
     all.extend(last);
     Some(all)
+}
+
+/// Whatever a log says, everything that can be asked of it is answered, and a series is what a query gives.
+pub fn check_source(input: &[u8]) {
+    let Ok(mut logs) = Logs::of_bytes(input) else { return };
+    let machine = logs.machine().clone();
+    for guid in machine.countersets() {
+        let _ = machine.instances(&guid);
+    }
+    let mut query = PathQuery::open(&mut logs).expect("it was opened before");
+    for path in logs.paths() {
+        let _ = query.add(&mut logs, &path);
+    }
+    let mut samples = 0;
+    let mut first: Option<(Guid, CounterId, Utf16, InstanceId)> = None;
+    let mut raw = Vec::new();
+    while query.collect().is_ok_and(|next| next == Next::Sample) {
+        samples += 1;
+        let values = query.values();
+        let _ = query.raw_counters(&values);
+        if samples == 1 {
+            first = values.iter().find(|v| v.occurrence == 0).and_then(|v| {
+                let value = &v.value;
+                Some((value.counterset.guid, value.counter.id, value.instance.into(), value.instance_id?))
+            });
+        }
+        let Some((guid, counter, name, id)) = &first else { continue };
+        raw.push(values.iter().find_map(|v| {
+            let value = &v.value;
+            let is_it = (value.counterset.guid, value.counter.id) == (*guid, *counter)
+                && value.instance.units().eq(name.units().iter().copied())
+                && value.instance_id == Some(*id);
+            if is_it { value.raw } else { None }
+        }));
+    }
+    assert!(samples <= input.len() + 1);
+    let Some((counterset, counter, name, instance_id)) = first else { return };
+    let name: Vec<u8> = name.units().iter().chain([&0]).flat_map(|unit| unit.to_le_bytes()).collect();
+    let identity = Identity { counterset, instance: Name::until_nul(&name), instance_id, birth: None };
+    let mut got = Vec::new();
+    let mut each = |batch: &[Past<'_>]| {
+        got.extend(batch.iter().map(|past| past.sample.as_ref().ok().map(|sample| sample.raw)));
+        ControlFlow::Continue(())
+    };
+    if logs.series(counter, &identity, Window::default(), &mut each).is_ok() {
+        assert_eq!(got, raw);
+    }
 }
 
 /// Hands out its bytes a few at a time.

@@ -10,7 +10,7 @@ use crate::repository::root;
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
 /// Files of a folder of `testdata`, and the target that takes them.
-const FILES: [(&str, &str, &[&str]); 3] = [
+const FILES: [(&str, &str, &[&str]); 4] = [
     (
         "v1_block",
         "v1",
@@ -24,6 +24,7 @@ const FILES: [(&str, &str, &[&str]); 3] = [
             "windows-vista/object238-sample0.bin",
         ],
     ),
+    ("log_source", "logs", &["esxtop.csv", "relog.tsv"]),
     ("v1_names", "v1", &["samba417_counter009.bin"]),
     (
         "log_text",
@@ -61,7 +62,7 @@ fn corpora_hold_the_files() {
 #[test]
 fn corpora_hold_a_small_log() {
     let log = std::fs::read(root().join("testdata/logs/BasicPerfCounters.blg")).unwrap();
-    hold([("log_blg/small".into(), small_log(&log))]);
+    hold([("log_blg/small".into(), small_log(&log)), ("log_source/small".into(), small_log(&log))]);
 }
 
 /// The beginning of a log in buffers of 4 KiB: what it says of itself, the counter list, five samples.

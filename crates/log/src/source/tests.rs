@@ -484,6 +484,17 @@ fn small(object: Option<Vec<u8>>) -> Vec<u8> {
     )
 }
 
+/// Fuzzing begins with a log of every kind of entry. `UPDATE_SNAPSHOTS=1` writes it.
+#[test]
+fn the_corpus_has_a_log_of_every_kind() {
+    let log = small(Some(testdata("v1/windows-vista/object2-sample0.bin")));
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/log_source/every-kind");
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::write(&file, &log).unwrap();
+    }
+    assert!(std::fs::read(&file).unwrap_or_default() == log, "UPDATE_SNAPSHOTS=1 cargo test writes it");
+}
+
 #[test]
 fn every_byte_changed_and_every_cut() {
     let object = testdata("v1/windows-vista/object2-sample0.bin");

@@ -1,0 +1,268 @@
+//! `perfset get --log`, `perfset relog`, and the tools of Windows by their names.
+
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn logs(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs").join(name).display().to_string()
+}
+
+fn basic() -> String {
+    logs("BasicPerfCounters.blg")
+}
+
+/// An empty folder of that name.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir(&folder).unwrap();
+    folder
+}
+
+/// Exit code, standard output, standard error of a program.
+fn run_as(program: &Path, args: &[&str]) -> (i32, String, String) {
+    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux/small-vm");
+    let output = Command::new(program)
+        .args(args)
+        .env("PERFSET_PROC", tree.join("proc"))
+        .env("PERFSET_SYS", tree.join("sys"))
+        .env("TZ", "UTC")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn run(args: &[&str]) -> (i32, String, String) {
+    run_as(Path::new(env!("CARGO_BIN_EXE_perfset")), args)
+}
+
+fn good(args: &[&str]) -> String {
+    let (code, out, err) = run(args);
+    assert_eq!((code, err.as_str()), (0, ""), "{args:?}");
+    out
+}
+
+const TOTAL: &str = r"\Processor(_Total)\% Processor Time";
+
+#[test]
+fn a_log_answers_like_a_machine() {
+    let list = good(&["list", "--log", &basic()]);
+    assert!(list.contains("PhysicalDisk          1         5  GEORGIS3\n"), "{list}");
+    let instances = good(&["instances", "processor", "--log", &basic()]);
+    assert_eq!(
+        instances.lines().map(|line| line.split(' ').next().unwrap()).collect::<Vec<_>>(),
+        ["instance", "0", "1", "2", "3", "_Total"]
+    );
+    let about = good(&["describe", "PhysicalDisk", "--log", &basic()]);
+    assert!(about.contains("Avg. Disk Queue Length") && about.contains("raw value of PDH"), "{about}");
+    assert!(!about.contains('#'), "parts of raw values are not counters: {about}");
+    let found = good(&["find", "queue", "write", "--log", &basic()]);
+    assert!(found.starts_with(r"\PhysicalDisk(*)\Avg. Disk Write Queue Length"), "{found}");
+}
+
+#[test]
+fn values_of_a_log() {
+    let table = good(&["get", "--log", &basic(), TOTAL]);
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!(lines.len(), 602, "600 samples with a second one before them, and the head");
+    assert_eq!(lines[2], "2013-02-19 18:50:18.844               9.4", "local time where it was written");
+    let csv = good(&["get", "--log", &basic(), TOTAL, "--format", "csv"]);
+    assert!(csv.contains("\n2013-02-20T02:50:18.844Z,"), "UTC for programs");
+    let window = ["--begin", "2013-02-19 19:00:10", "--end", "2013-02-20 03:00:13Z"];
+    let part = good(&[&["get", "--log", &basic(), TOTAL], &window[..]].concat());
+    assert_eq!(part.lines().count(), 2 + 2, "{part}");
+    let thin = good(&["get", "--log", &basic(), TOTAL, "60", "3"]);
+    let times: Vec<_> = thin.lines().skip(2).map(|line| line[11..16].to_owned()).collect();
+    assert_eq!(times, ["18:51", "18:52", "18:53"]);
+    let raw = good(&["get", "--log", &basic(), TOTAL, "--raw", "--format", "json"]);
+    let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
+    assert_eq!((first["raw"].as_u64(), raw.lines().count()), (Some(1_170_374_257_812), 601));
+}
+
+/// One series is read without a query: the output is the same as with one.
+#[test]
+fn a_series_is_what_a_query_gives() {
+    for path in [TOTAL, r"\PhysicalDisk(0 C:)\Avg. Disk Bytes/Read"] {
+        for options in [&[][..], &["--format", "json"], &["--raw"], &["--summary"], &["7"], &["1", "5"]] {
+            let of = |path: &str| good(&[&["get", "--log", &basic(), path], options].concat());
+            let by_query = path.replace("(", "({").replace(")", "})");
+            assert_eq!(of(path), of(&by_query), "{path} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn formatted_values_have_no_raw_ones() {
+    let log = logs("esxtop.csv");
+    let json = good(&["get", "--log", &log, r"\Physical Cpu(_Total)\% Util Time", "--format", "json"]);
+    let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((first["value"].as_f64(), &first["raw"]), (Some(2.19), &Value::Null));
+    let about = good(&["describe", "Physical Cpu", "--log", &log]);
+    assert!(about.contains("formatted by the log's writer"), "{about}");
+}
+
+#[test]
+fn mistakes_about_logs() {
+    let log = basic();
+    for (args, code, says) in [
+        (&["get", "--log", "/nowhere.blg", TOTAL][..], 4, "/nowhere.blg: cannot be read: No such file"),
+        (&["get", "--log", "Cargo.toml", TOTAL], 5, "Cargo.toml: not a log"),
+        (&["get", "--log", &log, r"\Nope\X"], 3, "perfset list --log '"),
+        (
+            &["get", "--log", &log, r"\\OTHER\Processor(0)\*"],
+            3,
+            "no counters of a machine \"OTHER\"; it has: GEORGIS3",
+        ),
+        (&["get", "--log", &log, TOTAL, "--begin", "noon"], 2, "a time is like"),
+        (&["get", TOTAL, "--begin", "2026-01-01"], 2, "--log"),
+        (&["get", "--log", &log, TOTAL, "--warmup", "1"], 2, "--warmup is for live values"),
+        (&["relog", &log], 2, "where to? -o FILE"),
+        (&["relog", &log, "-o", "x.xyz"], 2, "does not say which format"),
+        (&["relog", &log, "-o", "-", "-c", "x"], 2, "does not begin with"),
+        (&["relog", &log, "-o", "-", "--begin", "2030-01-01"], 3, "no sample is in that time"),
+    ] {
+        let (got, _, err) = run(args);
+        assert!(got == code && err.contains(says), "{args:?}: {got} {err}");
+    }
+}
+
+#[test]
+fn written_and_read_back() {
+    let folder = scratch("relog-back");
+    let path = |name: &str| folder.join(name).display().to_string();
+    for name in ["a.csv", "a.tsv"] {
+        assert_eq!(good(&["relog", &basic(), "-o", &path(name)]), "");
+        let back = path(&format!("back-{name}"));
+        good(&["relog", &path(name), "-o", &back]);
+        let read = |file: &str| fs::read(file).unwrap();
+        assert_eq!(read(&path(name)), read(&back), "{name}");
+    }
+    // Value by value against the log itself.
+    let values = |log: &str| -> Vec<Option<f64>> {
+        let json = good(&["relog", log, "-o", "-", "--format", "json"]);
+        let value = |line: &str| serde_json::from_str::<Value>(line).unwrap()["value"].as_f64();
+        json.lines().map(value).collect()
+    };
+    let (of_log, of_csv) = (values(&basic()), values(&path("a.csv")));
+    assert_eq!((of_log.len(), of_log.iter().flatten().count()), (6_010, 6_000));
+    assert_eq!(of_log, of_csv);
+    let (code, _, err) = run(&["relog", &basic(), "-o", &path("a.csv")]);
+    assert!(code == 2 && err.contains("--force writes over it"), "{err}");
+    good(&["relog", &basic(), "-o", &path("a.csv"), "--force"]);
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 4, "nothing else is left: {left:?}");
+}
+
+#[test]
+fn several_logs_and_machines_as_one() {
+    let both = good(&["relog", &logs("perfmon.csv"), &logs("esxtop.csv"), "-o", "-"]);
+    let lines: Vec<_> = both.lines().collect();
+    assert!(
+        lines[0].contains(r"\\WEB01\Memory") && lines[0].contains(r"\\esx01.example.com\"),
+        "{}",
+        lines[0]
+    );
+    let one = good(&["relog", &logs("perfmon.csv"), &logs("esxtop.csv"), "-o", "-", "--machine", "web01"]);
+    assert!(!one.contains("esx01"), "{one}");
+}
+
+#[test]
+fn damage_is_said_and_the_rest_written() {
+    let folder = scratch("relog-damage");
+    let cut = folder.join("cut.blg").display().to_string();
+    fs::write(&cut, &fs::read(basic()).unwrap()[..200_000]).unwrap();
+    let (code, out, err) = run(&["relog", &cut, "-o", "-"]);
+    assert_eq!((code, out.lines().count()), (0, 255));
+    assert!(err.starts_with(&format!("warning: {cut}: at byte 200000: the file is cut")), "{err}");
+    let (code, out, err) = run(&["get", "--log", &cut, TOTAL]);
+    assert!(code == 0 && out.lines().count() == 255 && err.starts_with("warning: "), "{err}");
+}
+
+/// The program under another name.
+fn tool(folder: &Path, name: &str) -> PathBuf {
+    let link = folder.join(name);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_perfset"), &link).unwrap();
+    link
+}
+
+#[test]
+fn started_as_relog() {
+    let folder = scratch("as-relog");
+    let relog = tool(&folder, "relog");
+    let file = folder.join("out.csv").display().to_string();
+    let log = basic();
+    let args = [&*log, "/f", "CSV", "-o", &file, "/t", "100", "-c", TOTAL, "/b", "2/19/2013", "6:52:00PM"];
+    let (code, out, err) = run_as(&relog, &args);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let want = format!(
+        "\nInput\n----------------\nFile(s):\n     {log} (Binary)\n\nBegin:    2/19/2013 18:50:17\n\
+         End:      2/19/2013 19:00:17\nSamples:  601\n\n100.00%\n\nOutput\n----------------\nFile:     {file}\n\n\
+         Begin:    2/19/2013 18:52:00\nEnd:      2/19/2013 19:00:20\nSamples:  5\n\n\
+         The command completed successfully.\n"
+    );
+    assert_eq!(out, want);
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.starts_with("\"(PDH-CSV 4.0) (UTC-08:00)(480)\",\"\\\\GEORGIS3\\Processor(_Total)\\"),
+        "{text}"
+    );
+    assert_eq!(text.lines().count(), 6);
+    let (code, out, _) = run_as(&relog, &["-q", &log]);
+    assert_eq!((code, out.lines().count()), (0, 11));
+    for (args, code, says) in [
+        (&[&*log, "-o", &file][..], 2, "-y writes over it"),
+        (&[&log, "-o", "x.blg"], 2, "binary logs can be read and not written"),
+        (&[&log, "-f"], 2, "-f needs a value"),
+        (&["-nope"], 2, "there is no option"),
+        (&[], 2, "which log?"),
+        (&["/nowhere"], 4, "cannot read /nowhere"),
+    ] {
+        let (got, _, err) = run_as(&relog, args);
+        assert!(got == code && err.starts_with("\nError:\n") && err.contains(says), "{args:?}: {got} {err}");
+    }
+}
+
+#[test]
+fn started_as_typeperf() {
+    let folder = scratch("as-typeperf");
+    let typeperf = tool(&folder, "typeperf");
+    let (code, out, err) = run_as(&typeperf, &[r"\Memory\Available Bytes", "/sc", "2", "-SI", "1"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let lines: Vec<_> = out.lines().collect();
+    assert_eq!(lines[0], "");
+    assert!(
+        lines[1].starts_with("\"(PDH-CSV 4.0)\",\"\\\\") && lines[1].ends_with("\\Memory\\Available Bytes\""),
+        "{out}"
+    );
+    assert!(lines[2].ends_with(".000000\"") && lines[2].len() > 28, "{out}");
+    assert_eq!(&lines[4..], ["", "Exiting, please wait...", "The command completed successfully."]);
+    let (_, listed, _) = run_as(&typeperf, &["-q", "Processor"]);
+    assert!(listed.starts_with("\\Processor(*)\\% Processor Time\n"), "{listed}");
+    let (_, listed, _) = run_as(&typeperf, &["/qx", "Processor"]);
+    assert!(listed.starts_with("\\Processor(0)\\% Processor Time\n"), "{listed}");
+    let file = folder.join("out.tsv").display().to_string();
+    let args = [r"\Memory\Available Bytes", "-f", "TSV", "-o", &file, "-sc", "1"];
+    assert_eq!(run_as(&typeperf, &args).0, 0);
+    assert!(fs::read_to_string(&file).unwrap().starts_with("\"(PDH-TSV 4.0) ("));
+    let config = folder.join("c.txt").display().to_string();
+    fs::write(&config, "-sc 1\n\"\\Memory\\Available Bytes\"\n").unwrap();
+    assert!(run_as(&typeperf, &["-config", &config]).1.contains("Available Bytes"));
+    for (args, code, says) in [
+        (&[][..], 2, "which counters?"),
+        (&[r"\Nope\X", "-sc", "1"], 3, "no counterset is named"),
+        (&[r"\Memory\Available Bytes", "-sc", "0"], 2, "a number from 1 on"),
+        (&[r"\Memory\Available Bytes", "-f", "bin"], 2, "binary logs"),
+        (&["-s", "elsewhere", r"\Memory\Available Bytes"], 4, "another machine"),
+    ] {
+        let (got, _, err) = run_as(&typeperf, args);
+        assert!(got == code && err.contains(says), "{args:?}: {got} {err}");
+    }
+}
