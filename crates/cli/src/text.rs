@@ -86,8 +86,8 @@ pub fn measured(number: f64, is_share_or_rate: bool) -> String {
     text
 }
 
-/// Appends a measured number, with as many decimals as it needs: one where that says enough, more for a small number, so
-/// that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10
+/// Appends a measured number, with as many decimals as it needs: one where that says enough, more for a small number,
+/// so that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10
 /// three. Shares and rates of 1,000 and more have no decimals.
 pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
     /// Nothing is measured finer than in billionths.

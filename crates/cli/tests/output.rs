@@ -263,6 +263,7 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
         *word = repository("testdata/logs/BasicPerfCounters.blg").to_str().unwrap().to_owned();
     }
     match words.first().map(String::as_str) {
+        Some("get") if words.iter().any(|word| word == "--log") => {}
         Some("get") => {
             let options = ["--top", "--warmup"];
             let mut before = String::new();

@@ -82,6 +82,8 @@ fn values_of_a_log() {
     let thin = good(&["get", "--log", &basic(), TOTAL, "60", "3"]);
     let times: Vec<_> = thin.lines().skip(2).map(|line| line[11..16].to_owned()).collect();
     assert_eq!(times, ["18:51", "18:52", "18:53"]);
+    let busy = good(&["get", "--log", &basic(), TOTAL, "--where", ">50"]);
+    assert_eq!(busy.lines().skip(2).count(), 2, "only samples in which it holds: {busy}");
     let raw = good(&["get", "--log", &basic(), TOTAL, "--raw", "--format", "json"]);
     let first: Value = serde_json::from_str(raw.lines().next().unwrap()).unwrap();
     assert_eq!((first["raw"].as_u64(), raw.lines().count()), (Some(1_170_374_257_812), 601));

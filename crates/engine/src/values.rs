@@ -62,8 +62,8 @@ struct OwnClock {
 }
 
 impl OwnClock {
-    /// The clocks of a block with this one in its place. A clock that was not delivered has no frequency: whatever needs
-    /// it has no value.
+    /// The clocks of a block with this one in its place. A clock that was not delivered has no frequency: whatever
+    /// needs it has no value.
     fn over(&self, clocks: &Clocks, number: impl Fn(Place) -> Option<u64>) -> Clocks {
         let ticks = |place: Option<Place>| ticks(place.and_then(&number));
         clocks.with(self.clock, ticks(self.time), ticks(self.freq))

@@ -1,4 +1,4 @@
-//! Countersets as the list of a log names them: a counter and an instance an entry, raw values of PDH or formatted ones.
+//! Countersets as the list of a log names them: an entry is a counter of an instance, raw as PDH has it or formatted.
 
 use std::collections::HashMap;
 use std::sync::Arc;

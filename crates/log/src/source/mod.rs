@@ -35,8 +35,8 @@ use tape::Tape;
 ///
 /// What was recorded is registered under the names that it has there; an object that the catalogue knows has the
 /// catalogue's GUID, and its counters the catalogue's ids. Logs of one time are played together: a step takes from
-/// each the sample that is due, so that counters of several logs stand side by side. An instance is what a path calls it,
-/// its parent and its number included.
+/// each the sample that is due, so that counters of several logs stand side by side. An instance is what a path calls
+/// it, its parent and its number included.
 ///
 /// Values of binary logs are raw values and become numbers by the formulas that live ones do, each with the clock that
 /// stands beside it. Values of text logs were formatted by whoever wrote them, and are marked so
