@@ -1,9 +1,9 @@
 //! The logs of one machine as they run together: what they register, and the sample that is played.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::walk::Mode;
@@ -16,6 +16,9 @@ use super::tape::{Input, Listed, Tape, What};
 use crate::blg::Block;
 use crate::damage::Damages;
 use crate::open::LogError;
+
+/// Objects that are waited for, at most: far more than any machine has.
+const OBJECTS: usize = 4_096;
 
 /// Which samples are played.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,7 +53,7 @@ pub(super) struct Deck {
     listed: ListedSets,
     /// By tape, as title indexes are.
     objects: Vec<ObjectSets>,
-    names: Vec<Option<v1::Names>>,
+    names: Vec<Option<Arc<v1::Names>>>,
     /// Where the blocks of a counterset are that is an object: tape, entry.
     blocks: HashMap<Guid, Vec<(usize, usize)>>,
     /// Entries of objects that no sample has shown yet.
@@ -139,11 +142,8 @@ impl Deck {
     /// Goes on to the next sample in the window; false at the end.
     pub fn step(&mut self) -> Result<bool, SourceError> {
         loop {
-            let first = self.tapes.iter().filter_map(Tape::next_time).min();
-            let Some(time) = first.filter(|time| self.choice.window.end.is_none_or(|end| *time <= end))
-            else {
-                return Ok(false);
-            };
+            // A clock may have been set back: what is in the window may come behind what is not.
+            let Some(time) = self.tapes.iter().filter_map(Tape::next_time).min() else { return Ok(false) };
             let mut has_changed = false;
             for (tape, (list, tolerance)) in
                 self.tapes.iter_mut().zip(self.lists.iter().zip(self.tolerances.iter()))
@@ -213,16 +213,19 @@ impl Deck {
         };
         let own = || list.iter().enumerate().filter(|(_, listed)| is_own(listed));
         // An object that is recorded whole has what is listed of it besides.
-        let whole: Vec<&str> = own()
+        let whole: HashSet<&str> = own()
             .filter(|(_, listed)| matches!(listed.what, What::Object))
             .map(|(_, listed)| listed.path.counterset.as_str())
             .collect();
         let mut left_out = Vec::new();
         for (at, listed) in own() {
             match listed.what {
+                What::Object if self.unseen.len() >= OBJECTS => {
+                    left_out.push(format!("{} is left out: there are too many objects", listed.path));
+                }
                 What::Object => self.unseen.push((tape, at)),
                 What::Unknown => {}
-                _ if whole.contains(&listed.path.counterset.as_str()) => {}
+                _ if whole.contains(listed.path.counterset.as_str()) => {}
                 _ => {
                     if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {
                         left_out.push(format!("{} is left out: there are too many {what}", listed.path));
@@ -277,8 +280,8 @@ impl Deck {
         };
         let found = bytes.and_then(|bytes| {
             let names = names.get_or_insert_with(|| match tape.names() {
-                Some(names) => v1::Names::read(names.table()).0,
-                None => windows_names(),
+                Some(names) => Arc::new(v1::Names::read(names.table()).0),
+                None => built_in_names(),
             });
             objects.add(bytes, names, Mode::Tolerant).map_err(|error| error.to_string())
         });
@@ -374,4 +377,10 @@ fn are_alike(a: &Counterset, b: &Counterset) -> bool {
     let same =
         |(a, b): (&Counter, &Counter)| (a.id, &a.name, a.counter_type) == (b.id, &b.name, b.counter_type);
     a.instance_type == b.instance_type && a.counters.iter().zip(b.counters.iter()).all(same)
+}
+
+/// The names that Windows has everywhere, made once.
+fn built_in_names() -> Arc<v1::Names> {
+    static NAMES: OnceLock<Arc<v1::Names>> = OnceLock::new();
+    Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::counter_type::{Clock, CounterKind, Display, Kind};
 use perfset_core::pdh::{PdhStatus, RawCounter};
+use perfset_core::wire::WireError;
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
     InstanceIdFilter, InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
@@ -296,19 +297,27 @@ impl ListedSet {
         let Self { entries, rows: table, wanted, .. } = self;
         table.begin(wanted.counters.len(), instances);
         let mut is_any_fresh = false;
+        // A tape whose sample ends too early: what is listed behind its end has no values.
+        let mut cut = None;
         for entry in entries {
             let Some(column) = wanted.column(entry.counter) else { continue };
             let Some(tape) = tapes.get_mut(entry.tape).filter(|tape| tape.is_fresh) else { continue };
             is_any_fresh = true;
+            if cut == Some(entry.tape) {
+                continue;
+            }
             let changed = wanted.counters.get(column).filter(|(_, known)| *known != entry.counter_type);
             let changed = changed.map(|(_, known)| {
                 Got::Missing(NoValue::TypeChanged { from: *known, to: entry.counter_type })
             });
             match entry.row {
-                Some(row) if table.is_wanted(row) => {
-                    let got = changed.unwrap_or_else(|| read_one(tape, entry));
-                    table.put(row, column, got);
-                }
+                Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
+                    Ok(got) => table.put(row, column, changed.unwrap_or(got)),
+                    Err(error) => {
+                        cut = Some(entry.tape);
+                        tape.damaged(format!("the rest of a sample is left out: {error}"));
+                    }
+                },
                 Some(_) => {}
                 None => match tape.now.sample.block(entry.at) {
                     Ok(Block::Instances(instances)) => {
@@ -319,7 +328,10 @@ impl ListedSet {
                         }
                     }
                     Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
-                    Err(error) => tape.damaged(format!("values are left out: {error}")),
+                    Err(error) => {
+                        cut = Some(entry.tape);
+                        tape.damaged(format!("the rest of a sample is left out: {error}"));
+                    }
                 },
             }
         }
@@ -385,16 +397,15 @@ fn part_registration(id: CounterId) -> Counter {
     }
 }
 
-fn read_one(tape: &mut Tape, entry: &Entry) -> Got {
+fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
     if entry.is_formatted {
         let value = tape.now.values.get(entry.at).copied().flatten();
-        return value.map_or(Got::Missing(NoValue::NotGiven), Got::Formatted);
+        return Ok(value.map_or(Got::Missing(NoValue::NotGiven), Got::Formatted));
     }
-    match tape.now.sample.block(entry.at) {
-        Ok(Block::Counter(raw)) => Got::Raw(raw),
-        Ok(_) => Got::Missing(NoValue::Failed("its block is of another kind".into())),
-        Err(error) => Got::Missing(NoValue::Failed(format!("its block is not there: {error}").into())),
-    }
+    Ok(match tape.now.sample.block(entry.at)? {
+        Block::Counter(raw) => Got::Raw(raw),
+        _ => Got::Missing(NoValue::Failed("its block is of another kind".into())),
+    })
 }
 
 /// What was read for a cell.

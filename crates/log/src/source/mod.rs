@@ -130,7 +130,7 @@ impl Logs {
     /// As [`open`](Self::open).
     pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
         let mut tolerances = Vec::new();
-        let mut machines = Vec::new();
+        let (mut machines, mut known) = (Vec::new(), HashSet::new());
         let mut offset = None;
         let read = Arc::default();
         for (number, input) in inputs.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Logs {
             offset.get_or_insert(tape.offset());
             for listed in tape.ahead().list.iter() {
                 let name = listed.path.machine.clone().unwrap_or_default();
-                if !machines.iter().any(|known: &String| known.eq_ignore_ascii_case(&name)) {
+                if known.insert(name.to_ascii_lowercase()) {
                     machines.push(name);
                 }
             }
