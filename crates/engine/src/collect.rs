@@ -336,7 +336,7 @@ impl Plan {
             if let Form::Row(row) = planned.form {
                 annex.instance_id = rows.id(row);
                 for (column, note) in rows.notes(row) {
-                    if let Ok(at) = target.columns.binary_search(&column) {
+                    if let Some(at) = place(&target.columns, column) {
                         annex.notes.push(((0, at), note.clone()));
                     }
                 }
@@ -451,12 +451,16 @@ impl Planned {
 
     /// Where a row is in its result.
     fn position(&self, group: &Group, row: usize) -> Option<usize> {
-        let selected = self.selected(group);
-        if selected.get(row) == Some(&row) {
-            return Some(row); // all rows up to it are selected, as is usual
-        }
-        selected.binary_search(&row).ok()
+        place(self.selected(group), row)
     }
+}
+
+/// Where a number is in an ascending list.
+fn place(list: &[usize], number: usize) -> Option<usize> {
+    if list.get(number) == Some(&number) {
+        return Some(number); // all up to it are there, as is usual
+    }
+    list.binary_search(&number).ok()
 }
 
 impl Target {
