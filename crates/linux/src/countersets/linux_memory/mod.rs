@@ -6,9 +6,10 @@ use perfset_engine::Row;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Parse, Pass, SharedFile, Table};
+use crate::pass::{Pass, SharedFile, SharedTable, Table};
+use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
-use crate::sources::{meminfo, vmstat};
+use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
 mod tests;
@@ -16,17 +17,17 @@ mod tests;
 /// Linux Memory from `/proc/meminfo` and `/proc/vmstat`. The name of a counter is that of its line.
 #[derive(Debug)]
 pub(crate) struct LinuxMemory {
-    meminfo: File<meminfo::AllLines>,
-    vmstat: File<vmstat::AllLines>,
+    meminfo: File<AllLines>,
+    vmstat: File<VmStat>,
 }
 
 impl LinuxMemory {
     /// Reads what others read too.
-    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedFile) -> Self {
-        let (no_meminfo, no_vmstat) = ("there is no /proc/meminfo", "there is no /proc/vmstat");
+    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedTable<VmStat>) -> Self {
+        let meminfo = Table::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
-            meminfo: File::new(meminfo, no_meminfo, meminfo::AllLines::parse, |all| &all.lines),
-            vmstat: File::new(vmstat, no_vmstat, vmstat::AllLines::parse, |all| &all.lines),
+            meminfo: File::new(SharedTable::new(meminfo), |all| &all.lines),
+            vmstat: File::new(vmstat, |vmstat| &vmstat.lines),
         }
     }
 }
@@ -45,7 +46,7 @@ impl Values for LinuxMemory {
 /// One of the files, and where the lines of its counters are.
 #[derive(Debug)]
 struct File<T> {
-    table: Table<T>,
+    table: SharedTable<T>,
     lines: fn(&T) -> &Lines,
     /// By id of the counter: its place, if the file has such a line.
     places: Vec<Option<usize>>,
@@ -54,8 +55,8 @@ struct File<T> {
 }
 
 impl<T: Default> File<T> {
-    fn new(file: SharedFile, absent: &'static str, parse: Parse<T>, lines: fn(&T) -> &Lines) -> Self {
-        Self { table: Table::of(file, absent, parse), lines, places: Vec::new(), layout: 0 }
+    fn new(table: SharedTable<T>, lines: fn(&T) -> &Lines) -> Self {
+        Self { table, lines, places: Vec::new(), layout: 0 }
     }
 
     /// Fills these columns, if there are any.
@@ -69,7 +70,8 @@ impl<T: Default> File<T> {
         if counters.peek().is_none() {
             return;
         }
-        let lines = match self.table.get(pass) {
+        let mut table = self.table.lock();
+        let lines = match table.get(pass) {
             Ok(parsed) => (self.lines)(parsed),
             Err(reason) => return counters.for_each(|(column, _)| cells.none(column, reason.clone())),
         };
@@ -93,7 +95,7 @@ impl<T: Default> File<T> {
             }
         }
         for (column, text) in faults {
-            cells.none(column, self.table.fault(text));
+            cells.none(column, table.fault(text));
         }
     }
 }

@@ -8,6 +8,7 @@ use perfset_engine::{Provider, Rows, SourceError};
 
 use super::Memory;
 use crate::countersets::single::Single;
+use crate::countersets::vmstat;
 use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -21,9 +22,8 @@ use id::*;
 const PAGE_SIZE: u64 = 16_384;
 
 fn provider(roots: &Roots) -> Single<Memory> {
-    let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    let (meminfo, vmstat) = (file("meminfo", Printed::AtOnce), file("vmstat", Printed::InLines));
-    Single::new(Memory::new(roots, meminfo, vmstat, PAGE_SIZE))
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), Printed::AtOnce);
+    Single::new(Memory::new(roots, meminfo, vmstat(roots), PAGE_SIZE))
 }
 
 /// Counters that never have a value on Linux.
