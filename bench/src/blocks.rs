@@ -104,7 +104,7 @@ impl Content {
     /// # Errors
     /// If it is too large for a block.
     pub fn build(&self, buffer: Vec<u8>) -> Result<Vec<u8>, TooLarge> {
-        let mut builder = BlockBuilder::reuse(buffer, &ClockReading::default());
+        let mut builder = BlockBuilder::over(buffer, &ClockReading::default());
         let mut table = builder.counterset((0..COUNTERS as u32).map(CounterId));
         for ((name, cells), id) in self.names.iter().zip(self.rows()).zip(0..) {
             table.row(name.iter().copied(), InstanceId(id), cells.iter().copied());

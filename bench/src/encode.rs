@@ -6,7 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, ensure};
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{Patch, PatchResult};
+use perfset_core::v2::{BlockBuilder, PatchResult};
 use perfset_core::{CounterType, Guid, InstanceId};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Catalogue, Entry, Machine, Provider, Rows, Snapshot, SourceError, Want};
@@ -27,7 +27,7 @@ fn report(instances: usize, rounds: usize) -> Result<Report> {
     let clocks = ClockReading::default();
 
     let mut kept = Content::new(instances, Widths::Mixed).build(Vec::new())?;
-    patch(&mut kept, content, &clocks).context("the kept block has another shape")?;
+    kept = patch(kept, content, &clocks).context("the kept block has another shape")?;
     ensure!(kept == *block, "the block that was written over differs from the one built from scratch");
 
     let machine = Machine::new(Box::new(FixedClock::default()));
@@ -46,8 +46,9 @@ fn report(instances: usize, rounds: usize) -> Result<Report> {
     let comparison = Comparison::new(title, content.values())
         .variant("memcpy of the block (floor)", move || copy.copy(block))
         .reference("memcpy")
-        .variant("v2::Patch: cells over a kept block", || {
-            u64::from(patch(black_box(&mut kept), black_box(content), &clocks).is_some())
+        .variant("v2::BlockBuilder::keep: cells over a kept block", || {
+            kept = patch(std::mem::take(&mut kept), black_box(content), &clocks).unwrap_or_default();
+            kept.len() as u64
         })
         .goal("memcpy", goal)
         .variant("v2::BlockBuilder, in a kept buffer", || {
@@ -64,12 +65,16 @@ fn report(instances: usize, rounds: usize) -> Result<Report> {
 }
 
 /// Writes values over a block, as the engine does while the same instances come.
-fn patch(block: &mut [u8], content: &Content, clocks: &ClockReading) -> Option<()> {
-    let PatchResult::Table(mut table) = Patch::new(block, clocks)?.result()? else { return None };
-    for cells in content.rows() {
-        table.row()?.copy_from_slice(cells);
-    }
-    Some(())
+fn patch(block: Vec<u8>, content: &Content, clocks: &ClockReading) -> Option<Vec<u8>> {
+    let mut builder = BlockBuilder::over(block, clocks);
+    builder.keep(|result| {
+        let PatchResult::Table(mut table) = result else { return None };
+        for cells in content.rows() {
+            table.row()?.copy_from_slice(cells);
+        }
+        Some(())
+    })?;
+    builder.finish().ok()
 }
 
 /// Provides values that grow with every collection.

@@ -2,7 +2,7 @@
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{Block, BlockBuilder, Body, Format, Patch, PatchResult, Value, Values, read};
+use perfset_core::v2::{Block, BlockBuilder, Body, Format, PatchResult, Value, Values, read};
 use perfset_core::walk::Mode;
 use perfset_core::{CounterId, InstanceId, Status};
 
@@ -38,12 +38,13 @@ pub fn check(input: &[u8]) {
     let later = ClockReading { perf_time: 13, ..clocks };
     let change = input.u64();
     entries.iter_mut().for_each(|entry| cells_of(entry).for_each(|cell| *cell = changed(*cell, change)));
-    patch(&mut bytes, &later, change);
+    bytes = patch(bytes, &later, change);
     assert_eq!(bytes, build(&entries, &later), "patching is building anew");
 
     while input.has_more() && !bytes.is_empty() {
         damage(&mut bytes, &mut input);
     }
+    assert_eq!(build_over(bytes.clone(), &entries, &later), build(&entries, &later), "whatever is written over");
     blocks::check_data(&bytes);
     for format in Format::ALL {
         blocks::check(format, bytes.get(48..).unwrap_or_default());
@@ -78,7 +79,11 @@ fn cell(input: &mut Input<'_>) -> Cell {
 }
 
 fn build(entries: &[Entry], clocks: &ClockReading) -> Vec<u8> {
-    let mut builder = BlockBuilder::new(clocks);
+    build_over(Vec::new(), entries, clocks)
+}
+
+fn build_over(bytes: Vec<u8>, entries: &[Entry], clocks: &ClockReading) -> Vec<u8> {
+    let mut builder = BlockBuilder::over(bytes, clocks);
     for entry in entries {
         let (mut table, rows) = match entry {
             Entry::Error(status) => {
@@ -172,21 +177,27 @@ fn changed(cell: Cell, by: u64) -> Cell {
     }
 }
 
-fn patch(bytes: &mut [u8], clocks: &ClockReading, change: u64) {
-    let count = Block::parse(bytes).unwrap().result_count();
-    let mut patch = Patch::new(bytes, clocks).unwrap();
+fn patch(bytes: Vec<u8>, clocks: &ClockReading, change: u64) -> Vec<u8> {
+    let count = Block::parse(&bytes).unwrap().result_count();
+    let mut builder = BlockBuilder::over(bytes, clocks);
     let renew = |cells: &mut [Cell]| cells.iter_mut().for_each(|cell| *cell = changed(*cell, change));
     for _ in 0..count {
-        match patch.result().unwrap() {
-            PatchResult::Error => {}
-            PatchResult::Cells(cells) => renew(cells),
-            PatchResult::Table(mut table) => {
-                while let Some(cells) = table.row() {
-                    renew(cells);
+        let kept = builder.keep(|result| {
+            match result {
+                PatchResult::Error => {}
+                PatchResult::Cells(cells) => renew(cells),
+                PatchResult::Table(mut table) => {
+                    while let Some(cells) = table.row() {
+                        renew(cells);
+                    }
                 }
             }
-        }
+            Some(())
+        });
+        kept.unwrap();
     }
+    assert!(builder.is_kept());
+    builder.finish().unwrap()
 }
 
 /// Changes, cuts off, removes or repeats some of the bytes, of which there must be one, or changes a length a little.

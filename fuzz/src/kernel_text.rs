@@ -40,7 +40,7 @@ use perfset_linux::sources::swaps::Swaps;
 use perfset_linux::sources::sysvipc::Objects;
 use perfset_linux::sources::tcp_sockets::TcpSockets;
 use perfset_linux::sources::uevent::Uevent;
-use perfset_linux::sources::vmstat::{self, VmStat};
+use perfset_linux::sources::vmstat::VmStat;
 use perfset_linux::sources::{
     Number, attribute, cppc, cpuidle, cpulist, hwmon, link_speed, processes, thermal, topology,
 };
@@ -90,7 +90,6 @@ pub fn check(input: &[u8]) {
         b"stat" => again(text, ProcStat::parse).and_then(faults).err(),
         b"stat/totals" => again(text, Totals::parse).and_then(of_totals).err(),
         b"sysvipc" => again(text, Objects::parse).err(),
-        b"vmstat/all" => again(text, vmstat::AllLines::parse).err(),
         b"vmstat" => again(text, VmStat::parse).and_then(of_vmstat).err(),
         b"loadavg" => again(text, LoadAvg::parse).err(),
         b"drm_fdinfo" => again(text, DrmFdinfo::parse).and_then(of_client).err(),

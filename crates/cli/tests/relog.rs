@@ -207,7 +207,7 @@ fn started_as_relog() {
     let want = format!(
         "\nInput\n----------------\nFile(s):\n     {log} (Binary)\n\nBegin:    2/19/2013 18:50:17\n\
          End:      2/19/2013 19:00:17\nSamples:  601\n\n100.00%\n\nOutput\n----------------\nFile:     {file}\n\n\
-         Begin:    2/19/2013 18:52:00\nEnd:      2/19/2013 19:00:20\nSamples:  5\n\n\
+         Begin:    2/19/2013 18:52:00\nEnd:      2/19/2013 18:58:40\nSamples:  5\n\n\
          The command completed successfully.\n"
     );
     assert_eq!(out, want);

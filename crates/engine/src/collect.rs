@@ -7,18 +7,18 @@ use std::time::Instant;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::v2::raw::Cell;
-use perfset_core::v2::{BlockBuilder, Kind, Patch, PatchResult, TableBuilder};
+use perfset_core::v2::{BlockBuilder, Kind, PatchResult, TableBuilder};
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue, Status};
 
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
-use crate::filters::{InstanceFilter, InstanceFilters};
+use crate::filters::InstanceFilter;
+use crate::group::Group;
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
-use crate::provider::Want;
-use crate::rows::{Cells, Rows};
-use crate::snapshot::{EntryAnnex, EntryInfo, RowNote, Snapshot};
+use crate::rows::Rows;
+use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
 
 /// What a query's entries mean for the registry as it is, and their rows of the last collection.
 #[derive(Debug)]
@@ -29,25 +29,6 @@ pub(crate) struct Plan {
     entries: Vec<Planned>,
     /// Changes whenever a block has to be laid out anew.
     layout: u64,
-}
-
-/// All that is asked of one counterset: read once, however many entries want it.
-#[derive(Debug)]
-struct Group {
-    set: Arc<Counterset>,
-    slot: usize,
-    counters: Vec<CounterId>,
-    filters: InstanceFilters,
-    /// By filter: the rows that it selects, ascending; of a name without wildcards the first only.
-    selections: Vec<Vec<usize>>,
-    /// By filter, while an annex is written: what it says of those rows.
-    shared_notes: Vec<Option<Arc<Vec<RowNote>>>>,
-    /// Whether `selections` are not those of `rows`.
-    unselected: bool,
-    rows: Rows,
-    /// By column: the entries of several instances that want it, and its place among their columns.
-    wanted_by: Vec<Vec<(usize, usize)>>,
-    outcome: Result<(), SourceError>,
 }
 
 /// One entry.
@@ -67,6 +48,8 @@ struct Target {
     /// Its filter in the group's filters.
     filter: usize,
     kind: Kind,
+    /// Whether its table is all of the group's rows, and no other entry has any of them.
+    is_whole: bool,
 }
 
 /// What an entry's result looks like now.
@@ -78,6 +61,9 @@ enum Form {
     /// The values of all selected rows.
     Table,
 }
+
+/// Where the first table of one counter is that has those instances: by group and filter.
+type Written = HashMap<(usize, usize), usize>;
 
 impl Plan {
     pub fn new<'a>(shared: &Shared, entries: impl Iterator<Item = &'a Entry>) -> Self {
@@ -134,7 +120,7 @@ impl Plan {
         }
         for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
             group.selections = vec![Vec::new(); filters.len()];
-            group.shared_notes = vec![None; filters.len()];
+            group.shared = vec![None; filters.len()];
             group.filters = filters.into_iter().collect();
             let counters = group.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
             group.counters = counters.clone().map(|(counter, _)| counter.id).collect();
@@ -146,14 +132,25 @@ impl Plan {
                 let column = |at: usize| wanted.iter().take(at).filter(|wanted| **wanted).count();
                 let columns: Vec<_> = counters.into_iter().map(column).collect();
                 let all_columns = columns.len() == wanted.iter().filter(|wanted| **wanted).count();
-                Target { group, columns, all_columns, filter, kind }
+                Target { group, columns, all_columns, filter, kind, is_whole: false }
             }),
             form: Form::Failed(Status::ERROR_SUCCESS), // not a form that any collection gives
         };
-        let entries: Vec<_> = targets.into_iter().map(planned).collect();
-        for (entry, planned) in entries.iter().enumerate() {
-            let Ok(target) = &planned.target else { continue };
+        let mut entries: Vec<_> = targets.into_iter().map(planned).collect();
+        let mut entry_counts = vec![0_usize; groups.len()];
+        for target in entries.iter().flat_map(|planned| &planned.target) {
+            if let Some(count) = entry_counts.get_mut(target.group) {
+                *count = count.saturating_add(1);
+            }
+        }
+        for (entry, planned) in entries.iter_mut().enumerate() {
+            let Ok(target) = &mut planned.target else { continue };
             let Some(group) = groups.get_mut(target.group) else { continue };
+            target.is_whole = entry_counts.get(target.group) == Some(&1)
+                && target.is_of_several()
+                && target.all_columns
+                && group.filters.first().is_some_and(InstanceFilter::is_any);
+            group.in_block = target.is_whole;
             group.wanted_by.resize(group.counters.len(), Vec::new());
             if !target.is_of_several() {
                 continue;
@@ -190,13 +187,20 @@ impl Plan {
         let clocks = shared.clock.read();
         let started = Instant::now();
         let collection = next_number();
-        for group in &mut self.groups {
+        for group in self.groups.iter_mut().filter(|group| !group.in_block) {
             group.collect(shared, collection);
         }
         if self.shape() {
             self.layout = next_number();
         }
-        let laid_out = self.write(&clocks, snapshot)?;
+        let written = self.write(shared, collection, &clocks, snapshot);
+        for Planned { target, form } in &self.entries {
+            let Ok(target) = target else { continue };
+            if let Some(group) = self.groups.get_mut(target.group) {
+                group.in_block = target.is_whole && *form == Form::Table;
+            }
+        }
+        let laid_out = written?;
         let mut account = self.annotate(snapshot);
         account.laid_out = laid_out;
         account.took = started.elapsed();
@@ -206,16 +210,18 @@ impl Plan {
         Ok(())
     }
 
-    /// Finds the rows and the form of every entry; true if any differs from the collection before.
+    /// Finds the rows and the form of every entry whose rows are there; true if any differs from the collection before.
     fn shape(&mut self) -> bool {
+        let Self { groups, entries, .. } = self;
         let mut changed = false;
-        for group in &mut self.groups {
+        for group in groups.iter_mut().filter(|group| !group.in_block) {
             changed |= group.select();
         }
-        for Planned { target, form } in &mut self.entries {
+        for Planned { target, form } in entries {
             let now = match target {
                 Err(error) => Form::Failed(error.status()),
-                Ok(target) => match self.groups.get(target.group) {
+                Ok(target) => match groups.get(target.group) {
+                    Some(group) if group.in_block => continue,
                     Some(group) => target.form(group),
                     None => Form::Failed(Status::ERROR_NO_DATA),
                 },
@@ -226,75 +232,55 @@ impl Plan {
         changed
     }
 
-    /// Writes the block; true if it was laid out anew.
-    fn write(&self, clocks: &ClockReading, snapshot: &mut Snapshot) -> Result<bool, SourceError> {
+    /// Writes the block over the one that is there, and collects what is written into it at once; true if anything in
+    /// it moved.
+    fn write(
+        &mut self,
+        shared: &mut Shared,
+        collection: u64,
+        clocks: &ClockReading,
+        snapshot: &mut Snapshot,
+    ) -> Result<bool, SourceError> {
+        let is_laid_out = std::mem::take(&mut snapshot.layout) == self.layout;
         snapshot.clocks = *clocks;
-        if snapshot.layout == self.layout && self.patch(clocks, &mut snapshot.block).is_some() {
-            return Ok(false);
-        }
-        snapshot.layout = 0;
         snapshot.entries = Arc::clone(&self.infos);
-        snapshot.block = self.build(clocks, std::mem::take(&mut snapshot.block))?;
-        snapshot.layout = self.layout;
-        Ok(true)
-    }
-
-    fn build(&self, clocks: &ClockReading, buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
-        let mut buffer = buffer;
-        buffer.clear();
-        buffer.reserve_exact(self.block_len());
-        let mut builder = BlockBuilder::reuse(buffer, clocks);
-        let mut written: HashMap<(usize, usize), usize> = HashMap::new(); // by group and filter: one counter of all
-        for (planned, info) in self.entries.iter().zip(self.infos.iter()) {
-            let (group, target) = match (&planned.target, planned.form) {
-                (_, Form::Failed(status)) => {
-                    builder.error(status);
-                    continue;
-                }
-                (Err(error), _) => {
+        let mut block = std::mem::take(&mut snapshot.block);
+        if !is_laid_out {
+            block.reserve_exact(self.block_len().saturating_sub(block.len()));
+        }
+        let mut builder = BlockBuilder::over(block, clocks);
+        let Self { groups, entries, infos, layout, .. } = self;
+        let mut written = Written::new();
+        for (planned, info) in entries.iter_mut().zip(infos.iter()) {
+            let Planned { target, form } = planned;
+            let target = match target {
+                Ok(target) => target,
+                Err(error) => {
                     builder.error(error.status());
                     continue;
                 }
-                (Ok(target), _) => (self.groups.get(target.group), target),
             };
-            let Some(group) = group else { continue };
-            let rows = &group.rows;
-            let cells = |row| {
-                let cells = rows.cells(row);
-                target.columns.iter().map(move |at| cells.get(*at))
-            };
-            let ids = info.counters().map(|counter| counter.id);
-            let fill = |mut table: TableBuilder<'_>| {
-                for row in group.selection(target) {
-                    table.row(
-                        rows.name(*row).iter().copied(),
-                        rows.id(*row).unwrap_or(InstanceId(0)),
-                        cells(*row),
-                    );
+            let Some(group) = groups.get_mut(target.group) else { continue };
+            if group.in_block {
+                let now = target.collect(group, info, &mut builder, |group, table| {
+                    group.collect_in(table, shared, collection)
+                });
+                if now != *form {
+                    *layout = next_number();
                 }
-                table.finish();
-            };
-            match (target.kind, planned.form) {
-                (Kind::SingleCounter, Form::Row(row)) => {
-                    builder.single(cells(row).next().unwrap_or(Cell::EMPTY))
-                }
-                (_, Form::Row(row)) => {
-                    builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
-                }
-                (Kind::Counterset, _) => fill(builder.counterset(ids)),
-                (_, _) => match written.entry((target.group, target.filter)) {
-                    Place::Occupied(before) => {
-                        let values = group.selection(target).iter().filter_map(|row| cells(*row).next());
-                        builder.again(*before.get(), values);
-                    }
-                    Place::Vacant(place) => {
-                        place.insert(builder.position());
-                        fill(builder.multiple_instances());
-                    }
-                },
+                *form = now;
+                continue;
+            }
+            let kept =
+                is_laid_out.then(|| builder.keep(|result| target.patch(group, *form, result))).flatten();
+            if kept.is_none() {
+                target.build(group, *form, info, &mut builder, &mut written);
             }
         }
-        builder.finish().map_err(|_| SourceError::TooLarge)
+        let moved = !builder.is_kept();
+        snapshot.block = builder.finish().map_err(|_| SourceError::TooLarge)?;
+        snapshot.layout = *layout;
+        Ok(moved)
     }
 
     /// About as many bytes as a block has.
@@ -304,9 +290,9 @@ impl Plan {
         let mut len = HEADERS;
         for planned in &self.entries {
             let Ok(target) = &planned.target else { continue };
-            let Some(group) = self.groups.get(target.group) else { continue };
+            let Some(group) = self.groups.get(target.group).filter(|group| !group.in_block) else { continue };
             let selected = planned.selected(group);
-            let names = selected.iter().map(|row| group.rows.name(*row).len()).sum::<usize>();
+            let names = selected.iter().map(|row| group.rows.name(*row).units().len()).sum::<usize>();
             let of_row = size_of::<Cell>().saturating_mul(target.columns.len()).saturating_add(ROW);
             len = len.saturating_add(HEADERS).saturating_add(target.columns.len().saturating_mul(4));
             len = len
@@ -314,29 +300,6 @@ impl Plan {
                 .saturating_add(selected.len().saturating_mul(of_row));
         }
         len
-    }
-
-    /// Writes values and clocks over those of a block with this layout.
-    fn patch(&self, clocks: &ClockReading, block: &mut [u8]) -> Option<()> {
-        let mut patch = Patch::new(block, clocks)?;
-        for planned in &self.entries {
-            match (patch.result()?, planned.form) {
-                (PatchResult::Error, Form::Failed(_)) => {}
-                (PatchResult::Cells(cells), Form::Row(row)) => {
-                    let target = planned.target.as_ref().ok()?;
-                    target.copy(self.groups.get(target.group)?.rows.cells(row), cells);
-                }
-                (PatchResult::Table(mut table), Form::Table) => {
-                    let target = planned.target.as_ref().ok()?;
-                    let group = self.groups.get(target.group)?;
-                    for row in group.selection(target) {
-                        target.copy(group.rows.cells(*row), table.row()?);
-                    }
-                }
-                _ => return None,
-            }
-        }
-        Some(())
     }
 
     /// Writes the annex, and counts what is missing.
@@ -359,6 +322,7 @@ impl Plan {
             annex.notes.clear();
             annex.reasons.clear();
             annex.clocks = None;
+            annex.instance_id = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
@@ -370,8 +334,9 @@ impl Plan {
                 annex.reasons.extend(target.columns.iter().map(reason));
             }
             if let Form::Row(row) = planned.form {
+                annex.instance_id = rows.id(row);
                 for (column, note) in rows.notes(row) {
-                    if let Ok(at) = target.columns.binary_search(&column) {
+                    if let Some(at) = place(&target.columns, column) {
                         annex.notes.push(((0, at), note.clone()));
                     }
                 }
@@ -399,9 +364,9 @@ impl Plan {
             let Some(group) = groups.get_mut(target.group) else { continue };
             match planned.form {
                 Form::Failed(_) => {}
-                Form::Row(row) => annex.rows = Some(group.notes(kept, &[row])),
+                Form::Row(row) => annex.rows = Some(group.about(kept, &[row])),
                 Form::Table => {
-                    if let Some(shared @ None) = group.shared_notes.get_mut(target.filter) {
+                    if let Some(shared @ None) = group.shared.get_mut(target.filter) {
                         *shared = Some(kept.unwrap_or_default());
                     }
                 }
@@ -409,13 +374,13 @@ impl Plan {
         }
         // Now nobody else holds what is kept.
         for group in groups.iter_mut() {
-            for at in 0..group.shared_notes.len() {
-                let kept = group.shared_notes.get_mut(at).and_then(Option::take);
+            for at in 0..group.shared.len() {
+                let kept = group.shared.get_mut(at).and_then(Option::take);
                 let notes = kept.map(|kept| {
                     let selection = group.selections.get(at).map(Vec::as_slice).unwrap_or_default();
-                    group.notes(Some(kept), selection)
+                    group.about(Some(kept), selection)
                 });
-                if let Some(shared) = group.shared_notes.get_mut(at) {
+                if let Some(shared) = group.shared.get_mut(at) {
                     *shared = notes;
                 }
             }
@@ -423,10 +388,10 @@ impl Plan {
         for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
             if let (Form::Table, Ok(target)) = (planned.form, &planned.target) {
                 let group = groups.get(target.group);
-                annex.rows = group.and_then(|group| group.shared_notes.get(target.filter)?.clone());
+                annex.rows = group.and_then(|group| group.shared.get(target.filter)?.clone());
             }
         }
-        groups.iter_mut().for_each(|group| group.shared_notes.fill(None));
+        groups.iter_mut().for_each(|group| group.shared.fill(None));
     }
 
     fn failure(&self, planned: &Planned) -> Option<NoValue> {
@@ -439,7 +404,7 @@ impl Plan {
         if let Err(error) = &group.outcome {
             return Some(error.reason());
         }
-        let row = group.selection(target).first();
+        let row = group.selection(target.filter).first();
         let cell = row.zip(target.columns.first());
         Some(match cell.and_then(|(row, column)| group.rows.reason(*row, *column)) {
             Some(reason) => reason.clone(),
@@ -473,94 +438,28 @@ fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     }
 }
 
-impl Group {
-    fn new(set: &Arc<Counterset>, slot: usize) -> Self {
-        Self {
-            set: Arc::clone(set),
-            slot,
-            counters: Vec::new(),
-            filters: InstanceFilters::default(),
-            selections: Vec::new(),
-            shared_notes: Vec::new(),
-            unselected: true,
-            rows: Rows::default(),
-            wanted_by: Vec::new(),
-            outcome: Ok(()),
-        }
-    }
-
-    fn collect(&mut self, shared: &mut Shared, collection: u64) {
-        let Self { set, slot, counters, filters, rows, outcome, .. } = self;
-        let want = Want { counterset: set, counters, instances: filters, collection };
-        rows.start();
-        *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
-        rows.end();
-    }
-
-    /// Finds the rows of every filter if they may have changed; true if they may.
-    fn select(&mut self) -> bool {
-        let changed = self.rows.changed();
-        self.unselected |= changed;
-        if self.outcome.is_err() || !self.unselected {
-            return changed;
-        }
-        let Self { filters, selections, rows, .. } = self;
-        selections.iter_mut().for_each(Vec::clear);
-        for row in 0..rows.len() {
-            let Some(id) = rows.id(row) else { continue };
-            for at in filters.matching(rows.name(row).iter().copied(), id) {
-                let (Some(selection), Some(filter)) = (selections.get_mut(at), filters.get(at)) else {
-                    continue;
-                };
-                if selection.is_empty() || filter.pattern.has_wildcard() {
-                    selection.push(row);
-                }
-            }
-        }
-        self.unselected = false;
-        changed
-    }
-
-    /// What an annex says of these rows, in memory that is kept.
-    fn notes(&self, kept: Option<Arc<Vec<RowNote>>>, selected: &[usize]) -> Arc<Vec<RowNote>> {
-        let mut notes = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
-        if let Some(notes) = Arc::get_mut(&mut notes) {
-            let rows = &self.rows;
-            notes.clear();
-            notes.extend(selected.iter().map(|row| RowNote {
-                id: rows.id(*row),
-                birth: rows.birth(*row),
-                owner: rows.owner(*row),
-                mark: rows.row_mark(*row),
-            }));
-        }
-        notes
-    }
-
-    /// The rows that a target's filter selects.
-    fn selection(&self, target: &Target) -> &[usize] {
-        self.selections.get(target.filter).map(Vec::as_slice).unwrap_or_default()
-    }
-}
-
 impl Planned {
     /// The rows that are in its result, ascending.
     fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
         match (&self.form, &self.target) {
             (Form::Row(row), _) => std::slice::from_ref(row),
-            (Form::Table, Ok(target)) => group.selection(target),
+            (Form::Table, Ok(target)) => group.selection(target.filter),
             _ => &[],
         }
     }
 
     /// Where a row is in its result.
     fn position(&self, group: &Group, row: usize) -> Option<usize> {
-        let selected = self.selected(group);
-        if selected.get(row) == Some(&row) {
-            return Some(row); // all rows up to it are selected, as is usual
-        }
-        selected.binary_search(&row).ok()
+        place(self.selected(group), row)
     }
+}
+
+/// Where a number is in an ascending list.
+fn place(list: &[usize], number: usize) -> Option<usize> {
+    if list.get(number) == Some(&number) {
+        return Some(number); // all up to it are there, as is usual
+    }
+    list.binary_search(&number).ok()
 }
 
 impl Target {
@@ -575,7 +474,7 @@ impl Target {
             return Form::Failed(error.status());
         }
         let rows = &group.rows;
-        match group.selection(self).first() {
+        match group.selection(self.filter).first() {
             None => Form::Failed(Status::ERROR_NO_DATA),
             Some(_) if self.is_of_several() => Form::Table,
             Some(row) if self.kind == Kind::SingleCounter && self.is_empty(rows.cells(*row)) => {
@@ -585,18 +484,100 @@ impl Target {
         }
     }
 
-    fn is_empty(&self, cells: Cells<'_>) -> bool {
-        self.columns.first().is_some_and(|at| cells.get(*at) == Cell::EMPTY)
+    fn is_empty(&self, cells: &[Cell]) -> bool {
+        self.columns.first().and_then(|at| cells.get(*at)).is_some_and(Cell::is_empty)
+    }
+
+    /// Collects the group's rows as its table.
+    fn collect(
+        &self,
+        group: &mut Group,
+        info: &EntryInfo,
+        builder: &mut BlockBuilder,
+        collect: impl FnOnce(&mut Group, &mut TableBuilder<'_>),
+    ) -> Form {
+        let mut table = self.table(info, builder);
+        collect(group, &mut table);
+        let form = self.form(group);
+        match form {
+            Form::Failed(status) => table.fail(status),
+            _ => table.finish(),
+        }
+        form
+    }
+
+    fn table<'a>(&self, info: &EntryInfo, builder: &'a mut BlockBuilder) -> TableBuilder<'a> {
+        match self.kind {
+            Kind::Counterset => builder.counterset(info.counters().map(|counter| counter.id)),
+            _ => builder.multiple_instances(),
+        }
+    }
+
+    /// Writes its values over those of a result that has its layout.
+    fn patch(&self, group: &Group, form: Form, result: PatchResult<'_>) -> Option<()> {
+        match (result, form) {
+            (PatchResult::Error, Form::Failed(_)) => {}
+            (PatchResult::Cells(cells), Form::Row(row)) => self.copy(group.rows.cells(row), cells),
+            (PatchResult::Table(mut table), Form::Table) => {
+                for row in group.selection(self.filter) {
+                    self.copy(group.rows.cells(*row), table.row()?);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Writes its result.
+    fn build(
+        &self,
+        group: &Group,
+        form: Form,
+        info: &EntryInfo,
+        builder: &mut BlockBuilder,
+        written: &mut Written,
+    ) {
+        let rows = &group.rows;
+        let selection = group.selection(self.filter);
+        let cells = |row: usize| {
+            let cells = rows.cells(row);
+            self.columns.iter().map(move |at| cells.get(*at).copied().unwrap_or(Cell::EMPTY))
+        };
+        match (self.kind, form) {
+            (_, Form::Failed(status)) => return builder.error(status),
+            (Kind::SingleCounter, Form::Row(row)) => {
+                return builder.single(cells(row).next().unwrap_or(Cell::EMPTY));
+            }
+            (_, Form::Row(row)) => {
+                let ids = info.counters().map(|counter| counter.id);
+                return builder.multiple_counters(ids.zip(cells(row)).collect::<Vec<_>>());
+            }
+            (Kind::MultipleInstances, Form::Table) => match written.entry((self.group, self.filter)) {
+                Place::Occupied(before) => {
+                    let values = selection.iter().filter_map(|row| cells(*row).next());
+                    return builder.again(*before.get(), values);
+                }
+                Place::Vacant(place) => {
+                    place.insert(builder.position());
+                }
+            },
+            (_, Form::Table) => {}
+        }
+        let mut table = self.table(info, builder);
+        for row in selection {
+            let id = rows.id(*row).unwrap_or(InstanceId(0));
+            table.row(rows.name(*row).units(), id, cells(*row));
+        }
+        table.finish();
     }
 
     #[inline]
-    fn copy(&self, from: Cells<'_>, to: &mut [Cell]) {
-        if self.all_columns {
-            to.iter_mut().zip(from.iter()).for_each(|(to, from)| *to = from);
-            return;
+    fn copy(&self, from: &[Cell], to: &mut [Cell]) {
+        if self.all_columns && from.len() == to.len() {
+            return to.copy_from_slice(from);
         }
         for (column, cell) in self.columns.iter().zip(to) {
-            *cell = from.get(*column);
+            *cell = from.get(*column).copied().unwrap_or(Cell::EMPTY);
         }
     }
 }
@@ -607,3 +588,6 @@ fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     NEXT.fetch_add(1, Relaxed)
 }
+
+#[cfg(test)]
+mod tests;

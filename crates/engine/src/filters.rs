@@ -22,6 +22,11 @@ impl InstanceFilter {
     pub fn matches(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
         self.id.matches(id) && self.pattern.matches(name)
     }
+
+    /// Whether it asks for all instances.
+    pub fn is_any(&self) -> bool {
+        self.id == InstanceIdFilter::Any && self.pattern.is_any()
+    }
 }
 
 /// Several filters: an instance is asked for if any of them asks for it.

@@ -1,37 +1,31 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
-use std::ops::Range;
-
 use perfset_core::sample::{Clocks, Sample};
-use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
+use perfset_core::v2::TableRows;
 use perfset_core::v2::raw::Cell;
 use perfset_core::{
-    Birth, Counter, CounterId, Identity, Instance, InstanceId, Mark, NoValue, Owner, RawValue, Utf16,
+    Birth, Counter, CounterId, Identity, Instance, InstanceId, Mark, Name, NoValue, Owner, RawValue,
 };
 
 use crate::values::ticks;
 
-/// The values of one counterset at one time, ready to be copied into a block, with what a block has no place for.
+use crate::runs::Runs;
+
+/// The values of one counterset at one time, as they are in a block, with what a block has no place for.
 ///
 /// Kept from collection to collection: as long as the same instances come in the same order nothing is allocated,
 /// and [`changed`](Self::changed) is false.
 #[derive(Debug, Default)]
 pub struct Rows {
     columns: Vec<Column>,
-    keys: Vec<Key>,
-    names: Vec<u16>,
-    /// By row and column; 0 where there is no value.
-    numbers: Vec<u64>,
-    /// How many bytes each of `numbers` has in a block: 8 or 4, or 0 if there is no value.
-    widths: Vec<u8>,
+    /// Names, ids and values.
+    table: TableRows,
+    /// By row: where it is in `table`.
+    positions: Vec<usize>,
+    about: AboutRows,
     notes: Vec<CellNote>,
     /// By column: why cells without a value and a note have none. Empty if that was said of no column.
     reasons: Vec<Option<NoValue>>,
-    /// By row: what is special about its values. Ends with the last row that is marked.
-    marks: Vec<Option<Mark>>,
-    /// Rows filled since [`start`](Self::start); `keys` beyond it are of the collection before.
-    filled: usize,
-    changed: bool,
     bytes_read: u64,
     late: bool,
     owner: Owner,
@@ -50,14 +44,60 @@ struct Column {
     short: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Key {
-    /// The name in `names`; it ends where the next begins.
-    name_at: usize,
-    name_len: u16,
-    id: InstanceId,
-    birth: Birth,
-    owner: Owner,
+/// What is known of rows as a whole and a block has no place for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AboutRows {
+    births: Vec<Birth>,
+    owners: Runs<Owner>,
+    /// What is special about their values that have no note.
+    marks: Runs<Option<Mark>>,
+}
+
+impl AboutRows {
+    /// Forgets all rows.
+    pub fn clear(&mut self) {
+        self.births.clear();
+        self.owners.clear();
+        self.marks.clear();
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, birth: Birth, owner: Owner, mark: Option<Mark>) {
+        let row = self.births.len();
+        self.births.push(birth);
+        self.owners.set(row, owner);
+        self.marks.set(row, mark);
+    }
+
+    /// Becomes what is known of some rows, ascending, of others.
+    pub fn select(&mut self, from: &Self, rows: &[usize]) {
+        if rows.len() == from.births.len() {
+            self.births.clone_from(&from.births);
+            self.owners.copy(&from.owners);
+            self.marks.copy(&from.marks);
+            return;
+        }
+        self.clear();
+        for row in rows {
+            self.push(from.birth(*row), from.owner(*row), from.mark(*row));
+        }
+    }
+
+    /// When a row began.
+    pub fn birth(&self, row: usize) -> Birth {
+        self.births.get(row).copied().flatten()
+    }
+
+    /// Whose a row is; the system's if there is no such row.
+    pub fn owner(&self, row: usize) -> Owner {
+        if row < self.births.len() { self.owners.get(row) } else { Owner::System }
+    }
+
+    /// What is special about the values of a row that have no note.
+    #[inline]
+    pub fn mark(&self, row: usize) -> Option<Mark> {
+        if row < self.births.len() { self.marks.get(row) } else { None }
+    }
 }
 
 /// What is special about one cell.
@@ -80,16 +120,17 @@ impl Rows {
     /// Rows with these counters as columns.
     pub fn new<'a>(counters: impl IntoIterator<Item = &'a Counter>) -> Self {
         let column = |c: &Counter| Column { counter: c.id, short: c.counter_type.value_len() == 4 };
-        Self { columns: counters.into_iter().map(column).collect(), ..Self::default() }
+        let columns: Vec<_> = counters.into_iter().map(column).collect();
+        Self { table: TableRows::new(columns.len()), columns, ..Self::default() }
     }
 
     /// Begins a collection: all rows are to be filled again.
     pub fn start(&mut self) {
+        self.positions.clear();
+        self.about.clear();
         self.notes.clear();
         self.reasons.clear();
-        self.marks.clear();
-        self.filled = 0;
-        self.changed = false;
+        self.table.restart();
         self.bytes_read = 0;
         self.late = false;
         self.owner = Owner::System;
@@ -100,20 +141,36 @@ impl Rows {
 
     /// Ends a collection: rows that did not come again are gone.
     pub fn end(&mut self) {
-        if self.filled < self.keys.len() {
-            self.truncate();
-        }
-        self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
+        self.count_delivered();
+        self.table.end();
+        self.sort_notes();
     }
 
-    fn truncate(&mut self) {
-        let names_len = self.keys.get(self.filled).map_or(self.names.len(), |key| key.name_at);
-        self.names.truncate(names_len);
-        self.keys.truncate(self.filled);
-        let len = self.filled.saturating_mul(self.columns.len());
-        self.numbers.truncate(len);
-        self.widths.truncate(len);
-        self.changed = true;
+    /// As [`start`](Self::start), for rows that are written into a block at once.
+    pub(crate) fn start_in(&mut self, table: TableRows) {
+        self.table = TableRows::default();
+        self.start();
+        self.table = table;
+    }
+
+    /// As [`end`](Self::end), after that: names, ids and values are in the block now, and not here.
+    pub(crate) fn end_in(&mut self) -> TableRows {
+        self.count_delivered();
+        let table = std::mem::replace(&mut self.table, TableRows::new(self.columns.len()));
+        self.sort_notes();
+        table
+    }
+
+    /// Counts the values of the row that has been filled, if there is one.
+    fn count_delivered(&mut self) {
+        if !self.is_empty() {
+            let values = self.table.last().iter().filter(|cell| !cell.is_empty()).count();
+            self.delivered = self.delivered.saturating_add(u64::try_from(values).unwrap_or(u64::MAX));
+        }
+    }
+
+    fn sort_notes(&mut self) {
+        self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
     }
 
     /// The counters of the columns.
@@ -127,48 +184,18 @@ impl Rows {
     }
 
     /// As [`push`](Self::push), for a name that is UTF-16 already.
-    pub fn push_units(
-        &mut self,
-        name: impl Iterator<Item = u16> + Clone,
-        id: InstanceId,
-        birth: Birth,
-    ) -> Row<'_> {
-        let row = self.filled;
-        let name = name.take(PERF_MAX_INSTANCE_NAME.saturating_sub(1));
-        let same = self.keys.get(row).is_some_and(|key| key.id == id)
-            && name.clone().eq(self.name(row).iter().copied());
-        if !same {
-            self.truncate();
-            let name_at = self.names.len();
-            self.names.extend(name);
-            let name_len = u16::try_from(self.names.len().saturating_sub(name_at)).unwrap_or(0); // at most 1023
-            self.keys.push(Key { name_at, name_len, id, birth, owner: self.owner });
-        } else if let Some(key) = self.keys.get_mut(row) {
-            (key.birth, key.owner) = (birth, self.owner);
-        }
-        self.filled = row.saturating_add(1);
-        let place = self.place(row);
-        if self.widths.len() < place.end {
-            self.numbers.resize(place.end, 0);
-            self.widths.resize(place.end, 0);
-        }
-        let widths = self.widths.get_mut(place.clone()).unwrap_or_default();
-        widths.fill(0);
+    pub fn push_units(&mut self, name: impl Iterator<Item = u16>, id: InstanceId, birth: Birth) -> Row<'_> {
+        self.count_delivered();
+        let row = self.positions.len();
+        self.positions.push(self.table.position());
+        self.about.push(birth, self.owner, None);
         Row {
             row,
-            numbers: self.numbers.get_mut(place).unwrap_or_default(),
-            widths,
+            cells: self.table.row(name, id),
             columns: &self.columns,
             notes: &mut self.notes,
-            marks: &mut self.marks,
-            delivered: &mut self.delivered,
+            marks: &mut self.about.marks,
         }
-    }
-
-    /// Where the cells of a row are.
-    fn place(&self, row: usize) -> Range<usize> {
-        let from = row.saturating_mul(self.columns.len());
-        from..from.saturating_add(self.columns.len())
     }
 
     /// Why a column has no value, in all rows that say nothing else: one note for a counter that no row can have.
@@ -231,80 +258,83 @@ impl Rows {
     /// Whether names, ids, order or number of the rows differ from the collection before.
     #[must_use]
     pub fn changed(&self) -> bool {
-        self.changed
+        !self.table.is_kept()
     }
 
     /// How many cells have no value.
     #[must_use]
     pub fn missing(&self) -> u64 {
-        let cells = self.filled.saturating_mul(self.columns.len());
+        let cells = self.len().saturating_mul(self.columns.len());
         u64::try_from(cells).unwrap_or(u64::MAX).saturating_sub(self.delivered)
     }
 
     /// The number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.filled
+        self.positions.len()
     }
 
     /// Whether there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.filled == 0
+        self.positions.is_empty()
+    }
+
+    fn instance(&self, row: usize) -> Option<(Name<'_>, InstanceId)> {
+        self.table.instance(*self.positions.get(row)?)
     }
 
     /// A row's name; empty if there is no such row.
     #[must_use]
-    pub fn name(&self, row: usize) -> &[u16] {
-        let Some(key) = self.keys.get(row) else { return &[] };
-        self.names.get(key.name_at..key.name_at.saturating_add(key.name_len.into())).unwrap_or_default()
+    pub fn name(&self, row: usize) -> Name<'_> {
+        self.instance(row).map_or(Name::until_nul(&[]), |(name, _)| name)
     }
 
     /// A row's id.
     #[must_use]
     pub fn id(&self, row: usize) -> Option<InstanceId> {
-        self.keys.get(row).map(|key| key.id)
+        self.instance(row).map(|(_, id)| id)
     }
 
     /// A row's birth.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
-        self.keys.get(row).and_then(|key| key.birth)
+        self.about.birth(row)
     }
 
     /// Whose a row is.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
-        self.keys.get(row).map_or(Owner::System, |key| key.owner)
+        self.about.owner(row)
+    }
+
+    /// What is known of the rows as a whole.
+    pub(crate) fn about(&self) -> &AboutRows {
+        &self.about
     }
 
     /// A row's cells, one a column; empty if there is no such row.
     #[must_use]
     #[inline]
-    pub fn cells(&self, row: usize) -> Cells<'_> {
-        let place = self.place(row);
-        Cells {
-            numbers: self.numbers.get(place.clone()).unwrap_or_default(),
-            widths: self.widths.get(place).unwrap_or_default(),
-        }
+    pub fn cells(&self, row: usize) -> &[Cell] {
+        self.positions.get(row).map_or(&[], |position| self.table.cells(*position))
     }
 
     /// The value of a cell, if it has one.
     #[must_use]
     pub fn number(&self, row: usize, column: usize) -> Option<u64> {
-        let Cells { numbers, widths } = self.cells(row);
-        widths.get(column).filter(|width| **width > 0).and_then(|_| numbers.get(column)).copied()
+        let cell = self.cells(row).get(column)?;
+        (!cell.is_empty()).then(|| cell.value.get())
     }
 
     /// The value of a cell in the width that it has, if it has one.
     #[must_use]
     pub fn raw(&self, row: usize, column: usize) -> Option<RawValue> {
-        let Cells { numbers, widths } = self.cells(row);
-        let number = *numbers.get(column)?;
-        match widths.get(column)? {
+        let cell = self.cells(row).get(column)?;
+        match cell.header.data_size.get() {
             0 => None,
-            4 => Some(RawValue::U32(low_32(number))),
-            _ => Some(RawValue::U64(number)),
+            4 => Some(RawValue::U32(low_32(cell.value.get()))),
+            _ => Some(RawValue::U64(cell.value.get())),
         }
     }
 
@@ -318,10 +348,8 @@ impl Rows {
         identity: &Identity<'a>,
         clocks: impl FnOnce() -> Clocks,
     ) -> Result<Sample<'a>, NoValue> {
-        let is_it = |row: &usize| {
-            let same = self.name(*row).iter().copied().eq(identity.instance.units());
-            same && self.id(*row) == Some(identity.instance_id)
-        };
+        let is_it =
+            |row: &usize| self.id(*row) == Some(identity.instance_id) && self.name(*row) == identity.instance;
         let row = (0..self.len()).find(is_it).ok_or(NoValue::NoInstance)?;
         let column = self.columns().position(|column| column == counter.id);
         let of = |id: CounterId| self.raw(row, self.columns().position(|column| column == id)?);
@@ -384,7 +412,7 @@ impl Rows {
     /// What is special about the values of a row that have no mark of their own.
     #[must_use]
     pub fn row_mark(&self, row: usize) -> Option<Mark> {
-        self.marks.get(row).copied().flatten()
+        self.about.mark(row)
     }
 
     fn note(&self, row: usize, column: usize) -> Option<&Note> {
@@ -400,42 +428,8 @@ impl Rows {
     /// Names and ids of all rows.
     #[must_use]
     pub fn to_instances(&self) -> Vec<Instance> {
-        let keys = self.keys.iter().take(self.filled).enumerate();
-        keys.map(|(row, key)| Instance { name: Utf16::from(self.name(row)), id: key.id }).collect()
-    }
-}
-
-/// The cells of a row, as they are in a block.
-#[derive(Clone, Copy, Debug)]
-pub struct Cells<'a> {
-    numbers: &'a [u64],
-    widths: &'a [u8],
-}
-
-impl<'a> Cells<'a> {
-    /// That of a column; [`Cell::EMPTY`] if there is no value.
-    #[inline]
-    #[must_use]
-    pub fn get(self, column: usize) -> Cell {
-        match (self.numbers.get(column), self.widths.get(column)) {
-            (Some(number), Some(width)) => cell(*number, *width),
-            _ => Cell::EMPTY,
-        }
-    }
-
-    /// All, one a column.
-    #[inline]
-    pub fn iter(self) -> impl Iterator<Item = Cell> + 'a {
-        self.numbers.iter().zip(self.widths).map(|(number, width)| cell(*number, *width))
-    }
-}
-
-#[inline]
-fn cell(number: u64, width: u8) -> Cell {
-    match width {
-        8 => Cell::from_u64(number),
-        0 => Cell::EMPTY,
-        _ => Cell::from_u32(low_32(number)),
+        let rows = (0..self.len()).filter_map(|row| self.instance(row));
+        rows.map(|(name, id)| Instance { name: name.into(), id }).collect()
     }
 }
 
@@ -443,36 +437,32 @@ fn cell(number: u64, width: u8) -> Cell {
 #[derive(Debug)]
 pub struct Row<'a> {
     row: usize,
-    numbers: &'a mut [u64],
-    widths: &'a mut [u8],
+    cells: &'a mut [Cell],
     columns: &'a [Column],
     notes: &'a mut Vec<CellNote>,
-    marks: &'a mut Vec<Option<Mark>>,
-    delivered: &'a mut u64,
+    marks: &'a mut Runs<Option<Mark>>,
 }
 
 impl Row<'_> {
     /// The value of a column. Counters of 4 bytes keep its low 32 bits.
+    #[inline]
     pub fn set(&mut self, column: usize, value: u64) {
         let Some(kind) = self.columns.get(column) else { return };
-        match kind.short {
-            true => self.put(column, low_32(value).into(), 4),
-            false => self.put(column, value, 8),
-        }
+        self.put(column, if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) });
     }
 
-    fn put(&mut self, column: usize, value: u64, value_width: u8) {
-        if let (Some(number), Some(width)) = (self.numbers.get_mut(column), self.widths.get_mut(column)) {
-            *self.delivered = self.delivered.saturating_add(u64::from(*width == 0));
-            (*number, *width) = (value, value_width);
+    #[inline]
+    fn put(&mut self, column: usize, value: Cell) {
+        if let Some(cell) = self.cells.get_mut(column) {
+            *cell = value;
         }
     }
 
     /// The value of a column in the width that its source has, whatever the counter's type says.
     pub fn set_raw(&mut self, column: usize, value: RawValue) {
         match value {
-            RawValue::U32(value) => self.put(column, value.into(), 4),
-            RawValue::U64(value) => self.put(column, value, 8),
+            RawValue::U32(value) => self.put(column, Cell::from_u32(value)),
+            RawValue::U64(value) => self.put(column, Cell::from_u64(value)),
         }
     }
 
@@ -484,8 +474,7 @@ impl Row<'_> {
 
     /// Marks all values of this row that are not marked themselves, whether they are there yet or not.
     pub fn mark(&mut self, mark: Mark) {
-        self.marks.resize(self.row, None);
-        self.marks.push(Some(mark));
+        self.marks.set(self.row, Some(mark));
     }
 
     /// A column has no value here, and why.
@@ -494,6 +483,7 @@ impl Row<'_> {
     }
 }
 
+#[inline]
 fn low_32(value: u64) -> u32 {
     u32::try_from(value & 0xFFFF_FFFF).unwrap_or(u32::MAX)
 }

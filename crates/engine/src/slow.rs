@@ -264,7 +264,7 @@ impl Provider for Slow {
         for row in 0..from.len() {
             if let Some(id) = from.id(row) {
                 rows.set_owner(from.owner(row));
-                rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
+                rows.push_units(from.name(row).units(), id, from.birth(row));
             }
         }
         Ok(())
@@ -306,7 +306,7 @@ impl Provider for Slow {
         for row in 0..from.len() {
             let Some(id) = from.id(row) else { continue };
             rows.set_owner(from.owner(row));
-            let mut to = rows.push_units(from.name(row).iter().copied(), id, from.birth(row));
+            let mut to = rows.push_units(from.name(row).units(), id, from.birth(row));
             let mark = if late { Some(Mark::Stale(age)) } else { from.row_mark(row) };
             if let Some(mark) = mark {
                 to.mark(mark);

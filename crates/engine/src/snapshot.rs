@@ -10,7 +10,7 @@ use perfset_core::{
 };
 
 use crate::entry::Entry;
-use crate::rows::Note;
+use crate::rows::{AboutRows, Note};
 use crate::values::{AllValues, Related, Value, related};
 
 /// What one collection of a query returned: a V2 block and its annex.
@@ -34,23 +34,15 @@ pub struct Annex {
     pub(crate) entries: Vec<EntryAnnex>,
 }
 
-/// What the annex says of a row as a whole.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RowNote {
-    pub id: Option<InstanceId>,
-    pub birth: Birth,
-    pub owner: Owner,
-    /// What is special about its values that have no note.
-    pub mark: Option<Mark>,
-}
-
 /// The annex of one entry.
 #[derive(Debug, Default)]
 pub struct EntryAnnex {
     /// Why the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
     /// What is known of each row: the same for all entries that select the same instances, which may be many of both.
-    pub(crate) rows: Option<Arc<Vec<RowNote>>>,
+    pub(crate) rows: Option<Arc<AboutRows>>,
+    /// The id of the one instance that the entry asks for: its result carries none.
+    pub(crate) instance_id: Option<InstanceId>,
     /// The counterset's own clocks, if its source has some.
     pub(crate) clocks: Option<Clocks>,
     /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
@@ -66,26 +58,22 @@ impl EntryAnnex {
         self.failure.as_ref()
     }
 
-    fn row(&self, row: usize) -> Option<&RowNote> {
-        self.rows.as_ref()?.get(row)
-    }
-
     /// The birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
-        self.row(row).and_then(|row| row.birth)
+        self.rows.as_ref()?.birth(row)
     }
 
     /// Whose a row is.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
-        self.row(row).map_or(Owner::System, |row| row.owner)
+        self.rows.as_ref().map_or(Owner::System, |rows| rows.owner(row))
     }
 
-    /// The id of a row: results for one instance carry none in the block.
+    /// The id of the one instance of a result that carries neither name nor id.
     #[must_use]
-    pub fn instance_id(&self, row: usize) -> Option<InstanceId> {
-        self.row(row).and_then(|row| row.id)
+    pub fn instance_id(&self) -> Option<InstanceId> {
+        self.instance_id
     }
 
     /// The counterset's own clocks, where its source has some.
@@ -115,7 +103,7 @@ impl EntryAnnex {
     /// What is special about the values of a row of which nothing else was said.
     #[inline]
     pub(crate) fn row_mark(&self, row: usize) -> Option<Mark> {
-        self.row(row).and_then(|row| row.mark)
+        self.rows.as_ref()?.mark(row)
     }
 
     /// Why values of a column are missing where nothing else was said.

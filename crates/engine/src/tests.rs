@@ -43,7 +43,7 @@ pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Opt
 }
 
 /// Counters 7 (8 bytes), 3 (4 bytes), 5 with its base 9, in this order.
-fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
+pub fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
     Counterset {
         guid,
         name: "Set".into(),
@@ -84,7 +84,7 @@ fn machine() -> (Machine, Scripted) {
     (machine, provider)
 }
 
-fn collected(query: &mut Query) -> Snapshot {
+pub fn collected(query: &mut Query) -> Snapshot {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
     read(snapshot.block(), Mode::Strict).unwrap();
@@ -92,7 +92,7 @@ fn collected(query: &mut Query) -> Snapshot {
 }
 
 /// The kinds and rows of a block in one line each.
-fn shapes(snapshot: &Snapshot) -> Vec<String> {
+pub fn shapes(snapshot: &Snapshot) -> Vec<String> {
     let block = Block::parse(snapshot.block()).unwrap();
     let values = |values: v2::Values<'_>| values.iter().map(|v| format!(" {v:?}")).collect::<String>();
     block
@@ -126,7 +126,7 @@ fn line(v: &Value<'_>) -> String {
     format!("{} {}={value}{mark}", v.instance, v.counter.id.0)
 }
 
-fn lines(new: &Snapshot, old: Option<&Snapshot>) -> Vec<String> {
+pub fn lines(new: &Snapshot, old: Option<&Snapshot>) -> Vec<String> {
     new.values(old).map(|v| line(&v)).collect()
 }
 

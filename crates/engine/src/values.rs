@@ -182,7 +182,7 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
         .map(|(index, info)| {
             let name = info.instance();
             let annex = snapshot.annex.entries.get(index);
-            let id = annex.and_then(|annex| annex.instance_id(0));
+            let id = annex.and_then(EntryAnnex::instance_id);
             let one = |cells| vec![ResultRow { name, id, cells }];
             let (status, body) = match results.next() {
                 Some(Ok(result)) => (result.status, result.body),

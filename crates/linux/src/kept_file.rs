@@ -181,13 +181,16 @@ impl KeptFile {
     }
 
     fn grow(&mut self) -> Result<(), ReadError> {
-        const FIRST: usize = 64; // most attributes of /sys
+        let first = match self.printed {
+            Printed::AtOnce | Printed::InRecords => 64, // most attributes of /sys
+            Printed::InLines => Self::PAGE, // with room that tells the end of a short one without asking again
+        };
         if self.buffer.len() >= Self::LIMIT {
             self.buffer = Vec::new();
             self.len = 0;
             return Err(ReadError::TooLong { path: self.path.clone(), mib: Self::LIMIT >> 20 });
         }
-        self.buffer.resize(self.buffer.len().saturating_mul(2).max(FIRST), 0);
+        self.buffer.resize(self.buffer.len().saturating_mul(2).max(first), 0);
         Ok(())
     }
 
@@ -258,7 +261,12 @@ mod tests {
                 let mut file = KeptFile::new(path, printed);
                 let text = file.read(0).unwrap().unwrap();
                 assert!(text.ends_with(b"\n"), "{path}");
-                memchr::memchr_iter(b'\n', text).count()
+                let lines = memchr::memchr_iter(b'\n', text).count();
+                assert!(
+                    printed != Printed::InLines || file.buffer.len() - file.len > KeptFile::LINE,
+                    "{path}"
+                );
+                lines
             };
             assert_eq!(lines(Printed::InLines), lines(Printed::InRecords), "{path}");
         }

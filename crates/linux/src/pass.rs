@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::NoValue;
 
@@ -177,6 +177,29 @@ impl SharedFile {
         }
         let Some(text) = file.text() else { return Err(NoValue::Unavailable(absent.into())) };
         parse(text).map_err(|text| ReadError::Text { path: self.path.clone(), text }.into())
+    }
+}
+
+/// A [`Table`] that several countersets take something from: read and taken apart once a collection, by who comes
+/// first.
+#[derive(Debug)]
+pub(crate) struct SharedTable<T>(Arc<Mutex<Table<T>>>);
+
+impl<T> Clone for SharedTable<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Default> SharedTable<T> {
+    pub(crate) fn new(table: Table<T>) -> Self {
+        Self(Arc::new(Mutex::new(table)))
+    }
+
+    /// Nobody else has it meanwhile.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table<T>> {
+        // Who panicked while it was locked left a table that is read again in the next collection.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

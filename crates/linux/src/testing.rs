@@ -242,7 +242,7 @@ pub(crate) fn try_collect_of(
 
     let mut collected = Collected { rows: Vec::new(), cells: BTreeMap::new(), bytes_read: rows.bytes_read() };
     for row in 0..rows.len() {
-        let name = String::from_utf16(rows.name(row)).unwrap();
+        let name = rows.name(row).to_string();
         for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
             let got = match (cell.header.data_size.get(), rows.reason(row, column)) {
                 (0, Some(reason)) => Got::None(reason.clone()),

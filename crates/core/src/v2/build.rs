@@ -3,8 +3,10 @@
 use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
 
+use super::Kind;
+use super::over::Over;
 use super::raw::{self, Cell};
-use super::{Kind, align8};
+use super::rows::TableRows;
 use crate::clock::ClockReading;
 use crate::counterset::CounterId;
 use crate::instance::InstanceId;
@@ -22,7 +24,7 @@ pub struct TooLarge;
 /// values.
 #[derive(Debug)]
 pub struct BlockBuilder {
-    out: Vec<u8>,
+    out: Over,
     result_count: u32,
 }
 
@@ -30,15 +32,16 @@ impl BlockBuilder {
     /// Begins a block collected at that time.
     #[must_use]
     pub fn new(clocks: &ClockReading) -> Self {
-        Self::reuse(Vec::new(), clocks)
+        Self::over(Vec::new(), clocks)
     }
 
-    /// As [`new`](Self::new), in a buffer whose contents are not needed any more.
+    /// As [`new`](Self::new), over any other bytes: of a block with the same results and instances only the values are
+    /// written.
     #[must_use]
-    pub fn reuse(mut buffer: Vec<u8>, clocks: &ClockReading) -> Self {
-        buffer.clear();
-        buffer.extend_from_slice(data_header(clocks).as_bytes());
-        Self { out: buffer, result_count: 0 }
+    pub fn over(bytes: Vec<u8>, clocks: &ClockReading) -> Self {
+        let mut out = Over::new(bytes);
+        out.write(data_header(clocks).as_bytes());
+        Self { out, result_count: 0 }
     }
 
     /// The entry failed.
@@ -53,7 +56,7 @@ impl BlockBuilder {
             return self.error(Status::ERROR_NO_DATA);
         }
         let start = self.begin(Kind::SingleCounter, Status::ERROR_SUCCESS);
-        self.out.extend_from_slice(value.as_bytes());
+        self.out.write(value.as_bytes());
         self.end(start);
     }
 
@@ -62,7 +65,7 @@ impl BlockBuilder {
         let start = self.begin(Kind::MultipleCounters, Status::ERROR_SUCCESS);
         self.ids(values.clone().into_iter().map(|(id, _)| id));
         for (_, value) in values {
-            self.out.extend_from_slice(value.as_bytes());
+            self.out.write(value.as_bytes());
         }
         self.end(start);
     }
@@ -76,26 +79,35 @@ impl BlockBuilder {
     /// Where the next result begins: for [`again`](Self::again).
     #[must_use]
     pub fn position(&self) -> usize {
-        self.out.len()
+        self.out.at
     }
 
     /// One counter of the same instances as in the result that begins at `position`, which is of one counter too: names
     /// are copied as they are. Values that are missing stay as they are there.
     pub fn again(&mut self, position: usize, values: impl IntoIterator<Item = Cell>) {
-        const HEADERS: usize = size_of::<raw::CounterHeader>() + 8;
-        let start = self.out.len();
-        let header =
-            self.out.get(position..).and_then(|result| raw::CounterHeader::ref_from_prefix(result).ok());
-        let size = header.map_or(0, |(header, _)| length(header.size.get()));
-        let end = position.saturating_add(size).min(start);
-        self.out.extend_from_within(position.min(end)..end);
+        let before = self.out.bytes.get(position..self.out.at).unwrap_or_default();
+        let size = raw::CounterHeader::ref_from_prefix(before).map_or(0, |(header, _)| header.size.get());
+        self.out.repeat(position, length(size).min(before.len()));
+        let start = self.out.at.saturating_sub(length(size));
         self.result_count = self.result_count.saturating_add(1);
-        let rest = self.out.get_mut(start.saturating_add(HEADERS)..).unwrap_or_default();
-        let mut table = TablePatch { rest, columns: 1 };
+        let result = self.out.bytes.get_mut(start..).unwrap_or_default();
+        let Some((PatchResult::Table(mut table), _)) = patch(result) else { return };
         for value in values {
             let Some([cell]) = table.row() else { break };
             *cell = value;
         }
+    }
+
+    /// The next result of the block that is written over, if `fill` can use it: it stays as it is but for the values
+    /// that `fill` writes. Whoever calls this knows that it has the instances that it should have.
+    ///
+    /// `None` if there is no such result or `fill` has no use for it: it is to be written as any other then.
+    pub fn keep(&mut self, fill: impl FnOnce(PatchResult<'_>) -> Option<()>) -> Option<()> {
+        let (result, size) = patch(self.out.bytes.get_mut(self.out.at..)?)?;
+        fill(result)?;
+        self.out.at = self.out.at.saturating_add(size);
+        self.result_count = self.result_count.saturating_add(1);
+        Some(())
     }
 
     /// Several counters of several instances: the table wants a value a row for each id, in their order.
@@ -105,73 +117,72 @@ impl BlockBuilder {
         self.table(start, columns)
     }
 
+    /// Whether the bytes that are written over had the results and instances that were written so far, and no others.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        !self.out.is_moved && self.out.at == self.out.bytes.len()
+    }
+
     /// The bytes.
     ///
     /// # Errors
     /// If a size does not fit its field.
     pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
-        let size = u32::try_from(self.out.len()).map_err(|_| TooLarge)?;
-        put(&mut self.out, 0, size);
-        put(&mut self.out, 4, self.result_count);
-        Ok(self.out)
+        self.out.cut();
+        let size = u32::try_from(self.out.at).map_err(|_| TooLarge)?;
+        self.out.put(0, size);
+        self.out.put(4, self.result_count);
+        Ok(self.out.bytes)
     }
 
     fn begin(&mut self, kind: Kind, status: Status) -> usize {
-        let start = self.out.len();
-        let header = raw::CounterHeader {
-            status: U32::new(status.0),
-            kind: U32::new(kind.to_wire()),
-            size: U32::ZERO,
-            reserved: U32::ZERO,
-        };
-        self.out.extend_from_slice(header.as_bytes());
+        let start = self.out.at;
+        self.out.expect(&status.0.to_le_bytes());
+        self.out.expect(&kind.to_wire().to_le_bytes());
+        self.out.leave(4); // its size
+        self.out.expect(&[0; 4]);
         self.result_count = self.result_count.saturating_add(1);
         start
     }
 
     fn end(&mut self, start: usize) {
-        let size = self.size_since(start);
-        put(&mut self.out, start.saturating_add(8), size);
+        let size = self.out.size_since(start);
+        if self.out.put(start.saturating_add(8), size) {
+            self.out.cut(); // what follows does not begin here
+        }
     }
 
     fn table(&mut self, result_start: usize, columns: usize) -> TableBuilder<'_> {
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 8]);
-        TableBuilder { result_start, start, columns, instance_count: 0, builder: self }
+        let start = self.out.at;
+        self.out.leave(8);
+        let rows = TableRows { out: std::mem::take(&mut self.out), columns };
+        TableBuilder { result_start, start, instance_count: 0, rows, builder: self }
     }
 
     fn ids(&mut self, ids: impl IntoIterator<Item = CounterId>) -> usize {
-        let start = self.out.len();
-        self.out.extend_from_slice(&[0; 8]);
+        let start = self.out.at;
+        self.out.leave(8);
         let mut count: u32 = 0;
         for id in ids {
-            self.out.extend_from_slice(&id.0.to_le_bytes());
+            self.out.expect(&id.0.to_le_bytes());
             count = count.saturating_add(1);
         }
-        self.pad();
-        let size = self.size_since(start);
-        put(&mut self.out, start, size);
-        put(&mut self.out, start.saturating_add(4), count);
+        self.out.pad(start);
+        let size = self.out.size_since(start);
+        self.out.put(start, size);
+        self.out.put(start.saturating_add(4), count);
         length(count)
-    }
-
-    /// A size for a field. One that does not fit is caught by [`finish`](Self::finish): the whole is larger still.
-    fn size_since(&self, start: usize) -> u32 {
-        u32::try_from(self.out.len().saturating_sub(start)).unwrap_or(u32::MAX)
-    }
-
-    fn pad(&mut self) {
-        self.out.resize(align8(self.out.len()), 0);
     }
 }
 
-/// Writes the instances of a result.
+/// Writes the instances of a result. It must be [finished](Self::finish).
 #[derive(Debug)]
 pub struct TableBuilder<'a> {
     builder: &'a mut BlockBuilder,
     result_start: usize,
     start: usize,
-    columns: usize,
+    /// Has the whole block meanwhile.
+    rows: TableRows,
     instance_count: u32,
 }
 
@@ -183,36 +194,45 @@ impl TableBuilder<'_> {
         id: InstanceId,
         values: impl IntoIterator<Item = Cell>,
     ) {
-        super::instances::write(&mut self.builder.out, name, id);
-        let mut values = values.into_iter();
-        for _ in 0..self.columns {
-            self.builder.out.extend_from_slice(values.next().unwrap_or(Cell::EMPTY).as_bytes());
-        }
+        let cells = self.rows.row(name, id);
+        cells.iter_mut().zip(values).for_each(|(cell, value)| *cell = value);
         self.instance_count = self.instance_count.saturating_add(1);
+    }
+
+    /// Lends the rows, to be written by others.
+    #[must_use]
+    pub fn lend(&mut self) -> TableRows {
+        std::mem::take(&mut self.rows)
+    }
+
+    /// Takes back what was [lent](Self::lend), with so many more instances.
+    pub fn take_back(&mut self, rows: TableRows, instances: usize) {
+        self.rows = rows;
+        let instances = u32::try_from(instances).unwrap_or(u32::MAX); // the block is too large then
+        self.instance_count = self.instance_count.saturating_add(instances);
     }
 
     /// Ends the table. One without instances is never written: the entry has failed then.
     pub fn finish(self) {
-        let Self { builder, result_start, start, instance_count, .. } = self;
-        if instance_count == 0 {
-            builder.out.truncate(result_start);
-            builder.result_count = builder.result_count.saturating_sub(1);
-            return builder.error(Status::ERROR_NO_DATA);
+        if self.instance_count == 0 {
+            return self.fail(Status::ERROR_NO_DATA);
         }
-        let size = builder.size_since(start);
-        put(&mut builder.out, start, size);
-        put(&mut builder.out, start.saturating_add(4), instance_count);
+        let Self { builder, result_start, start, mut rows, instance_count } = self;
+        let size = rows.out.size_since(start);
+        rows.out.put(start, size);
+        rows.out.put(start.saturating_add(4), instance_count);
+        builder.out = rows.out;
         builder.end(result_start);
     }
-}
 
-/// Writes values and clocks anew into a block whose results and instances stay as they are.
-///
-/// The block must have been made by [`BlockBuilder`]; where it is not as expected, `None` says so and the block has to
-/// be built anew.
-#[derive(Debug)]
-pub struct Patch<'a> {
-    rest: &'a mut [u8],
+    /// Ends without a table, whatever was written: the entry has failed.
+    pub fn fail(self, status: Status) {
+        let Self { builder, result_start, rows, .. } = self;
+        builder.out = rows.out;
+        builder.out.at = result_start;
+        builder.result_count = builder.result_count.saturating_sub(1);
+        builder.error(status);
+    }
 }
 
 /// The part of a result that can be written anew.
@@ -226,37 +246,22 @@ pub enum PatchResult<'a> {
     Table(TablePatch<'a>),
 }
 
-impl<'a> Patch<'a> {
-    /// Begins, with the new clocks.
-    #[must_use]
-    pub fn new(block: &'a mut [u8], clocks: &ClockReading) -> Option<Self> {
-        let (header, rest) = raw::DataHeader::mut_from_prefix(block).ok()?;
-        let (total_size, counter_count) = (header.total_size, header.counter_count);
-        *header = raw::DataHeader { total_size, counter_count, ..data_header(clocks) };
-        Some(Self { rest })
-    }
-
-    /// The next result.
-    #[must_use]
-    pub fn result(&mut self) -> Option<PatchResult<'a>> {
-        let rest = std::mem::take(&mut self.rest);
-        let size = length(raw::CounterHeader::ref_from_prefix(rest).ok()?.0.size.get());
-        let (result, rest) = rest.split_at_mut_checked(size)?;
-        self.rest = rest;
-        let (header, data) = raw::CounterHeader::mut_from_prefix(result).ok()?;
-        Some(match Kind::from_wire(header.kind.get())? {
-            Kind::Error => PatchResult::Error,
-            Kind::SingleCounter => PatchResult::Cells(<[Cell]>::mut_from_bytes(data).ok()?),
-            Kind::MultipleCounters => PatchResult::Cells(<[Cell]>::mut_from_bytes(skip_ids(data)?.0).ok()?),
-            Kind::MultipleInstances => {
-                PatchResult::Table(TablePatch { rest: data.get_mut(8..)?, columns: 1 })
-            }
-            Kind::Counterset => {
-                let (table, columns) = skip_ids(data)?;
-                PatchResult::Table(TablePatch { rest: table.get_mut(8..)?, columns })
-            }
-        })
-    }
+/// The result at the beginning of these bytes, which a [`BlockBuilder`] wrote, and its length.
+fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
+    let (header, _) = raw::CounterHeader::ref_from_prefix(bytes).ok()?;
+    let (kind, size) = (Kind::from_wire(header.kind.get())?, length(header.size.get()));
+    let data = bytes.get_mut(size_of::<raw::CounterHeader>()..size)?;
+    let result = match kind {
+        Kind::Error => PatchResult::Error,
+        Kind::SingleCounter => PatchResult::Cells(<[Cell]>::mut_from_bytes(data).ok()?),
+        Kind::MultipleCounters => PatchResult::Cells(<[Cell]>::mut_from_bytes(skip_ids(data)?.0).ok()?),
+        Kind::MultipleInstances => PatchResult::Table(TablePatch { rest: data.get_mut(8..)?, columns: 1 }),
+        Kind::Counterset => {
+            let (table, columns) = skip_ids(data)?;
+            PatchResult::Table(TablePatch { rest: table.get_mut(8..)?, columns })
+        }
+    };
+    Some((result, size))
 }
 
 /// The instances of a result, to be written anew in their order.
@@ -301,25 +306,4 @@ pub(super) fn put(out: &mut [u8], at: usize, value: u32) {
     if let Some(field) = out.get_mut(at..at.saturating_add(4)) {
         field.copy_from_slice(&value.to_le_bytes());
     }
-}
-
-/// Appends a name, its NUL and zeros up to the next multiple of 8 from `start` on.
-pub(super) fn put_name(out: &mut Vec<u8>, start: usize, name: impl IntoIterator<Item = u16>) {
-    const UNIT: usize = size_of::<u16>();
-    let mut name = name.into_iter();
-    let mut piece = [0; 32]; // a unit at a time would cost more than all else
-    loop {
-        let mut len = 0_usize;
-        for (place, unit) in piece.chunks_exact_mut(UNIT).zip(&mut name) {
-            place.copy_from_slice(&unit.to_le_bytes());
-            len = len.saturating_add(UNIT);
-        }
-        out.extend_from_slice(piece.get(..len).unwrap_or_default());
-        if len < piece.len() {
-            break;
-        }
-    }
-    out.extend_from_slice(&[0, 0]);
-    let len = align8(out.len().saturating_sub(start));
-    out.resize(start.saturating_add(len), 0);
 }

@@ -5,7 +5,7 @@ use std::iter::FusedIterator;
 use zerocopy::little_endian::U32;
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::build::{put, put_name};
+use super::over::Over;
 use super::raw;
 use crate::counterset::CounterFilter;
 use crate::guid::Guid;
@@ -148,11 +148,13 @@ pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
         reserved: U32::ZERO,
     };
     out.extend_from_slice(header.as_bytes());
+    let mut over = Over::behind(std::mem::take(out));
     if let Some(name) = new.name {
-        put_name(out, start, name.iter().copied());
+        over.name(start, name.iter().copied());
     }
-    let size = u32::try_from(out.len().saturating_sub(start)).unwrap_or(u32::MAX);
-    put(out, start.saturating_add(20), size);
+    let size = over.size_since(start);
+    over.put(start.saturating_add(20), size);
+    *out = over.bytes;
 }
 
 /// Writes the status of the identifier that starts at `at`; nothing else changes.

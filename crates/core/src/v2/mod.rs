@@ -28,8 +28,10 @@ mod build;
 pub mod identifier;
 pub mod identity;
 pub mod instances;
+mod over;
 pub mod raw;
 pub mod registration;
+mod rows;
 pub mod strings;
 #[cfg(test)]
 mod tests;
@@ -39,7 +41,8 @@ pub use block::{
     Block, Body, Ids, Instance, InstanceRows, InstanceTable, Kind, QueryResult, Results, Value, Values,
     ValuesIter,
 };
-pub use build::{BlockBuilder, Patch, PatchResult, TableBuilder, TablePatch, TooLarge};
+pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
+pub use rows::TableRows;
 pub use walk::{Format, read, walk};
 
 /// The next multiple of 8.

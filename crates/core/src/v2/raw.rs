@@ -235,6 +235,13 @@ impl Cell {
     /// A value that cannot be had: no bytes of data in a block of the usual size.
     pub const EMPTY: Self = Self::new(0, 0);
 
+    /// Whether there is no value.
+    #[must_use]
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.header.data_size.get() == 0
+    }
+
     /// A 4-byte value.
     #[must_use]
     pub const fn from_u32(value: u32) -> Self {

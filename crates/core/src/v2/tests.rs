@@ -850,6 +850,11 @@ fn built() -> impl Strategy<Value = Built> {
 
 fn build(results: &[Built]) -> Vec<u8> {
     let mut builder = BlockBuilder::new(&clocks());
+    write_results(&mut builder, results);
+    builder.finish().unwrap()
+}
+
+fn write_results(builder: &mut BlockBuilder, results: &[Built]) {
     for result in results {
         match result {
             Built::Error(code) => builder.error(Status(*code)),
@@ -873,7 +878,6 @@ fn build(results: &[Built]) -> Vec<u8> {
             }
         }
     }
-    builder.finish().unwrap()
 }
 
 fn expected(result: &Built) -> String {
@@ -920,16 +924,22 @@ proptest! {
     /// A patched block equals one that was built with the new values.
     #[test]
     fn patching_is_building(results in proptest::collection::vec(built(), 0..5), seed: u32) {
-        let mut bytes = build(&results);
-        let mut patch = Patch::new(&mut bytes, &ClockReading { perf_time: 7, ..clocks() }).unwrap();
+        let mut builder = BlockBuilder::over(build(&results), &ClockReading { perf_time: 7, ..clocks() });
         for _ in &results {
+            prop_assert_eq!(builder.keep(|_| None), None);
             let change = |cells: &mut [Cell]| cells.iter_mut().for_each(|c| *c = Cell::from_u32(seed));
-            match patch.result().unwrap() {
-                PatchResult::Error => {}
-                PatchResult::Cells(cells) => change(cells),
-                PatchResult::Table(mut table) => while let Some(cells) = table.row() { change(cells) },
-            }
+            let kept = builder.keep(|result| {
+                match result {
+                    PatchResult::Error => {}
+                    PatchResult::Cells(cells) => change(cells),
+                    PatchResult::Table(mut table) => while let Some(cells) = table.row() { change(cells) },
+                }
+                Some(())
+            });
+            prop_assert_eq!(kept, Some(()));
         }
+        prop_assert!(builder.is_kept() && builder.keep(|_| Some(())).is_none());
+        let bytes = builder.finish().unwrap();
         let changed = |result: &Built| {
             let c = Cell::from_u32(seed);
             match result.clone() {
@@ -946,6 +956,37 @@ proptest! {
         let mut want = build(&results.iter().map(changed).collect::<Vec<_>>());
         want[8..16].copy_from_slice(&7_i64.to_le_bytes());
         prop_assert_eq!(bytes, want);
+    }
+
+    /// Over whatever bytes, what is written is what is written anew; what tells where everything is stays if it can.
+    #[test]
+    fn over_anything_is_anew(
+        results in proptest::collection::vec(built(), 0..5),
+        others in proptest::collection::vec(built(), 0..5),
+        shared in 0_usize..5,
+        bytes in proptest::collection::vec(prop_oneof![Just(0), any::<u8>()], 0..400),
+        damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+    ) {
+        let begin = results.iter().take(shared).cloned();
+        let mut damaged = build(&results);
+        for (at, value) in damage {
+            let at = at.index(damaged.len());
+            damaged[at] = value;
+        }
+        for before in [build(&begin.chain(others).collect::<Vec<_>>()), build(&results), damaged, bytes] {
+            let mut builder = BlockBuilder::over(before.clone(), &clocks());
+            write_results(&mut builder, &results);
+            let (is_kept, got) = (builder.is_kept(), builder.finish().unwrap());
+            prop_assert_eq!(&got, &build(&results));
+            // A table that is begun in vain drops what is there.
+            let has_empty = results.iter().any(|result| match result {
+                Built::Instances(rows) => rows.is_empty(),
+                Built::Counterset(_, rows) => rows.is_empty(),
+                _ => false,
+            });
+            prop_assert!(is_kept || before != got || has_empty, "the same bytes are kept");
+            prop_assert!(!is_kept || before.len() == got.len());
+        }
     }
 
     #[test]
@@ -985,6 +1026,63 @@ proptest! {
 fn errors_say_where() {
     let error = Block::parse(&[1, 0, 0]).unwrap_err();
     assert_eq!(error.why, Why::Truncated { needed: 48, left: 3 });
+}
+
+#[test]
+fn a_table_is_lent() {
+    let write = |lends: bool, names: &[&str], fails: bool, before: Vec<u8>| {
+        let mut builder = BlockBuilder::over(before, &clocks());
+        builder.single(Cell::from_u32(7));
+        let mut table = builder.counterset([2, 3].map(CounterId));
+        let cells = |id: u32| [Cell::from_u32(id), Cell::from_u64(11)];
+        if lends {
+            let mut rows = table.lend();
+            for (name, id) in names.iter().zip(5..) {
+                let position = rows.position();
+                rows.row(name.encode_utf16(), InstanceId(id)).copy_from_slice(&cells(id));
+                let name = units(name);
+                let instance = (crate::Name::until_nul(&name), InstanceId(id));
+                assert_eq!(rows.instance(position), Some(instance));
+                assert_eq!(rows.cells(position), cells(id));
+                assert_eq!(rows.last(), cells(id));
+            }
+            table.take_back(rows, names.len());
+        } else {
+            names
+                .iter()
+                .zip(5..)
+                .for_each(|(name, id)| table.row(name.encode_utf16(), InstanceId(id), cells(id)));
+        }
+        if fails {
+            table.fail(Status(13))
+        } else {
+            table.finish()
+        }
+        builder.single(Cell::from_u32(17));
+        (builder.is_kept(), builder.finish().unwrap())
+    };
+    let mut lent = Vec::new();
+    let steps: [(&[&str], bool, bool); 9] = [
+        (&["a", "b", "c"], false, false),
+        (&["a", "b", "c"], false, true),
+        (&["a", "c"], false, false),
+        (&["a"], false, false),
+        (&["a"], false, true),
+        (&["a"], true, false),
+        (&["a", ""], false, false),
+        (&[], false, false),
+        (&["a longer one, of more than sixteen units", "b"], false, false),
+    ];
+    for (names, fails, want_kept) in steps {
+        let (is_kept, bytes) = write(true, names, fails, lent);
+        lent = bytes;
+        assert_eq!(is_kept, want_kept, "{names:?} {fails}");
+        assert_eq!(lent, write(false, names, fails, Vec::new()).1, "{names:?} {fails}");
+    }
+}
+
+fn units(name: &str) -> Vec<u8> {
+    name.encode_utf16().flat_map(u16::to_le_bytes).collect()
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn collect_bytes(
         };
     let line = |row| {
         let words: Vec<_> = (0..counters.len()).map(|column| word(row, column)).collect();
-        format!("{}: {}", String::from_utf16_lossy(rows.name(row)), words.join(", "))
+        format!("{}: {}", rows.name(row), words.join(", "))
     };
     let lines = (0..rows.len()).map(line).collect();
     assert!(rows.is_late() || !format!("{lines:?}").contains("stale"), "{lines:?}");
@@ -134,7 +134,7 @@ fn names(slow: &mut Slow) -> Result<Vec<String>, SourceError> {
     rows.start();
     slow.instances(&cpu::GUID, &mut rows)?;
     rows.end();
-    Ok((0..rows.len()).map(|row| String::from_utf16_lossy(rows.name(row))).collect())
+    Ok((0..rows.len()).map(|row| rows.name(row).to_string()).collect())
 }
 
 fn lines(lines: &[&str]) -> Result<Vec<String>, SourceError> {

@@ -4,8 +4,9 @@ use perfset_engine::Provider;
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::kept_file::Printed;
-use crate::pass::SharedFile;
+use crate::pass::{SharedFile, SharedTable, Table};
 use crate::roots::Roots;
+use crate::sources::vmstat::VmStat;
 
 mod cache;
 mod cgroup;
@@ -68,7 +69,7 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     let stat = file("stat", Printed::AtOnce);
     let loadavg = file("loadavg", Printed::AtOnce);
     let meminfo = file("meminfo", Printed::AtOnce);
-    let vmstat = file("vmstat", Printed::InLines);
+    let vmstat = vmstat(&roots);
     let netstat = SharedFile::new(roots.net("netstat"), Printed::AtOnce);
     let sockstat = SharedFile::new(roots.net("sockstat"), Printed::AtOnce);
     let count = ProcessCount::new(&roots.proc);
@@ -103,4 +104,10 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
     all.extend(protocols::providers(&roots));
     all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));
     all
+}
+
+/// What three countersets take something from.
+fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
+    let path = roots.proc.join("vmstat");
+    SharedTable::new(Table::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))
 }

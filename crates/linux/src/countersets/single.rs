@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, NoValue};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+use perfset_engine::{Catalogue, Provider, Row, Rows, SourceError, Want};
 
 use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
@@ -16,11 +16,21 @@ pub(crate) trait Values: Debug + Send {
     const COUNTERSET: &'static Counterset;
 
     /// The raw value of a counter. Reads what it needs and nothing else.
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue>;
+    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
+        let _ = (counter, pass);
+        Err(NoValue::NotGiven)
+    }
 
     /// The same with its mark, for a counterset that has marked values.
     fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         self.value(counter, pass).map(Value::from)
+    }
+
+    /// Fills the columns of these counters, for a counterset that has many of a kind.
+    fn fill(&mut self, counters: &[CounterId], cells: &mut Row<'_>, pass: &mut Pass) {
+        for (column, counter) in counters.iter().enumerate() {
+            fill(cells, column, self.marked_value(*counter, pass));
+        }
     }
 }
 
@@ -57,10 +67,7 @@ impl<V: Values> Provider for Single<V> {
         known::<V>(want.counterset.guid)?;
         let mut pass = Pass::new(want.collection, elapsed_ns());
         if want.wants(NAME, ID) {
-            let mut cells = rows.push(NAME, ID, None);
-            for (column, counter) in want.counters.iter().enumerate() {
-                fill(&mut cells, column, self.values.marked_value(*counter, &mut pass));
-            }
+            self.values.fill(want.counters, &mut rows.push(NAME, ID, None), &mut pass);
         }
         rows.count_bytes_read(pass.bytes_read);
         Ok(())

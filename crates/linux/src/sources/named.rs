@@ -73,7 +73,11 @@ pub struct Lines {
     lines: Vec<Line>,
     /// What is wrong with some, by place.
     faults: Vec<(usize, TextError)>,
+    /// That the last line was cut, if it was.
+    cut: Option<TextError>,
     layout: u64,
+    /// Where the [chosen](Self::choose) ones are, and the layout that they were found in.
+    chosen: (Vec<Option<usize>>, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +94,8 @@ impl PartialEq for Lines {
         (&self.names, &self.lines, &self.faults) == (&other.names, &other.lines, &other.faults)
     }
 }
+
+impl Eq for Lines {}
 
 impl Lines {
     /// Grows whenever names changed, came or went: places that were found before mean nothing any more.
@@ -111,11 +117,27 @@ impl Lines {
 
     /// The number of the line at a place.
     #[must_use]
+    #[inline]
     pub fn number(&self, place: usize) -> Number {
         let line = self.lines.get(place)?;
+        if self.faults.is_empty() {
+            return Some(Ok(line.number));
+        }
         match self.faults.binary_search_by_key(&place, |(at, _)| *at) {
             Ok(fault) => self.faults.get(fault).map(|(_, error)| Err(error.clone())),
             Err(_) => Some(Ok(line.number)),
+        }
+    }
+
+    /// Takes out those that are wanted, always the same ones. If the text was cut, so are those that are missing.
+    pub(super) fn choose<const N: usize>(&mut self, wanted: [Wanted<'_>; N]) {
+        if self.chosen.1 != self.layout || self.chosen.0.len() != N {
+            let place = |(name, _): &Wanted<'_>| self.place(name.as_bytes().split_last()?.1);
+            self.chosen = (wanted.iter().map(place).collect(), self.layout);
+        }
+        for ((_, number), place) in wanted.into_iter().zip(&self.chosen.0) {
+            let found = place.and_then(|place| self.number(place));
+            *number = found.or_else(|| self.cut.clone().map(Err));
         }
     }
 
@@ -133,6 +155,7 @@ impl Lines {
         let before = self.lines.len();
         let mut changed = false;
         self.faults.clear();
+        self.cut = None;
         while !text.is_at_end() {
             let mut line = *text;
             // Mostly it is the line that was here before.
@@ -150,7 +173,8 @@ impl Lines {
                 }
             }
             let mut line = *text;
-            let cut = text.line();
+            let whole = text.line();
+            self.cut = whole.as_ref().err().cloned();
             let Some(name) = line.name(end) else { continue };
             if !is_known {
                 changed = true;
@@ -160,7 +184,7 @@ impl Lines {
                 self.names.push(end);
                 self.lines.push(Line { name_end: self.names.len(), number: 0 });
             }
-            let number = cut.and_then(|_| number(&mut line));
+            let number = whole.and_then(|_| number(&mut line));
             if let Some(known) = self.lines.get_mut(at) {
                 known.number = *number.as_ref().unwrap_or(&0);
                 name_at = known.name_end;

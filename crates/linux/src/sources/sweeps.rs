@@ -31,7 +31,6 @@ const PARSERS: &[(&str, Walk)] = &[
     ("proc/meminfo", |text| meminfo::MemInfo::default().parse(text)),
     ("proc/vmstat", |text| vmstat::VmStat::default().parse(text)),
     ("proc/meminfo", |text| meminfo::AllLines::default().parse(text)),
-    ("proc/vmstat", |text| vmstat::AllLines::default().parse(text)),
     ("proc/modules", |text| modules::Modules::default().parse(text)),
     ("../processes/proc/300/stat", |text| {
         let stat = pid::stat::Stat::parse(text)?;

@@ -148,8 +148,8 @@ impl<'a> Text<'a> {
     /// Skips the digits that come next.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
-        let mut rest = self.rest;
-        let mut value = 0_u64;
+        let (mut value, short) = up_to_8_digits(self.rest);
+        let mut rest = self.rest.get(short..).unwrap_or_default();
         while let [digit @ b'0'..=b'9', behind @ ..] = rest {
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit & 0xF));
             rest = behind;
@@ -269,6 +269,26 @@ impl<'a> Text<'a> {
     }
 }
 
+/// The number that the first up to 8 digits make, and how many they are; none if fewer than 8 bytes are left.
+///
+/// All at once: most numbers of the kernel are short, and where each ends is what a loop cannot predict.
+#[inline]
+fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
+    const fn each(byte: u8) -> u64 {
+        u64::from_le_bytes([byte; 8])
+    }
+    let Some(bytes) = text.first_chunk::<8>() else { return (0, 0) };
+    let bytes = u64::from_le_bytes(*bytes) ^ each(b'0'); // of digits their values
+    let others = (bytes.wrapping_add(each(0x80 - 10)) | bytes) & each(0x80); // up to the first of them
+    let len = others.trailing_zeros() / 8;
+    // Zeros in front, so that there are 8; then pairs of them, pairs of these, and both halves together.
+    let digits = bytes.checked_shl(64_u32.saturating_sub(len.saturating_mul(8))).unwrap_or(0);
+    let twos = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00FF_00FF_00FF_00FF;
+    let fours = twos.wrapping_mul(100).wrapping_add(twos >> 16) & 0x0000_FFFF_0000_FFFF;
+    let eight = fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xFFFF_FFFF;
+    (eight, usize::try_from(len).unwrap_or(0))
+}
+
 /// The first word of a text, quoted, escaped and cut.
 fn quote(text: &[u8]) -> String {
     const CHARACTERS: usize = 40;
@@ -309,6 +329,23 @@ mod tests {
             assert_eq!(Text::new(text.as_bytes()).number(), want, "{text:?}");
         }
         assert_eq!(Text::new(b"\xFF\xFE\n").number().unwrap_err().found, "\"\u{FFFD}\u{FFFD}\"");
+    }
+
+    #[test]
+    fn numbers_of_any_length() {
+        for digits in 1..=20 {
+            for (first, others) in [("1", "0"), ("9", "9"), ("1", "2"), ("0", "7")] {
+                let number = format!("{first}{}", others.repeat(digits - 1));
+                let want: Option<u64> = number.parse().ok();
+                for behind in [" ", "\n", "/1234567", ":1234567", "\u{B9}234567", "x", " 1 2 3 4 5 6"] {
+                    let whole = format!("{number}{behind}");
+                    let mut text = Text::new(whole.as_bytes());
+                    assert_eq!(text.digits().ok(), want, "{whole:?}");
+                    let rest = if want.is_some() { behind } else { &whole };
+                    assert_eq!(text.rest, rest.as_bytes(), "{whole:?}");
+                }
+            }
+        }
     }
 
     #[test]

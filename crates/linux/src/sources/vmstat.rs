@@ -2,10 +2,10 @@
 //!
 //! Source: `proc_vmstat(5)`.
 
-use crate::sources::named::{Lines, Number, numbers};
+use crate::sources::named::{Lines, Number};
 use crate::sources::text::{Text, TextError};
 
-/// The lines that feed counters.
+/// Every line under the kernel's name, and some that several counters are made of.
 ///
 /// ```
 /// use perfset_linux::sources::vmstat::VmStat;
@@ -14,6 +14,8 @@ use crate::sources::text::{Text, TextError};
 /// vmstat.parse(b"nr_free_pages 7\npgfault 5\npgmajfault 2\n").unwrap();
 /// assert_eq!(vmstat.pgmajfault, Some(Ok(2)));
 /// assert_eq!(vmstat.pgpgin, None);
+/// let place = vmstat.lines.place(b"nr_free_pages").unwrap();
+/// assert_eq!(vmstat.lines.number(place), Some(Ok(7)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VmStat {
@@ -35,16 +37,18 @@ pub struct VmStat {
     pub pgsteal_kswapd: Number,
     /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8, before that by zone.
     pub pgsteal_direct: Number,
+    /// All, in the kernel's order.
+    pub lines: Lines,
 }
 
 impl VmStat {
     /// Takes everything from `text`; what was there before goes.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If it has no line of a name and a number.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
-        *self = Self::default();
-        let mut wanted = [
+        self.lines.parse(&mut Text::new(text), b' ', Text::last_number)?;
+        self.lines.choose([
             ("nr_dirty ", &mut self.nr_dirty),
             ("nr_written ", &mut self.nr_written),
             ("nr_dirty_threshold ", &mut self.nr_dirty_threshold),
@@ -54,35 +58,8 @@ impl VmStat {
             ("pgmajfault ", &mut self.pgmajfault),
             ("pgsteal_kswapd ", &mut self.pgsteal_kswapd),
             ("pgsteal_direct ", &mut self.pgsteal_direct),
-        ];
-        numbers(&mut Text::new(text), Text::last_number, &mut wanted)
-    }
-}
-
-/// Every line, under the kernel's names.
-///
-/// ```
-/// use perfset_linux::sources::vmstat::AllLines;
-///
-/// let mut all = AllLines::default();
-/// all.parse(b"nr_free_pages 7\noom_kill 2\n").unwrap();
-/// let number = |name: &[u8]| all.lines.place(name).and_then(|place| all.lines.number(place));
-/// assert_eq!(number(b"oom_kill"), Some(Ok(2)));
-/// assert_eq!(number(b"pswpin"), None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct AllLines {
-    /// In the kernel's order.
-    pub lines: Lines,
-}
-
-impl AllLines {
-    /// Takes everything from `text`; what was there before goes.
-    ///
-    /// # Errors
-    /// If it has no line of a name and a number.
-    pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
-        self.lines.parse(&mut Text::new(text), b' ', Text::last_number)
+        ]);
+        Ok(())
     }
 }
 
@@ -93,12 +70,30 @@ mod tests {
     #[test]
     fn names_that_contain_others() {
         let mut vmstat = VmStat::default();
-        vmstat.parse(b"pgsteal_kswapd_normal 2\nnr_pgfault 3\npgfault_x 5\npgfault 7\n").unwrap();
-        assert_eq!(vmstat, VmStat { pgfault: Some(Ok(7)), ..VmStat::default() });
-        vmstat.parse(b"nr_dirtied 2\nnr_dirty_threshold 3\nnr_dirty_background_threshold 5\n").unwrap();
-        assert_eq!(vmstat, VmStat { nr_dirty_threshold: Some(Ok(3)), ..VmStat::default() });
-        vmstat.parse(b"nr_throttled_written 2\nnr_dirtied 3\nnr_dirty 5\nnr_written 7\n").unwrap();
-        let want = VmStat { nr_dirty: Some(Ok(5)), nr_written: Some(Ok(7)), ..VmStat::default() };
-        assert_eq!(vmstat, want);
+        let mut numbers = |text: &[u8]| {
+            vmstat.parse(text).unwrap();
+            let VmStat { nr_dirty, nr_written, nr_dirty_threshold, pgfault, .. } = vmstat.clone();
+            [nr_dirty, nr_written, nr_dirty_threshold, pgfault].map(|number| number.map(Result::unwrap))
+        };
+        let text = b"pgsteal_kswapd_normal 2\nnr_pgfault 3\npgfault_x 5\npgfault 7\n";
+        assert_eq!(numbers(text), [None, None, None, Some(7)]);
+        let text = b"nr_dirtied 2\nnr_dirty_threshold 3\nnr_dirty_background_threshold 5\n";
+        assert_eq!(numbers(text), [None, None, Some(3), None]);
+        let text = b"nr_throttled_written 2\nnr_dirtied 3\nnr_dirty 5\nnr_written 7\n";
+        assert_eq!(numbers(text), [Some(5), Some(7), None, None]);
+        let text = b"nr_throttled_written 3\nnr_dirtied 5\nnr_dirty 7\nnr_written 11\n";
+        assert_eq!(numbers(text), [Some(7), Some(11), None, None], "the same lines, other numbers");
+    }
+
+    #[test]
+    fn what_is_behind_a_cut_is_unknown() {
+        let mut vmstat = VmStat::default();
+        vmstat.parse(b"nr_dirty 5\npgfault 7\npgmajfault 1").unwrap();
+        assert_eq!((vmstat.nr_dirty.clone(), vmstat.pgfault.clone()), (Some(Ok(5)), Some(Ok(7))));
+        for number in [&vmstat.pgmajfault, &vmstat.pgsteal_direct] {
+            assert_eq!(number.as_ref().unwrap().as_ref().unwrap_err().expected, "the rest of the line");
+        }
+        vmstat.parse(b"nr_dirty 5\npgfault 7\npgmajfault 11\n").unwrap();
+        assert_eq!((vmstat.pgmajfault, vmstat.pgsteal_direct), (Some(Ok(11)), None));
     }
 }

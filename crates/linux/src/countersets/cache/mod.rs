@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Pass, SharedTable};
 use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
@@ -14,13 +14,13 @@ mod tests;
 /// Cache from `/proc/vmstat`.
 #[derive(Debug)]
 pub(crate) struct Cache {
-    vmstat: Table<VmStat>,
+    vmstat: SharedTable<VmStat>,
 }
 
 impl Cache {
     /// Reads what others read too.
-    pub(crate) fn new(vmstat: SharedFile) -> Self {
-        Self { vmstat: Table::of(vmstat, "there is no /proc/vmstat", VmStat::parse) }
+    pub(crate) fn new(vmstat: SharedTable<VmStat>) -> Self {
+        Self { vmstat }
     }
 }
 
@@ -29,10 +29,10 @@ impl Values for Cache {
 
     fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
         match counter {
-            id::DIRTY_PAGES => self.vmstat.number(|vm| &vm.nr_dirty, pass),
-            id::DIRTY_PAGE_THRESHOLD => self.vmstat.number(|vm| &vm.nr_dirty_threshold, pass),
+            id::DIRTY_PAGES => self.vmstat.lock().number(|vm| &vm.nr_dirty, pass),
+            id::DIRTY_PAGE_THRESHOLD => self.vmstat.lock().number(|vm| &vm.nr_dirty_threshold, pass),
             id::LAZY_WRITE_PAGES_PER_SEC | id::DATA_FLUSH_PAGES_PER_SEC => {
-                self.vmstat.number(|vm| &vm.nr_written, pass)
+                self.vmstat.lock().number(|vm| &vm.nr_written, pass)
             }
             _ => Err(never(counter)),
         }

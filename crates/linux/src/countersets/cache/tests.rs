@@ -5,8 +5,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::Cache;
 use crate::countersets::single::Single;
-use crate::kept_file::Printed;
-use crate::pass::SharedFile;
+use crate::countersets::vmstat;
 use crate::roots::Roots;
 use crate::testing::{
     ChangedLine, Collected, FAULTS, Got, Tree, check_line, collect, collect_all, fixture, opened,
@@ -15,7 +14,7 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> Single<Cache> {
-    Single::new(Cache::new(SharedFile::new(roots.proc.join("vmstat"), Printed::InLines)))
+    Single::new(Cache::new(vmstat(roots)))
 }
 
 /// Counters that may have a value on Linux, and what they are in the fixture `two-nodes`.

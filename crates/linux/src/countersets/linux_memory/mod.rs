@@ -1,13 +1,15 @@
 //! The counterset Linux Memory.
 
 use perfset_core::catalogue::linux_memory as id;
-use perfset_core::{Counter, CounterId, Counterset, NoValue};
+use perfset_core::{CounterId, Counterset};
+use perfset_engine::Row;
 
 use crate::countersets::single::Values;
 use crate::countersets::value::unavailable;
-use crate::pass::{Parse, Pass, SharedFile, Table};
+use crate::pass::{Pass, SharedFile, SharedTable, Table};
+use crate::sources::meminfo::AllLines;
 use crate::sources::named::Lines;
-use crate::sources::{meminfo, vmstat};
+use crate::sources::vmstat::VmStat;
 
 #[cfg(test)]
 mod tests;
@@ -15,17 +17,17 @@ mod tests;
 /// Linux Memory from `/proc/meminfo` and `/proc/vmstat`. The name of a counter is that of its line.
 #[derive(Debug)]
 pub(crate) struct LinuxMemory {
-    meminfo: File<meminfo::AllLines>,
-    vmstat: File<vmstat::AllLines>,
+    meminfo: File<AllLines>,
+    vmstat: File<VmStat>,
 }
 
 impl LinuxMemory {
     /// Reads what others read too.
-    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedFile) -> Self {
-        let (no_meminfo, no_vmstat) = ("there is no /proc/meminfo", "there is no /proc/vmstat");
+    pub(crate) fn new(meminfo: SharedFile, vmstat: SharedTable<VmStat>) -> Self {
+        let meminfo = Table::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
-            meminfo: File::new(meminfo, no_meminfo, meminfo::AllLines::parse, |all| &all.lines),
-            vmstat: File::new(vmstat, no_vmstat, vmstat::AllLines::parse, |all| &all.lines),
+            meminfo: File::new(SharedTable::new(meminfo), |all| &all.lines),
+            vmstat: File::new(vmstat, |vmstat| &vmstat.lines),
         }
     }
 }
@@ -33,45 +35,71 @@ impl LinuxMemory {
 impl Values for LinuxMemory {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
-        let is_of_meminfo = counter.0 < id::NR_FREE_PAGES.0; // which is the first of vmstat
-        if is_of_meminfo { self.meminfo.value(counter, pass) } else { self.vmstat.value(counter, pass) }
+    fn fill(&mut self, counters: &[CounterId], cells: &mut Row<'_>, pass: &mut Pass) {
+        let is_of_meminfo = |counter: CounterId| counter < id::NR_FREE_PAGES; // which is the first of vmstat
+        let counters = counters.iter().copied().enumerate();
+        self.meminfo.fill(counters.clone().filter(|(_, counter)| is_of_meminfo(*counter)), cells, pass);
+        self.vmstat.fill(counters.filter(|(_, counter)| !is_of_meminfo(*counter)), cells, pass);
     }
 }
 
 /// One of the files, and where the lines of its counters are.
 #[derive(Debug)]
 struct File<T> {
-    table: Table<T>,
+    table: SharedTable<T>,
     lines: fn(&T) -> &Lines,
-    /// By id of the counter, as far as it was asked: its place, if the file has such a line.
-    places: Vec<Option<Option<usize>>>,
+    /// By id of the counter: its place, if the file has such a line.
+    places: Vec<Option<usize>>,
     /// [`Lines::layout`] when they were found.
     layout: u64,
 }
 
 impl<T: Default> File<T> {
-    fn new(file: SharedFile, absent: &'static str, parse: Parse<T>, lines: fn(&T) -> &Lines) -> Self {
-        Self { table: Table::of(file, absent, parse), lines, places: Vec::new(), layout: 0 }
+    fn new(table: SharedTable<T>, lines: fn(&T) -> &Lines) -> Self {
+        Self { table, lines, places: Vec::new(), layout: 0 }
     }
 
-    fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
-        let lines = (self.lines)(self.table.get(pass)?);
+    /// Fills these columns, if there are any.
+    fn fill(
+        &mut self,
+        counters: impl Iterator<Item = (usize, CounterId)>,
+        cells: &mut Row<'_>,
+        pass: &mut Pass,
+    ) {
+        let mut counters = counters.peekable();
+        if counters.peek().is_none() {
+            return;
+        }
+        let mut table = self.table.lock();
+        let lines = match table.get(pass) {
+            Ok(parsed) => (self.lines)(parsed),
+            Err(reason) => return counters.for_each(|(column, _)| cells.none(column, reason.clone())),
+        };
         if self.layout != lines.layout() {
             self.layout = lines.layout();
             self.places.clear();
-            self.places.resize(id::COUNTERSET.counters.len(), None);
+            self.places.resize(id::COUNTERSET.counters.len(), None); // ids are numbered through
+            for counter in &*id::COUNTERSET.counters {
+                if let (Some(place), Some(name)) = (self.places.get_mut(index(counter.id)), &counter.name) {
+                    *place = lines.place(name.as_bytes());
+                }
+            }
         }
-        let index = usize::try_from(counter.0).unwrap_or(usize::MAX);
-        let place = self.places.get_mut(index).ok_or(NoValue::NotGiven)?;
-        let place = *place.get_or_insert_with(|| {
-            let name = id::COUNTERSET.counter(counter).and_then(|Counter { name, .. }| name.as_deref());
-            name.and_then(|name| lines.place(name.as_bytes()))
-        });
-        match place.and_then(|place| lines.number(place)) {
-            Some(Ok(number)) => Ok(number),
-            Some(Err(text)) => Err(self.table.fault(text)),
-            None => Err(unavailable("this kernel does not report it")),
+        let mut faults = Vec::new();
+        for (column, counter) in counters {
+            let place = self.places.get(index(counter)).copied().flatten();
+            match place.and_then(|place| lines.number(place)) {
+                Some(Ok(number)) => cells.set(column, number),
+                Some(Err(text)) => faults.push((column, text)),
+                None => cells.none(column, unavailable("this kernel does not report it")),
+            }
+        }
+        for (column, text) in faults {
+            cells.none(column, table.fault(text));
         }
     }
+}
+
+fn index(counter: CounterId) -> usize {
+    usize::try_from(counter.0).unwrap_or(usize::MAX)
 }

@@ -7,6 +7,7 @@ use perfset_core::{CounterId, CounterType};
 
 use super::LinuxMemory;
 use crate::countersets::single::Single;
+use crate::countersets::vmstat;
 use crate::kept_file::Printed;
 use crate::pass::SharedFile;
 use crate::roots::Roots;
@@ -17,8 +18,8 @@ use crate::testing::{
 use id::*;
 
 fn provider(roots: &Roots) -> Single<LinuxMemory> {
-    let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
-    Single::new(LinuxMemory::new(file("meminfo", Printed::AtOnce), file("vmstat", Printed::InLines)))
+    let meminfo = SharedFile::new(roots.proc.join("meminfo"), Printed::AtOnce);
+    Single::new(LinuxMemory::new(meminfo, vmstat(roots)))
 }
 
 /// What a file of a machine says, read the slow way: names, numbers, and whether they are in KiB.

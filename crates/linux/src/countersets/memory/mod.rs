@@ -5,7 +5,7 @@ use perfset_core::{CounterId, Counterset, NoValue};
 
 use crate::countersets::single::Values;
 use crate::kept_file::Printed;
-use crate::pass::{Pass, SharedFile, Table};
+use crate::pass::{Pass, SharedFile, SharedTable, Table};
 use crate::roots::Roots;
 use crate::sources::meminfo::MemInfo;
 use crate::sources::modules::Modules;
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
     /// In bytes.
     page_size: u64,
     meminfo: Table<MemInfo>,
-    vmstat: Table<VmStat>,
+    vmstat: SharedTable<VmStat>,
     modules: Table<Modules>,
 }
 
@@ -30,12 +30,17 @@ const KIB_IN_MIB: u64 = 1_024;
 
 impl Memory {
     /// Reads below `roots`, and what others read too. A page has so many bytes.
-    pub(crate) fn new(roots: &Roots, meminfo: SharedFile, vmstat: SharedFile, page_size: u64) -> Self {
+    pub(crate) fn new(
+        roots: &Roots,
+        meminfo: SharedFile,
+        vmstat: SharedTable<VmStat>,
+        page_size: u64,
+    ) -> Self {
         let (modules, no_modules) = (roots.proc.join("modules"), "there is no /proc/modules");
         Self {
             page_size,
             meminfo: Table::of(meminfo, "there is no /proc/meminfo", MemInfo::parse),
-            vmstat: Table::of(vmstat, "there is no /proc/vmstat", VmStat::parse),
+            vmstat,
             modules: Table::new(modules, Printed::InRecords, no_modules, Modules::parse),
         }
     }
@@ -49,7 +54,7 @@ impl Memory {
     }
 
     fn events(&mut self, of: fn(&VmStat) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
-        self.vmstat.number(of, pass)
+        self.vmstat.lock().number(of, pass)
     }
 
     fn pages(&self, kib: u64) -> u64 {

@@ -1,0 +1,136 @@
+//! Bytes that are written over others.
+
+use super::raw::InstanceHeader;
+use super::{PERF_MAX_INSTANCE_NAME, align8};
+use crate::instance::InstanceId;
+
+/// Writes over what is there already: what tells where everything is stays if it is the same, values always change.
+/// From the first difference on, what was there is dropped.
+///
+/// So the result is the same whatever was there before, and of the same instances nothing moves.
+#[derive(Debug, Default)]
+pub(super) struct Over {
+    pub(super) bytes: Vec<u8>,
+    /// Up to here they are written.
+    pub(super) at: usize,
+    /// Whether something was dropped, or was not there.
+    pub(super) is_moved: bool,
+}
+
+impl Over {
+    /// Writes over all of `bytes`.
+    pub(super) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, at: 0, is_moved: false }
+    }
+
+    /// Writes behind all of `bytes`.
+    pub(super) fn behind(bytes: Vec<u8>) -> Self {
+        Self { at: bytes.len(), bytes, is_moved: false }
+    }
+
+    /// Drops what is there behind what was written.
+    pub(super) fn cut(&mut self) {
+        self.bytes.truncate(self.at);
+        self.is_moved = true;
+    }
+
+    /// Writes what must be there exactly.
+    #[inline]
+    pub(super) fn expect(&mut self, bytes: &[u8]) {
+        let end = self.at.saturating_add(bytes.len());
+        if self.bytes.get(self.at..end) != Some(bytes) {
+            self.cut();
+            self.bytes.extend_from_slice(bytes);
+        }
+        self.at = end;
+    }
+
+    /// Writes what moves nothing if it differs.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        let start = self.at;
+        self.leave(bytes.len());
+        if let Some(there) = self.bytes.get_mut(start..self.at) {
+            there.copy_from_slice(bytes);
+        }
+    }
+
+    /// Leaves so many bytes to be written later.
+    #[inline]
+    pub(super) fn leave(&mut self, len: usize) {
+        let end = self.at.saturating_add(len);
+        if self.bytes.len() < end {
+            self.cut();
+            self.bytes.resize(end, 0);
+        }
+        self.at = end;
+    }
+
+    /// Writes a field that was left; true if it was another.
+    #[inline]
+    pub(super) fn put(&mut self, at: usize, value: u32) -> bool {
+        let Some(field) = self.bytes.get_mut(at..at.saturating_add(4)) else { return false };
+        let differs = *field != value.to_le_bytes();
+        field.copy_from_slice(&value.to_le_bytes());
+        differs
+    }
+
+    /// The size since then, for a field. One that does not fit is caught in the end: the whole is larger still.
+    #[inline]
+    pub(super) fn size_since(&self, start: usize) -> u32 {
+        u32::try_from(self.at.saturating_sub(start)).unwrap_or(u32::MAX)
+    }
+
+    /// Writes zeros up to the next multiple of 8 from `start` on.
+    #[inline]
+    pub(super) fn pad(&mut self, start: usize) {
+        let len = self.at.saturating_sub(start);
+        self.expect([0; 8].get(..align8(len).saturating_sub(len)).unwrap_or_default());
+    }
+
+    /// Writes a name, its NUL and zeros up to the next multiple of 8 from `start` on.
+    #[inline]
+    pub(super) fn name(&mut self, start: usize, name: impl IntoIterator<Item = u16>) {
+        const UNIT: usize = size_of::<u16>();
+        const PIECE: usize = 32; // a unit at a time would cost more than all else
+        let mut name = name.into_iter();
+        loop {
+            let mut piece = [0; PIECE + 8]; // with room for NUL and padding
+            let mut len = 0_usize;
+            for (place, unit) in piece.chunks_exact_mut(UNIT).take(PIECE / UNIT).zip(&mut name) {
+                place.copy_from_slice(&unit.to_le_bytes());
+                len = len.saturating_add(UNIT);
+            }
+            let is_last = len < PIECE;
+            if is_last {
+                let before = self.at.saturating_sub(start);
+                len = align8(before.saturating_add(len).saturating_add(UNIT)).saturating_sub(before);
+            }
+            self.expect(piece.get(..len).unwrap_or_default());
+            if is_last {
+                break;
+            }
+        }
+    }
+
+    /// Writes a PERF_INSTANCE_HEADER block. The name is cut where a NUL would end it, and to 1023 units.
+    #[inline]
+    pub(super) fn instance(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) {
+        let start = self.at;
+        self.leave(size_of::<InstanceHeader>().saturating_sub(size_of::<InstanceId>()));
+        self.expect(&id.0.to_le_bytes());
+        let name = name.into_iter().take_while(|unit| *unit != 0);
+        self.name(start, name.take(PERF_MAX_INSTANCE_NAME.saturating_sub(1)));
+        let size = self.size_since(start);
+        if self.put(start, size) {
+            self.cut(); // what follows does not begin here
+        }
+    }
+
+    /// Writes again what was written from `start` on.
+    pub(super) fn repeat(&mut self, start: usize, len: usize) {
+        self.cut();
+        let end = start.saturating_add(len).min(self.at);
+        self.bytes.extend_from_within(start.min(end)..end);
+        self.at = self.bytes.len();
+    }
+}

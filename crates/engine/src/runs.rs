@@ -1,0 +1,73 @@
+//! What is said of rows, where many rows in a row say the same.
+
+/// A value by row, kept once for all rows that follow each other and have the same: at first the default.
+#[derive(Clone, Debug)]
+pub(crate) struct Runs<T> {
+    /// From which row on which value holds, ascending.
+    starts: Vec<(usize, T)>,
+}
+
+impl<T> Default for Runs<T> {
+    fn default() -> Self {
+        Self { starts: Vec::new() }
+    }
+}
+
+impl<T: Copy + Default + PartialEq> Runs<T> {
+    /// Nothing is said of any row.
+    pub fn clear(&mut self) {
+        self.starts.clear();
+    }
+
+    /// Says it of this row and all that follow; of them nothing was said yet.
+    pub fn set(&mut self, row: usize, value: T) {
+        if self.starts.last().is_some_and(|(start, _)| *start == row) {
+            self.starts.pop();
+        }
+        let before = self.starts.last().map(|(_, value)| *value);
+        if before.unwrap_or_default() != value {
+            self.starts.push((row, value));
+        }
+    }
+
+    /// What was said of a row.
+    #[inline]
+    pub fn get(&self, row: usize) -> T {
+        let behind = self.starts.partition_point(|(start, _)| *start <= row);
+        let run = behind.checked_sub(1).and_then(|at| self.starts.get(at));
+        run.map(|(_, value)| *value).unwrap_or_default()
+    }
+
+    /// Takes over what others say.
+    pub fn copy(&mut self, other: &Self) {
+        self.starts.clone_from(&other.starts);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn as_one_value_a_row(rows in prop::collection::vec(prop::collection::vec(0_u8..3, 1..3), 0..20)) {
+            let mut runs = Runs::default();
+            for _ in 0..2 {
+                runs.clear();
+                for (row, values) in rows.iter().enumerate() {
+                    values.iter().for_each(|value| runs.set(row, *value));
+                }
+            }
+            let want: Vec<_> = rows.iter().map(|values| *values.last().unwrap()).collect();
+            let got: Vec<_> = (0..rows.len()).map(|row| runs.get(row)).collect();
+            prop_assert_eq!(&got, &want);
+            let changes = want.windows(2).filter(|pair| pair[0] != pair[1]).count();
+            prop_assert!(runs.starts.len() <= changes + 1);
+            let mut other = Runs::default();
+            other.set(7, 2);
+            other.copy(&runs);
+            prop_assert_eq!(other.starts, runs.starts);
+        }
+    }
+}
