@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
-        ("a Windows log as CSV has the values of a calculation in Python", &logs::python),
+        ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
         ("the C library installs as packages want it", &c::installed),
         ("its headers are clean in every dialect", &c::headers),

@@ -266,14 +266,14 @@ pub struct LogInfoArgs {
 
 /// Write logs anew: as another format, in part, several as one
 ///
-/// Reads .blg, PDH-CSV and PDH-TSV, writes PDH-CSV, PDH-TSV or JSON. What was recorded raw is formatted.
+/// Reads .blg, PDH-CSV and PDH-TSV; writes PDH-CSV, PDH-TSV, JSON or SQLite. What was recorded raw is formatted.
 #[derive(Debug, clap::Args)]
 #[command(after_long_help = examples::RELOG)]
 pub struct RelogArgs {
     /// The logs; - is standard input
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
-    /// The file to write: its ending, .csv, .tsv or .jsonl, says the format; - is standard output
+    /// The file to write: its ending, .csv, .tsv, .jsonl or .db, says the format; - is standard output
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Its format, whatever its ending
@@ -303,6 +303,12 @@ pub struct RelogArgs {
     /// Write over a file that exists
     #[arg(long)]
     pub force: bool,
+    /// Add another log set to a SQLite file
+    #[arg(long, conflicts_with = "force")]
+    pub append: bool,
+    /// What the log set is called in a SQLite file [default: the name of the first log]
+    #[arg(long, value_name = "NAME")]
+    pub set: Option<String>,
     /// Write nothing: list the paths of all counters of all instances
     #[arg(long, conflicts_with = "output")]
     pub list: bool,
@@ -317,6 +323,8 @@ pub enum RelogFormat {
     Tsv,
     /// A JSON object a line, one for each value, as get --format json
     Json,
+    /// A SQLite file with the tables of perfmon's SQL logs, raw numbers included
+    Sqlite,
 }
 
 impl RelogFormat {
@@ -327,6 +335,7 @@ impl RelogFormat {
             "csv" => Self::Csv,
             "tsv" | "txt" => Self::Tsv,
             "json" | "jsonl" | "ndjson" => Self::Json,
+            "db" | "sqlite" | "sqlite3" => Self::Sqlite,
             _ => return None,
         })
     }

@@ -284,5 +284,9 @@ pub const RELOG: &str = r"Examples:
   $ perfset relog customer.blg -o - --format json
   For a program: an object a line, as get --format json, with the machine.
 
+  perfset relog customer.blg -o customer.db
+  For SQL: a SQLite file with perfmon's tables CounterData, CounterDetails and
+  DisplayToID, both numbers of each raw value in it.
+
 Started under the name relog, as through ln -s perfset relog, it takes the
 options of Windows' own.";

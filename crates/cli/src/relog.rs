@@ -2,12 +2,14 @@
 
 mod columns;
 mod progress;
+mod sql;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
+use perfset::log::sql::Existing;
 use perfset::log::text::{Header, Separator, Writer, Zone};
 use perfset::log::{Logs, Pick};
 use perfset::path::{CounterPath, PathQuery, PathValue};
@@ -21,6 +23,7 @@ use crate::output::{Options, Output};
 use crate::text::{escaped, grouped};
 use columns::Columns;
 use progress::Progress;
+use sql::Sql;
 
 pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
@@ -58,7 +61,16 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
             )));
         }
     };
-    let done = job.run(&Target { file: output, format, local: args.local, overwrite: args.force }, true)?;
+    if format != RelogFormat::Sqlite && (args.append || args.set.is_some()) {
+        return Err(usage("--append and --set are for SQLite files".into()));
+    }
+    let existing = match (args.force, args.append) {
+        (true, _) => Existing::Replace,
+        (_, true) => Existing::Append,
+        _ => Existing::Refuse,
+    };
+    let target = Target { file: output, format, local: args.local, existing, set: args.set.as_deref() };
+    let done = job.run(&target, true)?;
     if done.samples == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample is in that time")));
     }
@@ -87,7 +99,9 @@ pub struct Target<'a> {
     pub format: RelogFormat,
     /// Whether times are those of the log's zone instead of UTC.
     pub local: bool,
-    pub overwrite: bool,
+    pub existing: Existing,
+    /// What it is called in a SQLite file, if not as the first log.
+    pub set: Option<&'a str>,
 }
 
 /// What was written.
@@ -110,7 +124,7 @@ impl Job {
     /// Writes it.
     pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
         let to_stdout = target.file == Path::new("-");
-        if !to_stdout && !target.overwrite && target.file.exists() {
+        if !to_stdout && target.existing == Existing::Refuse && target.file.exists() {
             let name = escaped(&target.file.display().to_string());
             return Err(Failure::new(Exit::Usage, anyhow!("{name} exists; --force writes over it")));
         }
@@ -125,7 +139,6 @@ impl Job {
         };
         let file = Destination::new(target.file)?;
         let offset = logs.first().map_or(0, Logs::offset);
-        let out = file.writer(to_stdout)?;
         let mut sink = match target.format {
             RelogFormat::Csv | RelogFormat::Tsv => {
                 let separator = match target.format {
@@ -134,11 +147,25 @@ impl Job {
                 };
                 let zone = if target.local { local_zone(offset) } else { Zone::utc() };
                 let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
-                Sink::Text { writer: Writer::new(out, &header)?, zone, columns: Box::new(columns) }
+                Sink::Text {
+                    writer: Writer::new(file.writer(to_stdout)?, &header)?,
+                    zone,
+                    columns: Box::new(columns),
+                }
             }
             RelogFormat::Json => {
                 let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
-                Sink::Json(Box::new(Output::new(options, &[]).into_file(out)))
+                Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer(to_stdout)?)))
+            }
+            RelogFormat::Sqlite if to_stdout => {
+                let error = anyhow!("a SQLite file cannot be standard output: -o FILE.db");
+                return Err(Failure::new(Exit::Usage, error));
+            }
+            RelogFormat::Sqlite => {
+                let first = self.files.first().and_then(|file| file.file_stem());
+                let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                let name = target.set.unwrap_or(&name);
+                Sink::Sql(Box::new(Sql::new(target.file, name, local_zone(offset), target.existing)?))
             }
         };
         let mut done = Done { offset, ..Done::default() };
@@ -150,8 +177,11 @@ impl Job {
             progress.show();
         }
         progress.finish();
+        let has_part = !matches!(sink, Sink::Sql(_));
         sink.finish()?;
-        file.keep()?;
+        if has_part {
+            file.keep()?;
+        }
         if let Some(logs) = logs.into_iter().next() {
             Asked::Logs { logs, files: self.files.clone() }.warn_of_damage();
         }
@@ -217,6 +247,7 @@ fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
 enum Sink {
     Text { writer: Writer<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
     Json(Box<Output>),
+    Sql(Box<Sql>),
 }
 
 impl Sink {
@@ -226,6 +257,7 @@ impl Sink {
                 let line = columns.line(machines);
                 writer.line(zone.from_utc(time), line.iter().copied())?;
             }
+            Self::Sql(sql) => sql.sample(time, machines)?,
             Self::Json(output) => {
                 for machine in machines {
                     output.set_machine(machine.logs.machine_name());
@@ -240,6 +272,7 @@ impl Sink {
         match self {
             Self::Text { mut writer, .. } => writer.get_mut().flush()?,
             Self::Json(mut output) => output.finish()?,
+            Self::Sql(sql) => sql.finish()?,
         }
         Ok(())
     }

@@ -164,6 +164,29 @@ fn written_and_read_back() {
 }
 
 #[test]
+fn written_as_sqlite() {
+    let folder = scratch("relog-sqlite");
+    let db = folder.join("a.db").display().to_string();
+    good(&["relog", &basic(), "-o", &db]);
+    assert!(fs::read(&db).unwrap().starts_with(b"SQLite format 3\0"));
+    let len = fs::metadata(&db).unwrap().len();
+    for (more, code, says) in [
+        (&[][..], 2, "exists; --force writes over it"),
+        (&["--append"], 2, "has a log set \"BasicPerfCounters\" already"),
+        (&["--append", "--set", "again"], 0, ""),
+        (&["--force", "--every", "600"], 0, ""),
+    ] {
+        let (got, _, err) = run(&[&["relog", &basic(), "-o", &db], more].concat());
+        assert!(got == code && err.contains(says), "{more:?}: {got} {err}");
+    }
+    assert!(fs::metadata(&db).unwrap().len() < len);
+    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left, ["a.db"], "nothing else is left");
+    let (code, _, err) = run(&["relog", &basic(), "-o", "-", "--format", "sqlite"]);
+    assert!(code == 2 && err.contains("cannot be standard output"), "{err}");
+}
+
+#[test]
 fn several_logs_and_machines_as_one() {
     let both = good(&["relog", &logs("perfmon.csv"), &logs("esxtop.csv"), "-o", "-"]);
     let lines: Vec<_> = both.lines().collect();

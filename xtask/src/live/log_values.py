@@ -1,12 +1,13 @@
-"""Compares a PDH-CSV log with values calculated from a table of raw counters.
+"""Compares a PDH-CSV log and a SQL log with values calculated from a table of raw counters.
 
-Usage: log_values.py LOG.csv RAW.tsv.gz
+Usage: log_values.py LOG.csv RAW.tsv.gz LOG.db
 
 Written from the public descriptions of three counter types, not after the Rust code:
 PERF_100NSEC_TIMER_INV, PERF_AVERAGE_BULK, PERF_COUNTER_100NS_QUEUELEN_TYPE.
 """
 import csv
 import gzip
+import sqlite3
 import sys
 
 
@@ -45,4 +46,28 @@ for number, row in enumerate(rows):
         if abs(float(text) - want) > 1e-9 * max(1.0, abs(want)):
             raise SystemExit(f"{path}, sample {number}: {text}, not {want}")
         compared += 1
-print(f"{compared} values")
+
+def whole(low, high):
+    number = ((high & 0xFFFFFFFF) << 32) | (low & 0xFFFFFFFF)
+    return number - (1 << 64) if number >> 63 else number
+
+
+query = """
+SELECT MachineName, ObjectName, InstanceName, CounterName, CounterType, RecordIndex, CounterValue,
+       FirstValueA, FirstValueB, SecondValueA, SecondValueB
+FROM CounterData NATURAL JOIN CounterDetails ORDER BY RecordIndex
+"""
+in_sql = 0
+for machine, thing, instance, counter, kind, record, got, *halves in sqlite3.connect(sys.argv[3]).execute(query):
+    path = f"{machine}\\{thing}({instance})\\{counter}"
+    known_kind, values = raw[path]
+    number = record - 1
+    if kind & 0xFFFFFFFF != known_kind or (whole(*halves[:2]), whole(*halves[2:])) != values[number]:
+        raise SystemExit(f"{path}, record {record}: {kind}, {halves}, not {values[number]}")
+    want = value(known_kind, values[number - 1], values[number]) if number else None
+    if (got is None) != (want is None) or (want is not None and abs(got - want) > 1e-9 * max(1.0, abs(want))):
+        raise SystemExit(f"{path}, record {record}: {got}, not {want}")
+    in_sql += 1
+if in_sql != sum(len(values) for _, values in raw.values()):
+    raise SystemExit(f"{in_sql} rows")
+print(f"{compared} values in CSV, {in_sql} in SQL")

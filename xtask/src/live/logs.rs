@@ -103,15 +103,20 @@ fn repeated(path: &PathBuf, len: u64) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// Python's csv reads what relog writes, and a calculation in Python from the independent decoder's table agrees.
+/// Python's csv and sqlite3 read what relog writes, and a calculation in Python from the independent decoder's table
+/// agrees.
 pub fn python() -> Result<String> {
-    let csv = target().join("live-log.csv");
+    let [csv, db] = ["live-log.csv", "live-log.db"].map(|name| target().join(name));
     let log = root().join("testdata/logs/BasicPerfCounters.blg");
-    finished(perfset().arg("relog").arg(&log).arg("--force").arg("-o").arg(&csv).output()?)?;
+    for file in [&csv, &db] {
+        finished(perfset().arg("relog").arg(&log).arg("--force").arg("-o").arg(file).output()?)?;
+    }
     let mut script = Command::new("python3");
     script.arg(root().join("xtask/src/live/log_values.py")).arg(&csv);
-    script.arg(root().join("testdata/logs/BasicPerfCounters.raw.tsv.gz"));
+    script.arg(root().join("testdata/logs/BasicPerfCounters.raw.tsv.gz")).arg(&db);
     let text = finished(script.output()?)?;
-    std::fs::remove_file(&csv)?;
+    for file in [csv, db] {
+        std::fs::remove_file(file)?;
+    }
     Ok(format!(": {}", text.trim()))
 }

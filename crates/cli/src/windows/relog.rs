@@ -6,6 +6,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
 use perfset::clock::SystemTime;
+use perfset::log::sql::Existing;
 use perfset::log::{Info, Log, Pick};
 use perfset::path::CounterPath;
 
@@ -43,8 +44,8 @@ relog FILE [FILE ...] [options]        options with / or -
   -c PATH ...    only these counters
   -cf FILE       only the counters of this file, a path a line
   -config FILE   take arguments from this file
-  -f CSV|TSV     the format to write; BIN and SQL are not written
-  -o FILE        the file to write
+  -f CSV|TSV|SQL the format to write; BIN is not written
+  -o FILE        the file to write; with -f SQL a SQLite file: FILE or FILE!NAME
   -q             list the counters of the logs
   -t N           only every N-th sample
   -y             write over a file that exists
@@ -76,10 +77,10 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         writeln!(out, "     {} ({kind})", escaped(&file.display().to_string()))?;
     }
     about(&mut out, input.span, input.samples)?;
-    if let Some((file, format)) = target {
-        let done = job.run(&Target { file, format, local: true, overwrite: true }, true)?;
+    if let Some(target) = target {
+        let done = job.run(&target, true)?;
         writeln!(out, "100.00%\n\nOutput\n----------------")?;
-        writeln!(out, "File:     {}", escaped(&file.display().to_string()))?;
+        writeln!(out, "File:     {}", escaped(&target.file.display().to_string()))?;
         let local = |time: i64| time.saturating_sub(done.offset);
         about(&mut out, done.span.map(|(first, last)| (local(first), local(last))), done.samples)?;
     }
@@ -89,21 +90,29 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
 }
 
 /// The file to write, and how.
-fn target(options: &Options) -> Result<Option<(&Path, RelogFormat)>, Failure> {
-    let Some(file) = options.value("o").map(Path::new) else { return Ok(None) };
+fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
+    let Some(name) = options.value("o") else { return Ok(None) };
+    let target =
+        |file, format, existing, set| Target { file: Path::new(file), format, local: true, existing, set };
     let format = match options.value("f").map(str::to_lowercase).as_deref() {
         Some("csv") => RelogFormat::Csv,
         Some("tsv") => RelogFormat::Tsv,
+        // SQL:FILE!NAME, where Windows' own has a data source: it always appends.
+        Some("sql") => {
+            let place = name.strip_prefix("SQL:").unwrap_or(name);
+            let (file, set) = place.split_once('!').map_or((place, None), |(file, set)| (file, Some(set)));
+            return Ok(Some(target(file, RelogFormat::Sqlite, Existing::Append, set)));
+        }
         Some("bin") => return Err(no_binary()),
-        Some(other) => return Err(usage(format!("-f {}: csv or tsv is expected", escaped(other)))),
+        Some(other) => return Err(usage(format!("-f {}: csv, tsv or sql is expected", escaped(other)))),
         // Windows' own writes a binary log then.
-        None => match RelogFormat::of_name(file) {
+        None => match RelogFormat::of_name(Path::new(name)) {
             Some(format @ (RelogFormat::Csv | RelogFormat::Tsv)) => format,
             _ => return Err(no_binary()),
         },
     };
-    may_write(file, options.has("y"))?;
-    Ok(Some((file, format)))
+    may_write(Path::new(name), options.has("y"))?;
+    Ok(Some(target(name, format, Existing::Replace, None)))
 }
 
 fn job(options: &Options) -> Result<Job, Failure> {
