@@ -34,6 +34,9 @@ pub(super) struct Machine {
     /// The text of `online` at the last look, and the numbers in it; both are empty if it cannot be read.
     online_text: Vec<u8>,
     online_ids: Vec<u32>,
+    /// The CPUs of `/proc/stat` at the last look at `online`, and how many collections ago that was.
+    listed_by_stat: Vec<u32>,
+    looked: u32,
     /// The numbers that `cpus` is made from, ascending.
     ids: Vec<u32>,
     /// What `ids` may become.
@@ -84,6 +87,9 @@ impl Machine {
     /// often 1,024 in all.
     const CPUS_THAT_KEEP: usize = 16;
 
+    /// So many collections go by at most until `/sys` is asked again which CPUs there are.
+    const LOOK: u32 = 100;
+
     pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
         let proc = |name| roots.proc.join(name);
         let softirqs = SharedFile::new(proc("softirqs"), Printed::AtOnce);
@@ -91,6 +97,8 @@ impl Machine {
             online: KeptFile::new(roots.sys.join("devices/system/cpu/online"), Printed::AtOnce),
             online_text: Vec::new(),
             online_ids: Vec::new(),
+            listed_by_stat: Vec::new(),
+            looked: 0,
             ids: Vec::new(),
             listed: Vec::new(),
             cpus: Vec::new(),
@@ -120,12 +128,23 @@ impl Machine {
     /// They are those that both `/sys` and `/proc/stat` list, as in a container one of the two may be the host's. If
     /// there are none, they are those of `/proc/stat`, else those of `/sys`.
     ///
-    /// `/proc/stat` is read if `/sys` says something new or does not suffice, or for the `times` in it.
+    /// `/proc/stat` is read if `/sys` says something new or does not suffice, or for the `times` in it. If it is read
+    /// for these and lists the CPUs that it listed before, `/sys` is not asked, which would say the same; but each
+    /// [`LOOK`](Self::LOOK)th time it is, as in a container `/proc/stat` may be another one's.
     ///
     /// # Errors
     /// If neither lists any.
     pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
-        let Self { online, online_text, online_ids, stat, ids, listed, .. } = self;
+        let Self { online, online_text, online_ids, stat, ids, listed, listed_by_stat, looked, .. } = self;
+        if times && !ids.is_empty() && !online_ids.is_empty() && *looked < Self::LOOK {
+            let is_as_before =
+                |stat: &ProcStat| stat.cpus.iter().map(|line| &line.cpu).eq(listed_by_stat.iter());
+            if stat.get(pass).is_ok_and(is_as_before) {
+                *looked = looked.saturating_add(1);
+                return Ok(false);
+            }
+        }
+        *looked = 0;
         let by_sys = pass.read(online, "it does not exist", |text| {
             if text == online_text && !text.is_empty() {
                 return Ok(false);
@@ -144,6 +163,8 @@ impl Machine {
             return Ok(false);
         }
         let by_stat = stat.get(pass);
+        listed_by_stat.clear();
+        listed_by_stat.extend(by_stat.iter().flat_map(|stat| &stat.cpus).map(|line| line.cpu));
         if nothing_new && by_stat.is_err() {
             return Ok(false);
         }
