@@ -42,6 +42,9 @@ impl Asked {
         pick: Pick,
         paths: &[CounterPath],
     ) -> Result<Self, Failure> {
+        if files.log.is_empty() && files.machine.is_some() {
+            return Self::of(files);
+        }
         let named: Vec<&str> = paths.iter().filter_map(|path| path.machine.as_deref()).collect();
         if files.log.is_empty() {
             let remote = |error| Failure::new(Exit::SourceFailed, error);
@@ -171,11 +174,17 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
 pub fn unopened(files: &[PathBuf], error: &OpenError) -> Failure {
     let file = files.get(error.number).map(|file| escaped(&file.display().to_string())).unwrap_or_default();
     let exit = if error.error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
-    let mut text = escaped(&error.error.to_string());
-    let mut cause = std::error::Error::source(&error.error);
+    let text = with_causes(&error.error);
+    Failure::new(exit, anyhow!("{file}: {text}"))
+}
+
+/// An error and what caused it.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = escaped(&error.to_string());
+    let mut cause = error.source();
     while let Some(why) = cause {
         text = format!("{text}: {}", escaped(&why.to_string()));
         cause = why.source();
     }
-    Failure::new(exit, anyhow!("{file}: {text}"))
+    text
 }

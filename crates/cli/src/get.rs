@@ -49,12 +49,15 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let options =
         Options { host: asked.host(), zone: Some(asked.zone()), has_pdh_names: is_log, ..args.into() };
     let mut output = Output::new(options, &paths);
-    let missing = match &asked {
-        Asked::Machine(_) => live(args, &mut query, &mut output, interval, count)?,
-        Asked::Logs { .. } => recorded(&mut *source, &mut query, &paths, &mut output, count)?,
+    let done = match &asked {
+        Asked::Machine(_) => live(args, &mut query, &mut output, interval, count),
+        Asked::Logs { .. } => recorded(&mut *source, &mut query, &paths, &mut output, count),
     };
+    // What came before an error is shown.
     output.finish()?;
+    drop(query);
     asked.warn_of_damage();
+    let missing = done?;
     Ok(if missing && args.strict { Exit::ValueMissing } else { Exit::Ok })
 }
 
@@ -101,18 +104,25 @@ fn recorded(
     output: &mut Output,
     count: Option<u64>,
 ) -> Result<bool, Failure> {
+    let mut passed = 0_u64;
     let mut printer = Printer { output, left: count, is_first: true, missing: false };
     while printer.left != Some(0) && query.collect().map_err(source_failed)? == Next::Sample {
         let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
         // One series is read without a query from its first value on.
         if let (true, [only], [path]) = (printer.is_first, values.as_slice(), paths) {
-            if let Some(done) = series(source, path, &clocks, only, &mut printer)? {
+            if let Some(done) = series(source, path, passed, &clocks, only, &mut printer)? {
                 return Ok(done);
             }
         }
         printer.print(&clocks, &mut values)?;
+        passed = passed.saturating_add(1);
     }
-    Ok(printer.missing)
+    match passed {
+        0 if printer.left != Some(0) => {
+            Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!("no sample is in that time")))
+        }
+        _ => Ok(printer.missing),
+    }
 }
 
 /// Prints the samples of a log.
@@ -137,11 +147,12 @@ impl Printer<'_> {
     }
 }
 
-/// Takes the samples of one counter of one instance, of which the first value is known; nothing if they cannot be had
-/// so. True if a value is missing.
+/// Takes the samples of one counter of one instance behind so many that are `passed`, of which the first value is
+/// known; nothing if they cannot be had so. True if a value is missing.
 fn series(
     source: &mut dyn Source,
     path: &CounterPath,
+    mut passed: u64,
     clocks: &ClockReading,
     first: &PathValue<'_>,
     printer: &mut Printer<'_>,
@@ -153,11 +164,15 @@ fn series(
         return Ok(None);
     }
     let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
-    let window = Window { begin: Some(clocks.time_100ns), end: None };
     let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
         (None, Vec::with_capacity(1), None);
     let mut each = |batch: &[Past<'_>]| {
         for past in batch {
+            // Not by time: the clock may have been set back since.
+            if let Some(left) = passed.checked_sub(1) {
+                passed = left;
+                continue;
+            }
             let now = past.sample.as_ref().map(|sample| Sample {
                 identity: Identity { birth: sample.identity.birth, ..identity },
                 ..*sample
@@ -169,6 +184,7 @@ fn series(
             let value = Value {
                 raw: now.as_ref().ok().map(|now| now.raw),
                 base: now.as_ref().ok().and_then(|now| now.base),
+                instance_id: if matches!(value, Err(NoValue::NoInstance)) { None } else { Some(instance_id) },
                 value,
                 ..first.value.clone()
             };
@@ -186,7 +202,8 @@ fn series(
         }
         ControlFlow::Continue(())
     };
-    let has_past = source.series(counter.id, &identity, window, &mut each).map_err(source_failed)?;
+    let has_past =
+        source.series(counter.id, &identity, Window::default(), &mut each).map_err(source_failed)?;
     match failed {
         Some(error) => Err(error.into()),
         None => Ok((has_past == HasPast::Yes).then_some(printer.missing)),

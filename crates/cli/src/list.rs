@@ -33,7 +33,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let options = asked.options();
     writeln!(
         out,
-        "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*' filters"
+        "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*'{options} filters"
     )?;
     out.flush()?;
     asked.warn_of_damage();

@@ -4,7 +4,7 @@ mod columns;
 mod progress;
 mod sql;
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -71,9 +71,6 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     };
     let target = Target { file: output, format, local: args.local, existing, set: args.set.as_deref() };
     let done = job.run(&target, true)?;
-    if done.samples == 0 {
-        return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample is in that time")));
-    }
     if io::stderr().is_terminal() {
         let samples = grouped(f64::from(u32::try_from(done.samples).unwrap_or(u32::MAX)), 0);
         let _ = writeln!(io::stderr(), "{samples} samples written"); // nobody is left to tell if this fails
@@ -124,7 +121,8 @@ impl Job {
     /// Writes it.
     pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
         let to_stdout = target.file == Path::new("-");
-        if !to_stdout && target.existing == Existing::Refuse && target.file.exists() {
+        let is_file = fs::metadata(target.file).is_ok_and(|found| found.is_file());
+        if !to_stdout && target.existing == Existing::Refuse && is_file {
             let name = escaped(&target.file.display().to_string());
             return Err(Failure::new(Exit::Usage, anyhow!("{name} exists; --force writes over it")));
         }
@@ -137,7 +135,7 @@ impl Job {
             true => Columns::find(&mut self.machines_of(&logs)?, is_steady, &mut progress)?,
             false => Columns::default(),
         };
-        let file = Destination::new(target.file)?;
+        let file = Destination::new(target.file);
         let offset = logs.first().map_or(0, Logs::offset);
         let mut sink = match target.format {
             RelogFormat::Csv | RelogFormat::Tsv => {
@@ -177,9 +175,13 @@ impl Job {
             progress.show();
         }
         progress.finish();
+        drop(machines);
+        if done.samples == 0 {
+            return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample is in that time")));
+        }
         let has_part = !matches!(sink, Sink::Sql(_));
         sink.finish()?;
-        if has_part {
+        if has_part && !to_stdout {
             file.keep()?;
         }
         if let Some(logs) = logs.into_iter().next() {
@@ -190,6 +192,7 @@ impl Job {
 
     /// The logs, once for each machine whose counters are wanted.
     pub fn open(&self) -> Result<Vec<Logs>, Failure> {
+        // Once: standard input is there only once.
         let all = opened(&self.files, None, true)?;
         let named = self.machines.iter().map(String::as_str);
         let named = named.chain(self.paths.iter().filter_map(|path| path.machine.as_deref()));
@@ -205,7 +208,14 @@ impl Job {
         let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
         let mut logs = Vec::new();
         for name in names {
-            let of_machine = opened(&self.files, Some(&name), true)?;
+            let is_known = all.machines().iter().any(|known| known.eq_ignore_ascii_case(&name));
+            if !is_known {
+                let known: Vec<_> = all.machines().iter().map(|name| escaped(name)).collect();
+                let (name, known) = (escaped(&name), known.join(", "));
+                let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
+                return Err(Failure::new(Exit::NothingMatched, error));
+            }
+            let of_machine = all.of_machine(&name).map_err(gone)?;
             logs.push(of_machine.within(window).and_then(|logs| logs.picking(self.pick)).map_err(gone)?);
         }
         Ok(logs)
@@ -261,7 +271,12 @@ impl Sink {
             Self::Json(output) => {
                 for machine in machines {
                     output.set_machine(machine.logs.machine_name());
-                    output.sample(machine.query.snapshot().clocks(), &mut machine.query.values())?;
+                    let mut values = machine.query.values();
+                    if machines.len() > 1 {
+                        // Of machines that were recorded at other times nothing is due.
+                        values.retain(|v| v.value.instance_id.is_some());
+                    }
+                    output.sample(machine.query.snapshot().clocks(), &mut values)?;
                 }
             }
         }
@@ -283,40 +298,47 @@ fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap())
 }
 
-/// A file that is there whole or not at all.
+/// A file that is there whole or not at all; a device or a pipe is written as it is.
 struct Destination {
     file: PathBuf,
-    /// Where it is written.
-    part: PathBuf,
+    /// Where it is written, if not at its place.
+    part: Option<PathBuf>,
 }
 
 impl Destination {
-    fn new(file: &Path) -> Result<Self, Failure> {
+    fn new(file: &Path) -> Self {
+        // What a link points to is replaced, not the link.
+        let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let is_special = fs::metadata(&file).is_ok_and(|found| !found.is_file());
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        Ok(Self { file: file.to_owned(), part })
-    }
-
-    fn is_stdout(&self) -> bool {
-        self.file == Path::new("-")
+        Self { part: (!is_special).then_some(part), file }
     }
 
     fn writer(&self, to_stdout: bool) -> Result<Box<dyn Write>, Failure> {
         if to_stdout {
             return Ok(Box::new(BufWriter::new(io::stdout())));
         }
-        let file = File::create(&self.part).with_context(|| self.cannot());
-        Ok(Box::new(BufWriter::with_capacity(
-            1 << 16,
-            file.map_err(|error| Failure::new(Exit::SourceFailed, error))?,
-        )))
+        let place = self.part.as_ref().unwrap_or(&self.file);
+        let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(place);
+        let file =
+            file.with_context(|| self.cannot()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+        if let Some(part) = self.part.clone() {
+            if let Ok(before) = fs::metadata(&self.file) {
+                let _ = file.set_permissions(before.permissions()); // else those of a new file
+            }
+            // Nothing is left of a file that is given up half.
+            let _ = ctrlc::set_handler(move || {
+                let _ = fs::remove_file(&part);
+                std::process::exit(130);
+            });
+        }
+        Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
     }
 
     fn keep(self) -> Result<(), Failure> {
-        if self.is_stdout() {
-            return Ok(());
-        }
-        let renamed = fs::rename(&self.part, &self.file).with_context(|| self.cannot());
+        let Some(part) = &self.part else { return Ok(()) };
+        let renamed = fs::rename(part, &self.file).with_context(|| self.cannot());
         renamed.map_err(|error| Failure::new(Exit::SourceFailed, error))
     }
 
@@ -327,8 +349,8 @@ impl Destination {
 
 impl Drop for Destination {
     fn drop(&mut self) {
-        if !self.is_stdout() {
-            let _ = fs::remove_file(&self.part); // it is there only if writing failed
+        if let Some(part) = &self.part {
+            let _ = fs::remove_file(part); // it is there only if writing failed
         }
     }
 }

@@ -31,7 +31,8 @@ impl FromStr for When {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         /// As relog takes it, with the day behind the month.
-        const AS_RELOG: [&str; 3] = ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f"];
+        const AS_RELOG: [&str; 4] =
+            ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M"];
         let text = text.trim();
         if let Ok(time) = text.parse::<Timestamp>() {
             return Ok(Self::Utc(in_100ns(time)));
@@ -72,6 +73,7 @@ mod tests {
             ("11/5/2026 10:00:00AM", When::Local(ten)),
             ("11/05/2026 10:00:00 PM", When::Local(ten + 12 * HOUR)),
             ("11/05/2026 10:00:00", When::Local(ten)),
+            ("11/5/2026 10:00", When::Local(ten)),
             ("11/05/2026 10:00:00.500", When::Local(ten + 5_000_000)),
             ("11/05/2026", When::Local(ten - 10 * HOUR)),
         ] {

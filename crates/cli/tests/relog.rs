@@ -130,6 +130,9 @@ fn mistakes_about_logs() {
         (&["relog", &log, "-o", "x.xyz"], 2, "does not say which format"),
         (&["relog", &log, "-o", "-", "-c", "x"], 2, "does not begin with"),
         (&["relog", &log, "-o", "-", "--begin", "2030-01-01"], 3, "no sample is in that time"),
+        (&["get", "--log", &log, TOTAL, "--begin", "2030-01-01"], 3, "no sample is in that time"),
+        (&["get", "cpu", "--machine", "X"], 2, "it needs --log FILE"),
+        (&["relog", &log, "-o", "-", "--machine", "X"], 3, "it has: GEORGIS3"),
     ] {
         let (got, _, err) = run(args);
         assert!(got == code && err.contains(says), "{args:?}: {got} {err}");
@@ -184,6 +187,66 @@ fn written_as_sqlite() {
     assert_eq!(left, ["a.db"], "nothing else is left");
     let (code, _, err) = run(&["relog", &basic(), "-o", "-", "--format", "sqlite"]);
     assert!(code == 2 && err.contains("cannot be standard output"), "{err}");
+}
+
+/// What is in the way of writing a file, and what stays of the one before.
+#[test]
+fn what_a_file_replaces() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = scratch("relog-replaces");
+    let path = |name: &str| folder.join(name).display().to_string();
+    fs::write(path("old.csv"), "old").unwrap();
+    fs::set_permissions(path("old.csv"), fs::Permissions::from_mode(0o600)).unwrap();
+    let none = ["--begin", "2030-01-01", "--force"];
+    let (code, _, err) = run(&[&["relog", &basic(), "-o", &path("old.csv")], &none[..]].concat());
+    assert!(code == 3 && err.contains("no sample"), "{err}");
+    assert_eq!(fs::read_to_string(path("old.csv")).unwrap(), "old", "it stays if there is nothing to write");
+    std::os::unix::fs::symlink(path("old.csv"), path("link.csv")).unwrap();
+    good(&["relog", &basic(), "-o", &path("link.csv"), "--force", "--every", "600"]);
+    let mode = fs::metadata(path("old.csv")).unwrap().permissions().mode();
+    assert!(fs::read_link(path("link.csv")).is_ok() && mode & 0o777 == 0o600, "{mode:o}");
+    assert!(fs::read_to_string(path("old.csv")).unwrap().starts_with("\"(PDH-CSV"));
+    let (code, _, err) = run(&["relog", &basic(), "-o", "/dev/full", "--format", "csv"]);
+    assert!(code == 4 && err.contains("No space"), "a device is written as it is: {code} {err}");
+    let (code, _, err) = run(&["relog", &basic(), "-o", &path("no/such.csv")]);
+    assert!(code == 4 && err.contains("cannot write"), "{err}");
+    let left: std::collections::BTreeSet<_> =
+        fs::read_dir(&folder).unwrap().map(|e| e.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+}
+
+#[test]
+fn from_standard_input() {
+    let text = fs::read(basic()).unwrap();
+    for args in [&["relog", "-", "-o", "-"][..], &["get", "--log", "-", TOTAL, "--format", "csv"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_perfset"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let bytes = text.clone();
+        let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &bytes));
+        let output = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        let lines = output.stdout.iter().filter(|byte| **byte == b'\n').count();
+        assert!(output.status.success() && lines > 600, "{args:?}: {lines}");
+    }
+}
+
+/// A clock that was set back loses no sample, whichever way a log is read.
+#[test]
+fn a_clock_that_was_set_back() {
+    let folder = scratch("log-back");
+    let file = folder.join("back.csv").display().to_string();
+    let line = |second: i32| format!("\"11/05/2026 10:00:{second:02}.000\",\"{second}\",\"1\"\n");
+    let seconds = [30, 31, 32, 10, 11, 12, 33];
+    let head = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\Thing\\A\",\"\\\\H\\Thing\\B\"\n";
+    fs::write(&file, head.to_owned() + &seconds.map(line).concat()).unwrap();
+    let one = good(&["get", "--log", &file, r"\Thing\A", "--format", "csv"]);
+    let two = good(&["get", "--log", &file, r"\Thing\A", r"\Thing\B", "--format", "csv"]);
+    assert_eq!((one.lines().count(), two.lines().count()), (1 + 7, 1 + 14), "{one}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use perfset::path::PathValue;
-use perfset::{CounterId, Guid};
+use perfset::{CounterId, Guid, NoValue};
 
 use super::progress::Progress;
 use super::{Machine, number, step};
@@ -36,7 +36,12 @@ impl Columns {
                 if machine.query.is_as_before() {
                     continue;
                 }
-                for v in machine.query.values().iter().filter(|v| v.value.instance_id.is_some()) {
+                // If all samples have the same, what this one does not have no other one has.
+                let is_there = |v: &&PathValue<'_>| {
+                    let never = is_steady && matches!(v.value.value, Err(NoValue::Unavailable(_)));
+                    v.value.instance_id.is_some() && !never
+                };
+                for v in machine.query.values().iter().filter(is_there) {
                     let next = columns.paths.len();
                     if let std::collections::hash_map::Entry::Vacant(place) =
                         columns.by_key.entry(key(number, v))

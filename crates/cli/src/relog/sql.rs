@@ -11,8 +11,8 @@ use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{Machine, number};
+use crate::asked::with_causes;
 use crate::exit::{Exit, Failure};
-use crate::text::escaped;
 
 /// Writes samples into a SQLite file.
 pub struct Sql {
@@ -100,15 +100,9 @@ fn takes_clock(counter_type: CounterType) -> bool {
 }
 
 fn failed(error: &SqlError) -> Failure {
-    let mut text = escaped(&error.to_string());
-    let mut cause = std::error::Error::source(error);
-    while let Some(why) = cause {
-        text = format!("{text}: {}", escaped(&why.to_string()));
-        cause = why.source();
-    }
     let exit = match error {
         SqlError::Exists { .. } | SqlError::Taken { .. } => Exit::Usage,
         _ => Exit::SourceFailed,
     };
-    Failure::new(exit, anyhow!("{text}"))
+    Failure::new(exit, anyhow!(with_causes(error)))
 }

@@ -50,7 +50,8 @@ impl Options {
         let mut args = args.into_iter().peekable();
         while let Some(arg) = args.next() {
             let Some((name, takes)) = option_of(&arg) else {
-                if arg.starts_with('-') && arg.len() > 1 {
+                let is_place = !may_configure && arg == "-i";
+                if arg.starts_with('-') && arg.len() > 1 && !is_place {
                     return Err(usage(format!("there is no option \"{}\"; -? shows all", escaped(&arg))));
                 }
                 self.operands.push(arg);
@@ -73,7 +74,7 @@ impl Options {
                 let text = String::from_utf8_lossy(&input::read(Path::new(file))?).into_owned();
                 self.take(words(&text), known, false)?;
                 // "i" stands where the files of the command line are meant.
-                self.operands.retain(|operand| operand != "i");
+                self.operands.retain(|operand| operand != "i" && operand != "-i");
                 continue;
             }
             self.values.entry(name).or_default().extend(values);

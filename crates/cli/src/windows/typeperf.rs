@@ -69,6 +69,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         None | Some("csv") => Separator::Comma,
         Some("tsv") => Separator::Tab,
         Some("bin") => return Err(no_binary()),
+        Some("sql") => return Err(usage("-f SQL: relog writes SQL logs, typeperf does not")),
         Some(other) => return Err(usage(format!("-f {}: csv or tsv is expected", escaped(other)))),
     };
     let machine = perfset::machine(options.value("s")).map_err(source_failed)?;

@@ -44,12 +44,12 @@ pub(super) struct Deck {
     tapes: Vec<Tape>,
     /// By tape: the list that is registered.
     lists: Vec<Arc<[Listed]>>,
-    /// By tape: half of the time from one sample to the next. Samples that are no farther apart are of one time.
-    tolerances: Arc<[i64]>,
+    /// Half of the shortest time from one sample to the next. Samples that are no farther apart are of one time.
+    tolerance: i64,
     machine: Arc<str>,
     choice: Choice,
-    /// When the last sample was played, and how many were not since.
-    last: Option<(i64, u64)>,
+    /// When the last sample that is played was due, and how many were not played since.
+    due: Option<(i64, u64)>,
     listed: ListedSets,
     /// By tape, as title indexes are.
     objects: Vec<ObjectSets>,
@@ -69,7 +69,7 @@ impl Deck {
         read: &Arc<AtomicU64>,
         machine: &Arc<str>,
         choice: Choice,
-        tolerances: &Arc<[i64]>,
+        tolerance: i64,
     ) -> Result<Self, LogError> {
         let tapes: Vec<Tape> =
             inputs.iter().map(|input| Tape::open(input, read)).collect::<Result<_, _>>()?;
@@ -78,10 +78,10 @@ impl Deck {
             objects: tapes.iter().map(|_| ObjectSets::default()).collect(),
             names: tapes.iter().map(|_| None).collect(),
             tapes,
-            tolerances: Arc::clone(tolerances),
+            tolerance,
             machine: Arc::clone(machine),
             choice,
-            last: None,
+            due: None,
             listed: ListedSets::default(),
             blocks: HashMap::new(),
             unseen: Vec::new(),
@@ -145,14 +145,12 @@ impl Deck {
             // A clock may have been set back: what is in the window may come behind what is not.
             let Some(time) = self.tapes.iter().filter_map(Tape::next_time).min() else { return Ok(false) };
             let mut has_changed = false;
-            for (tape, (list, tolerance)) in
-                self.tapes.iter_mut().zip(self.lists.iter().zip(self.tolerances.iter()))
-            {
+            for (tape, list) in self.tapes.iter_mut().zip(&self.lists) {
                 tape.is_fresh = tape
                     .next_time()
-                    .is_some_and(|next| next == time || next.saturating_sub(time) < *tolerance);
+                    .is_some_and(|next| next == time || next.saturating_sub(time) < self.tolerance);
                 if tape.is_fresh {
-                    tape.advance().map_err(|error| SourceError::Failed(error.to_string().into()))?;
+                    tape.advance().map_err(|error| SourceError::Failed(with_causes(&error).into()))?;
                     has_changed |= !Arc::ptr_eq(list, &tape.now.list);
                 }
             }
@@ -172,19 +170,29 @@ impl Deck {
 
     /// Whether the sample of that time is played, of those in the window.
     fn is_chosen(&mut self, time: i64) -> bool {
-        let is_chosen = match (self.choice.pick, self.last) {
-            (_, None) | (Pick::All, _) => true,
-            (Pick::Nth(n), Some((_, passed))) => passed.saturating_add(1) >= n.get(),
-            // A sample that comes a little early is that of its time.
-            (Pick::Every(step), Some((last, _))) => {
-                let early = self.tolerances.iter().min().copied().unwrap_or(0).min(step / 2);
-                time < last || time.saturating_sub(last) >= step.saturating_sub(early)
+        let Some((due, passed)) = self.due else {
+            self.due = Some((time, 0));
+            return true;
+        };
+        let is_chosen = match self.choice.pick {
+            Pick::All => true,
+            Pick::Nth(n) => passed.saturating_add(1) >= n.get(),
+            // A sample that comes a little early is that of its time. Behind a clock that was set back all begins anew.
+            Pick::Every(step) => {
+                let early = self.tolerance.min(step / 2);
+                let next = due.saturating_add(step);
+                time < due.saturating_sub(step) || time >= next.saturating_sub(early)
             }
         };
-        self.last = match (is_chosen, self.last) {
-            (false, Some((last, passed))) => Some((last, passed.saturating_add(1))),
-            _ => Some((time, 0)),
-        };
+        self.due = Some(match (is_chosen, self.choice.pick) {
+            (false, _) => (due, passed.saturating_add(1)),
+            (true, Pick::Every(step)) => {
+                // Times that are due keep their grid, unless one was missed.
+                let next = due.saturating_add(step);
+                (if time.abs_diff(next) < step.unsigned_abs() { next } else { time }, 0)
+            }
+            (true, _) => (time, 0),
+        });
         is_chosen
     }
 
@@ -276,7 +284,10 @@ impl Deck {
             Ok(Block::Object(bytes)) if !bytes.is_empty() => Ok(bytes.to_vec()),
             Ok(Block::Object(_)) => return None,
             Ok(_) => Err(format!("entry {entry} is no object")),
-            Err(error) => Err(error.to_string()),
+            Err(error) => {
+                tape.cut(&error);
+                return None;
+            }
         };
         let found = bytes.and_then(|bytes| {
             let names = names.get_or_insert_with(|| match tape.names() {
@@ -383,4 +394,15 @@ fn are_alike(a: &Counterset, b: &Counterset) -> bool {
 fn built_in_names() -> Arc<v1::Names> {
     static NAMES: OnceLock<Arc<v1::Names>> = OnceLock::new();
     Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
+}
+
+/// An error and what caused it.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(why) = cause {
+        text = format!("{text}: {why}");
+        cause = why.source();
+    }
+    text
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use perfset_core::counter_type::{Clock, CounterKind, Display, Kind};
 use perfset_core::pdh::{PdhStatus, RawCounter};
+use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::wire::WireError;
 use perfset_core::{
     Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
@@ -23,6 +24,8 @@ const UNKNOWN_IDS: u32 = 0x1_0000;
 /// Ids of what a raw value of PDH has besides its first number begin here: [`PARTS`] for each counter.
 const PART_IDS: u32 = 0x4000_0000;
 const PARTS: u32 = 4;
+/// Units of a name.
+const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
 /// A counterset that entries of lists make up.
 #[derive(Debug)]
@@ -144,13 +147,14 @@ impl ListedSets {
     /// Takes over an entry of a tape's list.
     pub fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
         let path = &listed.path;
-        let set = match self.by_name.get(&path.counterset) {
+        let folded = path.counterset.to_lowercase();
+        let set = match self.by_name.get(&folded) {
             Some(set) => *set,
             None if self.sets.len() >= MOST => return Err(TooMany("countersets")),
             None => {
                 let set = ListedSet::new(&path.counterset);
                 self.by_guid.insert(set.guid(), self.sets.len());
-                self.by_name.insert(path.counterset.clone(), self.sets.len());
+                self.by_name.insert(folded, self.sets.len());
                 self.sets.push(set);
                 self.sets.len().saturating_sub(1)
             }
@@ -184,7 +188,7 @@ impl ListedSet {
     fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
-            known: catalogue::ALL.iter().copied().find(|set| set.name == name),
+            known: catalogue::ALL.iter().copied().find(|set| set.name.eq_ignore_ascii_case(name)),
             has_instances: false,
             counters: Vec::new(),
             by_name: HashMap::new(),
@@ -207,14 +211,16 @@ impl ListedSet {
         };
         let is_formatted = matches!(listed.what, What::Formatted);
         let name = &listed.path.counter;
-        let counter = match self.by_name.get(name) {
+        let folded = name.to_lowercase();
+        let counter = match self.by_name.get(&folded) {
             Some(counter) => *counter,
             None if self.counters.len() >= MOST => return Err(TooMany("counters")),
             None => {
                 let position = self.counters.len();
                 let number = u32::try_from(position).unwrap_or(0);
                 let like = self.known.and_then(|set| {
-                    set.counters.iter().find(|counter| counter.name.as_deref() == Some(name))
+                    let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+                    set.counters.iter().find(|counter| counter.name.as_deref().is_some_and(is_it))
                 });
                 let id = match (self.known, like) {
                     (_, Some(like)) => like.id,
@@ -230,7 +236,7 @@ impl ListedSet {
                     default_scale,
                     is_formatted,
                 });
-                self.by_name.insert(name.clone(), position);
+                self.by_name.insert(folded, position);
                 position
             }
         };
@@ -315,7 +321,7 @@ impl ListedSet {
                     Ok(got) => table.put(row, column, changed.unwrap_or(got)),
                     Err(error) => {
                         cut = Some(entry.tape);
-                        tape.damaged(format!("the rest of a sample is left out: {error}"));
+                        tape.cut(&error);
                     }
                 },
                 Some(_) => {}
@@ -330,7 +336,7 @@ impl ListedSet {
                     Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
                     Err(error) => {
                         cut = Some(entry.tape);
-                        tape.damaged(format!("the rest of a sample is left out: {error}"));
+                        tape.cut(&error);
                     }
                 },
             }
@@ -476,12 +482,15 @@ struct Table {
     /// How many come from lists: they stay.
     listed: usize,
     width: usize,
+    /// Of the rows in use.
     cells: Vec<Option<Got>>,
     /// The entry that is read, by number, and the row that its next name is expected in.
     entry: u64,
     expected: usize,
     /// Rows with a cell in this sample.
     used: usize,
+    /// Of names that came in an entry: in which, and which of that name is next.
+    next_of_name: HashMap<Utf16, (u64, u32)>,
 }
 
 #[derive(Debug)]
@@ -491,7 +500,8 @@ struct TableRow {
     occurrence: u32,
     /// The entry that filled it last.
     entry: u64,
-    is_used: bool,
+    /// Where its cells are in this sample, if it has any.
+    slot: Option<usize>,
     is_wanted: bool,
 }
 
@@ -511,11 +521,12 @@ impl Table {
     fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
         let row = self.rows.len();
         self.by_name.insert((name.clone(), occurrence), row);
-        self.rows.push(TableRow { name, occurrence, entry: 0, is_used: false, is_wanted: true });
+        self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, is_wanted: true });
         row
     }
 
     fn forget_coming(&mut self) {
+        self.next_of_name.clear();
         self.rows.truncate(self.listed);
         let listed = self.listed;
         self.by_name.retain(|_, row| *row < listed);
@@ -531,10 +542,9 @@ impl Table {
         self.used = 0;
         self.width = width;
         self.cells.clear();
-        self.cells.resize(self.rows.len().saturating_mul(width), None);
         let listed = self.listed;
         for (at, row) in self.rows.iter_mut().enumerate() {
-            row.is_used = false;
+            row.slot = None;
             // What came with samples is chosen from by the engine.
             row.is_wanted = at >= listed
                 || listed == 1
@@ -559,15 +569,24 @@ impl Table {
         let row = match self.rows.get(self.expected) {
             Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
             _ => {
-                let key = Utf16::from(name);
-                let mut occurrence = 0;
-                loop {
+                let units: Vec<u16> = name.units().take(NAME).collect();
+                let key = Utf16::from(units.as_slice());
+                let (of, next) = self.next_of_name.entry(key.clone()).or_default();
+                if *of != entry {
+                    (*of, *next) = (entry, 0);
+                }
+                let mut occurrence = *next;
+                let row = loop {
                     match self.by_name.get(&(key.clone(), occurrence)) {
-                        None => break self.push(key, occurrence),
+                        None => break self.push(key.clone(), occurrence),
                         Some(row) if self.rows.get(*row).is_some_and(is_it) => break *row,
                         Some(_) => occurrence = occurrence.saturating_add(1),
                     }
+                };
+                if let Some((_, next)) = self.next_of_name.get_mut(&key) {
+                    *next = occurrence.saturating_add(1);
                 }
+                row
             }
         };
         if let Some(row) = self.rows.get_mut(row) {
@@ -578,15 +597,8 @@ impl Table {
     }
 
     fn put(&mut self, row: usize, column: usize, got: Got) {
-        let at = row.saturating_mul(self.width).saturating_add(column);
-        if self.cells.len() <= at {
-            self.cells.resize(self.rows.len().saturating_mul(self.width), None);
-        }
-        let Some(known) = self.rows.get_mut(row) else { return };
-        if !known.is_used {
-            known.is_used = true;
-            self.used = self.used.saturating_add(1);
-        }
+        let Some(start) = self.use_row(row) else { return };
+        let at = start.saturating_add(column);
         // Where several logs have it, the first one says it.
         if let Some(cell @ (None | Some(Got::Missing(_)))) = self.cells.get_mut(at) {
             *cell = Some(got);
@@ -595,14 +607,27 @@ impl Table {
 
     /// Uses all rows that come from lists.
     fn use_listed(&mut self) {
-        let listed = self.listed;
-        self.rows.iter_mut().take(listed).for_each(|row| row.is_used = true);
+        for row in 0..self.listed {
+            self.use_row(row);
+        }
+    }
+
+    /// Gives a row its cells; where they begin.
+    fn use_row(&mut self, row: usize) -> Option<usize> {
+        let Self { rows, cells, width, used, .. } = self;
+        let row = rows.get_mut(row)?;
+        Some(*row.slot.get_or_insert_with(|| {
+            let start = cells.len();
+            cells.resize(start.saturating_add(*width), None);
+            *used = used.saturating_add(1);
+            start
+        }))
     }
 
     /// Hands over the rows that have a cell.
     fn fill(&self, wanted: &Wanted, counters: &[ListedCounter], rows: &mut Rows) {
-        let cells = self.cells.chunks(self.width.max(1));
-        for (row, cells) in self.rows.iter().zip(cells).filter(|(row, _)| row.is_used) {
+        let used = self.rows.iter().filter_map(|row| Some((row, self.cells.get(row.slot?..)?)));
+        for (row, cells) in used {
             let mut row = rows.push_units(row.name.units().iter().copied(), InstanceId(row.occurrence), None);
             for (column, part) in wanted.parts.iter().enumerate() {
                 let Some((at, part)) = part else { continue };

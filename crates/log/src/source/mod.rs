@@ -29,7 +29,7 @@ use crate::open::LogError;
 pub use deck::Pick;
 use deck::{Choice, Deck};
 pub use tape::Input;
-use tape::Tape;
+use tape::{Tape, What};
 
 /// Logs as a source with a past: each step of a query is the next sample.
 ///
@@ -66,7 +66,7 @@ pub struct Logs {
     machine_name: Arc<str>,
     machines: BTreeSet<String>,
     choice: Choice,
-    tolerances: Arc<[i64]>,
+    tolerance: i64,
     /// What is to be added to local times of the first log for UTC, in 100 ns.
     offset: i64,
     /// What their first samples have.
@@ -105,7 +105,7 @@ impl Logs {
     /// So many instances of a counterset are enumerated.
     pub const INSTANCES: usize = 1_000_000;
 
-    /// Opens log files as one: each is read up to its second sample.
+    /// Opens log files as one: of each some samples are read.
     ///
     /// Of logs of several machines those of the first one that any names are played: see
     /// [`of_machine`](Self::of_machine).
@@ -129,7 +129,9 @@ impl Logs {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
-        let mut tolerances = Vec::new();
+        let mut shortest = i64::MAX;
+        /// So many steps from sample to sample tell how long they are.
+        const STEPS: usize = 16;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
         let mut offset = None;
         let read = Arc::default();
@@ -137,16 +139,22 @@ impl Logs {
             let failed = |error| OpenError { number, error };
             let mut tape = Tape::open(input, &read).map_err(failed)?;
             offset.get_or_insert(tape.offset());
-            for listed in tape.ahead().list.iter() {
+            for listed in tape.ahead().list.iter().filter(|listed| !matches!(listed.what, What::Unknown)) {
                 let name = listed.path.machine.clone().unwrap_or_default();
                 if known.insert(name.to_ascii_lowercase()) {
                     machines.push(name);
                 }
             }
-            tape.advance().map_err(failed)?;
-            let step = tape.next_time().map_or(0, |next| next.saturating_sub(tape.now.time));
-            tolerances.push(step / 2);
+            let mut before = tape.next_time();
+            for _ in 0..STEPS {
+                tape.advance().map_err(failed)?;
+                let now = tape.next_time();
+                let step = before.zip(now).map(|(before, now)| now.saturating_sub(before));
+                shortest = step.filter(|step| *step > 0).map_or(shortest, |step| shortest.min(step));
+                before = now;
+            }
         }
+        let tolerance = if shortest == i64::MAX { 0 } else { shortest / 2 };
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
         Self::with(Logs {
             inputs: inputs.into(),
@@ -154,7 +162,7 @@ impl Logs {
             machine_name,
             machines: machines.into_iter().collect(),
             choice: Choice::default(),
-            tolerances: tolerances.into(),
+            tolerance,
             offset: offset.unwrap_or(0),
             catalogue: Arc::default(),
             is_steady: false,
@@ -180,7 +188,9 @@ impl Logs {
     /// # Errors
     /// If a file has gone meanwhile.
     pub fn of_machine(&self, name: &str) -> Result<Self, OpenError> {
-        Self::with(Self { machine_name: name.into(), union: Arc::default(), ..self.clone() })
+        let known = self.machines.iter().find(|known| known.eq_ignore_ascii_case(name));
+        let machine_name = known.map_or(name, String::as_str).into();
+        Self::with(Self { machine_name, union: Arc::default(), ..self.clone() })
     }
 
     /// The same logs, of which only samples in a window are played.
@@ -250,18 +260,18 @@ impl Logs {
         self.read.load(Relaxed)
     }
 
-    /// What could not be used, log by log, as far as one of the queries that were opened has come.
+    /// What could not be used, log by log, as far as queries that were closed had come.
     #[must_use]
     pub fn damages(&self) -> Vec<Damages> {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn deck(&self) -> Result<Deck, LogError> {
-        Deck::open(&self.inputs, &self.read, &self.machine_name, self.choice, &self.tolerances)
+        Deck::open(&self.inputs, &self.read, &self.machine_name, self.choice, self.tolerance)
     }
 
     fn opened(&self) -> Result<Deck, SourceError> {
-        self.deck().map_err(|error| SourceError::Failed(error.to_string().into()))
+        self.deck().map_err(|error| SourceError::Failed(deck::with_causes(&error).into()))
     }
 
     /// All instances of a counterset: the logs are read once for all countersets.
@@ -365,7 +375,7 @@ impl Source for Logs {
         let choice = Choice { window, ..self.choice };
         let mut deck = Self { choice, ..self.clone() }.opened()?;
         let played = series(&mut deck, counter, instance, each);
-        *self.damages.lock().unwrap_or_else(PoisonError::into_inner) = deck.damages();
+        publish(&self.damages, &deck);
         played.map(|()| HasPast::Yes)
     }
 }
@@ -418,6 +428,16 @@ fn series(
     Ok(())
 }
 
+/// Says what damage a deck has met, unless another one has met more.
+fn publish(damages: &Mutex<Vec<Damages>>, deck: &Deck) {
+    let mut known = damages.lock().unwrap_or_else(PoisonError::into_inner);
+    let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
+    let now = deck.damages();
+    if known.is_empty() || count(&now) > count(&known) {
+        *known = now;
+    }
+}
+
 /// A query over logs.
 struct Replay {
     player: Player,
@@ -440,11 +460,16 @@ impl QueryHandle for Replay {
 
     fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
         if !self.player.deck().step()? {
-            *self.damages.lock().unwrap_or_else(PoisonError::into_inner) = self.player.deck().damages();
             return Ok(Next::End);
         }
         self.query.collect(snapshot)?;
         Ok(Next::Sample)
+    }
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        publish(&self.damages, &self.player.deck());
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use perfset_core::wire::WireError;
 use perfset_engine::path::CounterPath;
 
 use crate::blg;
@@ -89,11 +90,19 @@ pub(super) struct Taken {
     pub sample: blg::TakenSample,
     /// Of a text log.
     pub values: Vec<Option<f64>>,
+    /// Whether it was noted that it ends too early.
+    is_cut: bool,
 }
 
 impl Default for Taken {
     fn default() -> Self {
-        Self { time: 0, list: [].into(), sample: blg::TakenSample::default(), values: Vec::new() }
+        Self {
+            time: 0,
+            list: [].into(),
+            sample: blg::TakenSample::default(),
+            values: Vec::new(),
+            is_cut: false,
+        }
     }
 }
 
@@ -155,6 +164,7 @@ impl Tape {
     fn read(&mut self) -> Result<(), LogError> {
         let Self { log, offset, next, list, .. } = self;
         self.has_next = false;
+        next.is_cut = false;
         match log {
             Log::Blg(log) => {
                 while let Some(record) = log.next_record()? {
@@ -183,6 +193,13 @@ impl Tape {
             next.list = Arc::clone(list);
         }
         Ok(())
+    }
+
+    /// Notes that the sample that is played ends too early: once, however many countersets find that out.
+    pub fn cut(&mut self, error: &WireError) {
+        if !std::mem::replace(&mut self.now.is_cut, true) {
+            self.damaged(format!("the rest of a sample is left out: {error}"));
+        }
     }
 
     /// Notes something of the sample that is played, which could not be used.

@@ -328,7 +328,7 @@ fn some_samples_only() {
     for (pick, want) in [
         (third, &["needs_two_samples", "3.000", "9.000"][..]),
         (Pick::Every(3 * SECOND), &["needs_two_samples", "3.000", "9.000"]),
-        (Pick::Every(2 * SECOND + SECOND / 2), &["needs_two_samples", "2.000", "6.000", "10.000"]),
+        (Pick::Every(2 * SECOND + SECOND / 2), &["needs_two_samples", "2.000", "7.000"]),
         (Pick::Every(1), &["needs_two_samples", "1.000", "3.000", "5.000", "7.000", "9.000", "11.000"]),
     ] {
         let got = played(&mut logs.picking(pick).unwrap(), &[r"\Thing\A"]).concat();
@@ -369,6 +369,45 @@ fn several_logs_as_one() {
     // The first log says what both have.
     let mut twice = Logs::of_inputs(vec![log("A", 0, 0), log("A", 0, 0)]).unwrap();
     assert_eq!(played(&mut twice, &both[..1]).len(), 3);
+}
+
+/// Logs with steps of other lengths are put together by their nearest samples.
+#[test]
+fn slow_and_fast_logs_as_one() {
+    let csv = |counter: &str, seconds: &[i64]| {
+        let mut text = format!("\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\Thing\\{counter}\"\n");
+        for second in seconds {
+            text += &format!("\"11/05/2026 10:{:02}:{:02}.000\",\"{second}\"\n", second / 60, second % 60);
+        }
+        Input::Bytes(text.into_bytes().into())
+    };
+    let fast: Vec<i64> = (0..70).collect();
+    let mut logs = Logs::of_inputs(vec![csv("Slow", &[0, 60]), csv("Fast", &fast)]).unwrap();
+    let all = played(&mut logs, &[r"\Thing\Slow", r"\Thing\Fast"]);
+    assert_eq!((all.len(), &all[60]), (70, &vec!["=60.000".to_owned(), "=60.000".to_owned()]));
+    assert_eq!(all[30], ["=unavailable", "=30.000"]);
+    // A first step that is longer than the others says nothing.
+    let gap: Vec<i64> = [0].into_iter().chain(60..70).collect();
+    let mut logs = Logs::of_inputs(vec![csv("Gap", &gap), csv("Fast", &fast)]).unwrap();
+    assert_eq!(played(&mut logs, &[r"\Thing\Gap", r"\Thing\Fast"])[61], ["=61.000", "=61.000"]);
+    let every = |step: i64| -> Vec<String> {
+        let logs = Logs::of_inputs(vec![csv("Fast", &fast[..7])]).unwrap();
+        let pick = Pick::Every(step * SECOND / 10);
+        played(&mut logs.picking(pick).unwrap(), &[r"\Thing\Fast"]).concat()
+    };
+    assert_eq!(every(15), ["=0.000", "=1.000", "=3.000", "=4.000", "=6.000"]);
+    assert_eq!(every(20), ["=0.000", "=2.000", "=4.000", "=6.000"]);
+}
+
+/// Names of objects and counters mean the same in capitals, and what is no path is of no machine.
+#[test]
+fn names_in_capitals_and_words_that_are_no_path() {
+    let csv = "\"(PDH-CSV 4.0) (UTC)(0)\",\"Comment\",\"\\\\H\\Memory\\Pages/sec\",\"\\\\h\\memory\\pages/SEC\",\
+               \"\\\\H\\memory\\Other\"\n\"11/05/2026 10:00:00.000\",\"x\",\"1\",\"2\",\"3\"\n";
+    let mut logs = Logs::of_bytes(csv.as_bytes()).unwrap();
+    assert_eq!(logs.machines().len(), 1);
+    assert_eq!(played(&mut logs, &[r"\Memory\*"]), [["=1.000", "=3.000"]]);
+    assert_eq!(logs.of_machine("h").unwrap().machine_name(), "H");
 }
 
 #[test]
