@@ -44,7 +44,11 @@ pub fn check(input: &[u8]) {
     while input.has_more() && !bytes.is_empty() {
         damage(&mut bytes, &mut input);
     }
-    assert_eq!(build_over(bytes.clone(), &entries, &later), build(&entries, &later), "whatever is written over");
+    assert_eq!(
+        build_over(bytes.clone(), &entries, &later),
+        build(&entries, &later),
+        "whatever is written over"
+    );
     blocks::check_data(&bytes);
     for format in Format::ALL {
         blocks::check(format, bytes.get(48..).unwrap_or_default());
