@@ -87,8 +87,7 @@ fn a_file_is_read_once_a_collection() {
     let alone = source_bytes(std::slice::from_ref(&busy));
     let of_view = Entry::one(processor::GUID, processor::PERCENT_USER_TIME).instance("_Total");
     let of_system = Entry::one(system::GUID, system::CONTEXT_SWITCHES_PER_SEC);
-    let online = 4; // the list of CPUs, "0-1" and a line end, is looked at for each counterset
-    assert_eq!(source_bytes(&[busy, of_view, of_system]), alone + online);
+    assert_eq!(source_bytes(&[busy, of_view, of_system]), alone);
 }
 
 #[test]
