@@ -565,7 +565,9 @@ impl Table {
     /// The row of the next name of such an entry.
     fn coming(&mut self, name: Name<'_>) -> usize {
         let entry = self.entry;
-        let is_it = |row: &TableRow| row.entry != entry && row.name.units().iter().copied().eq(name.units());
+        let is_it = |row: &TableRow| {
+            row.entry != entry && row.name.units().iter().copied().eq(name.units().take(NAME))
+        };
         let row = match self.rows.get(self.expected) {
             Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
             _ => {

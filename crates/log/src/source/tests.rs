@@ -231,6 +231,21 @@ fn instances_come_and_go() {
     assert_eq!(names, ["b/0", "a/0", "b/1", "c/0"]);
 }
 
+/// A name that is longer than a row has room for is the same one in every sample.
+#[test]
+fn long_names_keep_their_rows() {
+    let rate = CounterType::PERF_COUNTER_BULK_COUNT;
+    let long = "x".repeat(2_000);
+    let samples: Vec<_> = (0..4)
+        .map(|n| (n, vec![(2, several(&[(&*long, 5 * n, n * SECOND), ("b", n, n * SECOND)]))]))
+        .collect();
+    let log = built(&[entry(1, rate, SECOND, r"\\HOST\Thing(*)\Rate")], &samples);
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    let all = played(&mut logs, &[r"\Thing(*)\Rate"]);
+    let want = [format!("{}=5.000", "x".repeat(1_023)), "b=1.000".to_owned()];
+    assert_eq!(all[1..], [want.clone(), want.clone(), want]);
+}
+
 /// A log of whole objects is read by the rules of V1 blocks, each object with the clocks of its own block.
 #[test]
 fn objects_of_a_real_machine() {
