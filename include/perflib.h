@@ -255,7 +255,7 @@ typedef struct _PERF_COUNTER_IDENTITY {
  */
 typedef ULONG (WINAPI *PERFLIBREQUEST)(ULONG RequestCode, PVOID Buffer, ULONG BufferSize);
 
-/* A provider's own memory for its instances: both or neither. */
+/* A provider's own memory: both or neither. They are never called: instances are in shared memory. */
 typedef LPVOID (CALLBACK *PERF_MEM_ALLOC)(SIZE_T AllocSize, LPVOID pContext);
 typedef void (CALLBACK *PERF_MEM_FREE)(LPVOID pBuffer, LPVOID pContext);
 
@@ -339,17 +339,34 @@ ULONG WINAPI PerfAddCounters(HANDLE hQuery, PPERF_COUNTER_IDENTIFIER pCounters, 
 ULONG WINAPI PerfDeleteCounters(HANDLE hQuery, PPERF_COUNTER_IDENTIFIER pCounters, DWORD cbCounters)
     PERFLIB_WIDE("PerfDeleteCounters");
 
-/* The provider functions. Declared for sources that name them; this version of the library does not have them yet, and
- * a program that calls one does not link.
+/* The provider functions: counters of this program, in shared memory that consumers read.
+ *
+ *     HANDLE Provider;
+ *     PERF_COUNTERSET_INSTANCE *Instance;
+ *     PerfStartProvider(&ProviderGuid, NULL, &Provider);
+ *     PerfSetCounterSetInfo(Provider, &Template.Info, sizeof Template);   once for each counterset
+ *     Instance = PerfCreateInstance(Provider, &CounterSetGuid, L"name", 0);
+ *     PerfIncrementULongCounterValue(Provider, Instance, CounterId, 1);   or through a pointer to the value
+ *     PerfDeleteInstance(Provider, Instance);
+ *     PerfStopProvider(Provider);
+ *
+ * A callback runs on a thread of the library's, one at a time for each provider, while a consumer waits: at most a
+ * second. Handles that are none, or none any more, give ERROR_INVALID_PARAMETER.
  */
-ULONG WINAPI PerfStartProvider(LPGUID ProviderGuid, PERFLIBREQUEST ControlCallback, HANDLE *phProvider);
-ULONG WINAPI PerfStartProviderEx(LPGUID ProviderGuid, PPERF_PROVIDER_CONTEXT ProviderContext, HANDLE *phProvider);
+ULONG WINAPI PerfStartProvider(LPGUID ProviderGuid, PERFLIBREQUEST ControlCallback, HANDLE *phProvider)
+    PERFLIB_WIDE("PerfStartProvider");
+ULONG WINAPI PerfStartProviderEx(LPGUID ProviderGuid, PPERF_PROVIDER_CONTEXT ProviderContext, HANDLE *phProvider)
+    PERFLIB_WIDE("PerfStartProviderEx");
+
+/* Ends the provider's instances, and waits for its callback. */
 ULONG WINAPI PerfStopProvider(HANDLE ProviderHandle);
 
-/* Describes a counterset: Template and its counters, which may be written to. */
+/* Describes a counterset: Template and its counters, whose Offset is written. */
 ULONG WINAPI PerfSetCounterSetInfo(HANDLE ProviderHandle, PPERF_COUNTERSET_INFO Template, ULONG TemplateSize);
 
-/* NULL on failure, and the last error says why. The block is the library's; its values are yours to set. */
+/* NULL on failure, and the last error says why. The block is the library's; its values are yours to set, at
+ * InstanceBlock + 1, 8 bytes each. One name and id exist once in a handle.
+ */
 PPERF_COUNTERSET_INSTANCE WINAPI PerfCreateInstance(HANDLE ProviderHandle, LPCGUID CounterSetGuid, LPCWSTR Name,
     ULONG Id) PERFLIB_WIDE("PerfCreateInstance");
 PPERF_COUNTERSET_INSTANCE WINAPI PerfQueryInstance(HANDLE ProviderHandle, LPCGUID CounterSetGuid, LPCWSTR Name,

@@ -1834,7 +1834,7 @@ enum {
 enum {
     /* % Free Space: PERF_LARGE_RAW_FRACTION, unit % */
     PERFLIB_LOGICAL_DISK_PERCENT_FREE_SPACE = 0,
-    /* % Free Space Base: PERF_LARGE_RAW_BASE */
+    /* % Free Space Base: PERF_LARGE_RAW_BASE, unit By */
     PERFLIB_LOGICAL_DISK_PERCENT_FREE_SPACE_BASE = 1,
     /* Free Megabytes: PERF_COUNTER_LARGE_RAWCOUNT, unit MiBy */
     PERFLIB_LOGICAL_DISK_FREE_MEGABYTES = 2,

@@ -54,7 +54,17 @@
 #define NTAPI
 #define STDAPICALLTYPE
 #define STDMETHODCALLTYPE
+/* In C an EXTERN_C may stand before it, and before a variable with a value: there it must say nothing. A variable that
+ * is only declared takes a plain `extern`.
+ */
+#undef EXTERN_C
+#ifdef __cplusplus
+#define EXTERN_C    extern "C"
+#define FORCEINLINE __forceinline
+#else
+#define EXTERN_C
 #define FORCEINLINE static __forceinline
+#endif
 #define WINBASEAPI
 #define WINADVAPI
 #define DECLSPEC_IMPORT

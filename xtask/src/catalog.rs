@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::repository::root;
 
 mod check;
+mod export;
 mod header;
 mod pages;
 mod rust;
@@ -28,6 +29,7 @@ pub struct Args {
 const TABLES: &str = "crates/core/src/catalogue";
 const PAGES: &str = "docs/countersets";
 const HEADER: &str = "include/perflib_symbols.h";
+const EXPORTED: &str = "crates/export/src/windows_exporter.rs";
 const REFRESH: &str = "cargo xtask catalog";
 
 /// Runs the chore.
@@ -62,6 +64,7 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(namespace, &sets))?);
     files.insert(Path::new(PAGES).join("README.md"), pages::index(&sets));
     files.insert(PathBuf::from(HEADER), header::symbols(&sets));
+    files.insert(PathBuf::from(EXPORTED), rustfmt(root, &export::table(&sets))?);
     Ok(files)
 }
 

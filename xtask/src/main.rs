@@ -8,6 +8,9 @@ mod catalog;
 #[path = "../../crates/core/src/counter_type.rs"]
 #[allow(dead_code, reason = "shared with core, which uses all of it")]
 mod counter_type;
+/// How names become constants, in manifests as in the catalogue.
+#[path = "../../crates/manifest/src/symbol.rs"]
+mod symbol;
 mod fuzz;
 mod install;
 mod live;

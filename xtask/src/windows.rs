@@ -17,7 +17,7 @@ use crate::repository::{output_of, root, run as run_program, target};
 pub struct Args {}
 
 const TARGET: &str = "x86_64-pc-windows-gnu";
-const CRATES: [&str; 3] = ["perfset-core", "perfset-engine", "perfset-log"];
+const CRATES: [&str; 4] = ["perfset-core", "perfset-engine", "perfset-log", "perfset-manifest"];
 const BIN: &str = "/usr/bin";
 const STD: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
 const INSTALL: &str = "apt-get install --no-install-recommends rustc-web cargo-web rust-web-src";

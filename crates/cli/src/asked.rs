@@ -63,10 +63,9 @@ impl Asked {
             return Err(Failure::new(Exit::Usage, error));
         }
         let logs = opened(&files.log, name, false)?;
-        let gone = |error: OpenError| unopened(&files.log, &error);
         let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(logs.offset()));
         let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
-        let logs = logs.within(window).and_then(|logs| logs.picking(pick)).map_err(gone)?;
+        let logs = logs.within(window).picking(pick);
         Ok(Self::Logs { logs, files: files.log.clone() })
     }
 

@@ -216,7 +216,7 @@ impl Job {
                 return Err(Failure::new(Exit::NothingMatched, error));
             }
             let of_machine = all.of_machine(&name).map_err(gone)?;
-            logs.push(of_machine.within(window).and_then(|logs| logs.picking(self.pick)).map_err(gone)?);
+            logs.push(of_machine.within(window).picking(self.pick));
         }
         Ok(logs)
     }

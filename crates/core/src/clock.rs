@@ -19,6 +19,14 @@ pub struct ClockReading {
     pub system_time: SystemTime,
 }
 
+impl ClockReading {
+    /// The time as so many milliseconds since 1970.
+    #[must_use]
+    pub const fn unix_ms(&self) -> i64 {
+        self.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000)
+    }
+}
+
 /// A civil date and time in UTC, to the millisecond. Kept as found: a foreign block may hold the 40th of May.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[doc(alias = "SYSTEMTIME")]

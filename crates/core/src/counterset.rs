@@ -136,10 +136,57 @@ pub struct Counter {
 }
 
 impl Counter {
+    /// A counter that has no name and of which nothing else is said.
+    #[must_use]
+    pub const fn new(id: CounterId, counter_type: CounterType) -> Self {
+        const NONE: Text = Cow::Borrowed("");
+        Self {
+            id,
+            name: None,
+            help: NONE,
+            counter_type,
+            attributes: Attributes(0),
+            detail: DetailLevel::NOVICE,
+            default_scale: 0,
+            base: None,
+            perf_time: None,
+            perf_freq: None,
+            multi: None,
+            aggregate: Aggregate::Undefined,
+            unit: NONE,
+            wraps: false,
+            source: NONE,
+            availability: NONE,
+            v1_index: None,
+        }
+    }
+
+    /// A counter that a program publishes, of which nothing else is said. One of 4 bytes may pass its end.
+    #[must_use]
+    pub fn published(id: CounterId, counter_type: CounterType) -> Self {
+        Self {
+            wraps: counter_type.value_len() == 4,
+            source: Cow::Borrowed("published by the program"),
+            ..Self::new(id, counter_type)
+        }
+    }
+
+    /// Its name, or `#` and its id where it has none: what a counter path takes back.
+    #[must_use]
+    pub fn shown_name(&self) -> Cow<'_, str> {
+        self.name.as_deref().map_or_else(|| format!("#{}", self.id.0).into(), Cow::Borrowed)
+    }
+
     /// The counter that this one is divided by: its base, or its number of items.
     #[must_use]
     pub fn divisor(&self) -> Option<CounterId> {
         self.base.or(self.multi)
+    }
+
+    /// Whether it has never a value on this system: it has no source, and a reason for that.
+    #[must_use]
+    pub fn is_never_there(&self) -> bool {
+        self.source.is_empty() && !self.availability.is_empty()
     }
 
     /// It, and the counters that it is computed with.

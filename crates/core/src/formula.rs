@@ -30,7 +30,8 @@ pub struct Formula {
     pub types: &'static [CounterType],
     /// The formula as people write it: N raw value, B base, D clock, F ticks a second, d difference.
     pub text: &'static str,
-    pub(crate) denominator: Denominator,
+    /// What it divides by.
+    pub denominator: Denominator,
     compute: Compute,
 }
 
@@ -42,8 +43,9 @@ impl Formula {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Denominator {
+/// What a formula divides by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denominator {
     /// None: a count.
     None,
     /// The clock that the type names.

@@ -70,7 +70,7 @@ pub enum Owner {
     System,
     /// A program that publishes counters of its own.
     Process {
-        /// Its process id.
+        /// Its process id; 0 of what several programs of that user give together.
         pid: u32,
         /// The user that it runs as.
         user: u32,

@@ -111,8 +111,8 @@ pub enum NoValue {
     /// The instance was not there in the older sample.
     #[error("new: needs a second sample")]
     NewInstance,
-    /// Another thing now has the name and id of one that ended.
-    #[error("replaced by another instance of that name")]
+    /// Another thing now has the name and id of one that ended, or an aggregate is of other instances than before.
+    #[error("replaced by another instance of that name, or by an aggregate of other instances")]
     Replaced,
     /// This system, kernel or machine does not have it.
     #[error("unavailable: {0}")]
@@ -176,6 +176,8 @@ pub enum Mark {
     Reused,
     /// Formatted by whoever wrote the log that it is of: what it was made of is not known.
     Formatted,
+    /// An aggregate of some of its instances: the others have no value.
+    Partial,
 }
 
 #[cfg(test)]

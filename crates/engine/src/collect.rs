@@ -17,13 +17,13 @@ use crate::group::Group;
 use crate::machine::Shared;
 use crate::own::Account;
 use crate::pattern::Pattern;
-use crate::rows::Rows;
 use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
 
 /// What a query's entries mean for the registry as it is, and their rows of the last collection.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    revision: u64,
+    /// The registry that it was made for; `None` if the entries are others by now.
+    revision: Option<u64>,
     infos: Arc<[EntryInfo]>,
     groups: Vec<Group>,
     entries: Vec<Planned>,
@@ -119,12 +119,7 @@ impl Plan {
             infos.push(EntryInfo::new(entry.clone(), Some(Arc::clone(set)), counters));
         }
         for ((group, wanted), filters) in groups.iter_mut().zip(&wanted).zip(filters) {
-            group.selections = vec![Vec::new(); filters.len()];
-            group.shared = vec![None; filters.len()];
-            group.filters = filters.into_iter().collect();
-            let counters = group.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
-            group.counters = counters.clone().map(|(counter, _)| counter.id).collect();
-            group.rows = Rows::new(counters.map(|(counter, _)| counter));
+            group.prepare(filters, wanted);
         }
         let planned = |target: Result<(usize, Vec<usize>, usize, Kind), SourceError>| Planned {
             target: target.map(|(group, counters, filter, kind)| {
@@ -149,6 +144,7 @@ impl Plan {
             target.is_whole = entry_counts.get(target.group) == Some(&1)
                 && target.is_of_several()
                 && target.all_columns
+                && group.is_plain()
                 && group.filters.first().is_some_and(InstanceFilter::is_any);
             group.in_block = target.is_whole;
             group.wanted_by.resize(group.counters.len(), Vec::new());
@@ -162,20 +158,31 @@ impl Plan {
             }
         }
         EntryInfo::relate(&mut infos);
-        Self { revision: shared.revision, infos: infos.into(), groups, entries, layout: next_number() }
+        Self { revision: Some(shared.revision), infos: infos.into(), groups, entries, layout: next_number() }
     }
 
-    /// The registry that it was made for.
-    pub fn revision(&self) -> u64 {
-        self.revision
+    /// Whether it is for the same entries and this registry.
+    pub fn is_for(&self, shared: &Shared) -> bool {
+        self.revision == Some(shared.revision)
+    }
+
+    /// The entries are others now.
+    pub fn outdate(&mut self) {
+        self.revision = None;
     }
 
     /// Takes over what another plan's snapshots are paired by, if the entries mean the same as there: a counterset
-    /// that others registered meanwhile costs no interval.
-    pub fn follow(&mut self, before: &Self) {
+    /// that others registered meanwhile costs no interval. And what is known of instances that have ended.
+    pub fn follow(&mut self, mut before: Self) {
         let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
             self.infos = Arc::clone(&before.infos);
+        }
+        for group in &mut self.groups {
+            let same_set = |other: &&mut Group| Arc::ptr_eq(&other.set, &group.set);
+            if let Some(before) = before.groups.iter_mut().find(same_set) {
+                group.follow(before);
+            }
         }
     }
 
@@ -210,12 +217,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Finds the rows and the form of every entry whose rows are there; true if any differs from the collection before.
+    /// Finds the form of every entry whose rows are there; true if any differs from the collection before.
     fn shape(&mut self) -> bool {
         let Self { groups, entries, .. } = self;
         let mut changed = false;
-        for group in groups.iter_mut().filter(|group| !group.in_block) {
-            changed |= group.select();
+        for group in groups.iter().filter(|group| !group.in_block) {
+            changed |= group.rows.changed();
         }
         for Planned { target, form } in entries {
             let now = match target {
@@ -322,6 +329,7 @@ impl Plan {
             annex.notes.clear();
             annex.reasons.clear();
             annex.clocks = None;
+            annex.took = None;
             annex.instance_id = None;
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
@@ -329,6 +337,7 @@ impl Plan {
             let Some(group) = self.groups.get(target.group) else { continue };
             let rows = &group.rows;
             annex.clocks = rows.clocks();
+            annex.took = Some(group.took);
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));

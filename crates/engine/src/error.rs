@@ -43,6 +43,9 @@ pub enum SourceError {
     /// The source could not be read or understood; the text says which, where and why.
     #[error("{0}")]
     Failed(Arc<str>),
+    /// The program behind a counterset refused, with this code.
+    #[error("the program that publishes it answered {0}")]
+    Refused(Status),
     /// A block would be larger than its size fields can say.
     #[error("the block would be larger than 4 GiB")]
     TooLarge,
@@ -63,6 +66,7 @@ impl SourceError {
             Self::Late => Status::ERROR_TIMEOUT,
             Self::Denied(_) => Status::ERROR_ACCESS_DENIED,
             Self::Failed(_) => Status::ERROR_INVALID_DATA,
+            Self::Refused(status) => *status,
             Self::TooLarge => Status::ERROR_OUTOFMEMORY,
         }
     }

@@ -23,6 +23,12 @@ impl InstanceFilter {
         self.id.matches(id) && self.pattern.matches(name)
     }
 
+    /// Asks for all instances.
+    #[must_use]
+    pub fn any() -> Self {
+        Self { pattern: Pattern::any(), id: InstanceIdFilter::Any }
+    }
+
     /// Whether it asks for all instances.
     pub fn is_any(&self) -> bool {
         self.id == InstanceIdFilter::Any && self.pattern.is_any()

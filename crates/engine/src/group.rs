@@ -1,12 +1,15 @@
 //! What a query asks of one counterset.
 
+use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use perfset_core::v2::TableBuilder;
-use perfset_core::{CounterId, Counterset};
+use perfset_core::{CounterId, Counterset, Instance, InstanceId};
 
+use crate::aggregate::{Aggregates, Shows, is_total, wants_total};
 use crate::error::SourceError;
-use crate::filters::InstanceFilters;
+use crate::filters::{InstanceFilter, InstanceFilters};
 use crate::machine::Shared;
 use crate::provider::Want;
 use crate::rows::{AboutRows, Rows};
@@ -18,12 +21,18 @@ pub(crate) struct Group {
     slot: usize,
     pub counters: Vec<CounterId>,
     pub filters: InstanceFilters,
+    /// What the provider is asked for, if that is more.
+    asked: Option<InstanceFilters>,
+    /// What the instances give together, if the counterset has that.
+    aggregates: Option<Aggregates>,
     /// By filter: the rows that it selects, ascending; of a name without wildcards the first only.
     pub selections: Vec<Vec<usize>>,
     /// By filter, while an annex is written: what it says of those rows.
     pub shared: Vec<Option<Arc<AboutRows>>>,
-    /// Whether `selections` are not those of `rows`.
-    unselected: bool,
+    /// How many rows of instances `selections` are of; `None` if they are not those of `rows`.
+    selected: Option<usize>,
+    /// Whether an instance among those has the name of a total.
+    has_total: bool,
     pub rows: Rows,
     /// By column: the entries of several instances that want it, and its place among their columns.
     pub wanted_by: Vec<Vec<(usize, usize)>>,
@@ -31,6 +40,8 @@ pub(crate) struct Group {
     /// are copied.
     pub in_block: bool,
     pub outcome: Result<(), SourceError>,
+    /// How long its provider took.
+    pub took: Duration,
 }
 
 impl Group {
@@ -40,20 +51,51 @@ impl Group {
             slot,
             counters: Vec::new(),
             filters: InstanceFilters::default(),
+            asked: None,
+            aggregates: None,
             selections: Vec::new(),
             shared: Vec::new(),
-            unselected: true,
+            selected: None,
+            has_total: false,
             rows: Rows::default(),
             wanted_by: Vec::new(),
             in_block: false,
             outcome: Ok(()),
+            took: Duration::ZERO,
         }
+    }
+
+    /// Says what is asked: which counters, by their positions in the counterset, and which instances.
+    pub fn prepare(&mut self, filters: Vec<InstanceFilter>, wanted: &[bool]) {
+        let counters = self.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+        let counters = counters.map(|(counter, _)| counter);
+        self.counters = counters.clone().map(|counter| counter.id).collect();
+        self.rows = Rows::new(counters);
+        self.aggregates = Aggregates::new(&self.set, &self.counters);
+        let asked = |of: &Aggregates| filters.iter().map(|filter| of.shows.asked(filter)).collect();
+        self.asked = self.aggregates.as_ref().map(asked);
+        self.selections = vec![Vec::new(); filters.len()];
+        self.shared = vec![None; filters.len()];
+        self.filters = filters.into_iter().collect();
+    }
+
+    /// Takes over what another group, which is given up, knows of instances that have ended.
+    pub fn follow(&mut self, before: &mut Self) {
+        let (Some(now), Some(aggregates)) = (&mut self.aggregates, &mut before.aggregates) else { return };
+        let source = |id| before.counters.iter().position(|before| before == id);
+        now.take_over(aggregates, &self.counters.iter().map(source).collect::<Vec<_>>());
+    }
+
+    /// Whether its rows can be written into a block at once: there is nothing to add to them.
+    pub fn is_plain(&self) -> bool {
+        self.aggregates.is_none()
     }
 
     /// Collects the rows.
     pub fn collect(&mut self, shared: &mut Shared, collection: u64) {
         self.rows.start();
         self.ask(shared, collection);
+        self.select();
         self.rows.end();
     }
 
@@ -67,37 +109,72 @@ impl Group {
             all.clear();
             all.extend(0..count);
         }
-        self.unselected = true; // they are not here
+        self.selected = None; // they are not here
     }
 
     fn ask(&mut self, shared: &mut Shared, collection: u64) {
-        let Self { set, slot, counters, filters, rows, outcome, .. } = self;
-        let want = Want { counterset: set, counters, instances: filters, collection };
+        let Self { set, slot, counters, filters, asked, rows, outcome, took, .. } = self;
+        let instances = asked.as_ref().unwrap_or(filters);
+        let want = Want { counterset: set, counters, instances, collection };
+        let started = Instant::now();
         *outcome = shared.with_provider(*slot, |provider| provider.collect(&want, rows));
+        *took = started.elapsed();
     }
 
-    /// Finds the rows of every filter if they may have changed; true if they may.
-    pub fn select(&mut self) -> bool {
-        let changed = self.rows.changed();
-        self.unselected |= changed;
-        if self.outcome.is_err() || !self.unselected {
-            return changed;
+    /// The instances that consumers see.
+    pub fn instances(mut self, shared: &mut Shared) -> Result<Vec<Instance>, SourceError> {
+        self.prepare(vec![InstanceFilter::any()], &[]);
+        self.rows.start();
+        let Self { set, slot, rows, .. } = &mut self;
+        shared.with_provider(*slot, |provider| provider.instances(&set.guid, rows))?;
+        self.select();
+        self.rows.end();
+        let instance =
+            |row: &usize| Some(Instance { name: self.rows.name(*row).into(), id: self.rows.id(*row)? });
+        Ok(self.selection(0).iter().filter_map(instance).collect())
+    }
+
+    /// Adds the rows that stand for several instances, and finds the rows of every filter, if they may have changed.
+    fn select(&mut self) {
+        let Self { aggregates, filters, selections, rows, selected, has_total, .. } = self;
+        let before = selected.take();
+        if self.outcome.is_err() {
+            return;
         }
-        let Self { filters, selections, rows, .. } = self;
-        selections.iter_mut().for_each(Vec::clear);
-        for row in 0..rows.len() {
-            let Some(id) = rows.id(row) else { continue };
-            for at in filters.matching(rows.name(row).units(), id) {
-                let (Some(selection), Some(filter)) = (selections.get_mut(at), filters.get(at)) else {
-                    continue;
-                };
-                if selection.is_empty() || filter.pattern.has_wildcard() {
-                    selection.push(row);
+        let count = rows.len();
+        match aggregates {
+            Some(aggregates) if aggregates.shows == Shows::One => {
+                let all = aggregates.add_one(rows);
+                for (selection, filter) in selections.iter_mut().zip(filters.iter()) {
+                    selection.clear();
+                    selection.extend(all.clone().filter(|_| filter.id.matches(InstanceId(0))));
                 }
+                return;
             }
+            Some(aggregates) if aggregates.shows == Shows::Names => {
+                let all = aggregates.add(rows, 0..count, usize::MAX);
+                find(filters, selections, rows, all);
+                return;
+            }
+            _ => {}
         }
-        self.unselected = false;
-        changed
+        if before != Some(count) || rows.changed() {
+            find(filters, selections, rows, 0..count);
+            *has_total = aggregates.is_some() && (0..count).any(|row| is_total(rows.name(row)));
+        }
+        *selected = Some(count);
+        let Some(aggregates) = aggregates else { return };
+        for (selection, filter) in selections.iter_mut().zip(filters.iter()).filter(|(_, f)| wants_total(f)) {
+            selection.truncate(selection.partition_point(|row| *row < count));
+            if *has_total {
+                continue; // an instance's own
+            }
+            let totals = match filter.pattern.has_wildcard() {
+                true => aggregates.add(rows, selection.iter().copied(), usize::MAX),
+                false => aggregates.add(rows, 0..count, 1),
+            };
+            selection.extend(totals);
+        }
     }
 
     /// What an annex says of these rows, in memory that is kept.
@@ -112,5 +189,19 @@ impl Group {
     /// The rows that a filter selects.
     pub fn selection(&self, filter: usize) -> &[usize] {
         self.selections.get(filter).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// Finds the rows of every filter.
+fn find(filters: &InstanceFilters, selections: &mut [Vec<usize>], rows: &Rows, all: Range<usize>) {
+    selections.iter_mut().for_each(Vec::clear);
+    for row in all {
+        let Some(id) = rows.id(row) else { continue };
+        for at in filters.matching(rows.name(row).units(), id) {
+            let (Some(selection), Some(filter)) = (selections.get_mut(at), filters.get(at)) else { continue };
+            if selection.is_empty() || filter.pattern.has_wildcard() {
+                selection.push(row);
+            }
+        }
     }
 }

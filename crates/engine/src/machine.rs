@@ -6,11 +6,11 @@ use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
 
 use crate::clock::Clock;
 use crate::error::SourceError;
+use crate::group::Group;
 use crate::own::{Ledger, OwnCounters};
 use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
-use crate::rows::Rows;
 
 /// A machine that can be asked for its countersets: registry, providers and clock, shared by all its queries.
 ///
@@ -34,12 +34,12 @@ pub enum RegistrationProblem {
         /// Who wanted it too.
         rejected: String,
     },
-    /// The instance type is known but not served yet.
-    #[error("counterset {0} is of an aggregate instance type, which is not supported")]
-    Aggregate(Guid),
     /// The provider's catalogue could not be had.
     #[error("a provider has no catalogue: {0}")]
     NoCatalogue(SourceError),
+    /// A provider found something that it cannot use.
+    #[error("{0}")]
+    Unusable(Text),
 }
 
 pub(crate) struct Shared {
@@ -132,6 +132,9 @@ impl Machine {
         let mut shared = self.lock();
         let shared = shared.fresh();
         let (_, slot) = shared.find(guid)?;
+        if let Some(origin) = shared.with_provider(slot, |provider| Ok(provider.origin(guid)))? {
+            return Ok(origin);
+        }
         let catalogue = shared.slots.get(slot).and_then(|slot| slot.last.as_ref());
         Ok(catalogue.map(|catalogue| catalogue.origin.clone()).unwrap_or_default())
     }
@@ -139,7 +142,12 @@ impl Machine {
     /// What was not registered, and why.
     #[must_use]
     pub fn problems(&self) -> Vec<RegistrationProblem> {
-        self.lock().fresh().problems.clone()
+        let mut shared = self.lock();
+        let mut problems = shared.fresh().problems.clone();
+        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.problems()));
+        let unusable = shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default());
+        problems.extend(unusable.map(RegistrationProblem::Unusable));
+        problems
     }
 
     /// What the providers say of how they get their values, for people: topics and sentences.
@@ -163,7 +171,7 @@ impl Machine {
         answer(set, request, shared.language)
     }
 
-    /// The active instances of a counterset, in the provider's order.
+    /// The active instances of a counterset, in the provider's order; of aggregate types what consumers see.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounterset`], [`NoInstances`](SourceError::NoInstances),
@@ -172,15 +180,12 @@ impl Machine {
     pub fn instances(&self, guid: &Guid) -> Result<Vec<Instance>, SourceError> {
         let mut shared = self.lock();
         let (set, slot) = shared.fresh().find(guid)?;
-        let (single, slot) = (set.instance_type == InstanceType::Single, slot);
-        let mut rows = Rows::default();
-        rows.start();
-        shared.with_provider(slot, |provider| provider.instances(guid, &mut rows))?;
-        rows.end();
-        match rows.len() {
+        let (single, group) = (set.instance_type == InstanceType::Single, Group::new(set, slot));
+        let instances = group.instances(&mut shared)?;
+        match instances.len() {
             0 => Err(SourceError::NoInstances(*guid)),
             2.. if single => Err(SourceError::InvalidRegistration(*guid)),
-            _ => Ok(rows.to_instances()),
+            _ => Ok(instances),
         }
     }
 
@@ -236,10 +241,6 @@ impl Shared {
         for (slot, Slot { last, .. }) in self.slots.iter().enumerate() {
             for set in last.iter().flat_map(|catalogue| &catalogue.countersets) {
                 let guid = set.guid;
-                if !matches!(set.instance_type, InstanceType::Single | InstanceType::Multiple) {
-                    self.problems.push(RegistrationProblem::Aggregate(guid));
-                    continue;
-                }
                 match self.registry.binary_search_by_key(&guid, |r| r.set.guid) {
                     Err(at) => self.registry.insert(at, Registered { set: Arc::clone(set), slot }),
                     Ok(at) => {

@@ -6,7 +6,9 @@
 
 mod bind;
 mod expand;
+mod find;
 mod grammar;
+mod greatest;
 mod instance_name;
 mod names;
 mod query;
@@ -16,9 +18,11 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 
-pub use bind::BindError;
+pub use bind::{BindError, Resolved, resolve};
 pub use expand::{ObjectItems, Unexpanded, expand, object_items, objects, validate};
+pub use find::{Found, find, path_of};
 pub use grammar::{CounterPath, PathError};
+pub use greatest::keep_greatest;
 pub use instance_name::{InstanceName, substituted};
 pub use names::nearest;
 pub use perfset_core::pdh::{
@@ -26,4 +30,5 @@ pub use perfset_core::pdh::{
 };
 pub use query::{PathQuery, PathValue};
 pub use read::CounterInfo;
+pub use select::Selector;
 pub use statistics::{Run, Series, Statistics};

@@ -41,8 +41,19 @@ pub trait Provider: Send {
     /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
 
+    /// Where the values of one of its countersets come from, for people, if that is not what its catalogue says.
+    fn origin(&mut self, counterset: &Guid) -> Option<Text> {
+        let _ = counterset;
+        None
+    }
+
     /// What there is to say of how it gets its values here, for people: a topic, as `process source`, and a sentence.
     fn about(&mut self) -> Vec<(Text, Text)> {
+        Vec::new()
+    }
+
+    /// What it found and cannot use, for people: what, and why.
+    fn problems(&mut self) -> Vec<Text> {
         Vec::new()
     }
 }

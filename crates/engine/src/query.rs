@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use perfset_core::utf16::upper;
-use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
+use perfset_core::v2::{PERF_AGGREGATE_INSTANCE, PERF_MAX_INSTANCE_NAME};
 use perfset_core::{Counterset, Guid, InstanceIdFilter, InstanceType, Status, Utf16};
 
+use crate::aggregate::Shows;
 use crate::collect::Plan;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::machine::{Machine, Shared};
+use crate::pattern::{folded, folded_units};
 use crate::provider::Change;
 use crate::snapshot::{EntryInfo, Snapshot};
 
@@ -45,7 +47,7 @@ struct Key {
     counterset: Guid,
     counters: Counters,
     instance_id: InstanceIdFilter,
-    /// In capitals; none of a single instance, all of whose names are the same.
+    /// In capitals; none of a single instance or aggregate, all of whose names are the same.
     name: Option<Vec<u16>>,
 }
 
@@ -57,6 +59,11 @@ impl Key {
             instance_id: entry.instance_id,
             name: name.map(|name| name.units().iter().map(|unit| upper(*unit)).collect()),
         }
+    }
+
+    /// Of the entry for an aggregate, by the other name that it has.
+    fn of_total(entry: &Entry) -> Self {
+        Self::new(entry, Some(&PERF_AGGREGATE_INSTANCE.into()))
     }
 }
 
@@ -93,16 +100,19 @@ impl Query {
             return Status::ERROR_ALREADY_EXISTS;
         }
         let mut entry = entry.clone();
-        if set.instance_type == InstanceType::Single {
+        if !set.instance_type.is_multiple() {
             entry.instance = None;
         }
         let answer = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Added, &entry)));
         let status = answer.unwrap_or_else(|error| error.status());
         if status.is_success() {
             self.numbers.insert(Key::new(&entry, entry.instance.as_ref()), self.added);
+            if Shows::of(set.instance_type) == Some(Shows::One) {
+                self.numbers.insert(Key::of_total(&entry), self.added);
+            }
             self.entries.insert(self.added, entry);
             self.added = self.added.wrapping_add(1);
-            self.plan = None;
+            self.plan.iter_mut().for_each(Plan::outdate);
         }
         status
     }
@@ -113,7 +123,10 @@ impl Query {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
         let Some(removed) = removed else { return Status::ERROR_INVALID_PARAMETER };
         self.numbers.remove(&Key::new(&removed, removed.instance.as_ref()));
-        self.plan = None;
+        if removed.instance.is_none() {
+            self.numbers.remove(&Key::of_total(&removed));
+        }
+        self.plan.iter_mut().for_each(Plan::outdate);
         removed_from(&self.machine, &removed);
         Status::ERROR_SUCCESS
     }
@@ -155,9 +168,9 @@ fn current_plan<'a>(
     entries: &BTreeMap<u64, Entry>,
     shared: &Shared,
 ) -> &'a mut Plan {
-    if let Some(before) = plan.take_if(|plan| plan.revision() != shared.revision) {
+    if let Some(before) = plan.take_if(|plan| !plan.is_for(shared)) {
         let mut now = Plan::new(shared, entries.values());
-        now.follow(&before);
+        now.follow(before);
         *plan = Some(now);
     }
     plan.get_or_insert_with(|| Plan::new(shared, entries.values()))
@@ -183,10 +196,16 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     if name.is_some_and(|name| name.len() >= PERF_MAX_INSTANCE_NAME || name.units().contains(&0)) {
         return false;
     }
-    match set.instance_type {
-        InstanceType::Single => is_single_name(name),
-        _ => name.is_some_and(|name| !name.is_empty()),
+    match set.instance_type.is_multiple() {
+        true => name.is_some_and(|name| !name.is_empty()),
+        false => names_the_one(set.instance_type, name),
     }
+}
+
+/// Whether a name may stand for the one row of a counterset that has one.
+pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
+    let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
+    is_single_name(name) || Shows::of(instance_type) == Some(Shows::One) && name.is_some_and(is_total)
 }
 
 /// Whether a name may stand for a single instance: none, the empty one, or `*`.

@@ -1,13 +1,9 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
-use perfset_core::sample::{Clocks, Sample};
+use perfset_core::sample::Clocks;
 use perfset_core::v2::TableRows;
 use perfset_core::v2::raw::Cell;
-use perfset_core::{
-    Birth, Counter, CounterId, Identity, Instance, InstanceId, Mark, Name, NoValue, Owner, RawValue,
-};
-
-use crate::values::ticks;
+use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, Name, NoValue, Owner, RawValue};
 
 use crate::runs::Runs;
 
@@ -28,7 +24,6 @@ pub struct Rows {
     reasons: Vec<Option<NoValue>>,
     bytes_read: u64,
     late: bool,
-    owner: Owner,
     /// The counterset's own clocks, if its source has some.
     clocks: Option<Clocks>,
     /// Which of its ways the source took, if it has several.
@@ -40,8 +35,24 @@ pub struct Rows {
 #[derive(Clone, Copy, Debug)]
 struct Column {
     counter: CounterId,
-    /// Whether its values have 4 bytes.
-    short: bool,
+    /// One of its cells, with 0.
+    zero: Cell,
+    /// The bits that its values have.
+    mask: u64,
+}
+
+impl Column {
+    fn new(counter: &Counter) -> Self {
+        let is_short = counter.counter_type.value_len() == 4;
+        let (zero, mask) =
+            if is_short { (Cell::from_u32(0), 0xFFFF_FFFF) } else { (Cell::from_u64(0), u64::MAX) };
+        Self { counter: counter.id, zero, mask }
+    }
+
+    #[inline]
+    fn cell(&self, value: u64) -> Cell {
+        self.zero.with_value(value & self.mask)
+    }
 }
 
 /// What is known of rows as a whole and a block has no place for.
@@ -119,8 +130,7 @@ struct CellNote {
 impl Rows {
     /// Rows with these counters as columns.
     pub fn new<'a>(counters: impl IntoIterator<Item = &'a Counter>) -> Self {
-        let column = |c: &Counter| Column { counter: c.id, short: c.counter_type.value_len() == 4 };
-        let columns: Vec<_> = counters.into_iter().map(column).collect();
+        let columns: Vec<_> = counters.into_iter().map(Column::new).collect();
         Self { table: TableRows::new(columns.len()), columns, ..Self::default() }
     }
 
@@ -133,7 +143,6 @@ impl Rows {
         self.table.restart();
         self.bytes_read = 0;
         self.late = false;
-        self.owner = Owner::System;
         self.clocks = None;
         self.layer = 0;
         self.delivered = 0;
@@ -141,7 +150,6 @@ impl Rows {
 
     /// Ends a collection: rows that did not come again are gone.
     pub fn end(&mut self) {
-        self.count_delivered();
         self.table.end();
         self.sort_notes();
     }
@@ -155,21 +163,13 @@ impl Rows {
 
     /// As [`end`](Self::end), after that: names, ids and values are in the block now, and not here.
     pub(crate) fn end_in(&mut self) -> TableRows {
-        self.count_delivered();
         let table = std::mem::replace(&mut self.table, TableRows::new(self.columns.len()));
         self.sort_notes();
         table
     }
 
-    /// Counts the values of the row that has been filled, if there is one.
-    fn count_delivered(&mut self) {
-        if !self.is_empty() {
-            let values = self.table.last().iter().filter(|cell| !cell.is_empty()).count();
-            self.delivered = self.delivered.saturating_add(u64::try_from(values).unwrap_or(u64::MAX));
-        }
-    }
-
-    fn sort_notes(&mut self) {
+    /// Brings what was said of single cells into order: before that, what is asked of them is not found.
+    pub(crate) fn sort_notes(&mut self) {
         self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
     }
 
@@ -185,14 +185,64 @@ impl Rows {
 
     /// As [`push`](Self::push), for a name that is UTF-16 already.
     pub fn push_units(&mut self, name: impl Iterator<Item = u16>, id: InstanceId, birth: Birth) -> Row<'_> {
-        self.count_delivered();
+        self.push_with(birth, |table| table.row(name, id))
+    }
+
+    /// As [`push`](Self::push), for the instance that the row at `position` of `names` has: a provider that keeps them
+    /// so need not spell out a name each time.
+    #[inline]
+    pub fn push_of(&mut self, names: &TableRows, position: usize, birth: Birth) -> Row<'_> {
+        self.push_with(birth, |table| {
+            let cells = table.row_of(names, position);
+            cells.fill(Cell::EMPTY);
+            cells
+        })
+    }
+
+    /// As [`push_of`](Self::push_of), with a value for each column, in their order.
+    #[inline]
+    pub fn push_values(
+        &mut self,
+        names: &TableRows,
+        position: usize,
+        birth: Birth,
+        values: impl ExactSizeIterator<Item = u64>,
+    ) {
+        let Row { cells, columns, delivered, .. } =
+            self.push_with(birth, |table| table.row_of(names, position));
+        let count = cells.len().min(values.len());
+        for ((cell, column), value) in cells.iter_mut().zip(columns).zip(values) {
+            *cell = column.cell(value);
+        }
+        cells.get_mut(count..).unwrap_or_default().fill(Cell::EMPTY);
+        *delivered = delivered.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// Takes the last row back: its instance went while it was read.
+    pub fn pop(&mut self) {
+        let Some(position) = self.positions.pop() else { return };
+        let row = self.positions.len();
+        let values = self.table.last().iter().filter(|cell| !cell.is_empty()).count();
+        self.delivered = self.delivered.saturating_sub(u64::try_from(values).unwrap_or(u64::MAX));
+        self.table.back_to(position);
+        self.about.births.truncate(row);
+        self.about.marks.truncate(row);
+        self.about.marks.set(row, None); // what was said of a row before is not said of the next one
+        while self.notes.last().is_some_and(|note| note.at.0 == row) {
+            self.notes.pop();
+        }
+    }
+
+    #[inline]
+    fn push_with(&mut self, birth: Birth, cells: impl FnOnce(&mut TableRows) -> &mut [Cell]) -> Row<'_> {
         let row = self.positions.len();
         self.positions.push(self.table.position());
-        self.about.push(birth, self.owner, None);
+        self.about.births.push(birth);
         Row {
             row,
-            cells: self.table.row(name, id),
+            cells: cells(&mut self.table),
             columns: &self.columns,
+            delivered: &mut self.delivered,
             notes: &mut self.notes,
             marks: &mut self.about.marks,
         }
@@ -208,7 +258,7 @@ impl Rows {
 
     /// Says whose the rows are that are pushed from now on: at first the system's.
     pub fn set_owner(&mut self, owner: Owner) {
-        self.owner = owner;
+        self.about.owners.set(self.len(), owner);
     }
 
     /// Gives the counterset clocks of its own, read when its source was.
@@ -255,7 +305,8 @@ impl Rows {
         self.late
     }
 
-    /// Whether names, ids, order or number of the rows differ from the collection before.
+    /// Whether names, ids, order or number of the rows differ from the collection before; of the rows so far, before
+    /// the collection ends.
     #[must_use]
     pub fn changed(&self) -> bool {
         !self.table.is_kept()
@@ -323,54 +374,13 @@ impl Rows {
     /// The value of a cell, if it has one.
     #[must_use]
     pub fn number(&self, row: usize, column: usize) -> Option<u64> {
-        let cell = self.cells(row).get(column)?;
-        (!cell.is_empty()).then(|| cell.value.get())
+        self.raw(row, column).map(RawValue::get)
     }
 
     /// The value of a cell in the width that it has, if it has one.
     #[must_use]
     pub fn raw(&self, row: usize, column: usize) -> Option<RawValue> {
-        let cell = self.cells(row).get(column)?;
-        match cell.header.data_size.get() {
-            0 => None,
-            4 => Some(RawValue::U32(low_32(cell.value.get()))),
-            _ => Some(RawValue::U64(cell.value.get())),
-        }
-    }
-
-    /// The sample of a counter of an instance, with these clocks if its counterset has none of its own.
-    ///
-    /// # Errors
-    /// Why there is none: no row has its name and id, or there is no value in it.
-    pub fn sample<'a>(
-        &self,
-        counter: &Counter,
-        identity: &Identity<'a>,
-        clocks: impl FnOnce() -> Clocks,
-    ) -> Result<Sample<'a>, NoValue> {
-        let is_it =
-            |row: &usize| self.id(*row) == Some(identity.instance_id) && self.name(*row) == identity.instance;
-        let row = (0..self.len()).find(is_it).ok_or(NoValue::NoInstance)?;
-        let column = self.columns().position(|column| column == counter.id);
-        let of = |id: CounterId| self.raw(row, self.columns().position(|column| column == id)?);
-        let number = |id: CounterId| of(id).map(RawValue::get);
-        let mut clocks = self.clocks.unwrap_or_else(clocks);
-        if counter.perf_time.is_some() || counter.perf_freq.is_some() {
-            let (time, freq) = (counter.perf_time.and_then(number), counter.perf_freq.and_then(number));
-            clocks = clocks.with(counter.counter_type.decode().clock, ticks(time), ticks(freq));
-        }
-        let reason =
-            || column.and_then(|column| self.reason(row, column)).cloned().unwrap_or(NoValue::NotGiven);
-        Ok(Sample {
-            identity: Identity { birth: self.birth(row), ..*identity },
-            counter: counter.id,
-            counter_type: counter.counter_type,
-            raw: column.and_then(|column| self.raw(row, column)).ok_or_else(reason)?,
-            base: counter.divisor().and_then(of),
-            wraps: counter.wraps,
-            base_wraps: false,
-            clocks,
-        })
+        self.cells(row).get(column)?.number()
     }
 
     /// What was said of single cells of a row: column and note, in order of the columns.
@@ -439,6 +449,7 @@ pub struct Row<'a> {
     row: usize,
     cells: &'a mut [Cell],
     columns: &'a [Column],
+    delivered: &'a mut u64,
     notes: &'a mut Vec<CellNote>,
     marks: &'a mut Runs<Option<Mark>>,
 }
@@ -448,12 +459,13 @@ impl Row<'_> {
     #[inline]
     pub fn set(&mut self, column: usize, value: u64) {
         let Some(kind) = self.columns.get(column) else { return };
-        self.put(column, if kind.short { Cell::from_u32(low_32(value)) } else { Cell::from_u64(value) });
+        self.put(column, kind.cell(value));
     }
 
     #[inline]
     fn put(&mut self, column: usize, value: Cell) {
         if let Some(cell) = self.cells.get_mut(column) {
+            *self.delivered = self.delivered.saturating_add(cell.is_empty().into());
             *cell = value;
         }
     }
@@ -475,6 +487,7 @@ impl Row<'_> {
     /// Marks all values of this row that are not marked themselves, whether they are there yet or not.
     pub fn mark(&mut self, mark: Mark) {
         self.marks.set(self.row, Some(mark));
+        self.marks.set(self.row.saturating_add(1), None);
     }
 
     /// A column has no value here, and why.
@@ -483,7 +496,5 @@ impl Row<'_> {
     }
 }
 
-#[inline]
-fn low_32(value: u64) -> u32 {
-    u32::try_from(value & 0xFFFF_FFFF).unwrap_or(u32::MAX)
-}
+#[cfg(test)]
+mod tests;

@@ -30,6 +30,13 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         }
     }
 
+    /// Forgets what was said of this row, and of all that follow.
+    pub fn truncate(&mut self, row: usize) {
+        while self.starts.last().is_some_and(|(start, _)| *start >= row) {
+            self.starts.pop();
+        }
+    }
+
     /// What was said of a row.
     #[inline]
     pub fn get(&self, row: usize) -> T {
@@ -67,7 +74,13 @@ mod tests {
             let mut other = Runs::default();
             other.set(7, 2);
             other.copy(&runs);
-            prop_assert_eq!(other.starts, runs.starts);
+            prop_assert_eq!(&other.starts, &runs.starts);
+            for len in (0..rows.len()).rev() {
+                runs.truncate(len);
+                let got: Vec<_> = (0..len).map(|row| runs.get(row)).collect();
+                prop_assert_eq!(&got, &want[..len]);
+                prop_assert!(runs.starts.iter().all(|(start, _)| *start < len));
+            }
         }
     }
 }

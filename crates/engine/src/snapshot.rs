@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
 use perfset_core::sample::Clocks;
@@ -45,6 +46,8 @@ pub struct EntryAnnex {
     pub(crate) instance_id: Option<InstanceId>,
     /// The counterset's own clocks, if its source has some.
     pub(crate) clocks: Option<Clocks>,
+    /// How long the provider took for all that is asked of the counterset.
+    pub(crate) took: Option<Duration>,
     /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
     pub(crate) reasons: Vec<Option<NoValue>>,
     /// What is special, by row and column, ascending.
@@ -80,6 +83,12 @@ impl EntryAnnex {
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
+    }
+
+    /// How long the provider of its counterset took for all that the query asks of that; `None` if nobody was asked.
+    #[must_use]
+    pub fn took(&self) -> Option<Duration> {
+        self.took
     }
 
     /// Why a value that is missing is, as far as its source said.

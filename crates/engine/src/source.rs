@@ -89,10 +89,18 @@ impl Window {
     pub fn contains(&self, time: i64) -> bool {
         self.begin.is_none_or(|begin| begin <= time) && self.end.is_none_or(|end| time <= end)
     }
+
+    /// What is in both.
+    #[must_use]
+    pub fn both(self, other: Self) -> Self {
+        let begins = self.begin.into_iter().chain(other.begin);
+        let ends = self.end.into_iter().chain(other.end);
+        Self { begin: begins.max(), end: ends.min() }
+    }
 }
 
 /// A query of any source.
-pub trait QueryHandle {
+pub trait QueryHandle: Send {
     /// Adds an entry.
     fn add(&mut self, entry: &Entry) -> Status;
 
@@ -168,4 +176,23 @@ pub fn local_machine(name: Option<&str>, own: &str) -> Result<(), SourceError> {
     let names = ["", ".", "localhost", own, label, cut.unwrap_or(label)];
     let local = names.iter().any(|local| bare.eq_ignore_ascii_case(local));
     if local { Ok(()) } else { Err(SourceError::Remote(name.to_string())) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_two_windows() {
+        let window = |begin, end| Window { begin, end };
+        for (a, b, want) in [
+            (window(None, None), window(None, None), window(None, None)),
+            (window(None, None), window(Some(2), Some(7)), window(Some(2), Some(7))),
+            (window(Some(2), None), window(None, Some(7)), window(Some(2), Some(7))),
+            (window(Some(2), Some(7)), window(Some(3), Some(11)), window(Some(3), Some(7))),
+            (window(Some(2), Some(3)), window(Some(5), Some(7)), window(Some(5), Some(3))),
+        ] {
+            assert_eq!((a.both(b), b.both(a)), (want, want), "{a:?} {b:?}");
+        }
+    }
 }

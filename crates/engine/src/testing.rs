@@ -1,15 +1,16 @@
 //! A clock and a provider that do as they are told: for tests, examples, and authors of providers.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
-use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Status, Text};
+use perfset_core::{Counterset, Guid, InstanceId, Mark, NoValue, Owner, Status, Text};
 
 use crate::clock::Clock;
 use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::provider::{Catalogue, Change, Provider, Want};
-use crate::rows::Rows;
+use crate::rows::{Row, Rows};
 
 /// A clock that advances by one second a reading.
 #[derive(Clone, Debug)]
@@ -44,6 +45,10 @@ pub struct Script {
     pub reasons: Vec<(usize, NoValue)>,
     /// Rows whose values are marked: ids and marks.
     pub marks: Vec<(u32, Mark)>,
+    /// When rows began: ids and births.
+    pub births: Vec<(u32, u64)>,
+    /// Whose rows are that are not the system's: ids and owners.
+    pub owners: Vec<(u32, Owner)>,
     /// Fails every collection.
     pub failure: Option<SourceError>,
     /// Panics in every collection.
@@ -60,6 +65,17 @@ pub struct Script {
 
 /// A row of a [`Script`]: name, id, and the values of the wanted counters in order.
 pub type ScriptRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
+
+impl Script {
+    /// The next of these rows.
+    fn push<'a>(&self, rows: &'a mut Rows, name: &str, id: u32) -> Row<'a> {
+        let owner = self.owners.iter().find(|(of, _)| *of == id).map(|(_, owner)| *owner);
+        let birth =
+            self.births.iter().find(|(of, _)| *of == id).and_then(|(_, birth)| NonZeroU64::new(*birth));
+        rows.set_owner(owner.unwrap_or_default());
+        rows.push(name, InstanceId(id), birth)
+    }
+}
 
 /// A provider that follows a [`Script`].
 #[derive(Clone, Debug, Default)]
@@ -89,8 +105,9 @@ impl Provider for Scripted {
     }
 
     fn instances(&mut self, _: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        for (name, id, _) in self.with(|script| script.rows.clone()) {
-            rows.push(name, InstanceId(id), None);
+        let script = self.with(|script| script.clone());
+        for (name, id, _) in &script.rows {
+            script.push(rows, name, *id);
         }
         Ok(())
     }
@@ -119,7 +136,7 @@ impl Provider for Scripted {
             rows.none_in_column(*column, reason.clone());
         }
         for (name, id, values) in &script.rows {
-            let mut row = rows.push(name, InstanceId(*id), None);
+            let mut row = script.push(rows, name, *id);
             for (_, mark) in script.marks.iter().filter(|(marked, _)| marked == id) {
                 row.mark(*mark);
             }

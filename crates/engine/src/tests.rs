@@ -22,23 +22,10 @@ const UNKNOWN: Guid = Guid::from_u128(0x0000_0004);
 
 pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Option<u32>) -> Counter {
     Counter {
-        id: CounterId(id),
         name: (!name.is_empty()).then_some(name.into()),
-        help: Text::default(),
-        counter_type,
-        attributes: Attributes::default(),
-        detail: DetailLevel::NOVICE,
-        default_scale: 0,
         base: base.map(CounterId),
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
-        aggregate: Aggregate::Undefined,
-        unit: Text::default(),
         wraps: counter_type.value_len() == 4,
-        source: Text::default(),
-        availability: Text::default(),
-        v1_index: None,
+        ..Counter::new(CounterId(id), counter_type)
     }
 }
 
@@ -146,18 +133,10 @@ fn a_guid_belongs_to_who_came_first() {
     let (machine, _) = machine();
     let mut intruder = set(MULTI, InstanceType::Single);
     intruder.provider.name = "Intruder".into();
-    let aggregate = set(OTHER, InstanceType::MultiAggregate);
-    machine.register(Box::new(Scripted::new(vec![intruder, aggregate])));
+    machine.register(Box::new(Scripted::new(vec![intruder])));
     assert_eq!(machine.counterset(&MULTI).unwrap().instance_type, InstanceType::Multiple);
     let problems: Vec<_> = machine.problems().iter().map(ToString::to_string).collect();
-    assert_eq!(
-        problems,
-        [
-            format!("counterset {MULTI} of \"Intruder\" belongs to \"Scripted\""),
-            format!("counterset {OTHER} is of an aggregate instance type, which is not supported"),
-        ]
-    );
-    assert_eq!(machine.counterset(&OTHER), Err(SourceError::UnknownCounterset(OTHER)));
+    assert_eq!(problems, [format!("counterset {MULTI} of \"Intruder\" belongs to \"Scripted\"")]);
 }
 
 #[test]

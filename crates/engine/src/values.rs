@@ -38,6 +38,14 @@ pub struct Value<'a> {
     pub mark: Option<Mark>,
 }
 
+impl Value<'_> {
+    /// The raw value as it was counted: there is none of what a log's writer formatted.
+    #[must_use]
+    pub fn counted(&self) -> Option<RawValue> {
+        self.raw.filter(|_| self.mark != Some(Mark::Formatted))
+    }
+}
+
 /// Where a value is that another one is computed with: which entry, and which of its columns.
 type Place = (usize, usize);
 

@@ -22,6 +22,12 @@ pub(crate) struct Tree {
     root: PathBuf,
 }
 
+/// Where trees are made: in memory where that can be, for they have hundreds of files each.
+fn scratch() -> PathBuf {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
+
 impl Tree {
     pub(crate) fn copy_of(name: &str) -> Self {
         let tree = Self::proc_of(name);
@@ -33,7 +39,7 @@ impl Tree {
     pub(crate) fn proc_of(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let root = std::env::temp_dir().join(format!("perfset-linux-{}-{number}", std::process::id()));
+        let root = scratch().join(format!("perfset-linux-{}-{number}", std::process::id()));
         copy(&fixture(name).proc, &root.join("proc"));
         Self { root }
     }

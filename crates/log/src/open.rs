@@ -1,6 +1,9 @@
 //! A log of any kind, told by its first bytes.
 
+use std::error::Error;
 use std::io::{self, Chain, Cursor, Read};
+
+use perfset_engine::SourceError;
 
 use crate::{blg, text};
 
@@ -43,6 +46,14 @@ impl LogError {
             self,
             Self::Io(_) | Self::Blg(blg::BlgError::Io(_)) | Self::Text(text::TextLogError::Io { .. })
         )
+    }
+}
+
+/// As a text, with all that caused it.
+impl From<LogError> for SourceError {
+    fn from(error: LogError) -> Self {
+        let causes = std::iter::successors(error.source(), |&cause| cause.source());
+        Self::Failed(causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}")).into())
     }
 }
 

@@ -17,13 +17,18 @@ pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
 const MACHINE_NAME_MOST: usize = 1_024;
 
 /// Runs a function's body; a panic in it is a code.
+pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
+    guarded(body).err().unwrap_or(Status::ERROR_SUCCESS).0
+}
+
+/// The same of a function that returns something else.
 ///
 /// The thread cannot be cancelled meanwhile: it would end in the middle, by an unwinding that no Rust may stop.
-pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
+pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     let cancelling = set_cancel_state(CANCEL_DISABLE);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(ERROR_INTERNAL_ERROR));
     set_cancel_state(cancelling);
-    result.err().unwrap_or(Status::ERROR_SUCCESS).0
+    result
 }
 
 /// PTHREAD_CANCEL_DISABLE: the same in every C library of Linux.
@@ -167,6 +172,16 @@ pub unsafe fn check_machine(name: *const u8, wide: Wide) -> Result<(), Status> {
 /// # Safety
 /// The units of `start` may be read up to its NUL, or so many.
 pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<String> {
+    // SAFETY: the caller promises it.
+    let units = unsafe { read_units(start, wide, most) };
+    units.map(|units| String::from_utf16_lossy(&units))
+}
+
+/// The same as UTF-16, in which halves of pairs keep their values.
+///
+/// # Safety
+/// As [`read_text`].
+pub unsafe fn read_units(start: *const u8, wide: Wide, most: usize) -> Option<Vec<u16>> {
     let mut text = Vec::new();
     for at in 0..most {
         let unit = match wide {
@@ -176,7 +191,7 @@ pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<Str
             Wide::Utf32 => unsafe { start.cast::<u32>().wrapping_add(at).read_unaligned() },
         };
         if unit == 0 {
-            return Some(String::from_utf16_lossy(&text));
+            return Some(text);
         }
         push_utf16(&mut text, unit)?;
     }

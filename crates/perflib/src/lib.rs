@@ -4,8 +4,8 @@
 //! in `docs/c.md`. Rust programs use the crate `perfset` instead.
 //!
 //! The engine is the same as everywhere: this crate has the size protocol of C's buffers, handles, the two kinds of
-//! wide text, and pointers. Nothing that a caller passes is kept after a call; no panic leaves a function; a process
-//! that forks begins anew.
+//! wide text, and pointers. Nothing that a caller passes is kept after a call, but a provider's callback and the
+//! addresses of its values; no panic leaves a function; a process that forks begins anew.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test may overflow"))]
 
@@ -17,6 +17,7 @@ mod handles;
 mod process;
 
 pub mod consumer;
+pub mod provider;
 pub mod registry;
 pub mod wide;
 pub mod windows;

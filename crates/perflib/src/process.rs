@@ -1,4 +1,4 @@
-//! What the library keeps for a process: its machine and its query handles.
+//! What the library keeps for a process that consumes: its machine and its query handles.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
@@ -42,7 +42,7 @@ pub fn process() -> &'static Process {
     let mut now = own.load(Acquire);
     if now.is_null() {
         let ours = Box::into_raw(Box::new(Process {
-            machine: perfset::separate(!has_more_rights()),
+            machine: perfset::separate(!perfset_shm::folder::has_more_rights()),
             queries: Table::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));
@@ -89,10 +89,4 @@ fn own_place() -> &'static AtomicPtr<Process> {
     }
     // SAFETY: a page that is never unmapped once it stands in `PLACE`; it begins with zeros, which are a null pointer.
     unsafe { &*place }
-}
-
-/// Whether the program runs with more rights than who started it.
-fn has_more_rights() -> bool {
-    // SAFETY: it reads what the kernel told the process when it began.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }

@@ -31,6 +31,8 @@ pub enum Shape {
     Instances,
     /// PERF_COUNTER_IDENTIFIER blocks.
     Identifiers,
+    /// One PERF_COUNTER_IDENTITY block.
+    Identity,
 }
 
 /// An answer of the engine with UTF-32 text.
@@ -54,6 +56,7 @@ pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
                 rest = after;
             }
         }
+        Shape::Identity => identity(&mut out, block),
     }
     out
 }
@@ -124,6 +127,19 @@ fn strings(out: &mut Vec<u8>, block: &[u8]) {
     }
     pad(out, 0);
     put_len_since(out, 0, 0);
+}
+
+/// PERF_COUNTER_IDENTITY: the machine, and the instance if one is named, each with its new offset.
+fn identity(out: &mut Vec<u8>, block: &[u8]) {
+    out.extend_from_slice(block.get(..40).unwrap_or(block));
+    for offset_at in [28, 32] {
+        let Some(offset) = len_at(block, offset_at).filter(|offset| *offset != 0) else { continue };
+        put_len_since(out, 0, offset_at);
+        put_text(out, until_nul(block.get(offset..).unwrap_or_default()));
+        out.extend_from_slice(&[0; 4]);
+    }
+    pad(out, 0);
+    put_len_since(out, 0, 16);
 }
 
 /// A PERF_DATA_BLOCK of the V1 format with UTF-32 names.
@@ -388,7 +404,7 @@ mod tests {
                 table.row(utf16_until_nul(&instance[8..]).unwrap(), id, [cell(0), cell(16), cell(32)]);
                 rest = after;
             }
-            prop_assert_eq!(rest, &[]);
+            prop_assert_eq!(rest, &[0_u8; 0]);
             table.finish();
             prop_assert!(narrow.finish().unwrap() == block);
             let Body::Counterset(..) = Block::parse(&block).unwrap().results().next().unwrap().unwrap().body else {
@@ -400,7 +416,8 @@ mod tests {
         fn any_bytes_come_to_an_end(bytes in prop::collection::vec(any::<u8>(), 0..300), small: bool) {
             // Small numbers are more often sizes.
             let bytes: Vec<u8> = if small { bytes.iter().map(|byte| byte % 9).collect() } else { bytes };
-            for shape in [Shape::Numbers, Shape::Text, Shape::Strings, Shape::Instances, Shape::Identifiers] {
+            let shapes = [Shape::Numbers, Shape::Text, Shape::Strings, Shape::Instances];
+            for shape in shapes.into_iter().chain([Shape::Identifiers, Shape::Identity]) {
                 let _ = to_utf32(&bytes, shape);
             }
             data_to_utf32(&bytes, &mut Vec::new());

@@ -405,7 +405,7 @@ fn data_are_the_engines() {
     assert_eq!(unsafe { PerfDeleteCounters(query.0, blocks.as_mut_ptr(), blocks.len() as u32) }, 0);
     let deleted = want.iter().map(|status| if *status == 0 { 0 } else { 87 });
     assert_eq!(statuses(&blocks), deleted.collect::<Vec<_>>(), "R-27");
-    assert_eq!(info(&query), []);
+    assert_eq!(info(&query), [0_u8; 0]);
     assert_eq!(read().unwrap().len(), 48, "R-29");
 }
 
@@ -495,7 +495,7 @@ fn facts_of_utf32(block: &[u8]) -> Vec<String> {
             (6, Some(ids)) => facts.push(format!("ids {ids:?}")),
             _ => {}
         }
-        assert_eq!(data, [], "nothing is left of a result");
+        assert_eq!(data, [0_u8; 0], "nothing is left of a result");
     }
     facts
 }

@@ -253,10 +253,10 @@ fn facts_of_utf32(block: &[u8]) -> Vec<String> {
         }
         match count {
             -1 => assert_eq!(word(data, 0), data.len(), "one counter block"),
-            _ => assert_eq!(data, [], "nothing is left"),
+            _ => assert_eq!(data, [0_u8; 0], "nothing is left"),
         }
     }
-    assert_eq!(rest, []);
+    assert_eq!(rest, [0_u8; 0]);
     facts
 }
 

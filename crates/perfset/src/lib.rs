@@ -36,7 +36,14 @@
 //! The example `cpu_perf_counters` reads all counters of all processors into a struct, as the class in Microsoft's
 //! documents does.
 
+#[cfg(feature = "json")]
+pub mod json;
 mod machine;
+
+/// The guide's program builds.
+#[cfg(all(doctest, target_os = "linux"))]
+#[doc = include_str!("../../../docs/guides/publish.md")]
+mod guide {}
 
 /// The V1 performance data format: its blocks and name tables, both ways; a machine as V1, and V1 blocks as a
 /// [`Source`].
@@ -46,14 +53,17 @@ pub mod v1 {
 }
 
 pub use perfset_log as log;
+pub use perfset_manifest as manifest;
+#[cfg(target_os = "linux")]
+pub use perfset_shm::publish;
 
-pub use machine::{is_local, local, machine, now, own_name, perf_time, separate, time_100ns};
+pub use machine::{all_users, is_local, local, machine, now, own_name, perf_time, separate, time_100ns};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
-pub use perfset_core::{catalogue, clock, counter_type, formula, sample, v2, walk, wire};
+pub use perfset_core::{catalogue, clock, counter_type, formula, sample, utf16, v2, walk, wire};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Counters, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
     InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,

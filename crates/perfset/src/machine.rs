@@ -13,16 +13,25 @@ use perfset_engine::{Machine, SourceError};
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| backend::machine(true)).clone()
+    LOCAL.get_or_init(|| backend::machine(true, false)).clone()
+}
+
+/// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
+/// than root and who asks have names that begin with the number of their user and `/`.
+#[must_use]
+pub fn all_users() -> Machine {
+    static ALL: OnceLock<Machine> = OnceLock::new();
+    ALL.get_or_init(|| backend::machine(true, true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
 ///
 /// For a process that was forked from one whose threads may have held the locks of [`local`]. `trusts_environment`:
-/// whether `PERFSET_PROC` and `PERFSET_SYS` count. A program with more rights than who started it must not trust them.
+/// whether `PERFSET_PROC`, `PERFSET_SYS`, `PERFSET_RUNTIME_DIR` and the folders of the user's session count. A program
+/// with more rights than who started it must not trust them.
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
-    backend::machine(trusts_environment)
+    backend::machine(trusts_environment, false)
 }
 
 /// What the clocks of this machine show: the same that collections carry.
@@ -72,13 +81,31 @@ mod backend {
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
     pub use perfset_linux::{perf_time, time_100ns};
+    use std::time::{Duration, Instant};
 
-    pub fn machine(trusts_environment: bool) -> Machine {
+    use perfset_manifest::store::{Store, system_folders};
+    use perfset_shm::Folders;
+    use perfset_shm::read::Applications;
+
+    pub fn machine(trusts_environment: bool, all_users: bool) -> Machine {
         let machine = Machine::new(Box::new(SystemClock));
         let roots = if trusts_environment { Roots::from_env() } else { Roots::default() };
         for provider in providers(roots) {
             machine.register(provider);
         }
+        let folders = if trusts_environment { Folders::from_env() } else { Folders::without_env() };
+        let mut store = Store::new(system_folders(trusts_environment));
+        let mut asked: Option<Instant> = None;
+        let registered = move || {
+            // Registrations change seldom, and machines are asked often.
+            const PAUSE: Duration = Duration::from_secs(1);
+            if asked.is_some_and(|asked| asked.elapsed() < PAUSE) {
+                return None;
+            }
+            asked = Some(Instant::now());
+            store.refresh().then(|| store.countersets().cloned().collect())
+        };
+        machine.register(Box::new(Applications::new(&folders, all_users, Box::new(registered))));
         machine
     }
 

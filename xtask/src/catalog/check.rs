@@ -28,6 +28,10 @@ pub fn entry(entry: &Entry) -> Result<()> {
         check_sentences("oddities", oddity)?;
     }
     check_v1_index(entry.v1_index)?;
+    if let Some(label) = &entry.windows_exporter_label {
+        let good = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        ensure!(good, "windows_exporter_label: \"{label}\" must be small letters and _");
+    }
     ensure!(!entry.counters.is_empty(), "counter: there is none");
 
     let mut last = None;
@@ -139,6 +143,7 @@ fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
     check_v1_index(counter.v1_index)?;
     check_texts(counter)?;
     check_attributes(&counter.attributes)?;
+    check_exported(counter)?;
     check_relations(counter, entry)?;
     let code = counter.counter_type.code;
     ensure!(!code.is_base() || !counter.is_shown(), "attributes: a base must be noDisplay");
@@ -164,6 +169,38 @@ fn check_texts(counter: &Counter) -> Result<()> {
     check_sentences("differs", &counter.differs)?;
     check_sentences("availability", &counter.availability)?;
     check_sentences("permission", &counter.permission)
+}
+
+/// What exporters need to know.
+fn check_exported(counter: &Counter) -> Result<()> {
+    use CounterType as T;
+    let code = counter.counter_type.code;
+    let is_number = matches!(code, T::PERF_COUNTER_RAWCOUNT | T::PERF_COUNTER_LARGE_RAWCOUNT);
+    ensure!(!counter.rises || is_number, "rises: only of a RAWCOUNT the type does not say it");
+    let Some(metric) = &counter.windows_exporter else { return Ok(()) };
+    let (name, labels) =
+        metric.split_once('{').map_or((metric.as_str(), None), |(name, rest)| (name, Some(rest)));
+    let is_word =
+        |word: &str| word.starts_with(|c: char| c.is_ascii_lowercase()) && word.chars().all(is_word_char);
+    let pair = |pair: &str| {
+        let parts = pair
+            .split_once('=')
+            .and_then(|(key, value)| Some((key, value.strip_prefix('"')?.strip_suffix('"')?)));
+        parts.is_some_and(|(key, value)| is_word(key) && is_word(value))
+    };
+    let has_labels =
+        labels.is_none_or(|labels| labels.strip_suffix('}').is_some_and(|all| all.split(',').all(pair)));
+    let is_name = name.strip_prefix("windows_").is_some_and(is_word);
+    ensure!(
+        is_name && has_labels,
+        "windows_exporter: \"{metric}\" must be windows_NAME or windows_NAME{{label=\"value\"}}"
+    );
+    ensure!(!counter.rises || name.ends_with("_total"), "windows_exporter: what rises ends in _total");
+    Ok(())
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_'
 }
 
 /// which attributes go together.

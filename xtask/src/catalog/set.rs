@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::check;
 use crate::counter_type::CounterType;
+use crate::symbol;
 
 /// A counterset whose file was found good.
 pub struct Set {
@@ -45,6 +46,8 @@ pub struct Entry {
     #[serde(default)]
     pub oddities: Vec<Text>,
     pub provider: Provider,
+    /// The label that instances have in windows_exporter.
+    pub windows_exporter_label: Option<String>,
     #[serde(rename = "counter")]
     pub counters: Vec<Counter>,
     #[serde(default, rename = "translation")]
@@ -62,6 +65,8 @@ impl Entry {
                 .with_context(|| format!("counter {} {name}: is not in {}", counter.id, &*base.name))?;
             counter.detail = of_base.detail;
             counter.range = of_base.range;
+            counter.rises = of_base.rises;
+            counter.windows_exporter.clone_from(&of_base.windows_exporter);
             for (own, inherited) in [
                 (&mut counter.unit, &of_base.unit),
                 (&mut counter.help, &of_base.help),
@@ -119,6 +124,11 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
+    /// Whether the raw value only rises until what it counts begins anew, though its type does not say so.
+    #[serde(default)]
+    pub rises: bool,
+    /// The metric that windows_exporter makes of it: its name, and labels in braces.
+    pub windows_exporter: Option<String>,
     #[serde(default)]
     pub help: Text,
     #[serde(default)]
@@ -156,7 +166,7 @@ impl Counter {
     pub fn symbol(&self) -> String {
         match (&self.symbol, &self.name) {
             (Some(symbol), _) => symbol.clone(),
-            (None, Some(name)) => symbol(name),
+            (None, Some(name)) => symbol::constant(name),
             (None, None) => String::new(),
         }
     }
@@ -176,13 +186,6 @@ impl Counter {
     pub fn is_shown(&self) -> bool {
         !self.attributes.contains(&Attribute::NoDisplay)
     }
-}
-
-/// The constant for a counter's name: `% User Time` is `PERCENT_USER_TIME`, `Interrupts/sec` is `INTERRUPTS_PER_SEC`.
-fn symbol(name: &str) -> String {
-    let spelled = name.replace('%', " percent ").replace("/sec", " per sec");
-    let words = spelled.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_ascii_uppercase).collect::<Vec<_>>().join("_")
 }
 
 /// A text. Line breaks and runs of blanks in the file count as one blank.

@@ -124,6 +124,28 @@ fn errors_name_file_counter_and_rule() {
             "counter 5 Age: ",
             "of: the set is no view",
         ),
+        ("rises by type", "unit =", "rises = true\nunit =", good, "rises: only of a RAWCOUNT"),
+        (
+            "no name of windows_exporter",
+            "unit =",
+            "windows_exporter = \"node_x\"\nunit =",
+            good,
+            "windows_exporter: \"node_x\" must be windows_NAME",
+        ),
+        (
+            "no label",
+            "unit =",
+            "windows_exporter = 'windows_x{mode=idle}'\nunit =",
+            good,
+            "windows_exporter: \"windows_x{mode=idle}\" must be windows_NAME",
+        ),
+        (
+            "label with a capital",
+            "scope =",
+            "windows_exporter_label = \"Core\"\nscope =",
+            "",
+            "windows_exporter_label: \"Core\" must be small letters",
+        ),
         ("odd index", "30006", "30007", "counter 5 Age: ", "v1_index: 30007 must be even"),
         (
             "index of applications",

@@ -10,7 +10,7 @@ use crate::repository::root;
 const UPDATE: &str = "UPDATE_SNAPSHOTS";
 
 /// Files of a folder of `testdata`, and the target that takes them.
-const FILES: [(&str, &str, &[&str]); 4] = [
+const FILES: [(&str, &str, &[&str]); 5] = [
     (
         "v1_block",
         "v1",
@@ -24,6 +24,7 @@ const FILES: [(&str, &str, &[&str]); 4] = [
             "windows-vista/object238-sample0.bin",
         ],
     ),
+    ("manifest", "manifests", &["bakery.man", "driver.man", "orders.man", "rules-2.0.man", "waves.man"]),
     ("log_source", "logs", &["esxtop.csv", "relog.tsv"]),
     ("v1_names", "v1", &["samba417_counter009.bin"]),
     (

@@ -14,7 +14,7 @@ use crate::guid::Guid;
 pub const GUID: Guid = Guid::from_u128(0xb1321dc7_ada6_5e31_b2cb_d97a27647973);
 /// `% Free Space`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_FREE_SPACE: CounterId = CounterId(0);
-/// `% Free Space Base`: `PERF_LARGE_RAW_BASE`.
+/// `% Free Space Base`: `PERF_LARGE_RAW_BASE`, unit `By`.
 pub const PERCENT_FREE_SPACE_BASE: CounterId = CounterId(1);
 /// `Free Megabytes`: `PERF_COUNTER_LARGE_RAWCOUNT`, unit `MiBy`.
 pub const FREE_MEGABYTES: CounterId = CounterId(2);
@@ -145,7 +145,7 @@ static COUNTERS: [Counter; 34] = [
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
-        unit: Cow::Borrowed(""),
+        unit: Cow::Borrowed("By"),
         wraps: false,
         source: Cow::Borrowed("statvfs: (f_blocks - f_bfree + f_bavail) x f_frsize"),
         availability: Cow::Borrowed("As % Free Space."),

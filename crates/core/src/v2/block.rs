@@ -422,6 +422,15 @@ impl<'a> Value<'a> {
     }
 }
 
+impl Cell {
+    /// The number, if there is one.
+    #[must_use]
+    #[inline]
+    pub fn number(&self) -> Option<RawValue> {
+        Value::from_cell(self).number()
+    }
+}
+
 /// Values that were checked: the getters cannot fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a>(Cells<'a>);

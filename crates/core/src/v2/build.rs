@@ -155,7 +155,7 @@ impl BlockBuilder {
     fn table(&mut self, result_start: usize, columns: usize) -> TableBuilder<'_> {
         let start = self.out.at;
         self.out.leave(8);
-        let rows = TableRows { out: std::mem::take(&mut self.out), columns };
+        let rows = TableRows::over(std::mem::take(&mut self.out), columns);
         TableBuilder { result_start, start, instance_count: 0, rows, builder: self }
     }
 

@@ -2,7 +2,9 @@
 //!
 //! [`Block::parse`] reads what a query returned, ours, Windows' or a stranger's; [`BlockBuilder`] writes it. The other
 //! lists of the interface have a view and a writer each: [`identifier`], [`identity`], [`registration`], [`strings`],
-//! [`instances`]. [`walk()`] visits every field of any of them and knows the rules that writers keep;
+//! [`instances`]. What a provider says of its countersets is only read: [`template`].
+//!
+//! [`walk()`] visits every field of any of them and knows the rules that writers keep;
 //! [`read`] is strict with it, or lists what it forgives; [`walk::dump`](crate::walk::dump) prints it.
 //!
 //! ```
@@ -33,6 +35,7 @@ pub mod raw;
 pub mod registration;
 mod rows;
 pub mod strings;
+pub mod template;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -52,3 +55,6 @@ pub(crate) fn align8(len: usize) -> usize {
 
 /// PERF_MAX_INSTANCE_NAME: characters of an instance name, the NUL included.
 pub const PERF_MAX_INSTANCE_NAME: usize = 1024;
+
+/// PERF_AGGREGATE_INSTANCE: the name of the instance that stands for all of a counterset.
+pub const PERF_AGGREGATE_INSTANCE: &str = "_Total";

@@ -38,11 +38,16 @@ impl Over {
     #[inline]
     pub(super) fn expect(&mut self, bytes: &[u8]) {
         let end = self.at.saturating_add(bytes.len());
-        if self.bytes.get(self.at..end) != Some(bytes) {
-            self.cut();
-            self.bytes.extend_from_slice(bytes);
+        if !self.bytes.get(self.at..end).is_some_and(|there| same(there, bytes)) {
+            self.differ(bytes);
         }
         self.at = end;
+    }
+
+    #[cold]
+    fn differ(&mut self, bytes: &[u8]) {
+        self.cut();
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// Writes what moves nothing if it differs.
@@ -59,10 +64,15 @@ impl Over {
     pub(super) fn leave(&mut self, len: usize) {
         let end = self.at.saturating_add(len);
         if self.bytes.len() < end {
-            self.cut();
-            self.bytes.resize(end, 0);
+            self.lengthen(end);
         }
         self.at = end;
+    }
+
+    #[cold]
+    fn lengthen(&mut self, end: usize) {
+        self.cut();
+        self.bytes.resize(end, 0);
     }
 
     /// Writes a field that was left; true if it was another.
@@ -133,4 +143,15 @@ impl Over {
         self.bytes.extend_from_within(start.min(end)..end);
         self.at = self.bytes.len();
     }
+}
+
+/// Whether these are the same bytes, as many as those. They are few: to call for a comparison would cost more.
+#[inline]
+fn same(these: &[u8], those: &[u8]) -> bool {
+    const WORD: usize = 8;
+    let (words, others) = (these.chunks_exact(WORD), those.chunks_exact(WORD));
+    let (rest, other) = (words.remainder(), others.remainder());
+    these.len() == those.len()
+        && words.zip(others).all(|(word, other)| word == other)
+        && rest.iter().zip(other).all(|(byte, other)| byte == other)
 }

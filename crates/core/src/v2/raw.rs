@@ -164,6 +164,42 @@ layout! {
 }
 
 layout! {
+    /// A provider's description of a counterset; PERF_COUNTER_INFO follow. Source: MS Learn, `PERF_COUNTERSET_INFO`.
+    #[doc(alias = "PERF_COUNTERSET_INFO")]
+    CountersetInfo, 40 {
+        /// `CounterSetGuid`.
+        guid: [u8; 16],
+        /// `ProviderGuid`.
+        provider: [u8; 16],
+        /// `NumCounters`: how many PERF_COUNTER_INFO follow.
+        counter_count: U32,
+        /// `InstanceType`.
+        instance_type: U32,
+    }
+}
+
+layout! {
+    /// A provider's description of a counter. Source: MS Learn, `PERF_COUNTER_INFO`.
+    #[doc(alias = "PERF_COUNTER_INFO")]
+    CounterInfo, 32 {
+        /// `CounterId`.
+        counter_id: U32,
+        /// `Type`.
+        counter_type: U32,
+        /// `Attrib`.
+        attributes: U64,
+        /// `Size`: bytes of the value, or of its address.
+        size: U32,
+        /// `DetailLevel`.
+        detail_level: U32,
+        /// `Scale`: a signed power of ten.
+        scale: U32,
+        /// `Offset`: out, from the end of PERF_COUNTERSET_INSTANCE to the value.
+        offset: U32,
+    }
+}
+
+layout! {
     /// Registration of a counterset. Source: MS Learn, `PERF_COUNTERSET_REG_INFO`.
     #[doc(alias = "PERF_COUNTERSET_REG_INFO")]
     CountersetRegInfo, 32 {
@@ -253,6 +289,13 @@ impl Cell {
     #[must_use]
     pub const fn from_u64(value: u64) -> Self {
         Self::new(8, value)
+    }
+
+    /// Another value in the same width, which it must fit into.
+    #[must_use]
+    #[inline]
+    pub const fn with_value(self, value: u64) -> Self {
+        Self { header: self.header, value: U64::new(value) }
     }
 
     const fn new(data_size: u32, value: u64) -> Self {

@@ -27,14 +27,23 @@ use crate::wire::length;
 #[derive(Debug, Default)]
 pub struct TableRows {
     pub(super) out: Over,
-    pub(super) columns: usize,
+    /// Bytes of the values of each.
+    values_len: usize,
 }
+
+/// An instance without name and with id 0.
+const NAMELESS: [u8; 16] = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl TableRows {
     /// No rows yet, each to have so many values.
     #[must_use]
     pub fn new(columns: usize) -> Self {
-        Self { out: Over::default(), columns }
+        Self::over(Over::default(), columns)
+    }
+
+    /// As [`new`](Self::new), over what is there.
+    pub(super) fn over(out: Over, columns: usize) -> Self {
+        Self { out, values_len: size_of::<Cell>().saturating_mul(columns) }
     }
 
     /// Begins anew, over the rows that there are.
@@ -65,20 +74,45 @@ impl TableRows {
     #[inline]
     pub fn row(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) -> &mut [Cell] {
         self.out.instance(name, id);
-        let start = self.out.at;
-        self.out.leave(size_of::<Cell>().saturating_mul(self.columns));
-        let cells = self.out.bytes.get_mut(start..self.out.at).unwrap_or_default();
-        let cells = <[Cell]>::mut_from_bytes(cells).unwrap_or_default();
+        self.out.leave(self.values_len);
+        let cells = self.last_cells();
         cells.fill(Cell::EMPTY);
         cells
+    }
+
+    /// As [`row`](Self::row), for the instance that the row at `position` of others has: what tells it is taken over,
+    /// or found to be the same, as a whole. If there is no such row, without name and with id 0.
+    ///
+    /// Its values are any, and all to be written: writing twice would cost as much as all else.
+    #[inline]
+    pub fn row_of(&mut self, others: &Self, position: usize) -> &mut [Cell] {
+        let rest = others.out.bytes.get(position..).unwrap_or_default();
+        let header = InstanceHeader::ref_from_prefix(rest);
+        let instance = header.ok().and_then(|(header, _)| rest.get(..length(header.size.get())));
+        self.out.expect(instance.unwrap_or(&NAMELESS));
+        self.out.leave(self.values_len);
+        self.last_cells()
+    }
+
+    /// Takes back the row that begins there, and all behind it.
+    pub fn back_to(&mut self, position: usize) {
+        self.out.at = self.out.at.min(position);
+    }
+
+    /// The values of the row that was written last.
+    #[inline]
+    fn last_cells(&mut self) -> &mut [Cell] {
+        let start = self.out.at.saturating_sub(self.values_len);
+        let cells = self.out.bytes.get_mut(start..self.out.at).unwrap_or_default();
+        <[Cell]>::mut_from_bytes(cells).unwrap_or_default()
     }
 
     /// The values of the row that was written last, of which there must be one.
     #[must_use]
     #[inline]
     pub fn last(&self) -> &[Cell] {
-        let len = size_of::<Cell>().saturating_mul(self.columns);
-        let cells = self.out.bytes.get(self.out.at.saturating_sub(len)..self.out.at).unwrap_or_default();
+        let start = self.out.at.saturating_sub(self.values_len);
+        let cells = self.out.bytes.get(start..self.out.at).unwrap_or_default();
         <[Cell]>::ref_from_bytes(cells).unwrap_or_default()
     }
 
@@ -95,12 +129,100 @@ impl TableRows {
     pub fn cells(&self, position: usize) -> &[Cell] {
         let cells = self.header(position).and_then(|(header, _)| {
             let cells = position.saturating_add(length(header.size.get()));
-            <[Cell]>::ref_from_prefix_with_elems(self.out.bytes.get(cells..)?, self.columns).ok()
+            let cells = self.out.bytes.get(cells..)?.get(..self.values_len)?;
+            <[Cell]>::ref_from_bytes(cells).ok()
         });
-        cells.map_or(&[], |(cells, _)| cells)
+        cells.unwrap_or_default()
     }
 
     fn header(&self, position: usize) -> Option<(&InstanceHeader, &[u8])> {
         InstanceHeader::ref_from_prefix(self.out.bytes.get(position..)?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(rows: &TableRows) -> &[u8] {
+        &rows.out.bytes
+    }
+
+    proptest! {
+        /// A row that is taken over from another table is the row that its name and id give, over whatever was there.
+        #[test]
+        fn rows_of_others(
+            before in prop::collection::vec((".{0,40}", any::<u32>()), 0..6),
+            now in prop::collection::vec((".{0,40}", any::<u32>()), 0..6),
+            same in any::<bool>(),
+        ) {
+            let now = if same { &before } else { &now };
+            let mut names = TableRows::new(0);
+            let positions: Vec<_> = now.iter().map(|(name, id)| {
+                let position = names.position();
+                names.row(name.encode_utf16(), InstanceId(*id));
+                position
+            }).collect();
+            let [mut spelled, mut taken] = [2, 2].map(TableRows::new);
+            for rows in [&mut spelled, &mut taken] {
+                for (name, id) in &before {
+                    rows.row(name.encode_utf16(), InstanceId(*id)).fill(Cell::from_u64(9));
+                }
+                rows.restart();
+            }
+            for ((name, id), position) in now.iter().zip(positions) {
+                spelled.row(name.encode_utf16(), InstanceId(*id))[1] = Cell::from_u64(7);
+                taken.row_of(&names, position).copy_from_slice(&[Cell::EMPTY, Cell::from_u64(7)]);
+            }
+            spelled.end();
+            taken.end();
+            prop_assert_eq!(bytes(&spelled), bytes(&taken));
+            prop_assert_eq!(spelled.is_kept(), taken.is_kept());
+            prop_assert_eq!(taken.is_kept(), now == &before);
+        }
+    }
+
+    #[test]
+    fn a_row_that_others_do_not_have_has_no_name() {
+        let (mut names, mut rows) = (TableRows::new(0), TableRows::new(1));
+        names.row("a".encode_utf16(), InstanceId(2));
+        for position in [names.position(), 4, 1000, usize::MAX] {
+            rows.restart();
+            assert_eq!(rows.row_of(&names, position).len(), 1, "{position}");
+            let (name, id) = rows.instance(0).unwrap();
+            assert!(name.is_empty() && id == InstanceId(0), "{position}");
+        }
+    }
+
+    #[test]
+    fn rows_that_are_taken_back() {
+        let names = ["a", "longer than a", "c"];
+        let write = |back: &[usize]| {
+            let mut rows = TableRows::new(1);
+            for turn in 0..2 {
+                rows.restart();
+                for (at, name) in names.iter().enumerate() {
+                    let position = rows.position();
+                    rows.row(name.encode_utf16(), InstanceId(1))[0] = Cell::from_u64(turn);
+                    if turn == 1 && back.contains(&at) {
+                        rows.back_to(position);
+                    }
+                }
+                rows.end();
+            }
+            rows
+        };
+        for back in [&[0][..], &[1], &[2], &[0, 2], &[0, 1, 2]] {
+            let mut left = TableRows::new(1);
+            for (_, name) in names.iter().enumerate().filter(|(at, _)| !back.contains(at)) {
+                left.row(name.encode_utf16(), InstanceId(1))[0] = Cell::from_u64(1);
+            }
+            let rows = write(back);
+            assert_eq!(bytes(&rows), bytes(&left), "{back:?}");
+            assert!(!rows.is_kept(), "{back:?}");
+        }
+        assert!(write(&[]).is_kept());
     }
 }

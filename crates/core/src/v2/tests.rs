@@ -200,23 +200,11 @@ fn examples_are_what_the_builders_write() {
 /// The registration of the documents' example: an average with its base.
 fn illustrative_counterset() -> Counterset {
     let counter = |id, counter_type, attributes, detail, base| Counter {
-        id: CounterId(id),
-        name: None,
-        help: Text::default(),
-        counter_type,
         attributes,
         detail,
-        default_scale: 0,
         base,
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
         aggregate: Aggregate::Avg,
-        unit: Text::default(),
-        wraps: false,
-        source: Text::default(),
-        availability: Text::default(),
-        v1_index: None,
+        ..Counter::new(CounterId(id), counter_type)
     };
     Counterset {
         guid: Guid::from_u128(0x11111111_2222_3333_4444_555566667777),

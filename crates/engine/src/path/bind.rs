@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use perfset_core::pdh::PdhStatus;
-use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceType, Status};
+use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, Status, Utf16};
 
+use super::grammar::CounterPath;
 use super::names::nearest;
 use super::select::Selector;
 use crate::error::SourceError;
+use crate::query::names_the_one;
 use crate::registration::{RegInfo, RegRequest};
 use crate::source::Source;
 
@@ -74,17 +76,41 @@ impl From<&BindError> for PdhStatus {
     }
 }
 
+/// What a path means on a source, as far as that can be said without asking for instances.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// The counterset.
+    pub set: Arc<Counterset>,
+    /// Its counters that are meant, in the order of the counterset: one, or those of a pattern.
+    pub counters: Vec<CounterId>,
+    /// Which instances, as it is written: for a [`Selector`]. `None` is the nameless one of a counterset that has none.
+    pub instances: Option<String>,
+}
+
+/// What a path means on a source. The machine in it is not looked at: it says which source to ask.
+///
+/// # Errors
+/// If counterset or counter do not exist, or the instance does not fit the counterset.
+pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<Resolved, BindError> {
+    let set = find_counterset(source, &path.counterset)?;
+    let instances = fitting_instance(&set, path.instance.as_deref())?.map(str::to_owned);
+    let counters = find_counters(&set, &path.counter)?.into_iter().map(|counter| counter.id).collect();
+    Ok(Resolved { set, counters, instances })
+}
+
 /// The instance that a path names, as far as that fits the counterset. `None` is its nameless one.
 pub(super) fn fitting_instance<'p>(
     set: &Counterset,
     instance: Option<&'p str>,
 ) -> Result<Option<&'p str>, BindError> {
     let counterset = || set.name.to_string();
-    match (set.instance_type, instance) {
-        (InstanceType::Single, None | Some("" | "*")) => Ok(None),
-        (InstanceType::Single, Some(_)) => Err(BindError::NoInstances { counterset: counterset() }),
-        (_, None | Some("")) => Err(BindError::NeedsInstance { counterset: counterset() }),
-        (_, Some(instance)) => Ok(Some(instance)),
+    if !set.instance_type.is_multiple() {
+        let is_it = names_the_one(set.instance_type, instance.map(Utf16::from).as_ref());
+        return if is_it { Ok(None) } else { Err(BindError::NoInstances { counterset: counterset() }) };
+    }
+    match instance {
+        None | Some("") => Err(BindError::NeedsInstance { counterset: counterset() }),
+        Some(instance) => Ok(Some(instance)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use perfset_core::pdh::PdhStatus;
-use perfset_core::{Attributes, Counter, Counterset, DetailLevel, InstanceType, Utf16};
+use perfset_core::{Attributes, Counter, Counterset, DetailLevel, Utf16};
 
 use super::bind::{BindError, countersets, find_counters, find_counterset, fitting_instance};
 use super::grammar::CounterPath;
@@ -49,7 +49,7 @@ pub fn expand(
 ) -> Result<Vec<CounterPath>, BindError> {
     let set = find_counterset(source, &path.counterset)?;
     let no_instances = || BindError::NoInstances { counterset: set.name.to_string() };
-    if set.instance_type == InstanceType::Single && path.instance.is_some() {
+    if !set.instance_type.is_multiple() && path.instance.is_some() {
         return Err(no_instances());
     }
     let instances = match fitting_instance(&set, path.instance.as_deref())? {
@@ -70,7 +70,9 @@ pub fn expand(
     };
     let counters = match unexpanded.counters {
         true => vec![path.counter.clone()],
-        false => find_counters(&set, &path.counter)?.into_iter().map(counter_name).collect(),
+        false => {
+            find_counters(&set, &path.counter)?.into_iter().map(|c| c.shown_name().into_owned()).collect()
+        }
     };
     let one = |instance: &Option<String>, counter: &String| CounterPath {
         machine: path.machine.clone(),
@@ -141,16 +143,14 @@ pub fn object_items(
     let is_shown = |counter: &&Counter| {
         !counter.attributes.contains(Attributes::NO_DISPLAYABLE) && counter.detail <= detail
     };
-    let instances = match set.instance_type {
-        InstanceType::Single => None,
-        _ => Some(unique(instances(source, &set)?.iter().map(ToString::to_string))),
+    let instances = match set.instance_type.is_multiple() {
+        false => None,
+        true => Some(unique(instances(source, &set)?.iter().map(ToString::to_string))),
     };
-    Ok(ObjectItems { counters: unique(set.counters.iter().filter(is_shown).map(counter_name)), instances })
-}
-
-/// A counter's name, or its id where it has none.
-pub(super) fn counter_name(counter: &Counter) -> String {
-    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), str::to_owned)
+    Ok(ObjectItems {
+        counters: unique(set.counters.iter().filter(is_shown).map(|c| c.shown_name().into_owned())),
+        instances,
+    })
 }
 
 /// The instances there are; none is no error.

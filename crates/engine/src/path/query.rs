@@ -2,14 +2,14 @@
 
 use std::cell::Cell;
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use perfset_core::pdh::Scale;
-use perfset_core::{Attributes, CounterId, Counterset, Name, NoValue};
+use perfset_core::{Attributes, Birth, CounterId, Counterset, Name, NoValue};
 
-use super::bind::{BindError, find_counters, find_counterset, fitting_instance};
-use super::expand::{counter_name, is_pattern, with_index};
+use super::bind::{BindError, Resolved, resolve};
+use super::expand::{is_pattern, with_index};
 use super::grammar::CounterPath;
 use super::instance_name::substituted;
 use super::select::Selector;
@@ -44,6 +44,8 @@ pub struct PathQuery {
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
+    /// Whether there may be entries that no path needs.
+    has_unused: bool,
 }
 
 impl std::fmt::Debug for PathQuery {
@@ -66,12 +68,24 @@ impl PathValue<'_> {
         self.named(machine, &self.value.instance.to_string())
     }
 
+    /// Whether the instance is a sum of others, or the time in which nothing ran: `_Total`, `0,_Total`, `Idle`,
+    /// `Idle:0`.
+    #[must_use]
+    pub fn sums_up(&self) -> bool {
+        let name = self.value.instance.as_bytes();
+        let before = name.strip_suffix(b"_\0T\0o\0t\0a\0l\0");
+        // A program may be called like that too; the idle process has the id 0.
+        before.is_some_and(|before| before.is_empty() || before.ends_with(b",\0") || before.ends_with(b"/\0"))
+            || matches!(name, b"I\0d\0l\0e\0" | b"I\0d\0l\0e\0:\x000\0")
+                && self.value.instance_id.is_some_and(|id| id.0 == 0)
+    }
+
     fn named(&self, machine: Option<&str>, instance: &str) -> CounterPath {
         CounterPath {
             machine: machine.map(str::to_owned),
             counterset: self.value.counterset.name.to_string(),
             instance: (!instance.is_empty()).then(|| with_index(instance, self.occurrence)),
-            counter: counter_name(self.value.counter),
+            counter: self.value.counter.shown_name().into_owned(),
         }
     }
 }
@@ -130,6 +144,7 @@ impl PathQuery {
             new: Snapshot::default(),
             old: Snapshot::default(),
             samples: 0,
+            has_unused: false,
         })
     }
 
@@ -140,19 +155,15 @@ impl PathQuery {
     /// # Errors
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<usize, BindError> {
-        let set = find_counterset(source, &path.counterset)?;
-        let instance = fitting_instance(&set, path.instance.as_deref())?;
-        let counters = find_counters(&set, &path.counter)?;
+        let Resolved { set, counters: ids, instances } = resolve(source, path)?;
+        let instance = instances.as_deref();
         let pattern = instance.map(|text| if Selector::is_plain(text) { text } else { "*" });
         let selector = instance.filter(|text| !Selector::is_plain(text)).map(Selector::new);
         let all_counters = path.counter == "*";
         let written = path.instance.as_deref().unwrap_or_default();
         let instance = written.encode_utf16().flat_map(u16::to_le_bytes).collect();
-        let ids: Vec<_> = counters.iter().map(|counter| counter.id).collect();
-        let wanted = match all_counters {
-            true => Counters::ALL,
-            false => Counters::these(counters.iter().flat_map(|counter| counter.needed())),
-        };
+        let needed = ids.iter().filter_map(|id| set.counter(*id)).flat_map(|counter| counter.needed());
+        let wanted = if all_counters { Counters::ALL } else { Counters::these(needed) };
         let entry = Entry { counters: wanted, ..Entry::all(set.guid) };
         let entry =
             self.entry(pattern.map_or_else(|| entry.clone(), |pattern| entry.clone().instance(pattern)))?;
@@ -205,6 +216,42 @@ impl PathQuery {
         Ok(last)
     }
 
+    /// Takes a path out. Later ones move up. What no other path asks is not collected any more.
+    pub fn remove(&mut self, path: usize) {
+        if path < self.paths.len() {
+            self.paths.remove(path);
+            self.has_unused = true;
+        }
+    }
+
+    /// Takes the entries out that no path needs. Not before the next sample, because the last one has them.
+    fn drop_unused(&mut self) {
+        if !std::mem::take(&mut self.has_unused) {
+            return;
+        }
+        let used: HashSet<usize> =
+            self.paths.iter().flat_map(|path| &path.counters).map(|(_, entry)| *entry).collect();
+        let mut places = Vec::with_capacity(self.entries.len());
+        let mut kept = Vec::with_capacity(used.len());
+        for (at, entry) in self.entries.drain(..).enumerate() {
+            places.push(kept.len());
+            match used.contains(&at) {
+                true => kept.push(entry),
+                false => drop(self.query.delete(&entry)), // which was added
+            }
+        }
+        self.entries = kept;
+        for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
+            *entry = places.get(*entry).copied().unwrap_or(usize::MAX);
+        }
+    }
+
+    /// When the instance of a value of the last sample was born: with its name and id, what tells it from others.
+    #[must_use]
+    pub fn birth(&self, value: &PathValue<'_>) -> Birth {
+        self.new.annex().get(value.value.entry)?.birth(value.row)
+    }
+
     /// Whether the last sample has the values of the one before: the same instances in the same order.
     #[must_use]
     pub fn is_as_before(&self) -> bool {
@@ -216,6 +263,7 @@ impl PathQuery {
     /// # Errors
     /// If there is nothing to deliver at all.
     pub fn collect(&mut self) -> Result<Next, SourceError> {
+        self.drop_unused();
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
         match next {

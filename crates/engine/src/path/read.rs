@@ -4,7 +4,6 @@ use perfset_core::pdh::{CounterValue, Format, PdhStatus, RawCounter, Scale, time
 use perfset_core::sample::{Clocks, Numbers};
 use perfset_core::{CounterId, CounterType};
 
-use super::expand::counter_name;
 use super::grammar::CounterPath;
 use super::query::{Bound, PathQuery, PathValue};
 use crate::source::Next;
@@ -214,7 +213,7 @@ impl PathQuery {
                 c_status: first.map_or(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, |(_, status)| *status),
                 scale: bound.scale,
                 default_scale: counter.default_scale,
-                path: CounterPath { counter: counter_name(counter), ..bound.path.clone() },
+                path: CounterPath { counter: counter.shown_name().into_owned(), ..bound.path.clone() },
                 help: &counter.help,
                 time_base: Some(time_base(counter.counter_type, &clocks)).filter(|ticks| *ticks > 0),
             });

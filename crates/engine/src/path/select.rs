@@ -7,9 +7,15 @@ use crate::pattern::Pattern;
 
 /// A part of a path as a test for names.
 ///
+/// ```
+/// use perfset_engine::path::Selector;
+/// let disks = Selector::new("{sd*,!sdb}");
+/// assert!(disks.matches("sda".encode_utf16(), 0) && !disks.matches("sdb".encode_utf16(), 0));
+/// ```
+///
 /// A text without alternatives, exclusion and number is a name or pattern and nothing else.
 #[derive(Clone, Debug)]
-pub(super) struct Selector {
+pub struct Selector {
     /// Any of these.
     wanted: Vec<Choice>,
     /// None of these.
@@ -27,7 +33,8 @@ struct Choice {
 impl Selector {
     /// The selector of a text. Braces hold alternatives; those that begin with `!` are excluded. Only exclusions mean
     /// all others.
-    pub(super) fn new(text: &str) -> Self {
+    #[must_use]
+    pub fn new(text: &str) -> Self {
         let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
         let mut selector = Self { wanted: Vec::new(), unwanted: Vec::new() };
         for choice in inner.map_or_else(|| vec![text], |inner| inner.split(',').collect()) {
@@ -43,14 +50,16 @@ impl Selector {
     }
 
     /// Whether the engine's own pattern for this text says the same: one name or pattern, not numbered.
-    pub(super) fn is_plain(text: &str) -> bool {
+    #[must_use]
+    pub fn is_plain(text: &str) -> bool {
         let selector = Self::new(text);
         let one = matches!(selector.wanted.as_slice(), [Choice { nth: None, .. }]);
         one && selector.unwanted.is_empty() && !text.starts_with('{')
     }
 
     /// Whether a name is meant, which is the `occurrence`th of that name in its list, counted from 0.
-    pub(super) fn matches(&self, name: impl Iterator<Item = u16> + Clone, occurrence: usize) -> bool {
+    #[must_use]
+    pub fn matches(&self, name: impl Iterator<Item = u16> + Clone, occurrence: usize) -> bool {
         let wanted = self.wanted.iter().any(|choice| {
             let numbered = choice.nth.as_ref();
             choice.whole.matches(name.clone())

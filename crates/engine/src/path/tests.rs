@@ -8,6 +8,7 @@ use super::*;
 use crate::testing::{FixedClock, Scripted};
 use crate::{Machine, Source};
 
+mod changing;
 mod names;
 mod pdh;
 

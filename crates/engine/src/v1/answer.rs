@@ -5,7 +5,7 @@ use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
 use perfset_core::v2::{Block, Body, Value as BlockValue};
-use perfset_core::{Attributes, Counter, CounterType, Counterset, InstanceType, Language, NoValue};
+use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue};
 
 use super::titles::Titles;
 use super::value_name::ValueName;
@@ -68,7 +68,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
     let mut live = machine.query();
     for set in &wanted {
         let entry = Entry::all(set.guid);
-        let entry = if set.instance_type == InstanceType::Single { entry } else { entry.instance("*") };
+        let entry = if set.instance_type.is_multiple() { entry.instance("*") } else { entry };
         let _ = live.add(&entry); // its result says why it cannot be had
     }
     live.collect(&mut snapshot)?;
@@ -154,7 +154,7 @@ struct Row<'a> {
 
 impl ObjectWriter<'_> {
     fn write(&self, builder: &mut BlockBuilder, body: Body<'_>, metadata: bool) -> Result<(), NoValue> {
-        let is_multiple = self.set.instance_type != InstanceType::Single;
+        let is_multiple = self.set.instance_type.is_multiple();
         let rows = self.rows(body, is_multiple)?;
         let counters: Vec<(&Counter, Option<&Counter>)> = self.written(&rows);
         let mut definitions = Vec::new();

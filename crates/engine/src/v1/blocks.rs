@@ -6,20 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use perfset_core::clock::ClockReading;
 use perfset_core::v1::Names;
 use perfset_core::walk::Mode;
-use perfset_core::{Guid, Instance, Status};
+use perfset_core::{Guid, Instance};
 
 use super::objects::{ObjectSets, Recording, Trouble};
 use super::titles::windows_names;
 use crate::clock::Clock;
-use crate::entry::Entry;
 use crate::error::SourceError;
 use crate::machine::Machine;
 use crate::provider::{Catalogue, Provider, Want};
-use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest};
+use crate::replay::{Player, Replay};
 use crate::rows::Rows;
-use crate::snapshot::{EntryInfo, Snapshot};
-use crate::source::{Next, QueryHandle, Source};
+use crate::source::{QueryHandle, Source};
 
 /// Blocks of one machine, the older first, as a source with a past: each step of a query is the next block.
 ///
@@ -91,9 +89,8 @@ impl Blocks {
         }
         let catalogue = Arc::new(objects.catalogue());
         let recorded = Arc::new(Recorded { blocks: recorded, objects, catalogue });
-        let newest = recorded.blocks.len().saturating_sub(1);
-        let (machine, _) = Player::machine(&recorded, newest);
-        Ok((Self { recorded, machine }, problems))
+        let newest = BlockPlayer::new(&recorded, recorded.blocks.len());
+        Ok((Self { machine: newest.machine(), recorded }, problems))
     }
 
     /// Its countersets and what they are called by people.
@@ -118,76 +115,45 @@ impl Source for Blocks {
     }
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
-        let (machine, current) = Player::machine(&self.recorded, 0);
-        let query = machine.query();
-        Ok(Box::new(Replay { recorded: Arc::clone(&self.recorded), current, next: 0, query }))
+        Ok(Box::new(Replay::new(BlockPlayer::new(&self.recorded, 0))))
     }
 }
 
-/// A query over blocks.
-#[derive(Debug)]
-struct Replay {
-    recorded: Arc<Recorded>,
-    /// The block that its machine plays.
-    current: Arc<AtomicUsize>,
-    next: usize,
-    query: Query,
-}
-
-impl QueryHandle for Replay {
-    fn add(&mut self, entry: &Entry) -> Status {
-        self.query.add(entry)
-    }
-
-    fn delete(&mut self, entry: &Entry) -> Status {
-        self.query.delete(entry)
-    }
-
-    fn info(&mut self) -> Arc<[EntryInfo]> {
-        self.query.infos()
-    }
-
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
-        if self.next >= self.recorded.blocks.len() {
-            return Ok(Next::End);
-        }
-        self.current.store(self.next, Relaxed);
-        self.query.collect(snapshot)?;
-        self.next = self.next.saturating_add(1);
-        Ok(Next::Sample)
-    }
-}
-
-/// Plays one block: the clock and the provider of a machine that stands still.
+/// Plays blocks, one at a time.
 #[derive(Clone, Debug)]
-struct Player {
+struct BlockPlayer {
     recorded: Arc<Recorded>,
-    current: Arc<AtomicUsize>,
+    /// How many steps were taken: the last one to the block that is played.
+    steps: Arc<AtomicUsize>,
 }
 
-impl Player {
-    /// A machine that plays that block, and what says which one it plays.
-    fn machine(recorded: &Arc<Recorded>, block: usize) -> (Machine, Arc<AtomicUsize>) {
-        let current = Arc::new(AtomicUsize::new(block));
-        let player = Self { recorded: Arc::clone(recorded), current: Arc::clone(&current) };
-        let machine = Machine::bare(Box::new(player.clone()));
-        machine.register(Box::new(player));
-        (machine, current)
+impl BlockPlayer {
+    fn new(recorded: &Arc<Recorded>, steps: usize) -> Self {
+        Self { recorded: Arc::clone(recorded), steps: Arc::new(AtomicUsize::new(steps)) }
     }
 
     fn recording(&self) -> Result<&Recording, SourceError> {
-        let current = self.current.load(Relaxed);
-        self.recorded.blocks.get(current).ok_or(SourceError::Failed("there is no block".into()))
+        let block = self.steps.load(Relaxed).checked_sub(1).and_then(|block| self.recorded.blocks.get(block));
+        block.ok_or(SourceError::Failed("there is no block".into()))
     }
 }
 
-impl Clock for Player {
+impl Player for BlockPlayer {
+    fn step(&mut self) -> Result<bool, SourceError> {
+        let steps = self.steps.load(Relaxed);
+        let is_there = steps < self.recorded.blocks.len();
+        self.steps.store(steps.saturating_add(usize::from(is_there)), Relaxed);
+        Ok(is_there)
+    }
+}
+
+impl Clock for BlockPlayer {
     fn read(&mut self) -> ClockReading {
         self.recording().map(Recording::clocks).unwrap_or_default()
     }
 }
 
-impl Provider for Player {
+impl Provider for BlockPlayer {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(Arc::clone(&self.recorded.catalogue))
     }

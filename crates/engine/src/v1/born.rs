@@ -7,8 +7,8 @@ use perfset_core::counter_type::{CounterKind, Display, Kind, NumberKind};
 use perfset_core::v1::{Contents, Definition, Names, Object};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity,
-    Text, catalogue,
+    Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity, Text,
+    catalogue,
 };
 use uuid::Uuid;
 
@@ -264,27 +264,20 @@ impl Maker<'_> {
         // A base has its numerator's index, and would take its name.
         let own_name = name.filter(|_| !is_base(definition));
         self.counters.push(Counter {
-            id,
             name: match own_name {
                 Some(name) => Some(name.to_owned().into()),
                 None if is_base(definition) => None,
                 None => Some(format!("#{}", definition.name_index()).into()),
             },
             help: like.map(|counter| counter.help.clone()).unwrap_or_default(),
-            counter_type,
             attributes,
             detail: definition.detail(),
             default_scale: definition.default_scale(),
-            base: None,
-            perf_time: None,
-            perf_freq: None,
-            multi: None,
-            aggregate: Aggregate::Undefined,
             unit: unit_of(counter_type, like),
             wraps: like.is_some_and(|counter| counter.wraps),
             source: "V1 block".into(),
-            availability: Text::default(),
             v1_index: Some(definition.name_index()),
+            ..Counter::new(id, counter_type)
         });
         let (by_type, by_index) = self.keys.next(definition.name_index(), counter_type);
         self.columns.push(Column { by_type, by_index, counter_type, place: Place::Value });

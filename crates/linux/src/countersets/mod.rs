@@ -96,9 +96,15 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Single::new(LinuxTcp::new(netstat.clone(), sockstat.clone()))),
         Box::new(Single::new(LinuxIp::new(netstat))),
         Box::new(Several::new(Sockets::new(&roots, sockstat, page_size))),
-        Box::new(WhenAsked::new(Several::new(ThermalZones::new(&roots)))),
+        Box::new(WhenAsked::of_folder(
+            roots.sys.join("class/thermal"),
+            Several::new(ThermalZones::new(&roots)),
+        )),
         Box::new(Several::new(EnergyMeter::new(&roots))),
-        Box::new(WhenAsked::new(Several::new(LinuxSensors::new(&roots)))),
+        Box::new(WhenAsked::of_folder(
+            roots.sys.join("class/hwmon"),
+            Several::new(LinuxSensors::new(&roots)),
+        )),
     ];
     all.push(gpu::provider(&roots));
     all.extend(protocols::providers(&roots));

@@ -1,53 +1,30 @@
 //! The logs of one machine as they run together: what they register, and the sample that is played.
 
 use std::collections::{HashMap, HashSet};
-use std::num::NonZeroU64;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::walk::Mode;
 use perfset_core::{Counter, Counterset, Guid, ProviderIdentity, Text, v1};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
-use perfset_engine::{Catalogue, Rows, SourceError, Want, Window};
+use perfset_engine::{Catalogue, Rows, SourceError, Want};
 
+use super::OpenError;
 use super::listed::{ListedSets, TooMany};
-use super::tape::{Input, Listed, Tape, What};
+use super::selection::{Pick, Selection};
+use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
 use crate::damage::Damages;
-use crate::open::LogError;
 
 /// Objects that are waited for, at most: far more than any machine has.
 const OBJECTS: usize = 4_096;
 
-/// Which samples are played.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Choice {
-    pub window: Window,
-    pub pick: Pick,
-}
-
-/// Which of the samples in a window are played.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pick {
-    /// All.
-    #[default]
-    All,
-    /// The first, and from then on each n-th.
-    Nth(NonZeroU64),
-    /// The first, and from then on each that comes so long after the one before, in 100 ns.
-    Every(i64),
-}
-
 /// The logs of one machine as they run together.
 pub(super) struct Deck {
+    selection: Arc<Selection>,
     tapes: Vec<Tape>,
     /// By tape: the list that is registered.
     lists: Vec<Arc<[Listed]>>,
-    /// Half of the shortest time from one sample to the next. Samples that are no farther apart are of one time.
-    tolerance: i64,
-    machine: Arc<str>,
-    choice: Choice,
     /// When the last sample that is played was due, and how many were not played since.
     due: Option<(i64, u64)>,
     listed: ListedSets,
@@ -60,33 +37,29 @@ pub(super) struct Deck {
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
     time: i64,
+    /// Is told what damage was met, once this is no longer played.
+    damages: Arc<Mutex<Vec<Damages>>>,
 }
 
 impl Deck {
-    /// Opens logs and registers what the counters of a machine in them are.
-    pub fn open(
-        inputs: &[Input],
-        read: &Arc<AtomicU64>,
-        machine: &Arc<str>,
-        choice: Choice,
-        tolerance: i64,
-    ) -> Result<Self, LogError> {
-        let tapes: Vec<Tape> =
-            inputs.iter().map(|input| Tape::open(input, read)).collect::<Result<_, _>>()?;
+    /// Opens logs and registers what the counters of their machine in them are.
+    pub fn open(selection: &Arc<Selection>, damages: Arc<Mutex<Vec<Damages>>>) -> Result<Self, OpenError> {
+        let open =
+            |(number, input)| Tape::open(input, &selection.read).map_err(|error| OpenError { number, error });
+        let tapes: Vec<Tape> = selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let mut deck = Self {
+            selection: Arc::clone(selection),
             lists: vec![[].into(); tapes.len()],
             objects: tapes.iter().map(|_| ObjectSets::default()).collect(),
             names: tapes.iter().map(|_| None).collect(),
             tapes,
-            tolerance,
-            machine: Arc::clone(machine),
-            choice,
             due: None,
             listed: ListedSets::default(),
             blocks: HashMap::new(),
             unseen: Vec::new(),
             catalogue: Arc::default(),
             time: 0,
+            damages,
         };
         for tape in 0..deck.tapes.len() {
             let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
@@ -117,11 +90,6 @@ impl Deck {
         }
     }
 
-    /// What could not be used so far.
-    pub fn damages(&self) -> Vec<Damages> {
-        self.tapes.iter().map(Tape::damages).collect()
-    }
-
     /// Whether one sample may have other instances of a counterset than another one.
     pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
         self.blocks.contains_key(counterset)
@@ -148,16 +116,16 @@ impl Deck {
             for (tape, list) in self.tapes.iter_mut().zip(&self.lists) {
                 tape.is_fresh = tape
                     .next_time()
-                    .is_some_and(|next| next == time || next.saturating_sub(time) < self.tolerance);
+                    .is_some_and(|next| next == time || next.saturating_sub(time) < self.selection.tolerance);
                 if tape.is_fresh {
-                    tape.advance().map_err(|error| SourceError::Failed(with_causes(&error).into()))?;
+                    tape.advance()?;
                     has_changed |= !Arc::ptr_eq(list, &tape.now.list);
                 }
             }
             if has_changed {
                 self.register_anew();
             }
-            if !self.choice.window.contains(time) || !self.is_chosen(time) {
+            if !self.selection.choice.window.contains(time) || !self.is_chosen(time) {
                 continue;
             }
             if !self.unseen.is_empty() && self.learn(false) {
@@ -174,17 +142,18 @@ impl Deck {
             self.due = Some((time, 0));
             return true;
         };
-        let is_chosen = match self.choice.pick {
+        let pick = self.selection.choice.pick;
+        let is_chosen = match pick {
             Pick::All => true,
             Pick::Nth(n) => passed.saturating_add(1) >= n.get(),
             // A sample that comes a little early is that of its time. Behind a clock that was set back all begins anew.
             Pick::Every(step) => {
-                let early = self.tolerance.min(step / 2);
+                let early = self.selection.tolerance.min(step / 2);
                 let next = due.saturating_add(step);
                 time < due.saturating_sub(step) || time >= next.saturating_sub(early)
             }
         };
-        self.due = Some(match (is_chosen, self.choice.pick) {
+        self.due = Some(match (is_chosen, pick) {
             (false, _) => (due, passed.saturating_add(1)),
             (true, Pick::Every(step)) => {
                 // Times that are due keep their grid, unless one was missed.
@@ -217,7 +186,7 @@ impl Deck {
     fn register(&mut self, tape: usize, list: &Arc<[Listed]>) {
         let is_own = |listed: &&Listed| {
             let machine = listed.path.machine.as_deref().unwrap_or_default();
-            machine.eq_ignore_ascii_case(&self.machine)
+            machine.eq_ignore_ascii_case(&self.selection.machine_name)
         };
         let own = || list.iter().enumerate().filter(|(_, listed)| is_own(listed));
         // An object that is recorded whole has what is listed of it besides.
@@ -310,7 +279,7 @@ impl Deck {
 
     /// Makes the catalogue of what is registered.
     fn publish(&mut self) {
-        let name: Text = self.machine.to_string().into();
+        let name: Text = self.selection.machine_name.to_string().into();
         let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
         let mut countersets: Vec<Arc<Counterset>> = Vec::new();
         for objects in &self.objects {
@@ -355,12 +324,9 @@ impl Deck {
         counterset: &Guid,
         with: impl FnOnce(&ObjectSets, &Recording) -> Result<T, SourceError>,
     ) -> Option<Result<T, SourceError>> {
-        if self.blocks.is_empty() {
-            return None;
-        }
-        let places = self.blocks.get(counterset)?.clone();
-        let is_fresh = |tape: usize| self.tapes.get(tape).is_some_and(|tape| tape.is_fresh);
-        let place = places.into_iter().find(|(tape, _)| is_fresh(*tape));
+        let places = self.blocks.get(counterset)?;
+        let is_fresh = |(tape, _): &&(usize, usize)| self.tapes.get(*tape).is_some_and(|tape| tape.is_fresh);
+        let place = places.iter().find(is_fresh).copied();
         let Some((tape, entry)) = place else {
             return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
         };
@@ -383,6 +349,18 @@ impl Deck {
     }
 }
 
+/// Says what damage was met, unless another one has met more.
+impl Drop for Deck {
+    fn drop(&mut self) {
+        let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
+        let now: Vec<_> = self.tapes.iter().map(Tape::damages).collect();
+        if known.is_empty() || count(&now) > count(&known) {
+            *known = now;
+        }
+    }
+}
+
 /// Whether one has the counters that the other begins with.
 fn are_alike(a: &Counterset, b: &Counterset) -> bool {
     let same =
@@ -394,15 +372,4 @@ fn are_alike(a: &Counterset, b: &Counterset) -> bool {
 fn built_in_names() -> Arc<v1::Names> {
     static NAMES: OnceLock<Arc<v1::Names>> = OnceLock::new();
     Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))
-}
-
-/// An error and what caused it.
-pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(why) = cause {
-        text = format!("{text}: {why}");
-        cause = why.source();
-    }
-    text
 }

@@ -3,13 +3,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::counter_type::{Clock, CounterKind, Display, Kind};
+use perfset_core::counter_type::Clock;
+use perfset_core::formula::{self, Denominator};
 use perfset_core::pdh::{PdhStatus, RawCounter};
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::wire::WireError;
 use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId,
-    InstanceIdFilter, InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
+    Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId, InstanceIdFilter,
+    InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
 };
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
@@ -93,6 +94,7 @@ impl Part {
 }
 
 /// What the numbers beside the first one are to a type.
+#[derive(Default)]
 struct Roles {
     base: Option<Part>,
     items: Option<Part>,
@@ -101,23 +103,19 @@ struct Roles {
 }
 
 impl Roles {
+    /// As its formula takes them.
     fn of(counter_type: CounterType) -> Self {
-        let decoded = counter_type.decode();
-        let (mut base, mut items, mut clock, mut freq) = (None, None, None, None);
-        match decoded.kind {
-            Kind::Counter(CounterKind::Fraction | CounterKind::Precision) => {
-                base = Some(Part::Second);
-                // Seconds an operation: the first number is in ticks.
-                freq = (decoded.display == Display::Seconds).then_some(Part::TimeBase);
+        let (second, time_base) = (Some(Part::Second), Some(Part::TimeBase));
+        let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
+        match formula::of(counter_type).map(|formula| formula.denominator) {
+            None | Some(Denominator::None) => Self::default(),
+            Some(Denominator::Base) => Self { base: second, ..Self::default() },
+            Some(Denominator::BaseOfTicks) => Self { base: second, freq: time_base, ..Self::default() },
+            Some(Denominator::Clock) => Self { clock: second, freq, ..Self::default() },
+            Some(Denominator::ClockAndItems) => {
+                Self { clock: second, freq, items: Some(Part::Items), ..Self::default() }
             }
-            Kind::Counter(CounterKind::Rate | CounterKind::QueueLen | CounterKind::Elapsed) => {
-                clock = Some(Part::Second);
-                freq = (decoded.clock != Clock::Time100Ns).then_some(Part::TimeBase);
-                items = decoded.multi.then_some(Part::Items);
-            }
-            _ => {}
         }
-        Self { base, items, clock, freq }
     }
 
     fn all(&self) -> impl Iterator<Item = Part> + use<> {
@@ -359,10 +357,8 @@ impl ListedCounter {
         };
         let is_hidden = self.counter_type.is_base();
         Counter {
-            id: self.id,
             name: Some(self.name.clone().into()),
             help: self.like.map(|like| like.help.clone()).unwrap_or_default(),
-            counter_type: self.counter_type,
             attributes: if is_hidden { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
             detail: self.like.map_or(DetailLevel::NOVICE, |like| like.detail),
             default_scale: self.default_scale,
@@ -370,12 +366,9 @@ impl ListedCounter {
             perf_time: id(roles.clock),
             perf_freq: id(roles.freq),
             multi: id(roles.items),
-            aggregate: Aggregate::Undefined,
             unit,
-            wraps: false,
             source: source.into(),
-            availability: Text::default(),
-            v1_index: None,
+            ..Counter::new(self.id, self.counter_type)
         }
     }
 }
@@ -383,23 +376,9 @@ impl ListedCounter {
 /// What holds a number beside the first one.
 fn part_registration(id: CounterId) -> Counter {
     Counter {
-        id,
-        name: None,
-        help: Text::default(),
-        counter_type: CounterType::PERF_LARGE_RAW_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
-        detail: DetailLevel::NOVICE,
-        default_scale: 0,
-        base: None,
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
-        aggregate: Aggregate::Undefined,
-        unit: Text::default(),
-        wraps: false,
         source: "raw value of PDH".into(),
-        availability: Text::default(),
-        v1_index: None,
+        ..Counter::new(id, CounterType::PERF_LARGE_RAW_BASE)
     }
 }
 

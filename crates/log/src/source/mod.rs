@@ -2,32 +2,31 @@
 
 mod deck;
 mod listed;
+mod selection;
 mod tape;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use perfset_core::clock::ClockReading;
-use perfset_core::sample::Clocks;
-use perfset_core::{
-    CounterId, Counterset, Guid, Identity, Instance, InstanceIdFilter, InstanceType, Status, Utf16,
-};
+use perfset_core::{CounterId, Counterset, Guid, Identity, Instance};
 use perfset_engine::path::CounterPath;
 use perfset_engine::{
-    Catalogue, Clock, Entry, EntryInfo, HasPast, InstanceFilter, Machine, Next, Past, Pattern, Provider,
-    Query, QueryHandle, RegInfo, RegRequest, Rows, Snapshot, Source, SourceError, Want, Window,
+    Catalogue, Clock, HasPast, Machine, Past, Player, Provider, QueryHandle, RegInfo, RegRequest, Replay,
+    Rows, Sampler, Source, SourceError, Want, Window,
 };
 
 use crate::damage::Damages;
 use crate::open::LogError;
-pub use deck::Pick;
-use deck::{Choice, Deck};
+use deck::Deck;
+pub use selection::Pick;
+use selection::{Choice, Selection};
 pub use tape::Input;
 use tape::{Tape, What};
 
@@ -60,32 +59,22 @@ use tape::{Tape, What};
 /// ```
 #[derive(Clone)]
 pub struct Logs {
-    inputs: Arc<[Input]>,
-    /// Bytes of them that were read.
-    read: Arc<AtomicU64>,
-    machine_name: Arc<str>,
+    selection: Arc<Selection>,
     machines: BTreeSet<String>,
-    choice: Choice,
-    tolerance: i64,
     /// What is to be added to local times of the first log for UTC, in 100 ns.
     offset: i64,
-    /// What their first samples have.
-    catalogue: Arc<Catalogue>,
-    is_steady: bool,
+    /// Stands before the first samples.
+    first: LogPlayer,
     /// Answers what does not depend on the sample.
     machine: Machine,
-    union: Arc<Mutex<Option<Union>>>,
     damages: Arc<Mutex<Vec<Damages>>>,
 }
-
-/// All instances that any sample has, by counterset.
-type Union = HashMap<Guid, Arc<[Instance]>>;
 
 impl fmt::Debug for Logs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Logs")
-            .field("inputs", &self.inputs)
-            .field("machine", &self.machine_name)
+            .field("inputs", &self.selection.inputs)
+            .field("machine", &self.machine_name())
             .finish_non_exhaustive()
     }
 }
@@ -99,6 +88,12 @@ pub struct OpenError {
     /// Why.
     #[source]
     pub error: LogError,
+}
+
+impl From<OpenError> for SourceError {
+    fn from(error: OpenError) -> Self {
+        error.error.into()
+    }
 }
 
 impl Logs {
@@ -129,9 +124,9 @@ impl Logs {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
-        let mut shortest = i64::MAX;
         /// So many steps from sample to sample tell how long they are.
         const STEPS: usize = 16;
+        let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
         let mut offset = None;
         let read = Arc::default();
@@ -156,31 +151,16 @@ impl Logs {
         }
         let tolerance = if shortest == i64::MAX { 0 } else { shortest / 2 };
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
-        Self::with(Logs {
-            inputs: inputs.into(),
-            read,
-            machine_name,
+        let selection = Selection::new(inputs, read, machine_name, tolerance);
+        let first = LogPlayer::before_the_first(&selection)?;
+        Ok(Self {
+            machine: first.machine(),
+            first,
+            selection,
             machines: machines.into_iter().collect(),
-            choice: Choice::default(),
-            tolerance,
             offset: offset.unwrap_or(0),
-            catalogue: Arc::default(),
-            is_steady: false,
-            machine: Machine::bare(Box::new(Nobody)),
-            union: Arc::default(),
             damages: Arc::default(),
         })
-    }
-
-    /// Registers what these logs have.
-    fn with(mut logs: Self) -> Result<Self, OpenError> {
-        let mut deck = logs.deck().map_err(|error| OpenError { number: 0, error })?;
-        logs.catalogue = deck.catalogue();
-        logs.is_steady = logs.inputs.len() == 1 && deck.is_steady();
-        let player = Player { deck: Arc::new(Mutex::new(deck)), logs: Some(logs.clone()) };
-        logs.machine = Machine::bare(Box::new(player.clone()));
-        logs.machine.register(Box::new(player));
-        Ok(logs)
     }
 
     /// The same logs, of which another machine's counters are played. Its name stands there without backslashes.
@@ -189,27 +169,28 @@ impl Logs {
     /// If a file has gone meanwhile.
     pub fn of_machine(&self, name: &str) -> Result<Self, OpenError> {
         let known = self.machines.iter().find(|known| known.eq_ignore_ascii_case(name));
-        let machine_name = known.map_or(name, String::as_str).into();
-        Self::with(Self { machine_name, union: Arc::default(), ..self.clone() })
+        let selection = self.selection.of_machine(known.map_or(name, String::as_str).into());
+        let first = LogPlayer::before_the_first(&selection)?;
+        Ok(Self { machine: first.machine(), first, selection, ..self.clone() })
     }
 
     /// The same logs, of which only samples in a window are played.
-    ///
-    /// # Errors
-    /// If a file has gone meanwhile.
-    pub fn within(&self, window: Window) -> Result<Self, OpenError> {
-        let choice = Choice { window, ..self.choice };
-        Self::with(Self { choice, union: Arc::default(), ..self.clone() })
+    #[must_use]
+    pub fn within(&self, window: Window) -> Self {
+        self.choosing(Choice { window, ..self.selection.choice })
     }
 
     /// The same logs, of which only some samples are played: what is counted over time is so from one of these to the
     /// next.
-    ///
-    /// # Errors
-    /// If a file has gone meanwhile.
-    pub fn picking(&self, pick: Pick) -> Result<Self, OpenError> {
-        let choice = Choice { pick, ..self.choice };
-        Self::with(Self { choice, union: Arc::default(), ..self.clone() })
+    #[must_use]
+    pub fn picking(&self, pick: Pick) -> Self {
+        self.choosing(Choice { pick, ..self.selection.choice })
+    }
+
+    fn choosing(&self, choice: Choice) -> Self {
+        let selection = self.selection.choosing(choice);
+        let first = LogPlayer { all: Some(Arc::clone(&selection)), ..self.first.clone() };
+        Self { machine: first.machine(), first, selection, ..self.clone() }
     }
 
     /// The machines whose counters they have, without backslashes.
@@ -221,7 +202,7 @@ impl Logs {
     /// The machine whose counters are played.
     #[must_use]
     pub fn machine_name(&self) -> &str {
-        &self.machine_name
+        &self.selection.machine_name
     }
 
     /// Its countersets and what they are called by people. Their instances are all that any sample has.
@@ -242,22 +223,22 @@ impl Logs {
         let path = |set: &Arc<Counterset>| CounterPath {
             machine: None,
             counterset: format!("{{{}}}", set.guid),
-            instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+            instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
             counter: "*".to_owned(),
         };
-        self.catalogue.countersets.iter().map(path).collect()
+        self.first.deck().catalogue().countersets.iter().map(path).collect()
     }
 
     /// Whether all samples have the same instances: one log, whose list names each.
     #[must_use]
     pub fn is_steady(&self) -> bool {
-        self.is_steady
+        self.selection.inputs.len() == 1 && self.first.deck().is_steady()
     }
 
     /// Bytes of the logs that were read so far, by all queries.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
-        self.read.load(Relaxed)
+        self.selection.read.load(Relaxed)
     }
 
     /// What could not be used, log by log, as far as queries that were closed had come.
@@ -266,71 +247,9 @@ impl Logs {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn deck(&self) -> Result<Deck, LogError> {
-        Deck::open(&self.inputs, &self.read, &self.machine_name, self.choice, self.tolerance)
-    }
-
-    fn opened(&self) -> Result<Deck, SourceError> {
-        self.deck().map_err(|error| SourceError::Failed(deck::with_causes(&error).into()))
-    }
-
-    /// All instances of a counterset: the logs are read once for all countersets.
-    fn all_instances(&self, counterset: &Guid) -> Result<Arc<[Instance]>, SourceError> {
-        let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
-        if union.is_none() {
-            *union = Some(self.union()?);
-        }
-        Ok(union.as_ref().and_then(|union| union.get(counterset).cloned()).unwrap_or_default())
-    }
-
-    fn union(&self) -> Result<Union, SourceError> {
-        let mut deck = self.opened()?;
-        let mut found: HashMap<Guid, Found> = HashMap::new();
-        while deck.step()? {
-            let mut is_any_to_come = false;
-            for set in &deck.catalogue().countersets {
-                let is_first = !found.contains_key(&set.guid);
-                let comes_and_goes = deck.comes_and_goes(&set.guid);
-                is_any_to_come |= comes_and_goes;
-                if !is_first && !comes_and_goes {
-                    continue;
-                }
-                let Found { all, known, rows } = found.entry(set.guid).or_default();
-                rows.start();
-                // What a sample does not have, another one may.
-                let _ = deck.instances(&set.guid, rows);
-                rows.end();
-                if !is_first && !rows.changed() {
-                    continue;
-                }
-                for instance in rows.to_instances() {
-                    if known.len() < Self::INSTANCES && known.insert(instance.clone()) {
-                        all.push(instance);
-                    }
-                }
-            }
-            if !is_any_to_come && !deck.is_any_unseen() {
-                break;
-            }
-        }
-        Ok(found.into_iter().map(|(guid, found)| (guid, found.all.into())).collect())
-    }
-}
-
-/// Instances of a counterset, as far as samples have shown them.
-#[derive(Default)]
-struct Found {
-    all: Vec<Instance>,
-    known: HashSet<Instance>,
-    rows: Rows,
-}
-
-/// The clock of a machine that is not asked.
-struct Nobody;
-
-impl Clock for Nobody {
-    fn read(&mut self) -> ClockReading {
-        ClockReading::default()
+    /// A deck to be played, of a selection of these logs.
+    fn play(&self, selection: &Arc<Selection>) -> Result<Deck, SourceError> {
+        Ok(Deck::open(selection, Arc::clone(&self.damages))?)
     }
 }
 
@@ -349,11 +268,8 @@ impl Source for Logs {
     }
 
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError> {
-        let player = Player { deck: Arc::new(Mutex::new(self.opened()?)), logs: None };
-        let machine = Machine::bare(Box::new(player.clone()));
-        machine.register(Box::new(player.clone()));
-        let query = machine.query();
-        Ok(Box::new(Replay { player, query, damages: Arc::clone(&self.damages) }))
+        let deck = self.play(&self.selection)?;
+        Ok(Box::new(Replay::new(LogPlayer { deck: Arc::new(Mutex::new(deck)), all: None })))
     }
 
     fn series(
@@ -363,20 +279,10 @@ impl Source for Logs {
         window: Window,
         each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
     ) -> Result<HasPast, SourceError> {
-        let later = |a: Option<i64>, b: Option<i64>| a.max(b);
-        let sooner = |a: Option<i64>, b: Option<i64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        };
-        let window = Window {
-            begin: later(self.choice.window.begin, window.begin),
-            end: sooner(self.choice.window.end, window.end),
-        };
-        let choice = Choice { window, ..self.choice };
-        let mut deck = Self { choice, ..self.clone() }.opened()?;
-        let played = series(&mut deck, counter, instance, each);
-        publish(&self.damages, &deck);
-        played.map(|()| HasPast::Yes)
+        let window = self.selection.choice.window.both(window);
+        let selection = self.selection.choosing(Choice { window, ..self.selection.choice });
+        series(&mut self.play(&selection)?, counter, instance, each)?;
+        Ok(HasPast::Yes)
     }
 }
 
@@ -387,33 +293,19 @@ fn series(
     each: &mut dyn FnMut(&[Past<'_>]) -> ControlFlow<()>,
 ) -> Result<(), SourceError> {
     const BATCH: usize = 256;
-    let guid = instance.counterset;
-    let find = |deck: &Deck| {
-        let catalogue = deck.catalogue();
-        let set = catalogue.countersets.iter().find(|set| set.guid == guid).cloned();
-        let set = set.ok_or(SourceError::UnknownCounterset(guid))?;
-        let unknown = || SourceError::UnknownCounter { counterset: guid, counter: id };
-        let counter = set.counter(id).cloned().ok_or_else(unknown)?;
-        let needed: Vec<CounterId> = counter.needed().collect();
-        let rows = Rows::new(needed.iter().filter_map(|id| set.counter(*id)));
-        Ok((catalogue, set, counter, needed, rows))
+    let find = |catalogue: &Catalogue| {
+        let set = catalogue.countersets.iter().find(|set| set.guid == instance.counterset);
+        Sampler::new(set.ok_or(SourceError::UnknownCounterset(instance.counterset))?, id, *instance)
     };
-    let (mut catalogue, mut set, mut counter, mut needed, mut rows) = find(deck)?;
-    // A hint: the row is looked for by its very name.
-    let pattern = Pattern::new(&Utf16::from(instance.instance));
-    let filter = InstanceFilter { pattern, id: InstanceIdFilter::One(instance.instance_id) };
-    let instances = [filter].into_iter().collect();
+    let mut catalogue = deck.catalogue();
+    let mut sampler = find(&catalogue)?;
     let mut batch: Vec<Past<'_>> = Vec::with_capacity(BATCH);
     while deck.step()? {
-        if !Arc::ptr_eq(&catalogue, &deck.catalogue()) {
-            (catalogue, set, counter, needed, rows) = find(deck)?;
+        let now = deck.catalogue();
+        if !Arc::ptr_eq(&catalogue, &now) {
+            (sampler, catalogue) = (find(&now)?, now);
         }
-        let want = Want { counterset: &set, counters: &needed, instances: &instances, collection: 0 };
-        rows.start();
-        let collected = deck.collect(&want, &mut rows);
-        rows.end();
-        let sample = collected.map_err(|error| error.reason());
-        let sample = sample.and_then(|()| rows.sample(&counter, instance, || Clocks::from(&deck.clocks())));
+        let sample = sampler.sample(&deck.clocks(), |want, rows| deck.collect(want, rows));
         batch.push(Past { time: deck.time(), sample });
         if batch.len() == BATCH {
             if each(&batch).is_break() {
@@ -428,79 +320,46 @@ fn series(
     Ok(())
 }
 
-/// Says what damage a deck has met, unless another one has met more.
-fn publish(damages: &Mutex<Vec<Damages>>, deck: &Deck) {
-    let mut known = damages.lock().unwrap_or_else(PoisonError::into_inner);
-    let count = |damages: &[Damages]| damages.iter().map(Damages::count).sum::<u64>();
-    let now = deck.damages();
-    if known.is_empty() || count(&now) > count(&known) {
-        *known = now;
-    }
-}
-
-/// A query over logs.
-struct Replay {
-    player: Player,
-    query: Query,
-    damages: Arc<Mutex<Vec<Damages>>>,
-}
-
-impl QueryHandle for Replay {
-    fn add(&mut self, entry: &Entry) -> Status {
-        self.query.add(entry)
-    }
-
-    fn delete(&mut self, entry: &Entry) -> Status {
-        self.query.delete(entry)
-    }
-
-    fn info(&mut self) -> Arc<[EntryInfo]> {
-        self.query.infos()
-    }
-
-    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
-        if !self.player.deck().step()? {
-            return Ok(Next::End);
-        }
-        self.query.collect(snapshot)?;
-        Ok(Next::Sample)
-    }
-}
-
-impl Drop for Replay {
-    fn drop(&mut self) {
-        publish(&self.damages, &self.player.deck());
-    }
-}
-
-/// Plays logs: the clock and the provider of a machine.
+/// Plays logs.
 #[derive(Clone)]
-struct Player {
+struct LogPlayer {
     deck: Arc<Mutex<Deck>>,
-    /// Whose instances are enumerated over all samples.
-    logs: Option<Logs>,
+    /// Of which the instances of all samples are enumerated; if of none, those of the sample that is played.
+    all: Option<Arc<Selection>>,
 }
 
-impl Player {
+impl LogPlayer {
+    /// One that is not played: what damage its deck meets nobody is told.
+    fn before_the_first(selection: &Arc<Selection>) -> Result<Self, OpenError> {
+        let deck = Deck::open(selection, Arc::default())?;
+        Ok(Self { deck: Arc::new(Mutex::new(deck)), all: Some(Arc::clone(selection)) })
+    }
+
     fn deck(&self) -> MutexGuard<'_, Deck> {
         self.deck.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Clock for Player {
+impl Player for LogPlayer {
+    fn step(&mut self) -> Result<bool, SourceError> {
+        self.deck().step()
+    }
+}
+
+impl Clock for LogPlayer {
     fn read(&mut self) -> ClockReading {
         self.deck().clocks()
     }
 }
 
-impl Provider for Player {
+impl Provider for LogPlayer {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         Ok(self.deck().catalogue())
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let Some(logs) = &self.logs else { return self.deck().instances(counterset, rows) };
-        for instance in logs.all_instances(counterset)?.iter() {
+        let Some(all) = &self.all else { return self.deck().instances(counterset, rows) };
+        for instance in all.instances(counterset)?.iter() {
             rows.push_units(instance.name.units().iter().copied(), instance.id, None);
         }
         Ok(())

@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use perfset_core::formula::format;
 use perfset_core::{CounterType, Mark, Name, NoValue, Sample};
+use perfset_engine::Next;
 use perfset_engine::path::{CounterPath, PathQuery};
 use proptest::prelude::*;
 
@@ -196,6 +197,40 @@ fn what_was_not_recorded() {
     assert_eq!(logs.damages()[0].count(), 1, "{:?}", logs.damages());
 }
 
+/// An error names the log that it is of, also later on.
+#[test]
+fn a_log_that_has_gone() {
+    let file = std::env::temp_dir().join(format!("perfset-log-gone-{}.csv", std::process::id()));
+    std::fs::write(&file, CSV).unwrap();
+    let inputs = vec![Input::Bytes(CSV.as_bytes().into()), Input::File(file.clone())];
+    let logs = Logs::of_inputs(inputs).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let error = logs.of_machine("HOST").unwrap_err();
+    assert_eq!((error.number, error.error.is_io()), (1, true));
+    let Err(SourceError::Failed(why)) = logs.clone().open() else { panic!("it is gone") };
+    assert!(why.starts_with("cannot be read: No such file"), "{why}");
+}
+
+/// Damage is that of what was played: looking for instances reads more than anybody asked for.
+#[test]
+fn only_what_was_played_tells_damage() {
+    let raw = CounterType::PERF_COUNTER_LARGE_RAWCOUNT;
+    let list = [entry(0, raw, 0, r"\\HOST\Thing\Number"), entry(1, raw, 0, r"\\HOST\Other(*)\Number")];
+    let log = built(&list, &[(0, vec![(1, one(0, 5, 0, 1)), (1, one(0, 5, 0, 1))])]);
+    let mut logs = Logs::of_bytes(&log).unwrap();
+    let found = |logs: &Logs| logs.damages().iter().map(Damages::count).sum::<u64>();
+    let machine = logs.within(Window::default()).machine().clone();
+    for guid in machine.countersets() {
+        let _ = machine.instances(&guid);
+    }
+    drop(machine);
+    assert_eq!(found(&logs), 0);
+    assert_eq!(played(&mut logs, &[r"\Thing\Number"]), [["=5.000"]]);
+    assert_eq!(found(&logs), 0);
+    played(&mut logs, &[r"\Other(*)\Number"]);
+    assert_eq!(found(&logs), 1);
+}
+
 /// Instances that come and go, twice the same name, and beside them one that is listed by its name.
 #[test]
 fn instances_come_and_go() {
@@ -319,7 +354,7 @@ fn text_is_formatted_already() {
 fn windows_of_time() {
     let mut logs = Logs::of_bytes(CSV.as_bytes()).unwrap();
     let first = 134_383_500_000_000_000; // 2026-11-05 11:00:00 UTC
-    let count = |window: Window| played(&mut logs.within(window).unwrap(), &[r"\Other\Rate"]).len();
+    let count = |window: Window| played(&mut logs.within(window), &[r"\Other\Rate"]).len();
     for (begin, end, want) in [
         (None, None, 2),
         (Some(0), Some(i64::MAX), 2),
@@ -346,7 +381,7 @@ fn some_samples_only() {
         (Pick::Every(2 * SECOND + SECOND / 2), &["needs_two_samples", "2.000", "7.000"]),
         (Pick::Every(1), &["needs_two_samples", "1.000", "3.000", "5.000", "7.000", "9.000", "11.000"]),
     ] {
-        let got = played(&mut logs.picking(pick).unwrap(), &[r"\Thing\A"]).concat();
+        let got = played(&mut logs.picking(pick), &[r"\Thing\A"]).concat();
         let want: Vec<_> = want.iter().map(|value| format!("={value}")).collect();
         assert_eq!(got, want, "{pick:?}");
     }
@@ -408,7 +443,7 @@ fn slow_and_fast_logs_as_one() {
     let every = |step: i64| -> Vec<String> {
         let logs = Logs::of_inputs(vec![csv("Fast", &fast[..7])]).unwrap();
         let pick = Pick::Every(step * SECOND / 10);
-        played(&mut logs.picking(pick).unwrap(), &[r"\Thing\Fast"]).concat()
+        played(&mut logs.picking(pick), &[r"\Thing\Fast"]).concat()
     };
     assert_eq!(every(15), ["=0.000", "=1.000", "=3.000", "=4.000", "=6.000"]);
     assert_eq!(every(20), ["=0.000", "=2.000", "=4.000", "=6.000"]);

@@ -9,10 +9,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <pthread.h>
-#include <signal.h>
-#include <sys/wait.h>
-
+#include "life.h"
 #include "walk.h"
 
 static struct set processors, the_system;
@@ -66,13 +63,6 @@ static void check_no_handle(const char *row, HANDLE handle)
     EQUAL(row, "PerfQueryCounterData", ERROR_INVALID_HANDLE, PerfQueryCounterData(handle, NULL, 0, &actual));
     EQUAL(row, "Actual", 0, actual);
     EQUAL(row, "PerfCloseQueryHandle", ERROR_INVALID_HANDLE, PerfCloseQueryHandle(handle));
-}
-
-static pthread_t started(void *(*body)(void *), void *argument)
-{
-    pthread_t thread;
-    REQUIRE("thread", pthread_create(&thread, NULL, body, argument) == 0);
-    return thread;
 }
 
 /* ---- Threads ---- */
@@ -225,18 +215,6 @@ static void test_many_handles(void)
 }
 
 /* ---- Forks ---- */
-
-/* Waits for a child that says with 0 that all was well there. */
-static void check_child(const char *row, pid_t child, int wanted)
-{
-    int status = -1;
-    TRUE_IN(row, child > 0);
-    if (child <= 0)
-        return;
-    TRUE_IN(row, waitpid(child, &status, 0) == child);
-    EQUAL(row, "signal that ended the child", 0, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-    EQUAL(row, "exit status of the child", wanted, WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-}
 
 /* What a child does with what it inherited. It has no thread but this one. Returns its exit status. */
 static int be_child(HANDLE inherited, int generation)

@@ -1,0 +1,220 @@
+//! Instances that have ended, where their last values count (type 12).
+
+use std::collections::HashMap;
+
+use perfset_core::{Birth, InstanceId, Owner};
+
+use super::{Column, Gathered, Numbers, User, both, identity, marks, stronger, user};
+use crate::rows::Rows;
+
+/// The last values of all instances of one user that a query ever collected.
+///
+/// That user is the one of the first instance. What an instance lacks now counts as it was last, and is marked.
+#[derive(Debug, Default)]
+pub(super) struct History {
+    user: Option<User>,
+    owner: Owner,
+    known: HashMap<Known, Last>,
+    /// What is looked for: kept, so that looking allocates nothing.
+    sought: Known,
+    /// Counts collections.
+    round: u64,
+    /// Of all that were ever known.
+    birth: u64,
+    /// By column, what those gave that are no longer known one by one; empty if there are none.
+    settled: Vec<Gathered>,
+}
+
+/// So many that have ended are known one by one. Beyond that the older half of them is settled: its values stay, and
+/// should one of them come again, it counts twice.
+const MOST_ENDED: usize = 4096;
+
+/// What tells instances apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Known {
+    name: Vec<u16>,
+    id: u32,
+    birth: Birth,
+    owner: Owner,
+    /// Which of those that are equal otherwise, in one collection.
+    nth: u32,
+}
+
+#[derive(Debug)]
+struct Last {
+    /// A number of its identity.
+    member: u64,
+    /// The collection in which it was there last.
+    round: u64,
+    /// Of the first of those that are equal: how many more came in that collection.
+    more: u32,
+    /// By column.
+    values: Vec<Option<u64>>,
+}
+
+impl History {
+    /// The same, for other columns: which of its own each of them is.
+    pub fn with_columns(mut self, sources: &[Option<usize>]) -> Self {
+        for last in self.known.values_mut() {
+            let value = |source: &Option<usize>| source.and_then(|at| last.values.get(at).copied().flatten());
+            last.values = sources.iter().map(value).collect();
+        }
+        if !self.settled.is_empty() {
+            let nothing = Gathered { lacks: true, ..Gathered::default() };
+            let settled = |source: &Option<usize>| source.and_then(|at| self.settled.get(at).cloned());
+            self.settled = sources.iter().map(|at| settled(at).unwrap_or_else(|| nothing.clone())).collect();
+        }
+        self
+    }
+
+    /// Takes over the values of these rows, and puts together all last values. Answers for whom they are and their
+    /// birth, unless there never was an instance.
+    pub fn gather(
+        &mut self,
+        rows: &Rows,
+        columns: &[Column],
+        gathered: &mut [Gathered],
+    ) -> Option<(Owner, u64)> {
+        self.round = self.round.wrapping_add(1);
+        for row in 0..rows.len() {
+            self.note(rows, row, columns, gathered);
+        }
+        self.user?;
+        self.settle(columns);
+        let mut birth = self.birth;
+        for last in self.known.values() {
+            for ((value, column), gathered) in last.values.iter().zip(columns).zip(gathered.iter_mut()) {
+                match value {
+                    Some(value) => gathered.numbers = gathered.numbers.and(Numbers::of(*value)),
+                    None => {
+                        gathered.lacks = true;
+                        birth = birth.wrapping_add(column.lack(last.member));
+                    }
+                }
+            }
+        }
+        for (settled, gathered) in self.settled.iter().zip(gathered) {
+            gathered.numbers = gathered.numbers.and(settled.numbers);
+            gathered.lacks |= settled.lacks;
+        }
+        Some((self.owner, birth))
+    }
+
+    /// Takes over the values of a row, and what is special about them.
+    fn note(&mut self, rows: &Rows, row: usize, columns: &[Column], gathered: &mut [Gathered]) {
+        let (owner, Some(InstanceId(id))) = (rows.owner(row), rows.id(row)) else { return };
+        if self.user.is_none() {
+            (self.user, self.owner) = (Some(user(owner)), owner);
+        }
+        if self.user != Some(user(owner)) {
+            return;
+        }
+        let Self { known, sought, round, .. } = self;
+        sought.name.clear();
+        sought.name.extend(rows.name(row).units());
+        (sought.id, sought.birth, sought.owner, sought.nth) = (id, rows.birth(row), owner, 0);
+        if let Some(first) = known.get_mut(sought) {
+            first.more = if first.round == *round { first.more.saturating_add(1) } else { 0 };
+            sought.nth = first.more;
+        }
+        if !known.contains_key(sought) {
+            let member = identity(rows, row);
+            self.birth = self.birth.wrapping_add(member);
+            self.owner = both(self.owner, owner);
+            let values = vec![None; columns.len()];
+            known.insert(sought.clone(), Last { member, round: *round, more: 0, values });
+        }
+        let Some(last) = known.get_mut(sought) else { return };
+        last.round = *round;
+        let mark = marks(rows, row);
+        let cells = rows.cells(row).iter().zip(columns).zip(&mut last.values).zip(gathered);
+        for (at, (((cell, column), value), gathered)) in cells.enumerate() {
+            if !cell.is_empty() {
+                *value = Some(cell.value.get() & column.mask);
+                gathered.mark = stronger(gathered.mark, mark(at));
+            } else {
+                gathered.lacks = true;
+                gathered.reason = gathered.reason.take().or_else(|| rows.reason(row, at).cloned());
+            }
+        }
+    }
+
+    /// Forgets who those are that ended first, but not what they gave, if they are too many.
+    fn settle(&mut self, columns: &[Column]) {
+        let Self { known, round, settled, birth, .. } = self;
+        let ended = known.values().map(|last| last.round).filter(|last| last != round);
+        if ended.clone().count() <= MOST_ENDED {
+            return;
+        }
+        let mut ended: Vec<u64> = ended.collect();
+        let (_, until, _) = ended.select_nth_unstable(MOST_ENDED / 2);
+        let until = *until;
+        settled.resize(columns.len(), Gathered::default());
+        known.retain(|_, last| {
+            let stays = last.round > until;
+            if !stays {
+                for ((value, column), settled) in last.values.iter().zip(columns).zip(&mut *settled) {
+                    match value {
+                        Some(value) => settled.numbers = settled.numbers.and(Numbers::of(*value)),
+                        None => {
+                            settled.lacks = true;
+                            *birth = birth.wrapping_add(column.lack(last.member));
+                        }
+                    }
+                }
+            }
+            stays
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset_core::Aggregate;
+
+    /// However many come and go: what they gave stays, and who they were is forgotten.
+    #[test]
+    fn it_has_an_end() {
+        let mut history = History::default();
+        let columns = [Column { function: Aggregate::Total, mask: u64::MAX, tag: 3 }];
+        let counter = crate::tests::counter(1, "C", perfset_core::CounterType::PERF_COUNTER_BULK_COUNT, None);
+        let mut rows = Rows::new([&counter]);
+        let (mut sum, mut count, mut births) = (0, 0, std::collections::HashSet::new());
+        for round in 0..60_u32 {
+            // At first many at once, one of which never has a value; one is there all the time.
+            let begin = if round == 0 { 0..5_000 } else { 0..301 };
+            count += u64::from(begin.end) - u64::from(round == 0);
+            rows.start();
+            rows.push("steady", InstanceId(0), None).set(0, u64::from(round));
+            for id in begin {
+                let mut row = rows.push("a", InstanceId(round * 10_000 + id), None);
+                if (round, id) != (0, 0) {
+                    row.set(0, u64::from(round + id + 1));
+                    sum += u128::from(round + id + 1);
+                }
+            }
+            rows.end();
+            let mut gathered = [Gathered::default()];
+            let (_, birth) = history.gather(&rows, &columns, &mut gathered).unwrap();
+            let [Gathered { numbers, lacks, .. }] = gathered;
+            assert_eq!((numbers.count, numbers.sum, lacks), (count + 1, sum + u128::from(round), true));
+            assert_eq!((numbers.least, numbers.most), (round.min(2).into(), 5_000), "{round}");
+            births.insert(birth);
+            // That some are settled makes no other thing of it.
+            rows.start();
+            rows.push("steady", InstanceId(0), None).set(0, u64::from(round) + 7);
+            rows.end();
+            let mut again = [Gathered::default()];
+            assert_eq!(history.gather(&rows, &columns, &mut again).unwrap().1, birth, "{round}");
+            assert_eq!(again[0].numbers.sum, sum + u128::from(round) + 7);
+            assert!(history.known.len() <= 1 + MOST_ENDED, "{} are known", history.known.len());
+        }
+        assert_eq!(births.len(), 60, "new ones each time");
+        // Another column knows nothing of them, and says so.
+        let mut history = history.with_columns(&[None]);
+        let mut gathered = [Gathered::default()];
+        history.gather(&rows, &columns, &mut gathered).unwrap();
+        assert_eq!((gathered[0].numbers.count, gathered[0].lacks), (1, true));
+    }
+}

@@ -1,0 +1,66 @@
+//! Counters by words of their names and helps.
+
+use std::sync::Arc;
+
+use perfset_core::{Attributes, Counter, Counterset};
+
+/// A counter that was found, as its counterset and its place in it.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The counterset.
+    pub counterset: Arc<Counterset>,
+    at: usize,
+}
+
+impl Found {
+    /// The counter.
+    #[must_use]
+    pub fn counter(&self) -> Option<&Counter> {
+        self.counterset.counters.get(self.at)
+    }
+
+    /// The path of the counter in all instances.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.counter().map(|counter| path_of(&self.counterset, counter)).unwrap_or_default()
+    }
+
+    /// The first sentence of the counter's help, without its point.
+    #[must_use]
+    pub fn help(&self) -> &str {
+        let help = self.counter().map(|counter| &*counter.help).unwrap_or_default();
+        help.split(". ").next().unwrap_or_default().trim_end_matches('.')
+    }
+}
+
+/// The path of a counter in all instances.
+#[must_use]
+pub fn path_of(set: &Counterset, counter: &Counter) -> String {
+    let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
+    format!("\\{}{instance}\\{}", set.name, counter.shown_name())
+}
+
+/// The counters whose counterset, name or help have all the words: those whose names have them before those whose
+/// helps only mention them. `all`: also those that never have a value on this system.
+#[must_use]
+pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: bool) -> Vec<Found> {
+    let words: Vec<_> = words.iter().map(|word| word.as_ref().to_lowercase()).collect();
+    let has_all = |text: &str| words.iter().all(|word| text.contains(word.as_str()));
+    let (mut by_name, mut by_help) = (Vec::new(), Vec::new());
+    for set in countersets {
+        for (at, counter) in set.counters.iter().enumerate() {
+            if counter.attributes.contains(Attributes::NO_DISPLAYABLE) || counter.is_never_there() && !all {
+                continue;
+            }
+            let names = format!("{} {}", set.name, counter.shown_name()).to_lowercase();
+            let found = || Found { counterset: Arc::clone(set), at };
+            if has_all(&names) {
+                by_name.push(found());
+            } else if has_all(&format!("{names} {}", counter.help.to_lowercase())) {
+                by_help.push(found());
+            }
+        }
+    }
+    by_name.append(&mut by_help);
+    by_name
+}

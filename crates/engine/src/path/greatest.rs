@@ -1,0 +1,34 @@
+//! The greatest of many values.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+
+use perfset_core::CounterId;
+
+use super::query::PathValue;
+
+/// Keeps of each counter of a path so many of the greatest values, the greatest first. Instances that sum others up,
+/// and what is idle, are left out where there are others.
+pub fn keep_greatest<'a, V: Borrow<PathValue<'a>>>(
+    values: &mut Vec<V>,
+    most: usize,
+    number: impl Fn(&PathValue<'a>) -> Option<f64>,
+) {
+    let number = |v: &V| number(v.borrow()).unwrap_or(f64::NEG_INFINITY);
+    // A path's counters stay in the order in which they came.
+    let mut groups: HashMap<(usize, CounterId), (usize, bool)> = HashMap::new();
+    let group = |v: &V| (v.borrow().path, v.borrow().value.counter.id);
+    for v in &*values {
+        let next = groups.len();
+        groups.entry(group(v)).or_insert((next, false)).1 |= !v.borrow().sums_up();
+    }
+    let place = |v: &V| groups.get(&group(v)).copied().unwrap_or_default();
+    values.retain(|v| !v.borrow().sums_up() || !place(v).1);
+    values.sort_by(|a, b| place(a).0.cmp(&place(b).0).then(number(b).total_cmp(&number(a))));
+    let mut taken = (usize::MAX, 0_usize);
+    values.retain(|v| {
+        let at = place(v).0;
+        taken = if taken.0 == at { (at, taken.1.saturating_add(1)) } else { (at, 1) };
+        taken.1 <= most
+    });
+}

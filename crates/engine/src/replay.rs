@@ -1,0 +1,67 @@
+//! What was recorded, played: a machine that stands still until it is told to go on.
+
+use std::sync::Arc;
+
+use perfset_core::Status;
+
+use crate::clock::Clock;
+use crate::entry::Entry;
+use crate::error::SourceError;
+use crate::machine::Machine;
+use crate::provider::Provider;
+use crate::query::Query;
+use crate::snapshot::{EntryInfo, Snapshot};
+use crate::source::{Next, QueryHandle};
+
+/// Plays what was recorded: the provider and the clock of a machine. Clones play the same sample.
+pub trait Player: Provider + Clock + Clone + 'static {
+    /// Goes on to the next sample, at first to the first one; false at the end.
+    ///
+    /// # Errors
+    /// If what was recorded cannot be read on.
+    fn step(&mut self) -> Result<bool, SourceError>;
+
+    /// A machine that has what is played and nothing else.
+    fn machine(&self) -> Machine {
+        let machine = Machine::bare(Box::new(self.clone()));
+        machine.register(Box::new(self.clone()));
+        machine
+    }
+}
+
+/// A query over what was recorded: each step of it is the next sample.
+#[derive(Debug)]
+pub struct Replay<P> {
+    player: P,
+    query: Query,
+}
+
+impl<P: Player> Replay<P> {
+    /// An empty query.
+    #[must_use]
+    pub fn new(player: P) -> Self {
+        Self { query: player.machine().query(), player }
+    }
+}
+
+impl<P: Player> QueryHandle for Replay<P> {
+    fn add(&mut self, entry: &Entry) -> Status {
+        self.query.add(entry)
+    }
+
+    fn delete(&mut self, entry: &Entry) -> Status {
+        self.query.delete(entry)
+    }
+
+    fn info(&mut self) -> Arc<[EntryInfo]> {
+        self.query.infos()
+    }
+
+    fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError> {
+        if !self.player.step()? {
+            return Ok(Next::End);
+        }
+        self.query.collect(snapshot)?;
+        Ok(Next::Sample)
+    }
+}

@@ -1,0 +1,123 @@
+//! Which samples of which logs are played, and what all of them have.
+
+use std::collections::{HashMap, HashSet};
+use std::num::NonZeroU64;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use perfset_core::{Guid, Instance};
+use perfset_engine::{Rows, SourceError, Window};
+
+use super::Logs;
+use super::deck::Deck;
+use super::tape::Input;
+
+/// Which samples of which logs are played.
+#[derive(Clone)]
+pub(super) struct Selection {
+    pub inputs: Arc<[Input]>,
+    /// Bytes of them that were read.
+    pub read: Arc<AtomicU64>,
+    /// Whose counters.
+    pub machine_name: Arc<str>,
+    pub choice: Choice,
+    /// Half of the shortest time from one sample to the next. Samples that are no farther apart are of one time.
+    pub tolerance: i64,
+    /// All instances, once somebody asked.
+    union: Arc<Mutex<Option<Union>>>,
+}
+
+/// Which of the samples of logs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Choice {
+    pub window: Window,
+    pub pick: Pick,
+}
+
+/// Which of the samples in a window are played.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pick {
+    /// All.
+    #[default]
+    All,
+    /// The first, and from then on each n-th.
+    Nth(NonZeroU64),
+    /// The first, and from then on each that comes so long after the one before, in 100 ns.
+    Every(i64),
+}
+
+/// All instances that any sample has, by counterset.
+type Union = HashMap<Guid, Arc<[Instance]>>;
+
+/// Instances of a counterset, as far as samples have shown them.
+#[derive(Default)]
+struct Found {
+    all: Vec<Instance>,
+    known: HashSet<Instance>,
+    rows: Rows,
+}
+
+impl Selection {
+    /// All samples of a machine.
+    pub fn new(
+        inputs: Vec<Input>,
+        read: Arc<AtomicU64>,
+        machine_name: Arc<str>,
+        tolerance: i64,
+    ) -> Arc<Self> {
+        let (choice, union) = Default::default();
+        Arc::new(Self { inputs: inputs.into(), read, machine_name, choice, tolerance, union })
+    }
+
+    /// The same of another machine.
+    pub fn of_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
+        Arc::new(Self { machine_name, union: Arc::default(), ..self.clone() })
+    }
+
+    /// The same, of which others are chosen.
+    pub fn choosing(&self, choice: Choice) -> Arc<Self> {
+        Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
+    }
+
+    /// All instances of a counterset: the logs are read once for all countersets.
+    pub fn instances(self: &Arc<Self>, counterset: &Guid) -> Result<Arc<[Instance]>, SourceError> {
+        let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
+        if union.is_none() {
+            *union = Some(self.union()?);
+        }
+        Ok(union.as_ref().and_then(|union| union.get(counterset).cloned()).unwrap_or_default())
+    }
+
+    fn union(self: &Arc<Self>) -> Result<Union, SourceError> {
+        let mut deck = Deck::open(self, Arc::default())?;
+        let mut found: HashMap<Guid, Found> = HashMap::new();
+        while deck.step()? {
+            let mut is_any_to_come = false;
+            for set in &deck.catalogue().countersets {
+                let is_first = !found.contains_key(&set.guid);
+                let comes_and_goes = deck.comes_and_goes(&set.guid);
+                is_any_to_come |= comes_and_goes;
+                if !is_first && !comes_and_goes {
+                    continue;
+                }
+                let Found { all, known, rows } = found.entry(set.guid).or_default();
+                rows.start();
+                // What a sample does not have, another one may.
+                let _ = deck.instances(&set.guid, rows);
+                rows.end();
+                if !is_first && !rows.changed() {
+                    continue;
+                }
+                for instance in rows.to_instances() {
+                    if known.len() < Logs::INSTANCES && known.insert(instance.clone()) {
+                        all.push(instance);
+                    }
+                }
+            }
+            if !is_any_to_come && !deck.is_any_unseen() {
+                break;
+            }
+        }
+        Ok(found.into_iter().map(|(guid, found)| (guid, found.all.into())).collect())
+    }
+}

@@ -1,0 +1,195 @@
+//! Countersets as a manifest: symbols, uris and the clocks that it asks for.
+
+use std::collections::BTreeSet;
+
+use perfset_core::{
+    Attributes, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel, ProviderIdentity,
+};
+
+use crate::model::{
+    INSTANCES, Manifest, ManifestCounter, ManifestSet, Mode, Provider, Resources, SchemaVersion, word_of,
+    word_of_type,
+};
+use crate::problem::Problems;
+use crate::relation::{Need, Relation};
+use crate::symbol::{camel, constant, is_word_of_c};
+use crate::xml::is_xml_char;
+
+/// Why countersets are no manifest.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// A manifest has a counterset.
+    #[error("there is no counterset")]
+    Empty,
+    /// A manifest has one provider.
+    #[error("\"{0}\" and \"{1}\" have different providers, and a manifest has one")]
+    Providers(String, String),
+    /// There is no word for its number of instances.
+    #[error("\"{0}\" merges instances of one name, which no manifest can say")]
+    Instances(String),
+    /// There is no word for the type of a counter.
+    #[error("\"{set}\", counter {}: no manifest has the type {counter_type}", .id.0)]
+    Type {
+        /// The counterset.
+        set: String,
+        /// The counter.
+        id: CounterId,
+        /// Its type.
+        counter_type: CounterType,
+    },
+    /// The countersets break other rules of manifests.
+    #[error("the manifest would not be good: {0}")]
+    Broken(#[source] Problems),
+}
+
+impl Manifest {
+    /// The manifest of countersets, which have one provider.
+    ///
+    /// What a manifest has no place for is not in it: units, sources, translations, title indexes. Counters that are
+    /// computed with an object clock and have none get two counters for it, as manifests ask.
+    ///
+    /// # Errors
+    /// If the countersets cannot be one manifest.
+    pub fn export(sets: &[Counterset]) -> Result<Self, ExportError> {
+        let first = sets.first().ok_or(ExportError::Empty)?;
+        if let Some(other) = sets.iter().find(|other| other.provider.guid != first.provider.guid) {
+            return Err(ExportError::Providers(first.name.to_string(), other.name.to_string()));
+        }
+        let ProviderIdentity { guid, name } = &first.provider;
+        let mut taken = BTreeSet::new();
+        // Not as a counterset may be called.
+        let symbol = unique(&mut taken, &format!("{}Provider", camel(name)), "_", guid.to_u128());
+        let sets: Vec<ManifestSet> =
+            sets.iter().map(|set| counterset(set, &symbol, &mut taken)).collect::<Result<_, _>>()?;
+        let manifest = Self {
+            schema_version: SchemaVersion::V1_1,
+            provider: Provider {
+                guid: *guid,
+                name: printable(name),
+                application: format!("{}.exe", camel(name)),
+                symbol: Some(symbol),
+                mode: Mode::User,
+                has_callback: false,
+                resource_base: None,
+                sets,
+            },
+        };
+        Self::parse(manifest.write().as_bytes()).map_err(ExportError::Broken)
+    }
+}
+
+fn counterset(
+    set: &Counterset,
+    provider: &str,
+    taken: &mut BTreeSet<String>,
+) -> Result<ManifestSet, ExportError> {
+    if word_of(&INSTANCES, &set.instance_type).is_none() {
+        return Err(ExportError::Instances(set.name.to_string()));
+    }
+    let symbol = unique(taken, &camel(&set.name), "Set", set.guid.to_u128());
+    let mut counters: Vec<Counter> = Vec::new();
+    for counter in set.counters.iter() {
+        if word_of_type(counter.counter_type).is_none() {
+            let Counter { id, counter_type, .. } = *counter;
+            return Err(ExportError::Type { set: set.name.to_string(), id, counter_type });
+        }
+        counters.push(Counter {
+            name: counter.name.as_deref().map(|name| printable(name).into()),
+            help: printable(&counter.help).into(),
+            detail: if counter.detail <= DetailLevel::NOVICE {
+                DetailLevel::NOVICE
+            } else {
+                DetailLevel::ADVANCED
+            },
+            attributes: counter.attributes,
+            default_scale: counter.default_scale,
+            base: counter.base,
+            perf_time: counter.perf_time,
+            perf_freq: counter.perf_freq,
+            multi: counter.multi,
+            aggregate: counter.aggregate,
+            ..Counter::published(counter.id, counter.counter_type)
+        });
+    }
+    add_clocks(&mut counters);
+    let uri = format!("{provider}.{symbol}");
+    let before =
+        Some(constant(&set.name)).filter(|words| !words.is_empty()).unwrap_or_else(|| symbol.to_uppercase());
+    let entry = |counter: Counter| {
+        let word = counter.name.as_deref().map(constant).filter(|word| !word.is_empty());
+        let word = word.unwrap_or_else(|| format!("COUNTER_{}", counter.id.0));
+        let symbol = unique(taken, &format!("{before}_{word}"), "_", u128::from(counter.id.0));
+        ManifestCounter {
+            uri: format!("{uri}.{}", counter.id.0),
+            symbol: Some(symbol),
+            resources: Resources::default(),
+            of_struct: None,
+            field: None,
+            counter,
+        }
+    };
+    Ok(ManifestSet {
+        guid: set.guid,
+        name: printable(&set.name),
+        description: printable(&set.help),
+        counters: counters.into_iter().map(entry).collect(),
+        symbol,
+        uri,
+        resources: Resources::default(),
+        instances: set.instance_type,
+        structs: Vec::new(),
+    })
+}
+
+/// Gives counters that are computed with an object clock, and have none, the one of the counterset, or a new one.
+fn add_clocks(counters: &mut Vec<Counter>) {
+    for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
+        let lacks = |counter: &Counter| {
+            relation.of(counter).is_none() && matches!(relation.needs(counter.counter_type), Need::Must(_))
+        };
+        if !counters.iter().any(lacks) {
+            continue;
+        }
+        let shared = counters.iter().find_map(|counter| relation.of(counter));
+        let Some(id) = shared.or_else(|| free_id(counters)) else { continue };
+        for counter in counters.iter_mut().filter(|counter| lacks(counter)) {
+            relation.set(counter, Some(id));
+        }
+        if shared.is_none() {
+            counters.push(Counter {
+                help: format!("The {word} of the clock that others are computed with.").into(),
+                attributes: Attributes::NO_DISPLAYABLE,
+                ..Counter::published(id, CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+            });
+        }
+    }
+}
+
+/// The id behind the greatest, else any that is free.
+fn free_id(counters: &[Counter]) -> Option<CounterId> {
+    let taken: BTreeSet<u32> = counters.iter().map(|counter| counter.id.0).collect();
+    let next = taken.last().and_then(|last| last.checked_add(1)).into_iter();
+    let is_free = |id: &u32| !taken.contains(id) && CounterFilter::from_wire(*id) != CounterFilter::All;
+    next.chain(0..=u32::MAX).find(is_free).map(CounterId)
+}
+
+/// A C name that nothing has yet: that one, or with a number behind it.
+fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u128) -> String {
+    let is_good =
+        |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_word_of_c(name);
+    let plain = if is_good(wanted) { wanted.to_owned() } else { format!("{otherwise}{wanted}") };
+    let mut name = plain.clone();
+    let mut number = number;
+    while !is_good(&name) || taken.contains(&name) {
+        name = format!("{plain}_{number:x}");
+        number = number.wrapping_add(1);
+    }
+    taken.insert(name.clone());
+    name
+}
+
+/// A text without what XML cannot have.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if is_xml_char(c) { c } else { '\u{FFFD}' }).collect()
+}

@@ -1,0 +1,40 @@
+//! Instrumentation manifests: the XML files (`.man`) in which a provider declares its countersets, as on Windows.
+//!
+//! ```
+//! use perfset_manifest::Manifest;
+//!
+//! # let bytes = include_bytes!("../../../testdata/manifests/waves.man");
+//! let manifest = Manifest::parse(bytes)?;
+//! for set in manifest.countersets() {
+//!     println!("{}: {} counters", set.name, set.counters.len());
+//! }
+//! # Ok::<(), perfset_manifest::Problems>(())
+//! ```
+//!
+//! [`Manifest::check`] tells everything that is wrong with a file, each [`Problem`] with its place, what is wrong and
+//! what would be right. [`Manifest::export`] makes a manifest of countersets, [`Manifest::write`] a file of a manifest,
+//! and [`generate`] makes code of one. A [`Store`](store::Store) is a folder of them, the registered providers.
+//!
+//! Source: MS Learn, "Performance Counters Schema" and "Providing Counter Data Using Version 2.0".
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+pub mod model;
+pub mod problem;
+pub mod generate;
+pub mod store;
+mod decode;
+mod xml;
+mod read;
+mod relation;
+mod rules;
+mod symbol;
+mod write;
+mod export;
+
+pub use export::ExportError;
+pub use model::Manifest;
+pub use problem::{Problem, Problems, Rule, Severity};

@@ -1,0 +1,653 @@
+//! From elements to the model: what each element and attribute may be.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use perfset_core::counterset::Text;
+use perfset_core::{Aggregate, Attributes, Counter, CounterId, CounterType, DetailLevel, Guid, InstanceType};
+
+use crate::decode;
+use crate::model::{
+    AGGREGATES, ATTRIBUTES, DEFAULT_NAME, DETAILS, INSTANCES, Manifest, ManifestCounter, ManifestSet, Mode,
+    Provider, Resources, SchemaVersion, Struct, of_word, type_of_word,
+};
+use crate::problem::{Problems, Report, Rule, shown};
+use crate::relation::Relation;
+use crate::rules;
+use crate::xml::{self, Attribute, Element, Namespace};
+
+/// Characters (UTF-16 units) that a name may have.
+pub(crate) const NAME_MAX: usize = 1_023;
+
+impl Manifest {
+    /// Reads and checks a manifest: the bytes of a `.man` file.
+    ///
+    /// # Errors
+    /// All that is wrong, if anything forbids its use. [`check`](Self::check) also tells what does not.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Problems> {
+        let (manifest, problems) = Self::check(bytes);
+        manifest.ok_or(problems)
+    }
+
+    /// The same, with warnings beside a manifest that can be used.
+    #[must_use]
+    pub fn check(bytes: &[u8]) -> (Option<Self>, Problems) {
+        let mut report = Report::default();
+        let text = match decode::decode(bytes) {
+            Ok(text) => text,
+            Err(error) => {
+                let (what, right) = (format_args!("{}", error.what), format_args!("{}", error.right));
+                report.error(error.before.len(), Rule::Xml, what, right);
+                return (None, report.finish(&error.before));
+            }
+        };
+        let manifest = match xml::parse(&text) {
+            Ok(root) => manifest(&root, &mut report),
+            Err(error) => {
+                report.error(
+                    error.at,
+                    Rule::Xml,
+                    format_args!("{}", error.what),
+                    format_args!("{}", error.right),
+                );
+                None
+            }
+        };
+        let manifest = manifest.filter(|_| !report.has_errors());
+        (manifest, report.finish(&text))
+    }
+}
+
+/// A counter, and where its attributes stand.
+pub(crate) struct ReadCounter<'e, 'a> {
+    pub element: &'e Element<'a>,
+    pub entry: ManifestCounter,
+    /// What could not be read is not compared with anything.
+    pub has_id: bool,
+    pub has_type: bool,
+}
+
+/// A counterset, and where its attributes stand.
+pub(crate) struct ReadSet<'e, 'a> {
+    pub element: &'e Element<'a>,
+    pub guid: Option<Guid>,
+    pub entry: ManifestSet,
+    pub structs: Vec<&'e Element<'a>>,
+    pub counters: Vec<ReadCounter<'e, 'a>>,
+}
+
+fn manifest(root: &Element<'_>, report: &mut Report) -> Option<Manifest> {
+    let is_root = root.namespace == Namespace::Events && root.name == "instrumentationManifest";
+    if !is_root {
+        let right = format_args!("instrumentationManifest of the namespace {}", Namespace::EVENTS);
+        report.error(
+            root.at,
+            Rule::Element,
+            format_args!("the file begins with {}", shown(root.name)),
+            right,
+        );
+        return None;
+    }
+    let is_instrumentation =
+        |e: &&Element<'_>| e.namespace == Namespace::Events && e.name == "instrumentation";
+    let all = root.children.iter().filter(is_instrumentation).flat_map(|e| &e.children);
+    let mut counters = all.filter(|e| e.namespace == Namespace::Counters);
+    let Some(first) = counters.next() else {
+        let right = format_args!("instrumentation holds one, of the namespace {}", Namespace::COUNTERS);
+        report.error(root.at, Rule::Element, format_args!("there is no counters element"), right);
+        return None;
+    };
+    let mut reader = Reader { report, version: SchemaVersion::V1_1 };
+    let found = reader.counters(first);
+    for other in counters {
+        reader.misplaced(other, "one counters element is all that there can be");
+    }
+    found
+}
+
+struct Reader<'r> {
+    report: &'r mut Report,
+    version: SchemaVersion,
+}
+
+impl Reader<'_> {
+    fn error(&mut self, at: usize, rule: Rule, what: std::fmt::Arguments<'_>, right: &str) {
+        self.report.error(at, rule, what, format_args!("{right}"));
+    }
+
+    fn counters(&mut self, element: &Element<'_>) -> Option<Manifest> {
+        if element.name != "counters" {
+            self.misplaced(element, "instrumentation holds counters");
+            return None;
+        }
+        self.attributes(element, &["schemaVersion"]);
+        self.no_text(element);
+        if let Some(version) = self.required(element, "schemaVersion") {
+            self.version = self.schema_version(version).unwrap_or(self.version);
+        }
+        let mut providers = element.children.iter();
+        let Some(provider) = providers.next() else {
+            self.error(element.at, Rule::Element, format_args!("counters has no provider"), "it has one");
+            return None;
+        };
+        let found = self.provider(provider);
+        for other in providers {
+            self.misplaced(other, "counters has one provider and nothing else");
+        }
+        found.map(|provider| Manifest { schema_version: self.version, provider })
+    }
+
+    fn schema_version(&mut self, attribute: &Attribute<'_>) -> Option<SchemaVersion> {
+        let number = |text: &str| Some(text).filter(|t| t.bytes().all(|b| b.is_ascii_digit()))?.parse().ok();
+        let parts = attribute.value.split_once('.').and_then(|(a, b)| Some((number(a)?, number(b)?)));
+        let Some((major, minor)) = parts else {
+            let what = format_args!("schemaVersion {} is no version", shown(&attribute.value));
+            self.error(attribute.value_at, Rule::Value, what, "1.1 or 2.0");
+            return None;
+        };
+        let version = SchemaVersion { major, minor };
+        if ![SchemaVersion::V1_1, SchemaVersion::V2_0].contains(&version) {
+            let read_as = if version.has_ids() { SchemaVersion::V2_0 } else { SchemaVersion::V1_1 };
+            let what = format_args!("schemaVersion {version} is not known");
+            let right = format_args!("it is read as {read_as}");
+            self.report.warning(attribute.value_at, Rule::Version, what, right);
+        }
+        Some(version)
+    }
+
+    fn provider(&mut self, element: &Element<'_>) -> Option<Provider> {
+        const KNOWN: &[&str] = &[
+            "symbol",
+            "providerGuid",
+            "applicationIdentity",
+            "providerType",
+            "providerName",
+            "callback",
+            "resourceBase",
+        ];
+        if !is(element, "provider") {
+            self.misplaced(element, "counters holds a provider");
+            return None;
+        }
+        self.attributes(element, KNOWN);
+        self.no_text(element);
+        let guid = self.required(element, "providerGuid").and_then(|a| self.guid(a));
+        let mode = self.word(element, "providerType", &Mode::WORDS).unwrap_or(Mode::User);
+        let symbol = self.symbol(element, "symbol");
+        if symbol.is_none()
+            && mode == Mode::User
+            && element.attribute("symbol").is_none_or(|a| a.value.is_empty())
+        {
+            let what = format_args!("provider has no symbol");
+            self.error(
+                element.place("symbol"),
+                Rule::Attribute,
+                what,
+                "userMode needs the C name of its handle",
+            );
+        }
+        let application = self.required(element, "applicationIdentity").map(|a| a.value.to_string());
+        let name = self
+            .name(element, "providerName", "provider")
+            .map_or_else(|| DEFAULT_NAME.to_owned(), Cow::into_owned);
+        let has_callback = self.word(element, "callback", &[("default", false), ("custom", true)]);
+        let resource_base = element.attribute("resourceBase").and_then(|a| self.uint32(a));
+        if let (Some(base), true) = (element.attribute("resourceBase"), self.version.has_ids()) {
+            let what = format_args!("resourceBase stands here");
+            self.error(
+                base.at,
+                Rule::Version,
+                what,
+                "since schemaVersion 2.0 nameID and descriptionID do that",
+            );
+        }
+        let mut sets = Vec::new();
+        for child in &element.children {
+            if self.report.is_full() {
+                break;
+            }
+            sets.extend(self.counterset(child, mode));
+        }
+        if element.children.is_empty() {
+            self.error(
+                element.at,
+                Rule::Element,
+                format_args!("provider has no counterSet"),
+                "it has at least one",
+            );
+        }
+        rules::check(element, &sets, mode, self.report);
+        let finish = |set: ReadSet<'_, '_>| {
+            let counters = set.counters.into_iter().map(|counter| counter.entry).collect();
+            ManifestSet { counters, ..set.entry }
+        };
+        Some(Provider {
+            guid: guid?,
+            name,
+            symbol,
+            application: application?,
+            mode,
+            has_callback: has_callback.unwrap_or(false),
+            resource_base,
+            sets: sets.into_iter().map(finish).collect(),
+        })
+    }
+
+    fn counterset<'e, 'a>(&mut self, element: &'e Element<'a>, mode: Mode) -> Option<ReadSet<'e, 'a>> {
+        const KNOWN: &[&str] =
+            &["symbol", "guid", "uri", "name", "nameID", "description", "descriptionID", "instances"];
+        if !is(element, "counterSet") {
+            self.misplaced(element, "provider holds counterSets");
+            return None;
+        }
+        self.attributes(element, KNOWN);
+        self.no_text(element);
+        let guid = self.required(element, "guid").and_then(|a| self.guid(a));
+        let symbol = self.required_symbol(element, "symbol");
+        let uri = self.uri(element);
+        let _ = self.required(element, "name");
+        let name = self.name(element, "name", "counterSet");
+        let description = self.required(element, "description").map(|a| a.value.to_string());
+        let resources = self.resources(element, true, true);
+        let instances = self.word(element, "instances", &INSTANCES).unwrap_or(InstanceType::Single);
+
+        let (mut structs, mut counters) = (Vec::new(), Vec::new());
+        let mut has_structs = false;
+        for child in &element.children {
+            if self.report.is_full() {
+                break;
+            }
+            if is(child, "counter") {
+                counters.push(self.counter(child));
+            } else if !is(child, "structs") {
+                self.misplaced(child, "counterSet holds structs, then counters");
+            } else if has_structs || !counters.is_empty() {
+                self.misplaced(child, "structs stands once, before the counters");
+            } else {
+                has_structs = true;
+                if mode == Mode::User {
+                    let what = format_args!("structs stands in a provider of userMode");
+                    self.error(child.at, Rule::Mode, what, "structs belong to kernelMode");
+                }
+                structs = self.structs(child);
+            }
+        }
+        if counters.is_empty() {
+            let what = format_args!("counterSet has no counter");
+            self.error(element.at, Rule::Element, what, "it has at least one");
+        }
+        let entry = ManifestSet {
+            guid: guid.unwrap_or(Guid::NIL),
+            name: name.map(Cow::into_owned).unwrap_or_default(),
+            description: description.unwrap_or_default(),
+            symbol: symbol.unwrap_or_default(),
+            uri,
+            resources,
+            instances,
+            structs: structs.iter().map(|(_, entry)| entry.clone()).collect(),
+            counters: Vec::new(),
+        };
+        Some(ReadSet {
+            element,
+            guid,
+            entry,
+            structs: structs.into_iter().map(|(element, _)| element).collect(),
+            counters,
+        })
+    }
+
+    fn structs<'e, 'a>(&mut self, element: &'e Element<'a>) -> Vec<(&'e Element<'a>, Struct)> {
+        self.attributes(element, &[]);
+        self.no_text(element);
+        if element.children.is_empty() {
+            self.error(
+                element.at,
+                Rule::Element,
+                format_args!("structs has no struct"),
+                "it has at least one",
+            );
+        }
+        let mut found = Vec::new();
+        for child in &element.children {
+            if !is(child, "struct") {
+                self.misplaced(child, "structs holds structs");
+                continue;
+            }
+            self.leaf(child, &["name", "type"]);
+            let mut name = |name| self.required_symbol(child, name).unwrap_or_default();
+            found.push((child, Struct { name: name("name"), of_type: name("type") }));
+        }
+        found
+    }
+
+    fn counter<'e, 'a>(&mut self, element: &'e Element<'a>) -> ReadCounter<'e, 'a> {
+        const KNOWN: &[&str] = &[
+            "id",
+            "uri",
+            "symbol",
+            "name",
+            "nameID",
+            "description",
+            "descriptionID",
+            "type",
+            "detailLevel",
+            "defaultScale",
+            "aggregate",
+            "baseID",
+            "perfTimeID",
+            "perfFreqID",
+            "multiCounterID",
+            "struct",
+            "field",
+        ];
+        self.attributes(element, KNOWN);
+        self.no_text(element);
+        let id = self.required(element, "id").and_then(|a| self.uint32(a));
+        let counter_type = self.required(element, "type").and_then(|a| self.counter_type(a));
+        let _ = self.required(element, "detailLevel");
+        let detail = self.word(element, "detailLevel", &DETAILS).unwrap_or(DetailLevel::NOVICE);
+        let uri = self.uri(element);
+        let attributes = self.counter_attributes(element);
+        let is_hidden = attributes.contains(Attributes::NO_DISPLAYABLE);
+        let name = self.name(element, "name", "counter");
+        let description = element.attribute("description").map(|a| a.value.to_string());
+        for (attribute, is_missing) in
+            [("name", element.attribute("name").is_none()), ("description", description.is_none())]
+        {
+            if is_missing && !is_hidden {
+                let what = format_args!("counter has no {attribute}");
+                self.error(
+                    element.at,
+                    Rule::Name,
+                    what,
+                    "only one with the attribute noDisplay may be without",
+                );
+            }
+        }
+        let resources = self.resources(element, name.is_some(), description.is_some());
+        let known_type = counter_type.unwrap_or(CounterType::PERF_COUNTER_RAWCOUNT);
+        let mut counter = Counter {
+            name: name.map(|name| Text::from(name.into_owned())),
+            help: description.unwrap_or_default().into(),
+            attributes,
+            detail,
+            default_scale: self.scale(element),
+            aggregate: self.word(element, "aggregate", &AGGREGATES).unwrap_or(Aggregate::Undefined),
+            ..Counter::published(CounterId(id.unwrap_or(0)), known_type)
+        };
+        for relation in Relation::ALL {
+            let other = element.attribute(relation.attribute()).and_then(|a| self.uint32(a));
+            relation.set(&mut counter, other.map(CounterId));
+        }
+        let entry = ManifestCounter {
+            counter,
+            symbol: self.symbol(element, "symbol"),
+            uri,
+            resources,
+            of_struct: self.symbol(element, "struct"),
+            field: self.symbol(element, "field"),
+        };
+        ReadCounter { element, entry, has_id: id.is_some(), has_type: counter_type.is_some() }
+    }
+
+    fn counter_attributes(&mut self, element: &Element<'_>) -> Attributes {
+        let mut all = Attributes::default();
+        let mut lists = 0_usize;
+        for list in &element.children {
+            lists = lists.saturating_add(1);
+            if !is(list, "counterAttributes") || lists > 1 {
+                self.misplaced(list, "counter holds counterAttributes, once");
+                continue;
+            }
+            self.attributes(list, &[]);
+            self.no_text(list);
+            if list.children.is_empty() {
+                let what = format_args!("counterAttributes has no counterAttribute");
+                self.error(list.at, Rule::Element, what, "it has one to five");
+            }
+            for child in &list.children {
+                if !is(child, "counterAttribute") {
+                    self.misplaced(child, "counterAttributes holds counterAttributes");
+                    continue;
+                }
+                self.leaf(child, &["name"]);
+                let _ = self.required(child, "name");
+                let Some(one) = self.word(child, "name", &ATTRIBUTES) else { continue };
+                if all.contains(one) {
+                    let what = format_args!("this counterAttribute stands here twice");
+                    self.error(child.place("name"), Rule::Unique, what, "once is enough");
+                }
+                all = all.with(one);
+            }
+            if !all.is_allowed() {
+                let what = format_args!("these counterAttributes contradict each other");
+                let right = "noDisplay takes none of noDigitGrouping, displayAsReal and displayAsHex beside it, \
+                             displayAsHex none of the other two";
+                self.error(list.at, Rule::Display, what, right);
+            }
+        }
+        all
+    }
+
+    fn counter_type(&mut self, attribute: &Attribute<'_>) -> Option<CounterType> {
+        let found = type_of_word(&attribute.value);
+        if found.is_none() {
+            let right = match &*attribute.value {
+                "perf_counter_composite" => "nobody has published what it means".to_owned(),
+                "perf_precision_timestamp" => "it is called perf_large_raw_base here".to_owned(),
+                other if type_of_word(&other.to_ascii_lowercase()).is_some() => {
+                    "it is written in small letters".to_owned()
+                }
+                other => {
+                    let words: Vec<String> = crate::model::type_words().map(|(word, _)| word).collect();
+                    match nearest(other, words.iter().map(String::as_str)) {
+                        Some(near) => format!("did you mean {near}?"),
+                        None => "such as perf_counter_rawcount or perf_counter_bulk_count".to_owned(),
+                    }
+                }
+            };
+            let what = format_args!("type {} is none of a manifest", shown(&attribute.value));
+            self.error(attribute.value_at, Rule::Value, what, &right);
+        }
+        found
+    }
+
+    fn scale(&mut self, element: &Element<'_>) -> i32 {
+        let Some(attribute) = element.attribute("defaultScale") else { return 0 };
+        let scale = attribute.value.parse().ok().filter(|scale| (-10..=10).contains(scale));
+        if scale.is_none() {
+            let what = format_args!("defaultScale {} is out of range", shown(&attribute.value));
+            self.error(attribute.value_at, Rule::Value, what, "a power of ten from -10 to 10 is expected");
+        }
+        scale.unwrap_or(0)
+    }
+
+    /// Resource ids; a text that is not there needs none.
+    fn resources(&mut self, element: &Element<'_>, has_name: bool, has_description: bool) -> Resources {
+        let mut one = |attribute: &'static str, is_needed: bool| {
+            let found = element.attribute(attribute);
+            match (found, self.version.has_ids()) {
+                (Some(found), false) => {
+                    let what = format_args!("{attribute} stands here");
+                    self.error(found.at, Rule::Version, what, "it belongs to schemaVersion 2.0");
+                }
+                (None, true) if is_needed => {
+                    let what = format_args!("{} has no {attribute}", element.name);
+                    self.error(element.at, Rule::Version, what, "schemaVersion 2.0 needs it");
+                }
+                _ => {}
+            }
+            found.and_then(|a| self.uint32(a))
+        };
+        Resources { name: one("nameID", has_name), description: one("descriptionID", has_description) }
+    }
+
+    fn uri(&mut self, element: &Element<'_>) -> String {
+        let Some(attribute) = self.required(element, "uri") else { return String::new() };
+        if attribute.value.is_empty() {
+            let what = format_args!("uri is empty");
+            self.report.warning(
+                attribute.value_at,
+                Rule::Name,
+                what,
+                format_args!("such as Company.Product.Name"),
+            );
+        }
+        attribute.value.to_string()
+    }
+
+    fn name<'a>(&mut self, element: &Element<'a>, name: &str, of: &str) -> Option<Cow<'a, str>> {
+        let attribute = element.attribute(name)?;
+        let units = attribute.value.encode_utf16().count();
+        if units == 0 {
+            let what = format_args!("the {name} of this {of} is empty");
+            self.error(attribute.value_at, Rule::Name, what, "people know it by that");
+        }
+        if units > NAME_MAX {
+            let what = format_args!("this {name} has {units} characters");
+            self.error(attribute.value_at, Rule::Name, what, "1023 are the most");
+        }
+        Some(attribute.value.clone())
+    }
+
+    fn guid(&mut self, attribute: &Attribute<'_>) -> Option<Guid> {
+        let is_braced = attribute.value.starts_with('{');
+        let guid = attribute.value.parse().ok().filter(|_| is_braced);
+        if guid.is_none() {
+            let what = format_args!("{} {} is no GUID", attribute.name, shown(&attribute.value));
+            let right = "{xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx} is expected, hexadecimal, with the braces";
+            self.error(attribute.value_at, Rule::Value, what, right);
+        }
+        guid
+    }
+
+    fn uint32(&mut self, attribute: &Attribute<'_>) -> Option<u32> {
+        let number = uint32(&attribute.value);
+        if number.is_none() {
+            let what = format_args!("{} {} is no number", attribute.name, shown(&attribute.value));
+            let right = "decimal up to 4294967295, or 0x and up to 8 hexadecimal digits";
+            self.error(attribute.value_at, Rule::Value, what, right);
+        }
+        number
+    }
+
+    /// A C name. An empty one, which the schema allows, is none.
+    fn symbol(&mut self, element: &Element<'_>, name: &str) -> Option<String> {
+        let attribute = element.attribute(name)?;
+        let mut bytes = attribute.value.bytes();
+        let is_first = |b: u8| b.is_ascii_alphabetic() || b == b'_';
+        let first = bytes.next()?;
+        if is_first(first) && bytes.all(|b| is_first(b) || b.is_ascii_digit()) {
+            return Some(attribute.value.to_string());
+        }
+        let what = format_args!("{name} {} is no C name", shown(&attribute.value));
+        self.error(
+            attribute.value_at,
+            Rule::Value,
+            what,
+            "letters, digits and _ are, without a digit in front",
+        );
+        None
+    }
+
+    fn required_symbol(&mut self, element: &Element<'_>, name: &str) -> Option<String> {
+        let attribute = self.required(element, name)?;
+        if attribute.value.is_empty() {
+            self.error(
+                attribute.value_at,
+                Rule::Value,
+                format_args!("{name} is empty"),
+                "a C name is expected",
+            );
+        }
+        self.symbol(element, name)
+    }
+
+    fn word<T: Copy>(&mut self, element: &Element<'_>, name: &str, words: &[(&str, T)]) -> Option<T> {
+        let attribute = element.attribute(name)?;
+        let found = of_word(words, &attribute.value);
+        if found.is_none() {
+            let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            let what = format_args!("{name} {} is unknown", shown(&attribute.value));
+            self.error(attribute.value_at, Rule::Value, what, &format!("it is one of {}", known.join(", ")));
+        }
+        found
+    }
+
+    fn required<'e, 'a>(&mut self, element: &'e Element<'a>, name: &str) -> Option<&'e Attribute<'a>> {
+        let found = element.attribute(name);
+        if found.is_none() {
+            let what = format_args!("{} has no {name}", element.name);
+            self.error(element.at, Rule::Attribute, what, "it is required");
+        }
+        found
+    }
+
+    fn attributes(&mut self, element: &Element<'_>, known: &[&str]) {
+        let mut told = BTreeSet::new();
+        for attribute in element.attributes.iter().filter(|a| !known.contains(&a.name)) {
+            if !told.insert(attribute.name) {
+                continue;
+            }
+            let right = match nearest(attribute.name, known.iter().copied()) {
+                Some(near) => format!("did you mean {near}?"),
+                None if known.is_empty() => "it has none".to_owned(),
+                None => format!("it has {}", known.join(", ")),
+            };
+            let what = format_args!("{} has no attribute {}", element.name, shown(attribute.name));
+            self.error(attribute.at, Rule::Attribute, what, &right);
+        }
+    }
+
+    fn leaf(&mut self, element: &Element<'_>, known: &[&str]) {
+        self.attributes(element, known);
+        self.no_text(element);
+        for child in &element.children {
+            self.misplaced(child, "nothing stands inside of that");
+        }
+    }
+
+    fn no_text(&mut self, element: &Element<'_>) {
+        if let Some(at) = element.text {
+            let what = format_args!("there is text inside of {}", element.name);
+            self.error(at, Rule::Element, what, "everything stands in attributes");
+        }
+    }
+
+    fn misplaced(&mut self, element: &Element<'_>, right: &str) {
+        self.error(
+            element.at,
+            Rule::Element,
+            format_args!("{} has no place here", shown(element.name)),
+            right,
+        );
+    }
+}
+
+fn is(element: &Element<'_>, name: &str) -> bool {
+    element.namespace == Namespace::Counters && element.name == name
+}
+
+/// A number of the schema: decimal, or hexadecimal behind 0x.
+pub(crate) fn uint32(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(hex) if (1..=8).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            u32::from_str_radix(hex, 16).ok()
+        }
+        Some(_) => None,
+        None => text.parse().ok(),
+    }
+}
+
+/// The known word that differs from a text in its case, or in few letters at its ends.
+fn nearest<'k>(text: &str, mut known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
+    let shared = |word: &str| {
+        let ahead = text.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();
+        let rest = text.len().min(word.len()).saturating_sub(ahead);
+        let behind = text.bytes().rev().zip(word.bytes().rev()).take(rest);
+        ahead.saturating_add(behind.take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count())
+    };
+    let exact = known.clone().find(|word| word.eq_ignore_ascii_case(text));
+    let is_near = |word: &&str| shared(word).saturating_add(2) >= text.len().max(word.len());
+    exact.or_else(|| known.find(is_near).filter(|_| text.len() > 2))
+}

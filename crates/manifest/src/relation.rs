@@ -1,0 +1,91 @@
+//! Which counters a type needs beside it (MS-PCQ 2.2.4.2).
+
+use perfset_core::{Counter, CounterId, CounterType as T};
+
+/// How one counter serves another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Base,
+    PerfTime,
+    PerfFreq,
+    Multi,
+}
+
+impl Relation {
+    pub const ALL: [Self; 4] = [Self::Base, Self::PerfTime, Self::PerfFreq, Self::Multi];
+
+    /// The attribute that names the other counter.
+    pub const fn attribute(self) -> &'static str {
+        match self {
+            Self::Base => "baseID",
+            Self::PerfTime => "perfTimeID",
+            Self::PerfFreq => "perfFreqID",
+            Self::Multi => "multiCounterID",
+        }
+    }
+
+    /// The other counter.
+    pub const fn of(self, counter: &Counter) -> Option<CounterId> {
+        match self {
+            Self::Base => counter.base,
+            Self::PerfTime => counter.perf_time,
+            Self::PerfFreq => counter.perf_freq,
+            Self::Multi => counter.multi,
+        }
+    }
+
+    pub const fn set(self, counter: &mut Counter, other: Option<CounterId>) {
+        match self {
+            Self::Base => counter.base = other,
+            Self::PerfTime => counter.perf_time = other,
+            Self::PerfFreq => counter.perf_freq = other,
+            Self::Multi => counter.multi = other,
+        }
+    }
+
+    /// Whether a counter of that type has this relation, and to a counter of which type.
+    pub fn needs(self, counter_type: T) -> Need {
+        let is_multi = matches!(
+            counter_type,
+            T::PERF_COUNTER_MULTI_TIMER
+                | T::PERF_COUNTER_MULTI_TIMER_INV
+                | T::PERF_100NSEC_MULTI_TIMER
+                | T::PERF_100NSEC_MULTI_TIMER_INV
+        );
+        let has_own_clock = matches!(
+            counter_type,
+            T::PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE
+                | T::PERF_ELAPSED_TIME
+                | T::PERF_OBJ_TIME_TIMER
+                | T::PERF_PRECISION_OBJECT_TIMER
+        );
+        match self {
+            Self::Base => match counter_type {
+                T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => Need::Must(T::PERF_AVERAGE_BASE),
+                T::PERF_RAW_FRACTION => Need::Must(T::PERF_RAW_BASE),
+                T::PERF_LARGE_RAW_FRACTION
+                | T::PERF_PRECISION_SYSTEM_TIMER
+                | T::PERF_PRECISION_100NS_TIMER => Need::Must(T::PERF_LARGE_RAW_BASE),
+                T::PERF_SAMPLE_FRACTION => Need::Must(T::PERF_SAMPLE_BASE),
+                _ if is_multi => Need::May(T::PERF_COUNTER_MULTI_BASE),
+                _ => Need::No,
+            },
+            // A clock may stand at every counter: those of a set should share theirs.
+            Self::PerfTime | Self::PerfFreq if has_own_clock => Need::Must(T::PERF_COUNTER_LARGE_RAWCOUNT),
+            Self::PerfTime | Self::PerfFreq => Need::May(T::PERF_COUNTER_LARGE_RAWCOUNT),
+            Self::Multi if is_multi => Need::Must(T::PERF_COUNTER_RAWCOUNT),
+            Self::Multi => Need::No,
+        }
+    }
+}
+
+/// Whether a type has a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Nothing is computed with it.
+    No,
+    /// It may have it, to a counter of this type.
+    May(T),
+    /// Without it there is no value.
+    Must(T),
+}

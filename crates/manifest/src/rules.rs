@@ -1,0 +1,253 @@
+//! What no element says by itself: that nothing is taken twice, and that counters have those that they need.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use perfset_core::{Aggregate, CounterFilter, CounterId, CounterType, InstanceType};
+
+use crate::model::{Mode, word_of_type};
+use crate::problem::{Report, Rule, shown};
+use crate::read::{ReadCounter, ReadSet, uint32};
+use crate::relation::{Need, Relation};
+use crate::symbol::is_word_of_c;
+use crate::xml::Element;
+
+/// Counters that a counterset may have.
+pub(crate) const COUNTERS: usize = 65_536;
+
+/// Checks the countersets of a provider.
+pub(crate) fn check(provider: &Element<'_>, sets: &[ReadSet<'_, '_>], mode: Mode, report: &mut Report) {
+    let mut guids = BTreeSet::new();
+    let mut names = BTreeSet::new();
+    let mut conventions = Conventions::default();
+    conventions.check(provider, report);
+    for set in sets {
+        let (element, entry) = (set.element, &set.entry);
+        if set.guid.is_some_and(|guid| !guids.insert(guid)) {
+            let what = format_args!("this guid belongs to a counterSet above");
+            report.error(element.place("guid"), Rule::Unique, what, format_args!("each has its own"));
+        }
+        if !entry.name.is_empty() && !names.insert(entry.name.to_lowercase()) {
+            let what = format_args!("a counterSet above is called {} too", shown(&entry.name));
+            report.error(
+                element.place("name"),
+                Rule::Unique,
+                what,
+                format_args!("no path could tell them apart"),
+            );
+        }
+        conventions.check(element, report);
+        for counter in &set.counters {
+            conventions.check(counter.element, report);
+        }
+        counterset(set, mode, report);
+    }
+}
+
+/// What should be unique in the whole manifest, though the schema does not say so.
+#[derive(Default)]
+struct Conventions<'e> {
+    symbols: BTreeSet<&'e str>,
+    uris: BTreeSet<&'e str>,
+    resources: BTreeSet<u32>,
+}
+
+impl<'e> Conventions<'e> {
+    fn check(&mut self, element: &'e Element<'_>, report: &mut Report) {
+        for name in ["symbol", "uri", "nameID", "descriptionID"] {
+            let Some(attribute) = element.attribute(name).filter(|a| !a.value.is_empty()) else { continue };
+            let (is_new, right) = match name {
+                "symbol" => (self.symbols.insert(&attribute.value), "generated C code would define it twice"),
+                "uri" => (self.uris.insert(&attribute.value), "by convention each has its own"),
+                _ => {
+                    let number = uint32(&attribute.value);
+                    (number.is_none_or(|id| self.resources.insert(id)), "each text has its own resource")
+                }
+            };
+            if !is_new {
+                let what = format_args!("{name} {} stands above already", shown(&attribute.value));
+                report.warning(attribute.value_at, Rule::Unique, what, format_args!("{right}"));
+            }
+        }
+        if let Some(symbol) = element.attribute("symbol").filter(|a| is_word_of_c(&a.value)) {
+            let what = format_args!("symbol {} is a word of C or C++", shown(&symbol.value));
+            report.warning(
+                symbol.value_at,
+                Rule::Value,
+                what,
+                format_args!("no code can be generated with it"),
+            );
+        }
+    }
+}
+
+fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
+    if set.counters.len() > COUNTERS {
+        let what = format_args!("counterSet has {} counters", set.counters.len());
+        report.error(set.element.at, Rule::Limit, what, format_args!("{COUNTERS} are the most"));
+    }
+    let structs = structs(set, report);
+    let mut ids: BTreeMap<CounterId, &ReadCounter<'_, '_>> = BTreeMap::new();
+    let (mut names, mut folded) = (BTreeSet::new(), BTreeSet::new());
+    for read in &set.counters {
+        let (element, counter) = (read.element, &read.entry.counter);
+        if read.has_id {
+            let id = counter.id;
+            if CounterFilter::from_wire(id.0) == CounterFilter::All {
+                let what = format_args!("id {} means all counters", id.0);
+                report.error(
+                    element.place("id"),
+                    Rule::Limit,
+                    what,
+                    format_args!("any smaller number is good"),
+                );
+            }
+            if let Entry::Vacant(free) = ids.entry(id) {
+                free.insert(read);
+            } else {
+                let what = format_args!("id {} belongs to a counter above", id.0);
+                let right = format_args!("each of a counterSet has its own; 0x10 and 16 are the same");
+                report.error(element.place("id"), Rule::Unique, what, right);
+            }
+        }
+        if let Some(name) = counter.name.as_deref().filter(|name| !name.is_empty()) {
+            let is_new = folded.insert(name.to_lowercase());
+            let place = element.place("name");
+            if !names.insert(name) {
+                let what = format_args!("a counter above is called {} too", shown(name));
+                report.error(
+                    place,
+                    Rule::Unique,
+                    what,
+                    format_args!("each of a counterSet has its own name"),
+                );
+            } else if !is_new {
+                let what = format_args!("the name {} differs from one above in capitals only", shown(name));
+                report.warning(place, Rule::Unique, what, format_args!("paths do not tell them apart"));
+            }
+        }
+        members(read, mode, &structs, report);
+        let is_aggregated = !matches!(set.entry.instances, InstanceType::Single | InstanceType::Multiple);
+        if !is_aggregated && counter.aggregate != Aggregate::Undefined {
+            let what = format_args!("aggregate stands in a counterSet that is not aggregated");
+            let right = format_args!("its instances would have to be one of the aggregates");
+            report.warning(element.place("aggregate"), Rule::Aggregate, what, right);
+        }
+    }
+    // What leads to an id that could not be read may well lead there.
+    let ids = set.counters.iter().all(|read| read.has_id).then_some(ids);
+    let mut clocks = [None, None];
+    for read in &set.counters {
+        relations(read, ids.as_ref(), report);
+        for (first, relation) in clocks.iter_mut().zip([Relation::PerfTime, Relation::PerfFreq]) {
+            let Some(id) = relation.of(&read.entry.counter) else { continue };
+            if *first.get_or_insert(id) != id {
+                let name = relation.attribute();
+                let what = format_args!("{name} differs from that of a counter above");
+                let right = format_args!("all counters of a counterSet should share one");
+                report.warning(read.element.place(name), Rule::Relation, what, right);
+            }
+        }
+    }
+}
+
+/// Names of the structs.
+fn structs<'e>(set: &ReadSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
+    let mut names = BTreeSet::new();
+    for element in &set.structs {
+        let Some(name) = element.attribute("name") else { continue };
+        if !names.insert(name.value.as_ref()) {
+            let what = format_args!("a struct above is called {} too", shown(&name.value));
+            report.error(
+                name.value_at,
+                Rule::Unique,
+                what,
+                format_args!("each of a counterSet has its own name"),
+            );
+        }
+    }
+    names
+}
+
+/// What only drivers have.
+fn members(read: &ReadCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, report: &mut Report) {
+    let element = read.element;
+    match mode {
+        Mode::User => {
+            for attribute in ["struct", "field"].into_iter().filter_map(|name| element.attribute(name)) {
+                let what = format_args!("{} stands in a provider of userMode", attribute.name);
+                report.error(attribute.at, Rule::Mode, what, format_args!("it belongs to kernelMode"));
+            }
+        }
+        Mode::Kernel => {
+            if read.entry.field.is_none() {
+                let what = format_args!("counter has no field");
+                report.error(element.place("field"), Rule::Mode, what, format_args!("kernelMode needs it"));
+            }
+            match &read.entry.of_struct {
+                Some(name) if !structs.contains(name.as_str()) => {
+                    let what = format_args!("the counterSet has no struct {}", shown(name));
+                    let right = format_args!("structs stand before its counters");
+                    report.error(element.place("struct"), Rule::Reference, what, right);
+                }
+                None if structs.len() > 1 => {
+                    let what = format_args!("counter has no struct");
+                    report.warning(element.at, Rule::Mode, what, format_args!("the counterSet has several"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+fn relations(
+    read: &ReadCounter<'_, '_>,
+    ids: Option<&BTreeMap<CounterId, &ReadCounter<'_, '_>>>,
+    report: &mut Report,
+) {
+    let word = |counter_type: CounterType| word_of_type(counter_type).unwrap_or_default();
+    let (element, counter) = (read.element, &read.entry.counter);
+    for relation in Relation::ALL {
+        let name = relation.attribute();
+        let need = if read.has_type { relation.needs(counter.counter_type) } else { Need::No };
+        let Some(attribute) = element.attribute(name) else {
+            if let Need::Must(wanted) = need {
+                let what = format_args!("counter has no {name}");
+                let right =
+                    format_args!("{} is computed with a {}", word(counter.counter_type), word(wanted));
+                report.error(element.at, Rule::Relation, what, right);
+            }
+            continue;
+        };
+        let Some(id) = relation.of(counter) else { continue };
+        let Some(ids) = ids else { continue };
+        let Some(other) = ids.get(&id) else {
+            let what = format_args!("{name} {}: the counterSet has no counter of that id", id.0);
+            report.error(
+                attribute.value_at,
+                Rule::Reference,
+                what,
+                format_args!("it must be one of its own"),
+            );
+            continue;
+        };
+        let found = other.entry.counter.counter_type;
+        match need {
+            Need::Must(wanted) | Need::May(wanted) if other.has_type && found != wanted => {
+                let what = format_args!("{name} {} is a {}", id.0, word(found));
+                report.error(
+                    attribute.value_at,
+                    Rule::Relation,
+                    what,
+                    format_args!("it must be a {}", word(wanted)),
+                );
+            }
+            Need::No if read.has_type => {
+                let what = format_args!("nothing is computed with this {name}");
+                let right = format_args!("{} has none", word(counter.counter_type));
+                report.warning(attribute.at, Rule::Relation, what, right);
+            }
+            Need::No | Need::May(_) | Need::Must(_) => {}
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! What is written reads back.
+
+#![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType as T, Counterset, DetailLevel, Guid, InstanceType,
+    ProviderIdentity, catalogue,
+};
+use perfset_manifest::{ExportError, Manifest};
+use proptest::prelude::*;
+
+fn no_problem(text: &str) -> Manifest {
+    let (manifest, problems) = Manifest::check(text.as_bytes());
+    assert!(problems.is_empty(), "{problems}\n{text}");
+    manifest.unwrap()
+}
+
+#[test]
+fn samples_are_written_as_they_were_read() {
+    for name in ["waves.man", "orders.man", "driver.man", "bakery.man"] {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/manifests").join(name);
+        let manifest = Manifest::parse(&std::fs::read(file).unwrap()).unwrap();
+        assert_eq!(no_problem(&manifest.write()), manifest, "{name}");
+    }
+}
+
+/// What of a counterset a manifest has a place for.
+fn expressible(set: &Counterset) -> Counterset {
+    let counters = set.counters.iter().map(|counter| {
+        let Counter { unit, wraps, source, availability, v1_index, .. } =
+            Counter::published(counter.id, counter.counter_type);
+        Counter { unit, wraps, source, availability, v1_index, ..counter.clone() }
+    });
+    Counterset {
+        counters: counters.collect(),
+        translations: Vec::new().into(),
+        v1_index: None,
+        view_of: None,
+        scope: "".into(),
+        ..set.clone()
+    }
+}
+
+/// Each built-in counterset, and the clocks that it lacks.
+#[test]
+fn the_catalogue_is_exported() {
+    let mut with_clocks = Vec::new();
+    for set in catalogue::ALL {
+        let manifest = Manifest::export(std::slice::from_ref(*set)).unwrap();
+        assert_eq!(no_problem(&manifest.write()), manifest, "{}", set.name);
+        let [again] = &manifest.countersets()[..] else { panic!() };
+        let mut again = again.clone();
+        let added = again.counters.to_mut().split_off(set.counters.len());
+        for counter in again.counters.to_mut() {
+            let is_elapsed = counter.counter_type == T::PERF_ELAPSED_TIME;
+            assert_eq!(counter.perf_time.is_some(), is_elapsed, "{}: {}", set.name, counter.id.0);
+            assert_eq!(counter.perf_freq.is_some(), is_elapsed, "{}: {}", set.name, counter.id.0);
+            (counter.perf_time, counter.perf_freq) = (None, None);
+        }
+        assert_eq!(again, expressible(set));
+        if !added.is_empty() {
+            assert_eq!(added.len(), 2);
+            assert!(added.iter().all(|clock| set.counter(clock.id).is_none()));
+            assert!(
+                added
+                    .iter()
+                    .all(|clock| clock.attributes == Attributes::NO_DISPLAYABLE && clock.name.is_none())
+            );
+            with_clocks.push(set.name.to_string());
+        }
+    }
+    assert!(
+        with_clocks.contains(&"System".to_owned()) && with_clocks.len() < catalogue::ALL.len(),
+        "{with_clocks:?}"
+    );
+}
+
+#[test]
+fn symbols_are_spelled_as_the_catalogue_spells_them() {
+    let manifest =
+        Manifest::export(std::slice::from_ref(&catalogue::processor_information::COUNTERSET)).unwrap();
+    let set = &manifest.provider.sets[0];
+    let user =
+        set.counters.iter().find(|counter| counter.counter.name.as_deref() == Some("% User Time")).unwrap();
+    assert_eq!(manifest.provider.symbol.as_deref(), Some("ProcessorProvider"));
+    assert_eq!(set.symbol, "ProcessorInformation");
+    assert_eq!(user.symbol.as_deref(), Some("PROCESSOR_INFORMATION_PERCENT_USER_TIME"));
+    assert_eq!(user.uri, "ProcessorProvider.ProcessorInformation.1");
+}
+
+fn simple(id: u32) -> Counter {
+    Counter {
+        name: Some(format!("Counter {id}").into()),
+        help: "What it counts.".into(),
+        ..Counter::published(CounterId(id), T::PERF_COUNTER_RAWCOUNT)
+    }
+}
+
+fn set(guid: u128, counters: Vec<Counter>) -> Counterset {
+    Counterset {
+        guid: Guid::from_u128(guid),
+        name: format!("Set {guid}").into(),
+        help: "".into(),
+        provider: ProviderIdentity { guid: Guid::from_u128(7), name: "Tests".into() },
+        instance_type: InstanceType::Single,
+        counters: counters.into(),
+        translations: Vec::new().into(),
+        v1_index: None,
+        view_of: None,
+        scope: "".into(),
+    }
+}
+
+#[test]
+fn what_is_no_manifest() {
+    let error = |sets: &[Counterset]| Manifest::export(sets).unwrap_err().to_string();
+    assert_eq!(Manifest::export(&[]), Err(ExportError::Empty));
+    let mut other = set(2, vec![simple(1)]);
+    other.provider.guid = Guid::NIL;
+    assert_eq!(
+        error(&[set(1, vec![simple(1)]), other]),
+        "\"Set 1\" and \"Set 2\" have different providers, and a manifest has one"
+    );
+    let merged = Counterset { instance_type: InstanceType::InstanceAggregate, ..set(1, vec![simple(1)]) };
+    assert_eq!(error(&[merged]), "\"Set 1\" merges instances of one name, which no manifest can say");
+    let typed = |counter_type| set(1, vec![Counter { counter_type, ..simple(1) }]);
+    assert_eq!(
+        error(&[typed(T::PERF_DOUBLE_RAW)]),
+        "\"Set 1\", counter 1: no manifest has the type PERF_DOUBLE_RAW"
+    );
+    assert_eq!(error(&[typed(T(3))]), "\"Set 1\", counter 1: no manifest has the type 0x00000003");
+    assert!(error(&[typed(T::PERF_AVERAGE_BULK)]).contains("counter has no baseID"));
+    assert!(error(&[set(1, vec![simple(1), simple(1)])]).contains("id 1 belongs to a counter above"));
+    assert!(error(&[set(1, Vec::new())]).contains("counterSet has no counter"));
+}
+
+#[test]
+fn clocks_have_ids_that_are_free() {
+    let elapsed = |id| Counter { counter_type: T::PERF_ELAPSED_TIME, ..simple(id) };
+    for (ids, want) in [(&[1, 5][..], [6, 7]), (&[0xFFFF_FFFE, 0, 2], [1, 3])] {
+        let counters = ids.iter().map(|id| elapsed(*id)).collect();
+        let again = &Manifest::export(&[set(1, counters)]).unwrap().countersets()[0];
+        let clocks = |c: &Counter| [c.perf_time.unwrap().0, c.perf_freq.unwrap().0];
+        assert!(again.counters.iter().take(ids.len()).all(|counter| clocks(counter) == want), "{ids:?}");
+    }
+}
+
+/// Any text that XML can have, and that is no more than a name may be.
+fn text() -> impl Strategy<Value = String> {
+    let c = prop_oneof![
+        any::<char>(),
+        prop::sample::select(vec!['&', '<', '>', '"', '\'', '\n', '\r', '\t', ' ', '\u{FFFD}', '𝄞', ']']),
+        prop::char::range('a', 'z'),
+    ];
+    let is_xml = |c: &char| match *c {
+        '\t' | '\n' | '\r' => true,
+        c => c >= ' ' && !('\u{FFFE}'..='\u{FFFF}').contains(&c),
+    };
+    prop::collection::vec(c.prop_filter("XML", is_xml), 0..20).prop_map(|chars| chars.into_iter().collect())
+}
+
+/// Counters of all types, each with the counters that it needs behind it.
+fn counters() -> impl Strategy<Value = Vec<Counter>> {
+    let types: Vec<T> = T::ALL.iter().map(|(known, _)| *known).collect();
+    let no = [T::PERF_COUNTER_NODATA, T::PERF_COUNTER_HISTOGRAM_TYPE, T::PERF_DOUBLE_RAW];
+    let types = types.into_iter().filter(|known| !no.contains(known)).collect::<Vec<_>>();
+    let allowed: Vec<u64> = (0..32).filter(|bits| Attributes(*bits).is_allowed()).collect();
+    let detail = prop::sample::select(vec![DetailLevel::NOVICE, DetailLevel::ADVANCED]);
+    let one = (
+        prop::sample::select(types),
+        text(),
+        text(),
+        prop::sample::select(allowed),
+        detail,
+        -10..=10,
+        0..5_u32,
+        1..9_u32,
+    );
+    prop::collection::vec(one, 1..12).prop_map(|all| {
+        let mut counters: Vec<Counter> = Vec::new();
+        let (mut id, mut clock) = (0, None);
+        for (counter_type, name, help, bits, detail, default_scale, aggregate, step) in all {
+            let mut next = || {
+                id += step;
+                CounterId(id)
+            };
+            let attributes = Attributes(bits);
+            let is_hidden = attributes.contains(Attributes::NO_DISPLAYABLE);
+            let mut counter = Counter {
+                counter_type,
+                attributes,
+                detail,
+                default_scale,
+                aggregate: Aggregate::from_wire(aggregate).unwrap(),
+                help: help.into(),
+                ..simple(next().0)
+            };
+            counter.name = match (is_hidden, name.is_empty()) {
+                (true, true) => None,
+                // Names are unique, also without their capitals.
+                _ => Some(format!("{} {name}", counter.id.0).into()),
+            };
+            let mut other = |counter_type| {
+                let attributes = Attributes::NO_DISPLAYABLE;
+                let other =
+                    Counter { counter_type, attributes, name: None, help: "".into(), ..simple(next().0) };
+                counters.push(other);
+                counters.last().unwrap().id
+            };
+            match counter_type {
+                T::PERF_AVERAGE_TIMER | T::PERF_AVERAGE_BULK => {
+                    counter.base = Some(other(T::PERF_AVERAGE_BASE))
+                }
+                T::PERF_SAMPLE_FRACTION => counter.base = Some(other(T::PERF_SAMPLE_BASE)),
+                T::PERF_RAW_FRACTION => counter.base = Some(other(T::PERF_RAW_BASE)),
+                T::PERF_LARGE_RAW_FRACTION
+                | T::PERF_PRECISION_SYSTEM_TIMER
+                | T::PERF_PRECISION_100NS_TIMER => {
+                    counter.base = Some(other(T::PERF_LARGE_RAW_BASE));
+                }
+                T::PERF_COUNTER_MULTI_TIMER
+                | T::PERF_COUNTER_MULTI_TIMER_INV
+                | T::PERF_100NSEC_MULTI_TIMER
+                | T::PERF_100NSEC_MULTI_TIMER_INV => {
+                    counter.multi = Some(other(T::PERF_COUNTER_RAWCOUNT));
+                }
+                T::PERF_ELAPSED_TIME
+                | T::PERF_OBJ_TIME_TIMER
+                | T::PERF_PRECISION_OBJECT_TIMER
+                | T::PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE => {
+                    let shared = *clock.get_or_insert_with(|| other(T::PERF_COUNTER_LARGE_RAWCOUNT));
+                    (counter.perf_time, counter.perf_freq) = (Some(shared), Some(shared));
+                }
+                _ => {}
+            }
+            counters.push(counter);
+        }
+        counters
+    })
+}
+
+fn countersets() -> impl Strategy<Value = Vec<Counterset>> {
+    let instances = prop::sample::select(vec![
+        InstanceType::SingleAggregate,
+        InstanceType::MultiAggregate,
+        InstanceType::SingleAggregateHistory,
+    ]);
+    let one = (text(), text(), instances, counters());
+    (text(), prop::collection::vec(one, 1..4)).prop_map(|(provider, all)| {
+        let sets =
+            all.into_iter().zip(1..).map(|((name, help, instance_type, counters), number)| Counterset {
+                name: format!("{name}{number}").into(),
+                help: help.into(),
+                instance_type,
+                provider: ProviderIdentity { guid: Guid::from_u128(9), name: format!("P{provider}").into() },
+                ..set(number, counters)
+            });
+        sets.collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn countersets_come_back(sets in countersets()) {
+        let manifest = Manifest::export(&sets).unwrap();
+        let expected: Vec<_> = sets.iter().map(expressible).collect();
+        prop_assert_eq!(manifest.countersets(), expected);
+        prop_assert_eq!(no_problem(&manifest.write()), manifest);
+    }
+
+    #[test]
+    fn any_bytes_can_be_checked(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let (manifest, problems) = Manifest::check(&bytes);
+        prop_assert!(manifest.is_none() && problems.errors().count() > 0);
+    }
+}

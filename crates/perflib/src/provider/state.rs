@@ -1,0 +1,398 @@
+//! What the library keeps for a process that provides counters: its providers, what each defines, and its instances.
+//!
+//! One lock has all of it. A fork waits for the lock, so that the child finds everything whole: there a provider goes
+//! on under its handle, with its countersets and without instances.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError};
+
+use perfset::counter_type::Size;
+use perfset::v2::identity::CounterIdentity;
+use perfset::{
+    Attributes, CounterFilter, CounterId, Counterset, Guid, InstanceId, InstanceType, Pattern, Status, Utf16,
+};
+use perfset_shm::Folders;
+use perfset_shm::callback::{Answer, Referenced, Server};
+use perfset_shm::publish::{Block, CreateError, Publisher};
+
+use super::control::{Control, ControlCallback, read_reference};
+use crate::wide::{Shape, Wide, to_utf32};
+
+static PROVIDERS: RwLock<Providers> =
+    RwLock::new(Providers { providers: BTreeMap::new(), handles: Vec::new() });
+
+#[derive(Debug)]
+struct Providers {
+    /// By handle.
+    providers: BTreeMap<usize, Provider>,
+    /// What handles are the addresses of: each may be written to, as some programs do, is never read, and is no other
+    /// provider's later.
+    handles: Vec<&'static AtomicU64>,
+}
+
+#[derive(Debug)]
+struct Provider {
+    control: Control,
+    publisher: Publisher,
+    templates: HashMap<Guid, Arc<Template>>,
+    own: Own,
+    /// The parent's, in a process that was forked, until it has something of its own.
+    inherited: Own,
+}
+
+/// What a provider has in this process alone.
+#[derive(Debug, Default)]
+struct Own {
+    /// By the address of the block.
+    instances: HashMap<usize, Instance>,
+    /// Addresses of those that differ in case at most.
+    names: HashMap<Key, Vec<usize>>,
+    /// Answers readers.
+    server: Option<Server>,
+}
+
+/// A counterset, a name in capitals, and an id.
+type Key = (Guid, Box<[u16]>, u32);
+
+#[derive(Debug)]
+struct Instance {
+    template: Arc<Template>,
+    block: Block,
+    name: Box<[u16]>,
+    id: u32,
+}
+
+/// A counterset, and where the value of each counter is.
+#[derive(Debug)]
+struct Template {
+    set: Arc<Counterset>,
+    places: HashMap<u32, Place>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    at: usize,
+    /// What the functions for values may store there.
+    holds: Option<Holds>,
+    /// What it may hold besides: of one type the bits say 4 bytes, and it has 8.
+    also: Option<Holds>,
+    /// Bytes at the address that it holds, if it holds one.
+    reference: Option<u32>,
+}
+
+/// What is in a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// 4 bytes.
+    Four,
+    /// 8 bytes.
+    Eight,
+}
+
+impl Template {
+    fn new(set: Counterset) -> Self {
+        let place = |(at, counter): (usize, &perfset::Counter)| {
+            let len = counter.counter_type.value_len();
+            let is_reference = counter.attributes.contains(Attributes::BY_REFERENCE);
+            let (holds, also) = match counter.counter_type.decode().size {
+                _ if is_reference => (None, None),
+                Size::Dword if len == 4 => (Some(Holds::Four), None),
+                Size::Large => (Some(Holds::Eight), None),
+                // Stored in 8 bytes though the bits say 4, or no number: a program stores what it thinks best.
+                _ => (Some(Holds::Four), Some(Holds::Eight)),
+            };
+            let reference = is_reference.then_some(len.max(4));
+            (counter.id.0, Place { at, holds, also, reference })
+        };
+        let places = set.counters.iter().enumerate().map(place).collect();
+        Self { set: Arc::new(set), places }
+    }
+
+    fn has_references(&self) -> bool {
+        self.places.values().any(|place| place.reference.is_some())
+    }
+
+    fn place(&self, counter: u32) -> Result<Place, Status> {
+        self.places.get(&counter).copied().ok_or(Status::ERROR_NOT_FOUND)
+    }
+}
+
+impl Instance {
+    fn value(&self, place: Place) -> Result<&'static AtomicU64, Status> {
+        self.block.values().get(place.at).ok_or(Status::ERROR_NOT_FOUND)
+    }
+}
+
+impl Own {
+    fn is_empty(&self) -> bool {
+        self.instances.is_empty() && self.server.is_none()
+    }
+}
+
+impl Provider {
+    /// Answers readers, if they may ask something and nobody does yet. What cannot be had must not hinder the program.
+    fn listen(&mut self) {
+        let may_be_asked = || {
+            self.control.callback.is_some()
+                || self.templates.values().any(|template| template.has_references())
+        };
+        if self.own.server.is_none() && may_be_asked() {
+            let control = self.control;
+            self.own.server = self.publisher.answer(move |request| control.answer(&request)).ok().flatten();
+        }
+    }
+
+    /// Begins to have something of this process.
+    fn leave_inheritance(&mut self) {
+        if !self.inherited.is_empty() {
+            self.inherited = Own::default();
+        }
+    }
+
+    fn instance(&self, address: usize) -> Result<&Instance, Status> {
+        self.own.instances.get(&address).ok_or(Status::ERROR_INVALID_PARAMETER)
+    }
+}
+
+/// What R-38 says of handles that are none.
+fn known<T>(provider: Option<T>) -> Result<T, Status> {
+    provider.ok_or(Status::ERROR_INVALID_PARAMETER)
+}
+
+/// Starts a provider: its handle.
+pub(super) fn start(guid: Guid, wide: Wide, callback: Option<ControlCallback>) -> usize {
+    watch_process();
+    let mut providers = write();
+    let place: &AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+    let handle = std::ptr::from_ref(place).expose_provenance();
+    providers.handles.push(place);
+    let mut provider = Provider {
+        control: Control { guid, handle, callback, wide },
+        publisher: Publisher::in_folders(Folders::from_env()),
+        templates: HashMap::new(),
+        own: Own::default(),
+        inherited: Own::default(),
+    };
+    provider.listen();
+    providers.providers.insert(handle, provider);
+    handle
+}
+
+/// Stops a provider, once no callback of its runs any more. Until then callbacks find it as it was.
+pub(super) fn stop(handle: usize) -> Result<(), Status> {
+    let server = known(write().providers.get_mut(&handle))?.own.server.take();
+    drop(server);
+    let provider = write().providers.remove(&handle);
+    drop(provider);
+    Ok(())
+}
+
+/// Describes a counterset.
+pub(super) fn set_counterset(handle: usize, set: Counterset) -> Result<(), Status> {
+    let mut providers = write();
+    let provider = known(providers.providers.get_mut(&handle))?;
+    if provider.templates.contains_key(&set.guid) {
+        return Err(Status::ERROR_ALREADY_EXISTS);
+    }
+    provider.leave_inheritance();
+    let (guid, template) = (set.guid, Arc::new(Template::new(set)));
+    provider.publisher.define(&template.set);
+    provider.templates.insert(guid, template);
+    provider.listen();
+    Ok(())
+}
+
+/// Makes an instance: the address of its block.
+pub(super) fn create(
+    handle: usize,
+    set: &Guid,
+    name: &[u16],
+    id: u32,
+    wide: Wide,
+) -> Result<*mut u8, Status> {
+    let mut providers = write();
+    let provider = known(providers.providers.get_mut(&handle))?;
+    let template = Arc::clone(provider.templates.get(set).ok_or(Status::ERROR_NOT_FOUND)?);
+    let instance_type = template.set.instance_type;
+    if name.is_empty() && instance_type.is_multiple() {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    let is_of_set = |instance: &Instance| instance.template.set.guid == *set;
+    if instance_type == InstanceType::Single && provider.own.instances.values().any(is_of_set) {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    provider.leave_inheritance();
+    let utf32 = (wide == Wide::Utf32).then(|| {
+        let units = name.iter().chain(&[0]);
+        to_utf32(&units.flat_map(|unit| unit.to_le_bytes()).collect::<Vec<u8>>(), Shape::Text)
+    });
+    let block = provider.publisher.create(&template.set, name, utf32.as_deref(), id);
+    let block = block.map_err(|error| match error {
+        CreateError::Exists => Status::ERROR_ALREADY_EXISTS,
+        _ => Status::ERROR_OUTOFMEMORY,
+    })?;
+    provider.listen();
+    let start = block.words().as_ptr().cast::<u8>().cast_mut();
+    let own = &mut provider.own;
+    own.names.entry(key(set, name, id)).or_default().push(start.addr());
+    own.instances.insert(start.addr(), Instance { template, block, name: name.into(), id });
+    Ok(start)
+}
+
+fn key(set: &Guid, name: &[u16], id: u32) -> Key {
+    (*set, name.iter().map(|unit| perfset::utf16::upper(*unit)).collect(), id)
+}
+
+/// Finds an instance: the one of just that name, or else one of which only the case differs.
+pub(super) fn find(handle: usize, set: &Guid, name: Option<&[u16]>, id: u32) -> Result<*mut u8, Status> {
+    let providers = read();
+    let provider = known(providers.providers.get(&handle))?;
+    let name = name.ok_or(Status::ERROR_NOT_FOUND)?;
+    let found = provider.own.names.get(&key(set, name, id)).map_or(&[][..], Vec::as_slice);
+    let has_name = |address: &&usize| provider.instance(**address).is_ok_and(|found| *found.name == *name);
+    let address = found.iter().find(has_name).or(found.first()).ok_or(Status::ERROR_NOT_FOUND)?;
+    Ok(provider.instance(*address)?.block.words().as_ptr().cast::<u8>().cast_mut())
+}
+
+/// Ends an instance.
+pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
+    let mut providers = write();
+    let own = &mut known(providers.providers.get_mut(&handle))?.own;
+    let instance = known(own.instances.remove(&address))?;
+    let key = key(&instance.template.set.guid, &instance.name, instance.id);
+    if let Some(named) = own.names.get_mut(&key) {
+        named.retain(|named| *named != address);
+        if named.is_empty() {
+            own.names.remove(&key);
+        }
+    }
+    Ok(())
+}
+
+/// Does something with a value of an instance.
+pub(super) fn with_value(
+    handle: usize,
+    address: usize,
+    counter: u32,
+    holds: Holds,
+    act: impl FnOnce(&AtomicU64),
+) -> Result<(), Status> {
+    let providers = read();
+    let instance = known(providers.providers.get(&handle))?.instance(address)?;
+    let place = instance.template.place(counter)?;
+    if place.holds != Some(holds) && place.also != Some(holds) {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    act(instance.value(place)?);
+    Ok(())
+}
+
+/// Says where a value by reference is.
+pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64) -> Result<(), Status> {
+    // For writing: nobody reads at the old address meanwhile.
+    let providers = write();
+    let instance = known(providers.providers.get(&handle))?.instance(address)?;
+    let place = instance.template.place(counter)?;
+    if place.reference.is_none() {
+        return Err(Status::ERROR_INVALID_PARAMETER);
+    }
+    instance.value(place)?.store(to, Relaxed);
+    Ok(())
+}
+
+/// The values that counters of instances refer to. While it reads, no instance ends and no function sets an address.
+pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer {
+    let providers = read();
+    let provider = providers.providers.get(&handle);
+    let template = provider.and_then(|provider| provider.templates.get(&wanted.counterset()));
+    let (Some(provider), Some(template)) = (provider, template) else {
+        return Status::ERROR_WMI_GUID_NOT_FOUND.into();
+    };
+    let is_wanted = |id: u32| match wanted.counter() {
+        CounterFilter::All => true,
+        CounterFilter::One(wanted) => wanted == CounterId(id),
+    };
+    let places = template.places.iter().filter(|(id, _)| is_wanted(**id));
+    let places: Vec<(u32, usize, u32)> =
+        places.filter_map(|(id, place)| Some((*id, place.at, place.reference?))).collect();
+    let pattern = wanted.name().map(|name| Pattern::new(&Utf16::from(name)));
+    let is_selected = |instance: &&Instance| {
+        Arc::ptr_eq(&instance.template, template)
+            && wanted.instance_id().matches(InstanceId(instance.id))
+            && pattern.as_ref().is_none_or(|pattern| pattern.matches(instance.name.iter().copied()))
+    };
+    let mut answer = Answer::from(Status::ERROR_SUCCESS);
+    for instance in provider.own.instances.values().filter(is_selected) {
+        for (id, at, len) in &places {
+            let address = instance.block.values().get(*at).map_or(0, |slot| slot.load(Relaxed));
+            let address = usize::try_from(address).ok().filter(|address| *address != 0);
+            // SAFETY: whoever stores an address in a counter by reference promises that so much may be read there,
+            // until another is stored or the instance is deleted.
+            let value = address.map(|address| unsafe { read_reference(address, *len) });
+            let (sequence, counter) = (instance.block.sequence(), CounterId(*id));
+            answer.values.push(Referenced { sequence, counter, value });
+        }
+    }
+    answer
+}
+
+/// A panic under the lock was caught at the boundary; what it left is still whole.
+fn read() -> RwLockReadGuard<'static, Providers> {
+    PROVIDERS.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write() -> RwLockWriteGuard<'static, Providers> {
+    PROVIDERS.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on forks and the end of the process are noticed.
+fn watch_process() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: functions of the right kind that live as long as the process, and may be called around a fork.
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork), Some(in_child)) };
+        // SAFETY: a function of the right kind that lives as long as the process.
+        unsafe { libc::atexit(at_exit) };
+    });
+}
+
+thread_local! {
+    /// Held by a thread that forks, and by its copy in the child.
+    static HELD: RefCell<Option<RwLockWriteGuard<'static, Providers>>> = const { RefCell::new(None) };
+}
+
+extern "C" fn before_fork() {
+    let held = write();
+    // A thread that is ending holds nothing while it forks.
+    let _ = HELD.try_with(|place| place.replace(Some(held)));
+}
+
+extern "C" fn after_fork() {
+    let _ = HELD.try_with(RefCell::take);
+}
+
+extern "C" fn in_child() {
+    let held = HELD.try_with(RefCell::take).ok().flatten();
+    let Some(mut providers) = held else { return };
+    for provider in providers.providers.values_mut() {
+        // Nothing is freed or allocated here.
+        if !provider.own.is_empty() {
+            std::mem::swap(&mut provider.own, &mut provider.inherited);
+        }
+    }
+}
+
+/// Nothing stops what a program leaves running: its files are taken away.
+extern "C" fn at_exit() {
+    let providers = match PROVIDERS.try_read() {
+        Ok(providers) => providers,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return, // the next program of this user cleans up
+    };
+    for provider in providers.providers.values() {
+        provider.publisher.unlink();
+    }
+}

@@ -1,0 +1,216 @@
+//! The side that answers: one thread, which sleeps unless somebody asks.
+
+use std::fmt;
+use std::io;
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use perfset_core::Status;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{Mode, fchmod};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, Shutdown, SocketFlags, SocketType, accept_with, bind, listen, recv,
+    send, shutdown, socket_with,
+};
+
+use super::ask::{left, wait};
+use super::{Answer, MOST_REQUEST, Request, address, user_at_the_other_end};
+use crate::fork;
+
+/// How long somebody may be connected without asking, and take to receive an answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections at once; others wait until there are fewer.
+const MOST_PEERS: usize = 64;
+
+/// Answers readers until it is dropped; that waits for an answer that is being made.
+#[derive(Debug)]
+pub struct Server {
+    running: ManuallyDrop<Running>,
+    /// In which process: a forked child has neither the thread nor the socket.
+    generation: u64,
+}
+
+struct Running {
+    listener: Arc<OwnedFd>,
+    thread: JoinHandle<()>,
+    path: PathBuf,
+    ended: Box<dyn FnOnce() + Send + Sync>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// Listens on a new socket there. `ended` is called when it does so no more.
+    pub(crate) fn start(
+        path: PathBuf,
+        answer: impl FnMut(Request<'_>) -> Answer + Send + 'static,
+        ended: impl FnOnce() + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        fchmod(&listener, Mode::RUSR | Mode::WUSR)?; // that of the name that it is about to get
+        let (address, folder) = address(&path)?;
+        bind(&listener, &address)?;
+        drop(folder);
+        let generation = fork::generation();
+        let backlog = i32::try_from(MOST_PEERS).unwrap_or(i32::MAX);
+        listen(&listener, backlog)?;
+        let listener = Arc::new(listener);
+        fork::close_in_child(listener.as_fd());
+        let of_thread = Arc::clone(&listener);
+        let thread = without_signals(|| {
+            let builder = std::thread::Builder::new().name("perfset-control".into());
+            builder.spawn(move || serve(&of_thread, generation, answer))
+        });
+        match thread {
+            Ok(thread) => {
+                let running = Running { listener, thread, path, ended: Box::new(ended) };
+                Ok(Self { running: ManuallyDrop::new(running), generation })
+            }
+            Err(error) => {
+                fork::is_closed(listener.as_fd());
+                let _ = std::fs::remove_file(path); // the error is what matters
+                Err(error)
+            }
+        }
+    }
+
+    /// Whether this process is one that was forked since: then nobody answers.
+    #[must_use]
+    pub fn is_anothers(&self) -> bool {
+        self.generation != fork::generation()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if self.is_anothers() {
+            return; // its descriptor was closed, and may be another's now
+        }
+        #[expect(unsafe_code, reason = "to forget it in a child")]
+        // SAFETY: it is taken once, here, and not used after.
+        let Running { listener, thread, path, ended } = unsafe { ManuallyDrop::take(&mut self.running) };
+        ended();
+        let _ = std::fs::remove_file(path); // it may be gone, with the file that it was beside
+        let _ = shutdown(&*listener, Shutdown::Both); // the thread's sign to end
+        // From inside an answer it ends after that.
+        if thread.thread().id() != std::thread::current().id() {
+            let _ = thread.join(); // if it panicked it said so
+        }
+        fork::is_closed(listener.as_fd());
+    }
+}
+
+struct Peer {
+    connection: OwnedFd,
+    until: Instant,
+}
+
+fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>) -> Answer) {
+    // When there are too many open files, connections wait for a while.
+    let mut accepts_from = Instant::now();
+    let mut peers: Vec<Peer> = Vec::new();
+    loop {
+        let now = Instant::now();
+        peers.retain(|peer| peer.until > now);
+        let accepts = peers.len() < MOST_PEERS && accepts_from <= now;
+        let again = (accepts_from > now).then_some(accepts_from);
+        let until = peers.iter().map(|peer| peer.until).chain(again).min();
+        let wanted = if accepts { PollFlags::IN } else { PollFlags::empty() };
+        let mut fds = vec![PollFd::new(listener, wanted)];
+        fds.extend(peers.iter().map(|peer| PollFd::new(&peer.connection, PollFlags::IN)));
+        match poll(&mut fds, left(until).as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return, // no memory
+        }
+        let mut found = fds.iter().map(PollFd::revents);
+        let of_listener = found.next().unwrap_or(PollFlags::HUP);
+        // One at a time, the first one first: the answer may take long, and who came meanwhile is next.
+        let ready = found.position(|found| !found.is_empty());
+        drop(fds);
+        if of_listener.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
+            return; // it was shut down
+        }
+        if of_listener.contains(PollFlags::IN) {
+            match accept_with(listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(connection) if is_trusted(&connection) => {
+                    let until = now.checked_add(PATIENCE).unwrap_or(now);
+                    peers.push(Peer { connection, until });
+                }
+                Ok(_) | Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => {}
+                Err(Errno::INVAL) => return, // it was shut down
+                Err(_) => accepts_from = now.checked_add(Duration::from_millis(100)).unwrap_or(now),
+            }
+        }
+        if let Some(ready) = ready.filter(|ready| *ready < peers.len()) {
+            respond(&peers.remove(ready).connection, &mut answer, generation);
+            if fork::generation() != generation {
+                return; // the answer forked, and this is the child
+            }
+        }
+    }
+}
+
+/// This user, and root.
+fn is_trusted(connection: &OwnedFd) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    user_at_the_other_end(connection.as_fd()).is_ok_and(|user| user == own || user == 0)
+}
+
+/// Reads one request and answers it. Who asked and did not wait for the answer is heard all the same: whoever adds an
+/// entry removes it later, and a program may count both.
+fn respond(connection: &OwnedFd, answer: &mut impl FnMut(Request<'_>) -> Answer, generation: u64) {
+    let mut buffer = [MaybeUninit::uninit(); MOST_REQUEST];
+    let Ok(((packet, _), len)) = recv(connection, &mut buffer, RecvFlags::TRUNC) else { return };
+    if len == 0 {
+        return;
+    }
+    let answer = match Request::decode(packet) {
+        Ok(request) if len == packet.len() => answer(request),
+        _ => Answer::from(Status::ERROR_INVALID_PARAMETER),
+    };
+    if fork::generation() != generation {
+        return; // the parent answers
+    }
+    let until = Instant::now().checked_add(PATIENCE);
+    for packet in answer.encode() {
+        loop {
+            match send(connection, &packet, SendFlags::NOSIGNAL) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    if !wait(connection.as_fd(), PollFlags::OUT, until).unwrap_or(false) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Starts a thread that no signal of the program comes to.
+fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+    #![expect(unsafe_code, reason = "std has no masks of signals")]
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: a place for a set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: a set that was filled above, and a place for the one before.
+    let masked = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } == 0;
+    let started = start();
+    if masked {
+        // SAFETY: the set that the call above stored.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut()) };
+    }
+    started
+}

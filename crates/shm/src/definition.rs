@@ -1,0 +1,252 @@
+//! A counterset as bytes, in a file and out of it.
+//!
+//! Parts that each have a number and a length. The numbers are those with which PerfLib is asked for the same
+//! (`PERF_REG_COUNTERSET_STRUCT` and its kin), and the bytes are what it answers.
+
+use perfset_core::v2::registration::{RegistrationInfo, counterset_block};
+use perfset_core::v2::strings::{self, StringBlock};
+use perfset_core::wire::{Cursor, WireError};
+use perfset_core::{Counter, CounterId, Counterset, Guid, InstanceType, Name, ProviderIdentity};
+use thiserror::Error;
+use zerocopy::little_endian::U32;
+
+/// What parts are, by number.
+pub mod part {
+    /// PERF_COUNTERSET_REG_INFO and one PERF_COUNTER_REG_INFO a counter, in the order of the values of an instance.
+    pub const STRUCT: u32 = 1;
+    /// The counterset's name.
+    pub const NAME: u32 = 3;
+    /// The counterset's help.
+    pub const HELP: u32 = 4;
+    /// The counters' names.
+    pub const COUNTER_NAMES: u32 = 5;
+    /// The counters' helps.
+    pub const COUNTER_HELPS: u32 = 6;
+    /// The provider's name.
+    pub const PROVIDER_NAME: u32 = 7;
+    /// The provider's GUID.
+    pub const PROVIDER_GUID: u32 = 8;
+    /// The counters' units, as helps are: PerfLib knows none.
+    pub const COUNTER_UNITS: u32 = 0x8000_0000;
+}
+
+/// Bytes that a definition may have.
+pub const MAX_LEN: usize = 16 << 20;
+
+/// A definition cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum BadDefinition {
+    /// A part is not what its number says.
+    #[error(transparent)]
+    Wire(#[from] WireError),
+    /// There is no description of the counters.
+    #[error("it has no part 1, PERF_COUNTERSET_REG_INFO")]
+    NoStruct,
+    /// A counterset needs a counter, and no two of one id.
+    #[error("{0}")]
+    Counters(&'static str),
+}
+
+/// The bytes of a counterset. One without a name is visible only where it is registered.
+#[must_use]
+pub fn encode(counterset: &Counterset) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut part = |number: u32, bytes: &[u8]| {
+        out.extend_from_slice(&number.to_le_bytes());
+        out.extend_from_slice(&u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes());
+        out.extend_from_slice(bytes);
+        out.resize(out.len().next_multiple_of(8), 0);
+    };
+    part(part::STRUCT, &counterset_block(counterset));
+    part(part::PROVIDER_GUID, &counterset.provider.guid.to_wire());
+    let texts = [
+        (part::NAME, &counterset.name),
+        (part::HELP, &counterset.help),
+        (part::PROVIDER_NAME, &counterset.provider.name),
+    ];
+    for (number, text) in texts.into_iter().filter(|(_, text)| !text.is_empty()) {
+        part(number, &strings::single(text));
+    }
+    type Of = fn(&Counter) -> Option<&str>;
+    let said = |text: &str| !text.is_empty();
+    let of_counters: [(u32, Of); 3] = [
+        (part::COUNTER_NAMES, |counter| counter.name.as_deref()),
+        (part::COUNTER_HELPS, |counter| Some(&*counter.help).filter(|help| !help.is_empty())),
+        (part::COUNTER_UNITS, |counter| Some(&*counter.unit).filter(|unit| !unit.is_empty())),
+    ];
+    for (number, text) in of_counters {
+        let texts = counterset.counters.iter().map(|counter| (counter.id, text(counter)));
+        if texts.clone().any(|(_, text)| text.is_some_and(said)) {
+            part(number, &strings::block(texts));
+        }
+    }
+    out
+}
+
+/// The counterset of those bytes. What else they have is ignored.
+///
+/// # Errors
+/// If a part is damaged, or the counterset has no counter, or several of one id.
+pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
+    let mut parts = Cursor::new(bytes);
+    let mut set: Option<Counterset> = None;
+    let mut rest = Vec::new();
+    while !parts.is_empty() {
+        let number = parts.read::<U32>("number of a part")?.get();
+        let len = parts.read::<U32>("length of a part")?.get();
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let body = parts.take("a part", len)?.rest();
+        let padding = len.next_multiple_of(8).saturating_sub(len).min(parts.rest().len());
+        parts.take("padding", padding)?;
+        match number {
+            part::STRUCT if set.is_none() => set = Some(described(&RegistrationInfo::parse(body)?)?),
+            _ => rest.push((number, body)),
+        }
+    }
+    let mut set = set.ok_or(BadDefinition::NoStruct)?;
+    let counters = set.counters.to_mut();
+    for (number, body) in rest {
+        let text = || Name::until_nul(body).to_string();
+        match number {
+            part::NAME => set.name = text().into(),
+            part::HELP => set.help = text().into(),
+            part::PROVIDER_NAME => set.provider.name = text().into(),
+            part::PROVIDER_GUID => {
+                let guid = Cursor::new(body).read::<[u8; 16]>("PERF_REG_PROVIDER_GUID")?;
+                set.provider.guid = Guid::from_wire(*guid);
+            }
+            part::COUNTER_NAMES => texts(counters, body, |counter, text| counter.name = Some(text.into()))?,
+            part::COUNTER_HELPS => texts(counters, body, |counter, text| counter.help = text.into())?,
+            part::COUNTER_UNITS => texts(counters, body, |counter, text| counter.unit = text.into())?,
+            _ => {} // of a later version
+        }
+    }
+    Ok(set)
+}
+
+/// The counterset of a description, without texts.
+fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
+    let mut counters = Vec::new();
+    for counter in info.counters() {
+        let info = counter?;
+        counters.push(Counter {
+            attributes: info.attributes(),
+            detail: info.detail(),
+            default_scale: info.default_scale(),
+            base: info.base(),
+            perf_time: info.perf_time(),
+            perf_freq: info.perf_freq(),
+            multi: info.multi(),
+            aggregate: info.aggregate(),
+            ..Counter::published(info.id(), info.counter_type())
+        });
+    }
+    let mut ids: Vec<CounterId> = counters.iter().map(|counter| counter.id).collect();
+    ids.sort_unstable();
+    if ids.is_empty() {
+        return Err(BadDefinition::Counters("it has no counter"));
+    }
+    if ids.windows(2).any(|pair| pair.first() == pair.last()) {
+        return Err(BadDefinition::Counters("two of its counters have the same id"));
+    }
+    if ids.len() > crate::layout::MAX_COUNTERS {
+        return Err(BadDefinition::Counters("it has more than 65536 counters"));
+    }
+    Ok(Counterset {
+        guid: info.guid(),
+        name: "".into(),
+        help: "".into(),
+        provider: ProviderIdentity { guid: Guid::NIL, name: "".into() },
+        instance_type: info.instance_type(),
+        counters: counters.into(),
+        translations: (&[]).into(),
+        v1_index: None,
+        view_of: None,
+        scope: "".into(),
+    })
+}
+
+/// Gives each counter its text, if it has one there.
+fn texts(
+    counters: &mut [Counter],
+    body: &[u8],
+    set: impl Fn(&mut Counter, String),
+) -> Result<(), BadDefinition> {
+    // As a rule they stand in the counters' own order.
+    for (at, (id, text)) in StringBlock::parse(body)?.iter().enumerate() {
+        let Some(text) = text? else { continue };
+        let counter = match counters.get(at) {
+            Some(counter) if counter.id == id => counters.get_mut(at),
+            _ => None,
+        };
+        if let Some(counter) = counter {
+            set(counter, text.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// Whether values of instances that were published with one definition can be shown by another: the same counters of
+/// the same widths in the same places.
+#[must_use]
+pub fn agree(one: &Counterset, other: &Counterset) -> bool {
+    let same = |(a, b): (&Counter, &Counter)| a.id == b.id && a.counter_type == b.counter_type;
+    one.counters.len() == other.counters.len()
+        && one.counters.iter().zip(other.counters.iter()).all(same)
+        && is_single(one) == is_single(other)
+}
+
+fn is_single(set: &Counterset) -> bool {
+    set.instance_type == InstanceType::Single
+}
+
+#[cfg(test)]
+mod tests {
+    use perfset_core::catalogue;
+
+    use super::*;
+
+    /// What a definition carries of a counterset.
+    fn carried(set: &Counterset) -> Counterset {
+        let counter = |counter: &Counter| {
+            let Counter { wraps, source, availability, v1_index, .. } =
+                Counter::published(counter.id, counter.counter_type);
+            Counter { wraps, source, availability, v1_index, ..counter.clone() }
+        };
+        Counterset {
+            counters: set.counters.iter().map(counter).collect(),
+            translations: (&[]).into(),
+            v1_index: None,
+            view_of: None,
+            scope: "".into(),
+            ..set.clone()
+        }
+    }
+
+    #[test]
+    fn there_and_back() {
+        let sets = catalogue::ALL;
+        assert!(sets.len() > 10);
+        for set in sets {
+            assert_eq!(decode(&encode(set)).unwrap(), carried(set), "{}", set.name);
+        }
+    }
+
+    #[test]
+    fn cut_and_flipped() {
+        let bytes = encode(&catalogue::perfset_engine::COUNTERSET);
+        for len in 0..bytes.len() {
+            let _ = decode(&bytes[..len]);
+        }
+        let mut bytes = bytes;
+        for at in 0..bytes.len() {
+            for flip in [0x01, 0x80, 0xFF] {
+                bytes[at] ^= flip;
+                let _ = decode(&bytes);
+                bytes[at] ^= flip;
+            }
+        }
+        assert_eq!(decode(&[]).unwrap_err(), BadDefinition::NoStruct);
+    }
+}

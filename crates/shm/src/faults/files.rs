@@ -1,0 +1,619 @@
+//! Files that are not what they say, or not files at all.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+use perfset_core::{Counterset as Set, Guid};
+use perfset_engine::{Machine, Provider};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::{Bystander, Forged, complaints, get_word, own_user, set_word, with_word};
+use crate::definition::encode;
+use crate::folder::Folders;
+use crate::layout::{MAGIC, WORD, entry, header};
+use crate::memory::store_bytes;
+use crate::publish::file::File;
+use crate::publish::{Counter64, Counterset, Gauge, Publisher};
+use crate::read::Applications;
+use crate::tests::{Place, query, raw};
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = crate, provider = "Test", name = "Test Forged", instances = "multiple", stripes = 1)]
+struct Victim {
+    #[counter(name = "Events/sec")]
+    events: Counter64,
+    #[counter(name = "Level")]
+    level: Gauge,
+}
+
+const NAME: &str = "1-forged.pfs";
+
+/// A file as a program leaves it: a definition, and a segment with three instances.
+pub fn genuine() -> Vec<u8> {
+    let place = Place::new(&format!("genuine-{:?}", std::thread::current().id()));
+    let publisher = place.publisher();
+    let all = ["a", "b", "c"].map(|name| publisher.instance::<Victim>(name));
+    for (n, instance) in (1..).zip(&all) {
+        instance.events.add(n);
+        instance.level.set(10 * n);
+    }
+    std::fs::read(publisher.path().unwrap()).unwrap()
+}
+
+/// What a reader has of it.
+fn rows(machine: &Machine) -> Vec<(String, u32, Option<u64>)> {
+    if machine.counterset(&Victim::GUID).is_err() {
+        return Vec::new();
+    }
+    raw(&mut query(machine, Victim::GUID))
+}
+
+fn expected(prefix: &str) -> Vec<(String, u32, Option<u64>)> {
+    let row = |(name, n): (&str, u64)| {
+        let name = format!("{prefix}{name}");
+        [(name.clone(), 1, Some(n)), (name, 2, Some(10 * n))]
+    };
+    [("a", 1), ("b", 2), ("c", 3)].into_iter().flat_map(row).collect()
+}
+
+/// A word of an entry of the table.
+fn in_table(number: usize, at: usize) -> usize {
+    header::TABLE + number * entry::WORDS + at
+}
+
+/// Where the segment with the instances begins, in words.
+fn segment(bytes: &[u8]) -> usize {
+    usize::try_from(get_word(bytes, in_table(1, entry::AT))).unwrap() / WORD
+}
+
+type Forge = fn(&Path, &str, &[u8]) -> Forged;
+
+/// Both ways to read it: mapped and copied.
+const WAYS: [(Forge, bool); 2] = [(Forged::mapped, false), (Forged::copied, true)];
+
+#[test]
+fn an_unchanged_copy_is_read() {
+    let bytes = genuine();
+    for (forge, is_copied) in WAYS {
+        let place = Place::new("unchanged");
+        let _forged = forge(place.path(), NAME, &bytes);
+        let prefix = if is_copied { own_user() } else { String::new() };
+        assert_eq!(rows(&place.machine()), expected(&prefix));
+        assert!(complaints(&mut place.applications()).is_empty());
+    }
+}
+
+/// Whatever byte is another one, that file alone is concerned.
+#[test]
+fn every_byte_is_flipped() {
+    let bytes = genuine();
+    let segment_at = segment(&bytes) * WORD;
+    // All that is not zero, and some of what is.
+    let places: Vec<usize> =
+        (0..bytes.len().min(segment_at + 8192)).filter(|at| bytes[*at] != 0 || at % 509 == 0).collect();
+    assert!(places.len() > 300, "{}", places.len());
+    for (forge, _) in WAYS {
+        let place = Place::new("flipped");
+        let _bystander = Bystander::new(&place);
+        let forged = forge(place.path(), NAME, &bytes);
+        let before = place.machine(); // has it open while it changes
+        for at in &places {
+            let flip = [0x01, 0x80, 0xFF, 0x10][at % 4];
+            forged.patch(*at, &[bytes[*at] ^ flip]);
+            for machine in [&before, &place.machine()] {
+                let _ = rows(machine);
+                Bystander::is_unharmed(machine, (at, flip));
+            }
+            forged.patch(*at, &bytes[*at..=*at]);
+        }
+        assert_eq!(rows(&place.machine()).len(), 6, "it is as it was");
+        Bystander::is_unharmed(&before, "all that");
+    }
+}
+
+#[test]
+fn every_prefix() {
+    let bytes = genuine();
+    let lens = (0..1024).step_by(7).chain((1024..bytes.len()).step_by(499)).chain([8191, 8192, 8193, 12288]);
+    let place = Place::new("prefix");
+    let _bystander = Bystander::new(&place);
+    for len in lens {
+        for (forge, _) in WAYS {
+            let _forged = forge(place.path(), NAME, &bytes[..len]);
+            let machine = place.machine();
+            assert!(rows(&machine).is_empty(), "{len} bytes of {}", bytes.len());
+            Bystander::is_unharmed(&machine, len);
+            assert_eq!(complaints(&mut place.applications()).len(), 1, "{len} bytes of {}", bytes.len());
+        }
+    }
+}
+
+/// What is wrong with a file, and what the reader says of it. `None`: nothing, because its program is dead.
+#[test]
+fn headers_that_lie() {
+    let bytes = genuine();
+    let own = |at: usize| get_word(&bytes, at);
+    let version = u64::from_ne_bytes(MAGIC.to_ne_bytes().map(|byte| if byte == 1 { 2 } else { byte }));
+    let cases: [(&str, usize, u64, Option<&str>); 13] = [
+        ("other byte order", header::MAGIC, MAGIC.swap_bytes(), Some("other byte order")),
+        ("other version", header::MAGIC, version, Some("another version")),
+        ("something else", header::MAGIC, 7, Some("does not begin with PERFSET")),
+        ("other header", header::LEN, 4096, Some("header has another length")),
+        ("boot of another time", header::BOOT_ID, own(header::BOOT_ID) ^ 1, None),
+        ("no such process", header::PID, 0x7FFF_FFFF, Some("is gone, but one that it forked holds its lock")),
+        ("no process at all", header::PID, u64::MAX, Some("is gone, but one that it forked")),
+        (
+            "another process",
+            header::PID,
+            std::os::unix::process::parent_id().into(),
+            Some("is gone, but one"),
+        ),
+        ("younger", header::START_TIME, own(header::START_TIME) + 1, Some("is gone, but one that it forked")),
+        ("more than is there", header::COMMITTED, 1 << 20, Some("1048576 of its bytes are there")),
+        ("too much", header::COMMITTED, u64::MAX, Some("more than")),
+        ("less than a header", header::COMMITTED, 4096, Some("4096 of its bytes are there")),
+        ("nothing", header::COMMITTED, 0, Some("0 of its bytes are there")),
+    ];
+    for (case, at, value, says) in cases {
+        for (forge, _) in WAYS {
+            let place = Place::new("headers");
+            let _bystander = Bystander::new(&place);
+            let _forged = forge(place.path(), NAME, &with_word(&bytes, at, value));
+            let machine = place.machine();
+            assert!(rows(&machine).is_empty(), "{case}");
+            Bystander::is_unharmed(&machine, case);
+            let complaints = complaints(&mut place.applications());
+            match says {
+                None => assert!(complaints.is_empty(), "{case}: {complaints:?}"),
+                Some(says) => {
+                    assert!(complaints.len() == 1 && complaints[0].contains(says), "{case}: {complaints:?}");
+                }
+            }
+        }
+    }
+    // The name of the program is for people: nothing depends on it.
+    let place = Place::new("program-name");
+    let _forged = Forged::mapped(place.path(), NAME, &with_word(&bytes, header::PROGRAM_LEN, u64::MAX));
+    assert_eq!(rows(&place.machine()), expected(""));
+}
+
+#[test]
+fn tables_that_lie() {
+    let bytes = genuine();
+    let [definition, instances] = [0, 1].map(|number| move |at| in_table(number, at));
+    let head = segment(&bytes);
+    let len = get_word(&bytes, instances(entry::LEN));
+    let cases: [(&str, usize, u64, &str); 17] = [
+        ("before the header's end", definition(entry::AT), 4096, "its place is 4096"),
+        ("no page", definition(entry::AT), 8200, "its place is 8200"),
+        ("behind the end", instances(entry::AT), 1 << 40, "its place is"),
+        ("in another segment", instances(entry::AT), 8192, "its place is 8192"),
+        ("length of nothing", instances(entry::LEN), 0, "its length is 0"),
+        ("no whole page", instances(entry::LEN), len - 8, "its length is"),
+        ("longer than the file", instances(entry::LEN), len + 4096, "its length is"),
+        ("any length", instances(entry::LEN), !4095, "its length is"),
+        ("of a later version", instances(entry::KIND), 3, "its kind is 3"),
+        ("a definition that is none", instances(entry::KIND), 1, "entry 1 of its table"),
+        ("instances of themselves", instances(entry::COUNTERSET), 1, "its counterset is 1"),
+        ("instances of what is not there", instances(entry::COUNTERSET), 127, "its counterset is 127"),
+        ("instances of what cannot be", instances(entry::COUNTERSET), 128, "its counterset is 128"),
+        ("more slots", head, 1 << 32, "slots is"),
+        ("other counters", head + 1, 1, "the number of its counters is 1"),
+        ("a stride that overlaps", head + 2, 8, "stride is 8"),
+        ("any stride", head + 2, !63, "stride is"),
+    ];
+    for (case, at, value, says) in cases {
+        for (forge, _) in WAYS {
+            let place = Place::new("tables");
+            let _bystander = Bystander::new(&place);
+            let _forged = forge(place.path(), NAME, &with_word(&bytes, at, value));
+            let machine = place.machine();
+            assert!(rows(&machine).iter().all(|(.., value)| value.is_none()), "{case}");
+            Bystander::is_unharmed(&machine, case);
+            let complaints = complaints(&mut place.applications());
+            assert!(complaints.iter().any(|what| what.contains(says)), "{case}: {complaints:?}");
+        }
+    }
+}
+
+/// As many segments as there may be, all over each other: the work would be that of a file 128 times as long.
+#[test]
+fn segments_that_overlap_are_read_once() {
+    let mut bytes = genuine();
+    let words: [u64; entry::WORDS] = std::array::from_fn(|at| get_word(&bytes, in_table(1, at)));
+    for number in 2..header::TABLE_MAX {
+        for (at, word) in words.into_iter().enumerate() {
+            set_word(&mut bytes, in_table(number, at), word);
+        }
+    }
+    set_word(&mut bytes, header::SEGMENTS, u64::MAX);
+    for (forge, is_copied) in WAYS {
+        let place = Place::new("overlap");
+        let _forged = forge(place.path(), NAME, &bytes);
+        let prefix = if is_copied { own_user() } else { String::new() };
+        let machine = place.machine();
+        assert_eq!(rows(&machine), expected(&prefix));
+    }
+}
+
+/// Numbers of blocks that a hostile owner chooses: the instance is left out, its neighbours are not.
+#[test]
+fn blocks_that_lie() {
+    let bytes = genuine();
+    let shape = crate::layout::Shape::parse(
+        std::array::from_fn(|at| get_word(&bytes, segment(&bytes) + at)),
+        usize::try_from(get_word(&bytes, in_table(1, entry::LEN))).unwrap(),
+    )
+    .unwrap();
+    let block = (segment(&bytes) + shape.block(1).start) * WORD;
+    let sequence = (segment(&bytes) + shape.sequence(1)) * WORD;
+    let cases: [(&str, usize, u64); 3] = [
+        ("another GUID", block, 7),
+        ("not there", sequence, 0),
+        ("going", sequence, get_word(&bytes, sequence / WORD) | 1),
+    ];
+    for (case, at, value) in cases {
+        for (forge, is_copied) in WAYS {
+            let place = Place::new("blocks");
+            let _forged = forge(place.path(), NAME, &with_word(&bytes, at / WORD, value));
+            let prefix = if is_copied { own_user() } else { String::new() };
+            let mut others = expected(&prefix);
+            others.retain(|(name, ..)| !name.ends_with('b'));
+            assert_eq!(rows(&place.machine()), others, "{case}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_file() {
+    let bytes = genuine();
+    let place = Place::new("no-file");
+    let _bystander = Bystander::new(&place);
+    let at = |name: &str| place.path().join(name);
+    std::fs::create_dir(at("folder.pfs")).unwrap();
+    symlink("/dev/zero", at("device.pfs")).unwrap();
+    symlink("nowhere", at("nowhere.pfs")).unwrap();
+    let mode = Mode::RUSR | Mode::WUSR;
+    mknodat(CWD, at("fifo.pfs"), FileType::Fifo, mode, 0).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket.pfs")).unwrap();
+    let _linked = Forged::mapped(place.path(), "linked.pfs", &bytes);
+    std::fs::hard_link(at("linked.pfs"), at("another name")).unwrap();
+    let forged = Forged::mapped(place.path(), "genuine.pfs", &bytes);
+    symlink(&forged.path, at("link.pfs")).unwrap();
+    std::fs::rename(&forged.path, at("of another name")).unwrap();
+
+    let machine = place.machine();
+    assert!(rows(&machine).is_empty());
+    Bystander::is_unharmed(&machine, "what is no file");
+    let complaints = complaints(&mut place.applications());
+    let says = |name: &str, what: &str| {
+        let found = complaints.iter().find(|complaint| complaint.contains(name));
+        assert!(found.is_some_and(|found| found.contains(what)), "{name}: {complaints:?}");
+    };
+    says("folder.pfs", "a folder");
+    says("fifo.pfs", "no ordinary file");
+    says("socket.pfs", "cannot be opened");
+    says("device.pfs", "cannot be opened");
+    says("nowhere.pfs", "cannot be opened");
+    says("/link.pfs", "cannot be opened");
+    says("linked.pfs", "a file with other names");
+    std::fs::remove_file(at("of another name")).unwrap();
+}
+
+/// A file as long as the file system allows, with nothing in it; one with a header that believes in it.
+#[test]
+fn holes() {
+    let bytes = genuine();
+    let place = Place::new("holes");
+    let _bystander = Bystander::new(&place);
+    let sparse = Forged::mapped(place.path(), "1-sparse.pfs", &[]);
+    let longest = (30..=50).rev().map(|bits| 1_u64 << bits).find(|len| sparse.file.set_len(*len).is_ok());
+    let len = longest.unwrap();
+    let believed = with_word(&bytes, header::COMMITTED, 1 << 29);
+    let believing = Forged::mapped(place.path(), "2-believing.pfs", &believed);
+    believing.file.set_len(len).unwrap();
+    let copied = Forged::copied(place.path(), "3-copied.pfs", &with_word(&bytes, header::COMMITTED, 1 << 25));
+    copied.file.set_len(len).unwrap();
+    let machine = place.machine();
+    assert!(rows(&machine).is_empty());
+    Bystander::is_unharmed(&machine, "holes");
+    let complaints = complaints(&mut place.applications());
+    assert!(complaints[0].contains("does not begin with PERFSET"), "{complaints:?}");
+    assert!(complaints[1].contains("536870912 of its bytes are there, but it has"), "{complaints:?}");
+    assert!(complaints[2].contains("33554432 of its bytes are there, but it has"), "{complaints:?}");
+}
+
+#[test]
+fn more_files_than_are_looked_at() {
+    let place = Place::new("many-files");
+    for n in 0..4200 {
+        std::fs::write(place.path().join(format!("{n}.pfs")), "").unwrap();
+    }
+    let complaints = complaints(&mut place.applications());
+    assert_eq!(complaints.len(), 1, "dead ones are not spoken of: {complaints:?}");
+    assert!(complaints[0].ends_with("it has more files than are looked at"), "{complaints:?}");
+}
+
+/// However many files a stranger leaves, those of others are found.
+#[test]
+fn a_stranger_fills_the_folder() {
+    if rustix::process::geteuid().as_raw() != 0 {
+        return; // only root can make files of others
+    }
+    let place = Place::new("filled");
+    let leave = |n: usize| {
+        let path = place.path().join(format!("{n}.pfs"));
+        std::fs::write(&path, "").unwrap();
+        std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+    };
+    (0..4200).for_each(leave);
+    let _bystander = Bystander::new(&place);
+    let machine = place.machine();
+    Bystander::is_unharmed(&machine, "4200 files");
+    (4200..8400).for_each(leave);
+    Bystander::is_unharmed(&machine, "8400 files");
+    Bystander::is_unharmed(&place.machine(), "8400 files");
+}
+
+/// Whatever a file does while it is open: the memory that its faults take does not grow.
+#[test]
+fn faults_are_not_collected() {
+    let bytes = genuine();
+    for (forge, _) in WAYS {
+        let place = Place::new("collected");
+        let forged = forge(place.path(), NAME, &bytes);
+        let mut applications = place.applications();
+        assert!(complaints(&mut applications).is_empty());
+        for change in 0..5_u64 {
+            forged.patch(header::COMMITTED * WORD, &u64::MAX.to_ne_bytes());
+            forged.patch(header::SEGMENTS * WORD, &(100 + change).to_ne_bytes());
+            forged.patch(header::CHANGE * WORD, &(1000 + 2 * change).to_ne_bytes());
+            assert_eq!(complaints(&mut applications).len(), 1, "after {change} changes");
+        }
+        forged.patch(0, &bytes[..header::BYTES]);
+        assert!(complaints(&mut applications).is_empty(), "it is well again");
+    }
+}
+
+/// A table that grows is read whole, or as it was.
+#[test]
+fn segments_that_come_while_the_table_is_read() {
+    const SETS: u128 = 100;
+    for round in 0..10 {
+        let place = Place::new("growing");
+        let mut applications = place.applications();
+        let file = File::in_folder(place.path()).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for n in 1..=SETS {
+                    let guid = Guid::from_u128(n);
+                    let set = Set { guid, name: format!("Test {n}").into(), ..definition() };
+                    let bytes = encode(&set);
+                    let fill = |words: &[AtomicU64]| {
+                        words[0].store(u64::try_from(bytes.len()).unwrap(), Relaxed);
+                        store_bytes(&words[1..], bytes.iter().copied());
+                    };
+                    file.grow(4096, entry::DEFINITION, 0, fill).unwrap();
+                }
+            });
+            let start = Instant::now();
+            while applications.catalogue().unwrap().countersets.len() < 100 {
+                assert!(
+                    start.elapsed() < Duration::from_secs(20),
+                    "{round}: {:?}",
+                    complaints(&mut applications)
+                );
+            }
+        });
+        assert!(complaints(&mut applications).is_empty());
+    }
+}
+
+fn definition() -> Set {
+    Set::clone(Victim::definition().counterset())
+}
+
+/// Does something to a file again and again while it is read.
+fn while_it_changes(test: &str, bytes: &[u8], is_copied: bool, change: impl Fn(&Forged, u64) + Sync) {
+    const COLLECTIONS: usize = 60;
+    let place = Place::new(test);
+    let _bystander = Bystander::new(&place);
+    let forge = if is_copied { Forged::copied } else { Forged::mapped };
+    let forged = forge(place.path(), NAME, bytes);
+    let machine = place.machine();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 0.. {
+                if stop.load(Relaxed) {
+                    break;
+                }
+                change(&forged, n);
+            }
+        });
+        let start = Instant::now();
+        for n in 0..COLLECTIONS {
+            for machine in [&machine, &place.machine()] {
+                let _ = rows(machine);
+                Bystander::is_unharmed(machine, n);
+            }
+            assert!(start.elapsed() < Duration::from_secs(60), "it takes for ever");
+        }
+        stop.store(true, Relaxed);
+    });
+}
+
+#[test]
+fn a_change_word_that_never_rests() {
+    for is_copied in [false, true] {
+        while_it_changes("restless", &genuine(), is_copied, |forged, n| {
+            forged.patch(header::CHANGE * WORD, &n.to_ne_bytes());
+            forged.patch(header::SEGMENTS * WORD, &(n % 200).to_ne_bytes());
+        });
+    }
+}
+
+#[test]
+fn sequence_words_that_never_rest() {
+    let bytes = genuine();
+    let at = (segment(&bytes) + crate::layout::Shape::HEAD) * WORD;
+    for is_copied in [false, true] {
+        while_it_changes("sequences", &bytes, is_copied, |forged, n| {
+            forged.patch(at, &[n, n + 1, n + 2].map(u64::to_ne_bytes).concat());
+            forged.patch(header::CHANGE * WORD, &n.to_ne_bytes());
+        });
+    }
+}
+
+/// A stranger's file is cut, refilled and overwritten with noise under the reader.
+#[test]
+fn a_copied_file_is_cut_and_filled_with_noise() {
+    let bytes = genuine();
+    while_it_changes("cut", &bytes, true, |forged, n| {
+        forged.file.set_len([0, 4096, 8192, 12_288, 20_000][usize::try_from(n % 5).unwrap()]).unwrap();
+        forged.patch(0, &bytes);
+    });
+    while_it_changes("noise", &bytes, true, |forged, n| {
+        let mut random = super::Random(n + 1);
+        let noise: Vec<u8> = (0..4096).flat_map(|_| random.next().to_ne_bytes()).collect();
+        forged.patch(usize::try_from(random.below(70_000)).unwrap(), &noise);
+        forged.patch(0, &bytes[..8192]);
+    });
+}
+
+/// A stranger has no more files than he may, however he brings them.
+#[test]
+fn a_stranger_has_256_files() {
+    let mut bytes = genuine();
+    bytes.truncate(segment(&bytes) * WORD);
+    let committed = u64::try_from(bytes.len()).unwrap();
+    set_word(&mut bytes, header::COMMITTED, committed);
+    set_word(&mut bytes, header::SEGMENTS, 1);
+    let place = Place::new("strangers");
+    let user = rustix::process::geteuid().as_raw();
+    let mut applications = Applications::of_user(place.path(), user + 1, true);
+    let mut forged = Vec::new();
+    for part in [200, 200] {
+        for _ in 0..part {
+            let name = format!("{}.pfs", forged.len());
+            let file = Forged::mapped(place.path(), &name, &bytes);
+            if user == 0 {
+                std::os::unix::fs::chown(&file.path, Some(65_534), None).unwrap(); // root is nobody's stranger
+            }
+            forged.push(file);
+        }
+        let _ = applications.catalogue().unwrap();
+    }
+    let about = applications.about();
+    assert!(about[0].1.to_string().starts_with("256 programs publish 1 "), "{about:?}");
+    let problems = applications.problems();
+    assert!(problems[0].ends_with("one too many of its user"), "{problems:?}");
+    let mut not_asked = Applications::of_user(place.path(), user + 1, false);
+    let _ = not_asked.catalogue().unwrap();
+    let about = not_asked.about();
+    assert!(about[0].1.to_string().starts_with("0 programs"), "{about:?}");
+    assert_eq!(about[1].1.to_string(), "400 files of other users not asked for");
+}
+
+/// A process that has no descriptor left cannot look; when it has one again, all is as before.
+#[test]
+fn descriptors_run_out() {
+    let place = Place::new("descriptors");
+    let _bystander = Bystander::new(&place);
+    drop(super::program::Program::start("few descriptors", place.path()));
+}
+
+/// In a process of its own: the limit is the process's.
+pub fn with_few_descriptors(folder: &Path) {
+    let place = Place::of(folder);
+    let limits = getrlimit(Resource::Nofile);
+    let most = |count| setrlimit(Resource::Nofile, Rlimit { current: count, ..limits }).unwrap();
+    // More programs than the reader keeps descriptors of, a quarter of what it may have: others are opened again to be
+    // asked for their locks.
+    const ENOUGH: Option<u64> = Some(1000);
+    most(ENOUGH);
+    let bytes = genuine();
+    let forged: Vec<_> = (0..300).map(|n| Forged::mapped(folder, &format!("{n}.pfs"), &bytes)).collect();
+    let before = place.machine();
+    let count = |machine: &Machine| rows(machine).len();
+    assert_eq!(count(&before), 300 * 6);
+    let after = place.machine();
+    most(Some(3));
+    assert!(count(&before) < 300 * 6, "some cannot be asked");
+    assert_eq!(count(&after), 0);
+    most(ENOUGH);
+    assert_eq!(count(&before), 300 * 6);
+    assert_eq!(count(&after), 300 * 6);
+    drop((before, after));
+    // One that knows what there is, but has mapped nothing yet.
+    let machine = place.machine();
+    assert!(machine.counterset(&Victim::GUID).is_ok());
+    most(Some(3));
+    assert!(count(&machine) < 300 * 6, "nothing can be mapped");
+    most(ENOUGH);
+    assert_eq!(count(&machine), 300 * 6);
+    drop(forged);
+    std::mem::forget(place);
+    println!("\n@ ready");
+}
+
+/// A process that may not make files as large as it needs goes on, and counts where nobody sees it.
+#[test]
+fn files_may_not_be_large() {
+    let place = Place::new("small-files");
+    let mut program = super::program::Program::start("small files", place.path());
+    for _ in 0..2 {
+        assert!(program.hear().contains("cannot"));
+    }
+}
+
+/// In a process of its own: the limit is the process's.
+pub fn with_small_files(folder: &Path) {
+    let limits = getrlimit(Resource::Fsize);
+    println!("\n@ ready");
+    let place = Place::of(folder);
+    let publisher = place.publisher();
+    for most in [20_000, 0] {
+        setrlimit(Resource::Fsize, Rlimit { current: Some(most), ..limits }).unwrap();
+        let publisher =
+            if most == 0 { Publisher::in_folders(Folders::only(folder)) } else { publisher.clone() };
+        let instance = publisher.instance::<Victim>("a");
+        instance.level.set(7);
+        assert_eq!(instance.level.get(), 7);
+        println!("\n@ {}", publisher.problem().unwrap());
+    }
+    std::mem::forget(place);
+}
+
+/// What found no space in the file hides nothing that comes later and finds some.
+#[test]
+fn space_that_is_free_again_is_used() {
+    let place = Place::new("full-file");
+    drop(super::program::Program::start("full file", place.path()));
+}
+
+/// In a process of its own: the limit is the process's.
+pub fn with_a_full_file(folder: &Path) {
+    let place = Place::of(folder);
+    let most = Rlimit { current: Some(90_000), ..getrlimit(Resource::Fsize) };
+    setrlimit(Resource::Fsize, most).unwrap();
+    let publisher = place.publisher();
+    let mut all = Vec::new();
+    while publisher.problem().is_none() {
+        all.push(publisher.instance::<Victim>(&format!("instance {}", all.len())));
+    }
+    let machine = place.machine();
+    let seen = all.len() - 1;
+    assert_eq!(rows(&machine).len(), 2 * seen);
+    let unseen = all.pop();
+    drop(all);
+    let again: Vec<_> = (0..seen).map(|n| publisher.instance::<Victim>(&format!("again {n}"))).collect();
+    assert_eq!(rows(&machine).len(), 2 * seen);
+    drop((unseen, again));
+    std::mem::forget(place);
+    println!("\n@ ready");
+}

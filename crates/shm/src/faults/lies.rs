@@ -1,0 +1,221 @@
+//! Definitions that lie.
+
+use std::sync::Arc;
+
+use perfset_core::{Counter, CounterId, Counterset as Set, Guid, catalogue};
+use perfset_engine::Provider;
+
+use super::{Bystander, Forged, complaints, get_word, set_word};
+use crate::definition::encode;
+use crate::folder::Folders;
+use crate::layout::{WORD, entry, header};
+use crate::publish::{Counterset, Gauge};
+use crate::read::Applications;
+use crate::tests::Place;
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = crate, provider = "Test", name = "Test Lie", instances = "multiple")]
+struct Lie {
+    #[expect(dead_code, reason = "only its definition is used")]
+    #[counter(name = "Level")]
+    level: Gauge,
+}
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = crate, provider = "Test", name = "Test Only")]
+struct Only {
+    /// How high it is.
+    #[counter(name = "Level", unit = "m")]
+    level: Gauge,
+}
+
+fn lie() -> Set {
+    Set::clone(Lie::definition().counterset())
+}
+
+/// A file that publishes nothing yet.
+fn empty() -> Vec<u8> {
+    let place = Place::new(&format!("empty-{:?}", std::thread::current().id()));
+    std::fs::read(place.publisher().path().unwrap()).unwrap()
+}
+
+/// A file with those definitions.
+fn with_definitions(definitions: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = empty();
+    for (number, definition) in definitions.iter().enumerate() {
+        let at = bytes.len();
+        bytes.extend_from_slice(&u64::try_from(definition.len()).unwrap().to_ne_bytes());
+        bytes.extend_from_slice(definition);
+        bytes.resize(bytes.len().next_multiple_of(4096), 0);
+        let len = bytes.len() - at;
+        let words = [at, len, usize::try_from(entry::DEFINITION).unwrap(), 0];
+        for (word, value) in words.into_iter().enumerate() {
+            let place = header::TABLE + number * entry::WORDS + word;
+            set_word(&mut bytes, place, u64::try_from(value).unwrap());
+        }
+    }
+    let committed = u64::try_from(bytes.len()).unwrap();
+    set_word(&mut bytes, header::COMMITTED, committed);
+    set_word(&mut bytes, header::SEGMENTS, u64::try_from(definitions.len()).unwrap());
+    bytes
+}
+
+/// What is served of a file with those definitions, and what is said of the rest.
+fn served(definitions: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
+    let place = Place::new(&format!("lies-{:?}", std::thread::current().id()));
+    let _bystander = Bystander::new(&place);
+    let _forged = Forged::mapped(place.path(), "1-lie.pfs", &with_definitions(definitions));
+    Bystander::is_unharmed(&place.machine(), definitions.len());
+    let mut applications = place.applications();
+    let complaints = complaints(&mut applications);
+    let sets = applications.catalogue().unwrap();
+    let mut names: Vec<String> = sets.countersets.iter().map(|set| set.name.to_string()).collect();
+    names.retain(|name| name != "Test Honest");
+    names.sort();
+    (names, complaints)
+}
+
+#[test]
+fn names_and_guids_that_are_others() {
+    let taken = &catalogue::system::COUNTERSET;
+    let cases: [(&str, Set, &str); 7] = [
+        ("a GUID of the catalogue", Set { guid: taken.guid, ..lie() }, "its GUID is one of the catalogue's"),
+        ("a name of the catalogue", Set { name: "System".into(), ..lie() }, "its name is that of"),
+        ("in capitals", Set { name: "SYSTEM".into(), ..lie() }, "its name is that of"),
+        // Its capital is the same: whoever asks for System would get it.
+        ("in strange letters", Set { name: "\u{17F}ystem".into(), ..lie() }, "its name is that of"),
+        ("the name of an honest program", Set { name: "test honest".into(), ..lie() }, "its name is that of"),
+        ("no name", Set { name: "".into(), ..lie() }, "it has no name and is not registered"),
+        (
+            "the GUID of an honest program",
+            Set { guid: super::Honest::GUID, counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
+            "it has other counters than",
+        ),
+    ];
+    for (case, set, says) in cases {
+        let (names, complaints) = served(&[encode(&set)]);
+        assert!(names.is_empty(), "{case}: {names:?}");
+        assert!(complaints.len() == 1 && complaints[0].contains(says), "{case}: {complaints:?}");
+    }
+    assert_eq!(served(&[encode(&lie())]), (vec!["Test Lie".into()], vec![]), "it would be good");
+}
+
+fn counter(id: u32) -> Counter {
+    let set = lie();
+    Counter { id: CounterId(id), ..set.counters[0].clone() }
+}
+
+#[test]
+fn definitions_that_are_none() {
+    let good = encode(&lie());
+    let with = |at: usize, byte: u8| {
+        let mut bytes = good.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    let none = Set { counters: Vec::new().into(), ..lie() };
+    let same = Set { counters: Vec::from([counter(7), counter(7)]).into(), ..lie() };
+    for (case, definition) in [
+        ("nothing", Vec::new()),
+        ("no counters", encode(&none)),
+        ("two of one id", encode(&same)),
+        ("no description", with(0, 2)),
+        ("a part without end", with(7, 0xFF)),
+        ("cut", good[..good.len() / 2].to_vec()),
+    ] {
+        let (names, complaints) = served(std::slice::from_ref(&definition));
+        assert!(names.is_empty(), "{case}: {names:?}");
+        assert!(
+            complaints.len() == 1 && complaints[0].contains("entry 0 of its table"),
+            "{case}: {complaints:?}"
+        );
+    }
+    let mut bytes = with_definitions(&[good]);
+    let at = usize::try_from(get_word(&bytes, header::TABLE)).unwrap() / WORD;
+    for len in [4096, 1 << 40, u64::MAX] {
+        set_word(&mut bytes, at, len);
+        let place = Place::new("lies-length");
+        let _forged = Forged::mapped(place.path(), "1-lie.pfs", &bytes);
+        let complaints = complaints(&mut place.applications());
+        assert!(complaints[0].contains("the length of its definition is"), "{complaints:?}");
+    }
+}
+
+#[test]
+fn two_definitions_of_one_guid() {
+    let good = lie();
+    let renamed = Set { name: "Test Other Lie".into(), ..lie() };
+    let other = Set { counters: Vec::from([counter(7), counter(9)]).into(), ..lie() };
+    let (names, complaints) = served(&[encode(&good), encode(&renamed)]);
+    assert_eq!(
+        (names, complaints),
+        (vec!["Test Lie".into()], vec![]),
+        "the first one decides how it is named"
+    );
+    let (names, complaints) = served(&[encode(&good), encode(&other), encode(&good)]);
+    assert_eq!(names, ["Test Lie"]);
+    assert!(complaints.len() == 1 && complaints[0].contains("it has other counters"), "{complaints:?}");
+    // Whose GUID is another, but whose name is the same.
+    let (names, complaints) = served(&[encode(&good), encode(&Set { guid: Guid::from_u128(7), ..lie() })]);
+    assert_eq!(names, ["Test Lie"]);
+    assert!(complaints.len() == 1 && complaints[0].contains("its name is that of"), "{complaints:?}");
+}
+
+/// What is registered is what it was registered as, whoever publishes something else.
+#[test]
+fn registered_names_and_guids() {
+    let registered = Set { name: "Test Registered".into(), ..lie() };
+    for (case, set, says) in [
+        (
+            "its name",
+            Set { guid: Guid::from_u128(7), name: "test registered".into(), ..lie() },
+            "its name is that of",
+        ),
+        (
+            "its GUID",
+            Set { counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
+            "it has other counters than",
+        ),
+    ] {
+        let place = Place::new("registered-lies");
+        let _forged = Forged::mapped(place.path(), "1-lie.pfs", &with_definitions(&[encode(&set)]));
+        let mut known = Some(vec![Arc::new(registered.clone())]);
+        let folders = Folders::only(place.path());
+        let mut applications = Applications::new(&folders, false, Box::new(move || known.take()));
+        let complaints = complaints(&mut applications);
+        assert!(complaints.len() == 1 && complaints[0].contains(says), "{case}: {complaints:?}");
+        let sets = applications.catalogue().unwrap();
+        assert_eq!(sets.countersets.len(), 1);
+        assert_eq!(*sets.countersets[0], registered);
+    }
+}
+
+/// The fuzz targets begin with a file of this layout, in which nothing says which process it was.
+#[test]
+fn corpora_hold_a_file_of_this_layout() {
+    let place = Place::new("seed");
+    let publisher = place.publisher();
+    let only = publisher.instance_with_id::<Only>("", 7);
+    only.level.set(4711);
+    let mut bytes = std::fs::read(publisher.path().unwrap()).unwrap();
+    let own =
+        [header::FILE_ID, header::FILE_ID + 1, header::PID_NAMESPACE, header::START_TIME, header::BOOT_ID];
+    for word in own.into_iter().chain([header::BOOT_ID + 1, header::CREATED]) {
+        set_word(&mut bytes, word, 0);
+    }
+    set_word(&mut bytes, header::PID, 1);
+    set_word(&mut bytes, header::PROGRAM_LEN, 0);
+    bytes[header::PROGRAM * WORD..][..header::PROGRAM_MAX].fill(0);
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    for (seed, bytes) in [
+        ("shm_file/single.bin", &bytes),
+        ("shm_definition/single.bin", &encode(Only::definition().counterset())),
+    ] {
+        let path = corpus.join(seed);
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::write(&path, bytes).unwrap();
+        }
+        let stored = std::fs::read(&path).unwrap_or_default();
+        assert!(stored == *bytes, "{seed} is of another layout; UPDATE_SNAPSHOTS=1 cargo test writes it");
+    }
+}

@@ -1,0 +1,271 @@
+//! Programs of which the tests are the masters: this test program once more, in another role.
+
+#![expect(unsafe_code, reason = "forks")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{Honest, stress};
+use crate::folder::Folders;
+use crate::publish::{Instance, Publisher};
+
+const ROLE: &str = "PERFSET_TEST_ROLE";
+const FOLDER: &str = "PERFSET_TEST_FOLDER";
+/// What the program says begins with it; the test harness says something too.
+const SAID: &str = "@ ";
+/// Seconds after which it ends by itself, whatever happens to the test.
+const MOST_SECONDS: u32 = 120;
+
+/// A program that does what it is told, until it is dropped.
+pub struct Program {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl Program {
+    /// Starts it; its file is in the folder.
+    pub fn start(role: &str, folder: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["faults::program::in_another_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE, role)
+            .env(FOLDER, folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let mut program = Self { child, input, output };
+        assert_eq!(program.hear(), "ready");
+        program
+    }
+
+    /// Has it do something, and waits for its answer.
+    pub fn tell(&mut self, order: &str) -> String {
+        self.order(order);
+        self.hear()
+    }
+
+    /// Has it do something.
+    pub fn order(&mut self, order: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{order}").unwrap();
+    }
+
+    /// What it says next.
+    pub fn hear(&mut self) -> String {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended");
+            // The harness may have begun the line.
+            if let Some((_, said)) = line.trim_end().split_once(SAID) {
+                return said.to_owned();
+            }
+        }
+    }
+
+    /// Its pid.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Kills it, and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill(); // it has ended already
+        let _ = self.child.wait();
+    }
+}
+
+/// A process that nobody waits for; it is killed when this is dropped.
+pub struct Stray(pub u32);
+
+impl Stray {
+    pub fn kill(&self) {
+        let pid = Pid::from_raw(i32::try_from(self.0).unwrap()).unwrap();
+        let _ = kill_process(pid, Signal::KILL); // it has ended already
+    }
+}
+
+impl Drop for Stray {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn say(what: impl std::fmt::Display) {
+    println!("\n{SAID}{what}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// No test: what such a program does. As one it does nothing.
+#[test]
+fn in_another_role() {
+    let (Ok(role), Some(folder)) = (std::env::var(ROLE), std::env::var_os(FOLDER)) else { return };
+    end_soon();
+    let folder = PathBuf::from(folder);
+    match role.as_str() {
+        "obedient" => obey(&folder),
+        "storm" => storm(&folder),
+        "small files" => super::files::with_small_files(&folder),
+        "full file" => super::files::with_a_full_file(&folder),
+        "few descriptors" => super::files::with_few_descriptors(&folder),
+        role => {
+            say("ready");
+            let stop = Arc::new(AtomicBool::new(false));
+            let told = Arc::clone(&stop);
+            std::thread::spawn(move || {
+                let _ = std::io::stdin().lines().count(); // until the test is over
+                told.store(true, Relaxed);
+            });
+            stress::churn(role, &folder, &stop);
+        }
+    }
+}
+
+/// Whatever happens, no process stays.
+fn end_soon() {
+    // SAFETY: an alarm without a handler ends the process, and harms nothing.
+    unsafe { libc::alarm(MOST_SECONDS) };
+}
+
+fn publisher(folder: &Path) -> Publisher {
+    let publisher = Publisher::in_folders(Folders::only(folder));
+    assert_eq!(publisher.problem(), None);
+    publisher
+}
+
+fn obey(folder: &Path) {
+    let publisher = publisher(folder);
+    let mut instances: Vec<Instance<Honest>> = Vec::new();
+    say("ready");
+    for order in std::io::stdin().lines() {
+        let order = order.unwrap();
+        let (order, rest) = order.split_once(' ').unwrap_or((&order, ""));
+        match order {
+            "publish" => instances.push(publisher.instance(rest)),
+            "add" => instances.iter().for_each(|instance| instance.level.add(rest.parse().unwrap())),
+            "reopen" => reopen(&publisher.path().unwrap()),
+            "fork" => {
+                if fork() == 0 {
+                    end_soon();
+                    // What it inherited is its own now.
+                    instances.iter().for_each(|instance| instance.level.add(1000));
+                    let own = publisher.instance::<Honest>("child");
+                    own.level.set(7);
+                    say(std::process::id());
+                    wait_for_the_end();
+                }
+                continue; // the child answers
+            }
+            "fork without handlers" | "clone" => {
+                // SAFETY: without flags it is a fork, and the child makes system calls and nothing else.
+                let child = unsafe { libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+                if child == 0 {
+                    end_soon();
+                    wait_for_the_end();
+                }
+                say(child);
+                continue;
+            }
+            "spawn" => {
+                say(Command::new("sleep").arg("60").spawn().unwrap().id());
+                continue;
+            }
+            "exec" => {
+                let error = Command::new("sleep").arg("60").exec();
+                panic!("{error}");
+            }
+            order => panic!("what is {order}?"),
+        }
+        say("done");
+    }
+}
+
+fn fork() -> i32 {
+    // SAFETY: the child uses what a child of several threads may not, as programs do: glibc makes that work.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0);
+    child
+}
+
+fn wait_for_the_end() -> ! {
+    loop {
+        // SAFETY: it waits.
+        unsafe { libc::pause() };
+    }
+}
+
+/// Other descriptors of the file come and go.
+fn reopen(path: &Path) {
+    for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
+        if std::fs::read_link(entry.path()).is_ok_and(|target| target == path) {
+            let number: i32 = entry.file_name().to_str().unwrap().parse().unwrap();
+            // SAFETY: a copy of a descriptor is nobody else's.
+            let copy = unsafe { libc::dup(number) };
+            assert!(copy >= 0);
+            // SAFETY: it was made here.
+            let closed = unsafe { libc::close(copy) };
+            assert_eq!(closed, 0);
+        }
+    }
+    drop(std::fs::File::open(path).unwrap());
+}
+
+/// One thread makes and ends instances without pause while another one forks: no child may wait for a lock that a
+/// thread held which the child does not have.
+fn storm(folder: &Path) {
+    const FORKS: usize = 100;
+    let publisher = publisher(folder);
+    let stop = AtomicBool::new(false);
+    say("ready");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Relaxed) {
+                let all: Vec<_> =
+                    (0..8).map(|n| publisher.instance::<Honest>(&format!("instance {n}"))).collect();
+                drop(all);
+            }
+        });
+        let kept = publisher.instance::<Honest>("kept");
+        for _ in 0..FORKS {
+            let child = fork();
+            if child == 0 {
+                // SAFETY: as above; a child that waits for ever is ended, which its parent sees.
+                unsafe { libc::alarm(20) };
+                kept.level.add(1000);
+                let own = publisher.instance::<Honest>("child");
+                own.level.add(1);
+                let ok = own.level.get() == 1 && publisher.problem().is_none();
+                drop((own, publisher.clone()));
+                // SAFETY: nothing of the parent's is finished a second time.
+                unsafe { libc::_exit(if ok { 0 } else { 1 }) };
+            }
+            let mut status = 0;
+            // SAFETY: the child is this process's, and `status` a valid place.
+            let waited = unsafe { libc::waitpid(child, &raw mut status, 0) };
+            assert_eq!((waited, status), (child, 0), "a child hangs or fails");
+        }
+        stop.store(true, Relaxed);
+        say(format!("{FORKS} forks, level {}", kept.level.get()));
+    });
+}

@@ -1,0 +1,112 @@
+//! Values that change all the time are read whole.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use super::{own_user, share};
+use crate::publish::{Counterset, Gauge, Instance};
+use crate::tests::{Place, query, raw};
+
+/// Values side by side: copies tear the last one of a piece, wherever that is.
+#[derive(Counterset, Debug)]
+#[counterset(crate = crate, provider = "Test", name = "Test Torn", instances = "multiple")]
+struct Torn {
+    #[counter(name = "1")]
+    a: Gauge,
+    #[counter(name = "2")]
+    b: Gauge,
+    #[counter(name = "3")]
+    c: Gauge,
+    #[counter(name = "4")]
+    d: Gauge,
+    #[counter(name = "5")]
+    e: Gauge,
+    #[counter(name = "6")]
+    f: Gauge,
+    #[counter(name = "7")]
+    g: Gauge,
+    #[counter(name = "8")]
+    h: Gauge,
+}
+
+/// A thread stores 0, `STEP`, 2 `STEP` … into all values; every value that is read must be one of these. `steps` is
+/// how many there are. What was read, and how many values could not be.
+fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duration) -> (u64, u64) {
+    const INSTANCES: usize = 64;
+    let place = Place::new(test);
+    let publisher = place.publisher();
+    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let mut prefix = String::new();
+    if is_copied {
+        share(&publisher.path().unwrap());
+        prefix = own_user();
+    }
+    let machine = place.machine();
+    let mut query = query(&machine, Torn::GUID);
+    let gauges: Vec<&Gauge> = all.iter().map(|instance| &**instance).flat_map(of).collect();
+    let stop = AtomicBool::new(false);
+    let (mut read, mut missing) = (0, 0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut step = 0_u64;
+            while !stop.load(Relaxed) {
+                step = (step + 1).min(steps);
+                let value = step.wrapping_mul(STEP);
+                for gauge in &gauges {
+                    gauge.set(value);
+                }
+            }
+        });
+        let start = Instant::now();
+        while start.elapsed() < time {
+            let rows = raw(&mut query);
+            assert_eq!(rows.len(), INSTANCES * 8);
+            for (name, counter, value) in rows {
+                let Some(value) = value else {
+                    missing += 1;
+                    continue;
+                };
+                assert!(name.starts_with(&prefix), "{name}");
+                let step = value.wrapping_mul(inverse(STEP));
+                assert!(step <= steps, "{value:#x} of {name}, {counter} was never there");
+                read += 1;
+            }
+        }
+        stop.store(true, Relaxed);
+    });
+    (read, missing)
+}
+
+fn of(Torn { a, b, c, d, e, f, g, h }: &Torn) -> [&Gauge; 8] {
+    [a, b, c, d, e, f, g, h]
+}
+
+/// What an odd number has to be multiplied by for 1, modulo 2^64.
+const fn inverse(of: u64) -> u64 {
+    let mut inverse = of; // right in the lowest 3 bits; each round doubles that
+    let mut round = 0;
+    while round < 5 {
+        inverse = inverse.wrapping_mul(2_u64.wrapping_sub(of.wrapping_mul(inverse)));
+        round += 1;
+    }
+    inverse
+}
+
+/// All bytes change each time.
+#[test]
+fn nothing_is_torn_where_the_file_is_mapped() {
+    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+    assert_eq!(STEP.wrapping_mul(inverse(STEP)), 1);
+    let (read, missing) = check::<STEP>("torn-mapped", false, 1 << 40, Duration::from_millis(1_500));
+    assert!(read > 10_000 && missing == 0, "{read} read, {missing} missing");
+}
+
+/// All bytes change each time, and the value only grows.
+#[test]
+fn what_grows_is_not_torn_where_the_file_is_copied() {
+    const STEPS: u64 = 1 << 18;
+    const STEP: u64 = (u64::MAX / STEPS) | 1;
+    let (read, missing) = check::<STEP>("torn-copied", true, STEPS - 1, Duration::from_millis(1_500));
+    assert!(read > 10_000 && missing < read, "{read} read, {missing} missing");
+}

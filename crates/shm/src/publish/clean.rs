@@ -1,0 +1,88 @@
+//! Files of programs that died: the next one of the same user takes them away.
+
+use std::ffi::OsStr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, open, openat, statat};
+
+use super::file::{SUFFIX, unlink_with_socket};
+use crate::lock;
+
+/// Whether a file has the name that programs give theirs: `PID-RANDOM.pfs`, and a point before it if it was never
+/// finished. Others' files of that ending are nobody's to remove.
+fn is_ours(name: &[u8]) -> bool {
+    let name = name.strip_prefix(b".").unwrap_or(name);
+    let Some((pid, random)) = name.strip_suffix(SUFFIX.as_bytes()).and_then(|name| {
+        let at = name.iter().position(|byte| *byte == b'-')?;
+        Some((name.get(..at)?, name.get(at.saturating_add(1)..)?))
+    }) else {
+        return false;
+    };
+    let is_number = !pid.is_empty() && pid.iter().all(u8::is_ascii_digit);
+    is_number && random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// Removes what this user's programs left behind that live no more. Whoever looks at one of the files takes its lock
+/// first, so that two who clean do not take away what a third one just made.
+pub(crate) fn remove_dead(folder: &Path) {
+    let Ok(folder) = open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        return;
+    };
+    let user = rustix::process::geteuid().as_raw();
+    let mut buffer = Vec::with_capacity(32 << 10);
+    let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
+    while let Some(Ok(found)) = entries.next() {
+        let name = found.file_name();
+        if !is_ours(name.to_bytes()) {
+            continue;
+        }
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let Ok(stat) = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
+        if stat.st_uid != user || FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            continue;
+        }
+        let Ok(file) = openat(&folder, name, flags, Mode::empty()) else { continue };
+        let is_it =
+            fstat(&file).is_ok_and(|opened| (opened.st_dev, opened.st_ino) == (stat.st_dev, stat.st_ino));
+        if is_it && lock::take(file.as_fd()).is_ok() {
+            let still = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            if still.is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino)) {
+                unlink_with_socket(&folder, Path::new(OsStr::from_bytes(name.to_bytes())));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_programs_are_removed() {
+        let folder = std::env::temp_dir().join(format!("perfset-clean-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
+        let ours = ["17-0123456789abcdef.pfs", ".17-0123456789abcdef.pfs"];
+        let others = [
+            "17-0123456789abcdef.sock",
+            "17-0123456789abcdef0.pfs",
+            "17-0123456789abcdeg.pfs",
+            "-0123456789abcdef.pfs",
+            "1x-0123456789abcdef.pfs",
+            "..17-0123456789abcdef.pfs",
+            "photos.pfs",
+            ".pfs",
+        ];
+        for name in ours.iter().chain(&others[1..]) {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        remove_dead(&folder);
+        let left = |name: &&&str| folder.join(name).exists();
+        assert_eq!(ours.iter().filter(left).count(), 0);
+        assert_eq!(others.iter().filter(left).collect::<Vec<_>>(), others[1..].iter().collect::<Vec<_>>());
+        assert!(!is_ours(others[0].as_bytes()));
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+}

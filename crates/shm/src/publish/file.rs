@@ -1,0 +1,301 @@
+//! The file of a program: born complete, grown segment by segment, taken away at the end.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
+
+use rustix::fs::{
+    Access, AtFlags, CWD, FallocateFlags, Mode, OFlags, access, fallocate, fchmod, linkat, open, openat,
+    renameat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+use rustix::rand::{GetRandomFlags, getrandom};
+
+use crate::callback::EXTENSION;
+use crate::layout::{WORD, entry, header};
+use crate::memory::{Memory, store_bytes};
+use crate::process::Process;
+use crate::{fork, lock};
+
+/// What files of programs are named: `PID-RANDOM.pfs`.
+pub(crate) const SUFFIX: &str = ".pfs";
+
+/// A header and segments: in a file that others see, or in memory that only this process has.
+#[derive(Debug)]
+pub(crate) struct File {
+    header: Memory,
+    place: Option<Place>,
+}
+
+/// Where a file is.
+#[derive(Debug)]
+struct Place {
+    /// Holds the lock, and is never mapped: a mapping would hold the lock as well.
+    locked: OwnedFd,
+    folder: OwnedFd,
+    name: String,
+    path: PathBuf,
+    /// In which process: a forked child must not take it away.
+    generation: u64,
+}
+
+impl File {
+    /// A file that nobody sees.
+    pub fn private() -> io::Result<Self> {
+        let header = Memory::own(header::BYTES)?;
+        write_header(header.words(), &Process::own());
+        Ok(Self { header, place: None })
+    }
+
+    /// A new file in that folder. It gets its name last, when it is complete and locked.
+    pub fn in_folder(path: &Path) -> io::Result<Self> {
+        // Where it must have a name before it can be locked, who cleans may be faster, once.
+        match Self::begin(path) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotFound) => {
+                Self::begin(path)
+            }
+            begun => begun,
+        }
+    }
+
+    fn begin(path: &Path) -> io::Result<Self> {
+        let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        // In a folder that several users write to, its group may read: the administrator chose that group.
+        let shared = rustix::fs::fstat(&folder)?.st_mode & 0o1000 != 0;
+        let mode = Mode::from_bits_truncate(if shared { 0o640 } else { 0o600 });
+        let name = format!("{}-{:016x}{SUFFIX}", std::process::id(), random()?);
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let hidden = format!(".{name}");
+        // A file without a name gets one through /proc.
+        let unnamed = match access("/proc/self/fd", Access::EXISTS) {
+            Ok(()) => openat(&folder, ".", flags | OFlags::TMPFILE, mode),
+            Err(_) => Err(Errno::NOENT),
+        };
+        let (locked, is_named) = match unnamed {
+            Ok(file) => (file, false),
+            // Not every file system has such files.
+            Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR | Errno::NOENT) => {
+                (openat(&folder, &hidden, flags | OFlags::CREATE | OFlags::EXCL, mode)?, true)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let result = (|| {
+            // A child that is forked meanwhile must not have the lock.
+            fork::close_in_child(locked.as_fd());
+            lock::take(locked.as_fd())?; // first of all: whoever cleans takes away what nobody holds
+            fchmod(&locked, mode)?;
+            reserve(locked.as_fd(), 0, header::BYTES)?;
+            let header = map(locked.as_fd(), &folder, is_named.then_some(&*hidden), 0, header::BYTES)?;
+            write_header(header.words(), &Process::own());
+            if is_named {
+                renameat(&folder, &hidden, &folder, &name)?;
+            } else {
+                linkat(CWD, descriptor(locked.as_fd()), &folder, &name, AtFlags::SYMLINK_FOLLOW)?;
+            }
+            Ok(header)
+        })();
+        match result {
+            Ok(header) => {
+                let path = path.join(&name);
+                let place = Place { locked, folder, name, path, generation: fork::generation() };
+                Ok(Self { header, place: Some(place) })
+            }
+            Err(error) => {
+                fork::is_closed(locked.as_fd());
+                if is_named {
+                    let _ = unlinkat(&folder, &hidden, AtFlags::empty()); // the error is what matters
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Where it is, if others see it.
+    pub fn path(&self) -> Option<&Path> {
+        self.place.as_ref().map(|place| &*place.path)
+    }
+
+    /// Whether others see it.
+    pub fn is_public(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// A word of its header.
+    pub fn word(&self, at: usize) -> Option<&'static AtomicU64> {
+        self.header.words().get(at)
+    }
+
+    /// Does what changes instances or segments, so that readers notice. Only one thread may at a time.
+    pub fn change<T>(&self, work: impl FnOnce() -> T) -> T {
+        let Some(change) = self.word(header::CHANGE) else { return work() };
+        let before = change.load(Relaxed);
+        change.store(before.wrapping_add(1), Relaxed);
+        fence(Release);
+        let result = work();
+        change.store(before.wrapping_add(2), Release);
+        result
+    }
+
+    /// Adds a segment of so many bytes, a multiple of a page, and fills it before anybody sees it; the number of its
+    /// entry in the table, and its memory.
+    ///
+    /// # Errors
+    /// If there is no room for it. Nothing has changed then.
+    pub fn grow(
+        &self,
+        len: usize,
+        kind: u64,
+        counterset: usize,
+        fill: impl FnOnce(&[AtomicU64]),
+    ) -> io::Result<(usize, Memory)> {
+        let (Some(committed), Some(segments)) = (self.word(header::COMMITTED), self.word(header::SEGMENTS))
+        else {
+            return Err(io::ErrorKind::InvalidData.into());
+        };
+        let at = committed.load(Relaxed);
+        let number = usize::try_from(segments.load(Relaxed)).unwrap_or(usize::MAX);
+        if number >= header::TABLE_MAX {
+            return Err(io::Error::other("the file has as many segments as it can have"));
+        }
+        let memory = match &self.place {
+            None => Memory::own(len)?,
+            Some(place) => {
+                reserve(place.locked.as_fd(), at, len)?;
+                map(place.locked.as_fd(), &place.folder, Some(&*place.name), at, len)?
+            }
+        };
+        fill(memory.words());
+        let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
+        let of_entry = self.header.words().get(from..).unwrap_or_default();
+        let wide = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+        for (word, value) in of_entry.iter().zip([at, wide(len), kind, wide(counterset)]) {
+            word.store(value, Relaxed);
+        }
+        self.change(|| {
+            committed.store(at.saturating_add(wide(len)), Release);
+            segments.store(wide(number.saturating_add(1)), Release);
+        });
+        Ok((number, memory))
+    }
+
+    /// Takes it away from others. What it holds goes on in this process alone.
+    pub fn unlink(&self) {
+        if let Some(place) = &self.place {
+            place.unlink();
+        }
+    }
+
+    /// Whether it is this process's, and not that of one that this was forked from.
+    fn is_own(&self) -> bool {
+        self.place.as_ref().is_none_or(|place| place.generation == fork::generation())
+    }
+}
+
+impl Place {
+    fn unlink(&self) {
+        if self.generation == fork::generation() {
+            unlink_with_socket(&self.folder, Path::new(&self.name)); // somebody may have cleaned up
+        }
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        if self.is_own() {
+            self.unlink();
+            if let Some(place) = &self.place {
+                fork::is_closed(place.locked.as_fd());
+            }
+            self.header.leave();
+            return;
+        }
+        // In a child the descriptor was closed, and its number may be another's now.
+        if let Some(place) = self.place.take() {
+            std::mem::forget(place.locked);
+        }
+    }
+}
+
+/// Takes a file away, and before it the socket that may be beside it: there is none without a file.
+pub(crate) fn unlink_with_socket(folder: &OwnedFd, name: &Path) {
+    for name in [&name.with_extension(EXTENSION), name] {
+        let _ = unlinkat(folder, name, AtFlags::empty()); // another may have been faster
+    }
+}
+
+/// Makes sure that those bytes are there: storing to a mapping of what is not there would end the process. So would
+/// asking for more than files of this process may have (`ulimit -f`), by a signal.
+fn reserve(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<()> {
+    let len = u64::try_from(len).unwrap_or(u64::MAX);
+    if getrlimit(Resource::Fsize).current.is_some_and(|most| at.saturating_add(len) > most) {
+        return Err(Errno::FBIG.into());
+    }
+    Ok(fallocate(file, FallocateFlags::empty(), at, len)?)
+}
+
+/// Maps a part of a file through a description of its own, so that the mapping does not hold the lock.
+fn map(
+    file: BorrowedFd<'_>,
+    folder: &OwnedFd,
+    name: Option<&str>,
+    at: u64,
+    len: usize,
+) -> io::Result<Memory> {
+    /// Larger ones are touched piece by piece, when instances are made.
+    const POPULATED: usize = 1 << 20;
+    let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let again = match open(descriptor(file), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(again) => again,
+        Err(error) => match name {
+            Some(name) => openat(folder, name, flags, Mode::empty())?, // without /proc
+            None => return Err(error.into()),
+        },
+    };
+    let (one, other) = (rustix::fs::fstat(file)?, rustix::fs::fstat(&again)?);
+    if (one.st_dev, one.st_ino) != (other.st_dev, other.st_ino) {
+        return Err(io::Error::other("the file was replaced by another"));
+    }
+    Memory::of_file(&again, at, len, len <= POPULATED)
+}
+
+fn descriptor(file: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", file.as_raw_fd())
+}
+
+fn random() -> io::Result<u64> {
+    let mut bytes = [0; WORD];
+    let len = getrandom(&mut bytes, GetRandomFlags::empty())?;
+    if len == WORD { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::Interrupted.into()) }
+}
+
+fn write_header(words: &[AtomicU64], process: &Process) {
+    let set = |at: usize, value: u64| {
+        if let Some(word) = words.get(at) {
+            word.store(value, Relaxed);
+        }
+    };
+    let bytes = |at: usize, bytes: &[u8]| {
+        store_bytes(words.get(at..).unwrap_or_default(), bytes.iter().copied());
+    };
+    let program = process.program.as_str();
+    let cut = (0..=header::PROGRAM_MAX.min(program.len())).rev().find(|at| program.is_char_boundary(*at));
+    let program = program.get(..cut.unwrap_or(0)).unwrap_or_default();
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let (seconds, ns) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    set(header::LEN, u64::try_from(header::BYTES).unwrap_or(0));
+    set(header::FILE_ID, random().unwrap_or(0));
+    set(header::FILE_ID.saturating_add(1), random().unwrap_or(0));
+    set(header::PID, process.pid);
+    set(header::PID_NAMESPACE, process.namespace);
+    set(header::START_TIME, process.start_time);
+    bytes(header::BOOT_ID, &process.boot_id);
+    set(header::CREATED, seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(ns.unwrap_or(0)));
+    set(header::PROGRAM_LEN, u64::try_from(program.len()).unwrap_or(0));
+    bytes(header::PROGRAM, program.as_bytes());
+    set(header::CHANGE, 2);
+    set(header::COMMITTED, u64::try_from(header::BYTES).unwrap_or(0));
+    set(header::MAGIC, crate::layout::MAGIC);
+}

@@ -1,0 +1,83 @@
+//! Instances of a counterset, each as long as somebody holds it.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::definition::{Cells, Definition};
+use super::publisher::Publisher;
+use super::store::{Place, Store, alone};
+
+/// A struct of counters that can be published: `#[derive(Counterset)]` makes it one.
+pub trait Counterset: Send + Sync + Sized + 'static {
+    /// What it defines.
+    fn definition() -> &'static Definition;
+
+    /// Takes the values of an instance, field by field.
+    #[doc(hidden)]
+    fn attach(cells: &mut Cells) -> Self;
+
+    /// The instance of that name, published by this process under its process id: a new one, or the one that is held
+    /// already. The name is cut where a NUL is, and to 1023 UTF-16 units.
+    fn instance(name: &str) -> Instance<Self> {
+        Publisher::of_process().instance(name)
+    }
+
+    /// The only instance of a counterset that has no others.
+    fn single() -> Instance<Self> {
+        Self::instance("")
+    }
+}
+
+/// The counters of one instance. It exists until the last of its clones is dropped.
+pub struct Instance<T: Counterset>(Arc<Held<T>>);
+
+pub(super) struct Held<T> {
+    counters: T,
+    /// Where it is published.
+    published: Option<(Arc<Store>, Place)>,
+}
+
+impl<T: Counterset> Instance<T> {
+    pub(super) fn new(store: Option<&Arc<Store>>, name: &str, id: u32) -> Self {
+        const MOST: usize = 1023;
+        let name: Vec<u16> = name.encode_utf16().take_while(|unit| *unit != 0).take(MOST).collect();
+        let definition = T::definition();
+        let make = |slot, place: Option<Place>| {
+            let counters = T::attach(&mut Cells::new(slot));
+            Arc::new(Held { counters, published: store.cloned().zip(place) })
+        };
+        Self(match store {
+            Some(store) => store.instance((&definition.counterset, definition.stripes), &name, id, make),
+            None => make(alone(definition.counterset.counters.len()), None),
+        })
+    }
+}
+
+impl<T: Counterset> Deref for Instance<T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.0.counters
+    }
+}
+
+impl<T: Counterset> Clone for Instance<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Counterset + std::fmt::Debug> std::fmt::Debug for Instance<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Instance").field(&self.0.counters).finish()
+    }
+}
+
+impl<T> Drop for Held<T> {
+    fn drop(&mut self) {
+        if let Some((store, place)) = &self.published {
+            store.delete(place);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Files of other users, read by system calls.
+//!
+//! Their owner could shorten them under a mapping, which would end this process. A copy by a system call is not made of
+//! whole words: a value that changes meanwhile may come torn. Measured, all tears of aligned copies split before the
+//! highest byte. So each piece is copied twice, and a value counts if both copies have the same highest byte; else it
+//! is copied up to twice more until two neighbours are equal. For counts that only grow this is exact as far as that
+//! measurement goes (other processors: UNVERIFIED); what swings across a highest byte at full speed may be missing.
+
+use std::cell::Cell;
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use perfset_core::Guid;
+
+use super::file::read_at;
+use super::index;
+use super::table::word;
+use crate::layout::{LINE, Shape, WORD, is_live};
+
+/// An instance of a copied segment.
+pub(crate) struct Copied<'a> {
+    pub sequence: u64,
+    pub id: u32,
+    pub name: Vec<u16>,
+    slot: usize,
+    copies: &'a Copies<'a>,
+}
+
+struct Copies<'a> {
+    file: BorrowedFd<'a>,
+    at: u64,
+    shape: Shape,
+    one: Vec<u8>,
+    other: Vec<u8>,
+    /// How many lines may still be copied again: who changes all of them at once must not cost more than that.
+    again: Cell<usize>,
+}
+
+/// Lines of a segment that are copied again.
+const MOST_AGAIN: usize = 4096;
+
+/// Calls `each` with every instance of a segment that was the same before and after it was copied.
+///
+/// # Errors
+/// If the file cannot be read any more.
+pub(crate) fn instances(
+    file: BorrowedFd<'_>,
+    at: u64,
+    len: usize,
+    shape: Shape,
+    guid: &Guid,
+    each: &mut dyn FnMut(&Copied<'_>),
+) -> io::Result<()> {
+    let words = Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
+    let before = copy(file, at, words)?;
+    let one = copy(file, at, len)?;
+    let other = copy(file, at, len)?;
+    let after = copy(file, at, words)?;
+    let copies = Copies { file, at, shape, one, other, again: Cell::new(MOST_AGAIN) };
+    for slot in 0..shape.slots {
+        let sequence = word(&before, shape.sequence(slot));
+        if !is_live(sequence) || sequence != word(&after, shape.sequence(slot)) {
+            continue;
+        }
+        let range = shape.block(slot);
+        let range = range.start.saturating_mul(WORD)..range.end.saturating_mul(WORD);
+        let block = copies.other.get(range).unwrap_or_default();
+        let Some((id, name)) = index::block(block, guid, shape.counters) else { continue };
+        let name = name.collect();
+        each(&Copied { sequence, id, name, slot, copies: &copies });
+    }
+    Ok(())
+}
+
+/// So many bytes from there on; what is not there is zero.
+fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    read_at(file, &mut bytes, at)?;
+    Ok(bytes)
+}
+
+impl Copied<'_> {
+    /// A value: the sum of its slot and its rows. None if it changes too fast to be read.
+    pub fn value(&self, counter: usize) -> Option<u64> {
+        let Copies { shape, .. } = self.copies;
+        let slot = shape.values(self.slot).start.saturating_add(counter);
+        let rows = shape.rows(self.slot).skip(counter).step_by(shape.row.max(1)).take(shape.stripes);
+        let mut sum = self.copies.word(slot)?;
+        for cell in rows {
+            sum = sum.wrapping_add(self.copies.word(cell)?);
+        }
+        Some(sum)
+    }
+}
+
+impl Copies<'_> {
+    fn word(&self, at: usize) -> Option<u64> {
+        let (one, other) = (word(&self.one, at), word(&self.other, at));
+        if same_top(one, other) { Some(other) } else { self.again(at, other) }
+    }
+
+    /// Copies the line of a word again, until two copies after each other have the same.
+    #[cold]
+    fn again(&self, at: usize, mut last: u64) -> Option<u64> {
+        const TRIES: usize = 2;
+        let in_line = LINE / WORD;
+        let line = (at / in_line).saturating_mul(in_line);
+        let from = u64::try_from(line.saturating_mul(WORD)).ok()?;
+        for _ in 0..TRIES {
+            self.again.set(self.again.get().checked_sub(1)?);
+            let bytes = copy(self.file, self.at.saturating_add(from), LINE).ok()?;
+            let now = word(&bytes, at.saturating_sub(line));
+            if now == last {
+                return Some(now);
+            }
+            last = now;
+        }
+        None
+    }
+}
+
+fn same_top(one: u64, other: u64) -> bool {
+    const BELOW: u32 = 56;
+    one >> BELOW == other >> BELOW
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    /// Words of which the highest byte differs between two copies are copied again, but not without end.
+    #[test]
+    fn what_all_changes_at_once_is_given_up() {
+        const WORDS: usize = 10_000;
+        let zero = std::fs::File::open("/dev/zero").unwrap();
+        let shape = Shape::new(1, 0, 0);
+        let (one, other) = (vec![0xFF; WORDS * WORD], vec![0; WORDS * WORD]);
+        let copies = Copies { file: zero.as_fd(), at: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
+        let had = (0..WORDS).filter(|at| copies.word(*at) == Some(0)).count();
+        assert_eq!(had, MOST_AGAIN);
+        assert_eq!(copies.word(0), None);
+    }
+}

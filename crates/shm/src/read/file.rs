@@ -1,0 +1,443 @@
+//! A file of a program, as a reader has it.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::{AtomicU64, fence};
+use std::sync::{Arc, Weak};
+
+use perfset_core::{Counterset, Owner};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+
+use super::index::{self, Index, Segment};
+use super::table::{Entry, Header, Refused, load, word};
+use crate::definition;
+use crate::layout::{Shape, WORD, entry, header};
+use crate::lock;
+use crate::memory::View;
+
+/// Bytes of a file that are read, of root and of this user, and of others.
+const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
+
+/// Whose files are used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asker {
+    pub user: u32,
+    pub everybody: bool,
+    /// Inode of its PID namespace.
+    pub namespace: u64,
+    pub boot_id: [u8; 16],
+}
+
+/// A file whose program lives.
+#[derive(Debug)]
+pub(crate) struct ProgramFile {
+    pub path: PathBuf,
+    pub header: Header,
+    pub user: u32,
+    place: (u64, u64),
+    /// Kept open, or opened again to ask whether its program lives: there may be more files than descriptors.
+    kept: Option<OwnedFd>,
+    pub bytes: Bytes,
+    /// Entries of its table that were taken over.
+    segments: Vec<Known>,
+    /// Where the last of them ends, in bytes.
+    end: u64,
+    /// What is wrong with entries of its table: at most one an entry.
+    bad: Vec<Refused>,
+    /// What is wrong with all of it, as far as it was found last.
+    problem: Option<Refused>,
+    /// Its change word when its table was read.
+    change: u64,
+}
+
+/// How its bytes are had.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    /// Mapped: its owner is trusted.
+    Mapped {
+        /// Its header.
+        header: View,
+    },
+    /// Copied each time.
+    Copied,
+}
+
+/// An entry of the table.
+#[derive(Debug)]
+enum Known {
+    Definition(Arc<Counterset>),
+    Instances(Instances),
+    /// It was refused.
+    Bad,
+}
+
+/// A segment of instances.
+#[derive(Debug)]
+pub(crate) struct Instances {
+    pub counterset: usize,
+    pub at: u64,
+    pub len: usize,
+    pub shape: Shape,
+    view: Option<View>,
+}
+
+/// Definitions of all files by their bytes: many programs have the same.
+#[derive(Debug, Default)]
+pub(crate) struct Definitions {
+    known: HashMap<Box<[u8]>, Weak<Counterset>>,
+    /// So many were in use when those that nobody uses were last left out.
+    used: usize,
+}
+
+impl Definitions {
+    fn get(&mut self, number: usize, bytes: &[u8]) -> Result<Arc<Counterset>, Refused> {
+        if let Some(known) = self.known.get(bytes).and_then(Weak::upgrade) {
+            return Ok(known);
+        }
+        let set = definition::decode(bytes).map_err(|why| Refused::Definition { number, why })?;
+        let set = Arc::new(set);
+        if self.known.len() >= self.used.saturating_mul(2) {
+            self.known.retain(|_, known| known.strong_count() > 0);
+            self.used = self.known.len().max(64);
+        }
+        self.known.insert(bytes.into(), Arc::downgrade(&set));
+        Ok(set)
+    }
+}
+
+impl ProgramFile {
+    /// Opens the file of that name, if there is room for one more of its user.
+    pub fn open(
+        folder: BorrowedFd<'_>,
+        path: &Path,
+        name: &str,
+        asker: &Asker,
+        keep: bool,
+        has_room: impl FnOnce(u32) -> bool,
+        definitions: &mut Definitions,
+    ) -> Result<Self, Refused> {
+        let file = open_strange(folder, name).map_err(Refused::io("cannot be opened"))?;
+        let stat = fstat(&file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        let user = stat.st_uid;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile if stat.st_nlink == 1 => {}
+            FileType::RegularFile => {
+                return Err(Refused::Kind("a file with other names, or one that is removed"));
+            }
+            FileType::Directory => return Err(Refused::Kind("a folder")),
+            _ => return Err(Refused::Kind("no ordinary file")),
+        }
+        let is_trusted = user == 0 || user == asker.user;
+        if !is_trusted && !asker.everybody {
+            return Err(Refused::Stranger { owner: user });
+        }
+        if !has_room(user) {
+            return Err(Refused::Kind("one too many of its user"));
+        }
+        if !lock::is_held(file.as_fd()).map_err(Refused::io("cannot be asked for its lock"))? {
+            return Err(Refused::Dead);
+        }
+        let bytes = copy_of_header(file.as_fd())?;
+        let header = Header::parse(&bytes)?;
+        if header.process.boot_id != asker.boot_id
+            && asker.boot_id != [0; 16]
+            && header.process.boot_id != [0; 16]
+        {
+            return Err(Refused::Dead);
+        }
+        if header.process.is_gone(asker.namespace) || header.process.is_another(asker.namespace) {
+            return Err(Refused::Orphaned(header.process.pid));
+        }
+        // Who else may write to it could shorten it under the mapping.
+        let is_mapped = is_trusted && stat.st_mode & 0o022 == 0;
+        let limit = if is_mapped { MOST_BYTES.0 } else { MOST_BYTES.1 };
+        let committed = word(&bytes, header::COMMITTED);
+        check_len(&stat, committed, limit)?;
+        let bytes = if is_mapped {
+            let view = View::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
+            Bytes::Mapped { header: view }
+        } else {
+            Bytes::Copied
+        };
+        let mut this = Self {
+            path: path.join(name),
+            header,
+            user,
+            place: (stat.st_dev, stat.st_ino),
+            kept: None,
+            bytes,
+            segments: Vec::new(),
+            end: wide(header::BYTES),
+            bad: Vec::new(),
+            problem: None,
+            change: 1,
+        };
+        this.read_table(file.as_fd(), definitions);
+        this.kept = keep.then_some(file);
+        Ok(this)
+    }
+
+    /// Whose its rows are.
+    pub fn owner(&self) -> Owner {
+        Owner::Process { pid: u32::try_from(self.header.process.pid).unwrap_or(u32::MAX), user: self.user }
+    }
+
+    /// Whether its program can be asked. Those of strangers are not.
+    pub fn has_socket(&self) -> bool {
+        match &self.bytes {
+            Bytes::Mapped { header } => load(header.words(), header::FLAGS) & header::HAS_SOCKET != 0,
+            Bytes::Copied => false,
+        }
+    }
+
+    /// Its change word, if it is mapped.
+    pub fn change(&self) -> Option<&AtomicU64> {
+        match &self.bytes {
+            Bytes::Mapped { header } => header.words().get(header::CHANGE),
+            Bytes::Copied => None,
+        }
+    }
+
+    /// Takes over what is new in the table, if something changed; true if there are new definitions.
+    pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
+        let change = self.change().map(|change| change.load(Acquire));
+        if change.is_some_and(|change| change == self.change && change & 1 == 0) {
+            return false;
+        }
+        let before = self.definitions().count();
+        let has_new = match &self.bytes {
+            Bytes::Mapped { header } => load(header.words(), header::SEGMENTS) != wide(self.segments.len()),
+            Bytes::Copied => true,
+        };
+        if has_new {
+            match self.file() {
+                Ok(file) => self.read_table(file.as_fd(), definitions),
+                Err(_) => return false, // it is gone, which the next listing or question tells
+            }
+        } else {
+            self.problem = None;
+        }
+        self.change = change.unwrap_or(1);
+        self.definitions().count() != before
+    }
+
+    /// The open file: the kept one, or opened again.
+    pub fn file(&self) -> io::Result<OwnedFd> {
+        if let Some(kept) = &self.kept {
+            return kept.try_clone();
+        }
+        let file = open_strange(CWD, &self.path)?;
+        let stat = fstat(&file)?;
+        if (stat.st_dev, stat.st_ino) != self.place {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        Ok(file)
+    }
+
+    /// Whether its program lives.
+    pub fn is_alive(&self, asker: &Asker) -> bool {
+        let is_held = match &self.kept {
+            Some(kept) => lock::is_held(kept.as_fd()),
+            None => self.file().and_then(|file| lock::is_held(file.as_fd())),
+        };
+        is_held.unwrap_or(false) && !self.header.process.is_gone(asker.namespace)
+    }
+
+    /// What is wrong with it and with parts of it.
+    pub fn damage(&self) -> impl Iterator<Item = &Refused> + Clone {
+        self.bad.iter().chain(&self.problem)
+    }
+
+    /// Reads the entries of the table that were not read yet.
+    fn read_table(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) {
+        self.problem = self.take_over(file, definitions).err();
+    }
+
+    fn take_over(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) -> Result<(), Refused> {
+        // First how many there are, then what they are: one copy has no order inside.
+        let count = usize::try_from(word(&copy_of_header(file)?, header::SEGMENTS)).unwrap_or(usize::MAX);
+        fence(Acquire);
+        let bytes = copy_of_header(file)?;
+        let committed = word(&bytes, header::COMMITTED);
+        let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
+        let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        check_len(&stat, committed, limit)?;
+        for number in self.segments.len()..count.min(header::TABLE_MAX) {
+            let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
+            let words = std::array::from_fn(|at| word(&bytes, from.saturating_add(at)));
+            let known = Entry::parse(number, words, self.end, committed).and_then(|entry| {
+                self.end = entry.at.saturating_add(wide(entry.len));
+                known(file, number, &entry, &self.segments, definitions)
+            });
+            self.segments.push(known.unwrap_or_else(|refused| {
+                self.bad.push(refused);
+                Known::Bad
+            }));
+        }
+        Ok(())
+    }
+
+    /// The countersets that it defines: which entry of the table, and what it says.
+    pub fn definitions(&self) -> impl Iterator<Item = (usize, &Arc<Counterset>)> {
+        self.segments.iter().enumerate().filter_map(|(number, known)| match known {
+            Known::Definition(set) => Some((number, set)),
+            _ => None,
+        })
+    }
+
+    /// The counterset of a definition.
+    pub fn definition(&self, number: usize) -> Option<&Arc<Counterset>> {
+        match self.segments.get(number)? {
+            Known::Definition(set) => Some(set),
+            _ => None,
+        }
+    }
+
+    /// The segments of instances of a counterset that it defines, each with its number.
+    pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &Instances)> + Clone {
+        self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
+            Known::Instances(instances) if instances.counterset == counterset => Some((number, instances)),
+            _ => None,
+        })
+    }
+
+    /// The segment of that number, if it is of instances and mapped.
+    #[inline]
+    pub fn segment(&self, number: usize) -> Option<Segment<'_>> {
+        match self.segments.get(number)? {
+            Known::Instances(instances) => instances.mapped(),
+            _ => None,
+        }
+    }
+
+    /// Maps the segments of a counterset that are not mapped yet; whether all are now.
+    fn map(&mut self, counterset: usize) -> bool {
+        let is_missing = |instances: &Instances| instances.view.is_none();
+        if !self.instances(counterset).any(|(_, instances)| is_missing(instances)) {
+            return true;
+        }
+        let Ok(file) = self.file() else { return false };
+        let mut is_whole = true;
+        for known in &mut self.segments {
+            let Known::Instances(instances) = known else { continue };
+            if instances.counterset != counterset || instances.view.is_some() {
+                continue;
+            }
+            match View::of_file(&file, instances.at, instances.len) {
+                Ok(view) => instances.view = Some(view),
+                Err(error) => {
+                    is_whole = false;
+                    self.problem = Some(Refused::io("cannot be mapped")(error));
+                }
+            }
+        }
+        is_whole
+    }
+
+    /// Looks for instances of a counterset that came or went.
+    pub fn index(&mut self, counterset: usize, index: &mut Index) {
+        let is_whole = self.map(counterset);
+        let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
+        if let Some(change) = self.change() {
+            let segments = self
+                .instances(counterset)
+                .filter_map(|(number, instances)| Some((number, instances.mapped()?)));
+            index.refresh(&set.guid, segments, change);
+            if !is_whole {
+                index.doubt(); // there may be a descriptor next time, though nothing changes
+            }
+        }
+    }
+}
+
+impl Instances {
+    /// The words of it, if it is mapped.
+    fn mapped(&self) -> Option<Segment<'_>> {
+        self.view.as_ref().map(|view| Segment::new(view.words(), self.shape))
+    }
+}
+
+/// Opens what a stranger may have left there: no link is followed, and nothing waits.
+fn open_strange(folder: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(openat(folder, name, flags, Mode::empty())?)
+}
+
+/// The header, as far as the file has one.
+fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, Refused> {
+    let mut bytes = vec![0; header::BYTES];
+    let len = read_at(file, &mut bytes, 0).map_err(Refused::io("cannot be read"))?;
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
+/// As many bytes from there on as there are.
+pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut len = 0_usize;
+    while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {
+        match rustix::io::pread(file, rest, at.saturating_add(wide(len))) {
+            Ok(0) => break,
+            Ok(more) => len = len.saturating_add(more),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(len)
+}
+
+/// Whether the bytes that a file says it has are there, and not too many: loading from a hole of a file system that is
+/// full would end this process.
+fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
+    const BLOCK: u64 = 512;
+    if committed > limit {
+        return Err(Refused::TooLarge(committed, limit));
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
+    if committed < wide(header::BYTES) || committed > there {
+        return Err(Refused::Holes { committed, there });
+    }
+    Ok(())
+}
+
+fn known(
+    file: BorrowedFd<'_>,
+    number: usize,
+    found: &Entry,
+    before: &[Known],
+    definitions: &mut Definitions,
+) -> Result<Known, Refused> {
+    if found.kind == entry::DEFINITION {
+        let mut bytes = vec![0; found.len.min(definition::MAX_LEN)];
+        let len = read_at(file, &mut bytes, found.at).map_err(Refused::io("cannot be read"))?;
+        bytes.truncate(len);
+        let len = usize::try_from(word(&bytes, 0)).unwrap_or(usize::MAX);
+        let Some(body) = bytes.get(WORD..).and_then(|body| body.get(..len)) else {
+            return Err(Refused::Entry { number, what: "the length of its definition", value: wide(len) });
+        };
+        return definitions.get(number, body).map(Known::Definition);
+    }
+    let mut head = [0; Shape::HEAD * WORD];
+    read_at(file, &mut head, found.at).map_err(Refused::io("cannot be read"))?;
+    let shape = index::shape(&head, found.len).map_err(|why| Refused::Shape { number, why })?;
+    let set = match before.get(found.counterset) {
+        Some(Known::Definition(set)) => set,
+        _ => return Err(Refused::Entry { number, what: "its counterset", value: wide(found.counterset) }),
+    };
+    if shape.counters != set.counters.len() {
+        return Err(Refused::Entry {
+            number,
+            what: "the number of its counters",
+            value: wide(shape.counters),
+        });
+    }
+    let (at, len, counterset) = (found.at, found.len, found.counterset);
+    Ok(Known::Instances(Instances { counterset, at, len, shape, view: None }))
+}
+
+fn wide(n: usize) -> u64 {
+    u64::try_from(n).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,147 @@
+//! The names in a folder, listed again only when it changed.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::fs::{AtFlags, Mode, OFlags, RawDir, lstat, open, stat, statat};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::folder::ToRead;
+use crate::publish::file::SUFFIX;
+
+/// Names that are looked at in one folder.
+const MOST_NAMES: usize = 4096;
+/// Stamps of some kernels move in steps: a folder that changed just before it was listed may have changed again since.
+const STEP: Duration = Duration::from_millis(20);
+
+/// A folder that may have files of programs.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    pub path: PathBuf,
+    may_be_link: bool,
+    stamp: Option<Stamp>,
+    /// Whether it was listed so soon after its change that another one may not show.
+    is_unsure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    dev: u64,
+    inode: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+/// What a folder has.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    pub names: Vec<String>,
+    /// Whether there are more than are looked at.
+    pub is_cut: bool,
+}
+
+impl Folder {
+    pub fn new(ToRead { path, may_be_link }: ToRead) -> Self {
+        Self { path, may_be_link, stamp: None, is_unsure: true }
+    }
+
+    /// What it has, if that is not as it was: nothing, if it is not there. Of more names than are looked at, first
+    /// those of files of users that are trusted.
+    pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
+        let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
+        let now = found.ok().map(|stat| Stamp {
+            dev: stat.st_dev,
+            inode: stat.st_ino,
+            modified: (stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        });
+        if now == self.stamp && !(self.is_unsure && now.is_some()) {
+            return None;
+        }
+        self.is_unsure = now.is_some_and(|stamp| is_recent(stamp.modified) || is_recent(stamp.changed));
+        self.stamp = now;
+        match now {
+            None => Some(Ok(Listing::default())),
+            Some(_) => Some(self.list(is_trusted)),
+        }
+    }
+
+    /// Has it listed next time, whether it changed or not.
+    pub fn doubt(&mut self) {
+        self.is_unsure = true;
+    }
+
+    /// Opens it, to open what is in it.
+    pub fn open(&self) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let link = if self.may_be_link { OFlags::empty() } else { OFlags::NOFOLLOW };
+        Ok(open(&self.path, flags | link, Mode::empty())?)
+    }
+
+    fn list(&self, is_trusted: impl Fn(u32) -> bool) -> io::Result<Listing> {
+        let folder = self.open()?;
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
+        let owner =
+            |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_uid);
+        let is_trusted = |name: &str| owner(name).is_some_and(&is_trusted);
+        let mut listing = Listing::default();
+        let mut more = Vec::new();
+        while let Some(entry) = entries.next() {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            // What begins with a point is not finished yet.
+            if name.starts_with(b".") || !name.ends_with(SUFFIX.as_bytes()) {
+                continue;
+            }
+            let Ok(name) = std::str::from_utf8(name) else { continue }; // ours are ASCII
+            if listing.names.len() < MOST_NAMES {
+                listing.names.push(name.to_owned());
+                continue;
+            }
+            listing.is_cut = true;
+            if is_trusted(name) {
+                more.push(name.to_owned());
+                if more.len() >= MOST_NAMES {
+                    break;
+                }
+            }
+        }
+        if !more.is_empty() {
+            // Whoever leaves many files there hides none of those.
+            listing.names.append(&mut more);
+            listing.names.sort_by_cached_key(|name| !is_trusted(name));
+            listing.names.truncate(MOST_NAMES);
+        }
+        Ok(listing)
+    }
+}
+
+fn is_recent((seconds, ns): (i64, i64)) -> bool {
+    let now = clock_gettime(ClockId::Realtime);
+    let age = now.tv_sec.saturating_sub(seconds).saturating_mul(1_000_000_000);
+    let age = age.saturating_add(now.tv_nsec.saturating_sub(ns));
+    age < i64::try_from(STEP.as_nanos()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_followed_where_nobody_else_could_have_made_it() {
+        let place = crate::tests::Place::new("linked-folder");
+        let link = place.path().with_extension("link");
+        let _ = std::fs::remove_file(&link);
+        std::os::unix::fs::symlink(place.path(), &link).unwrap();
+        let changed = |may_be_link| {
+            let mut folder = Folder::new(ToRead { path: link.clone(), may_be_link });
+            folder.changed(|_| true).unwrap().map(|listing| listing.names)
+        };
+        assert_eq!(changed(true).unwrap(), [""; 0]);
+        assert_eq!(changed(false).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+        std::fs::remove_file(link).unwrap();
+    }
+}

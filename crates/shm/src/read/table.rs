@@ -1,0 +1,179 @@
+//! The header of a file and its table of segments, as found there.
+
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+use thiserror::Error;
+
+use crate::definition::BadDefinition;
+use crate::layout::{BadShape, MAGIC, WORD, entry, header};
+use crate::process::Process;
+
+/// Why a file is not used, or a part of it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub(crate) enum Refused {
+    #[error("{what}: {why}")]
+    Io { what: &'static str, why: io::Error },
+    #[error("it is {0}")]
+    Kind(&'static str),
+    #[error("user {owner}'s are not asked for")]
+    Stranger { owner: u32 },
+    #[error("it has {0} bytes, and more than {1} are not read")]
+    TooLarge(u64, u64),
+    #[error("it says that {committed} of its bytes are there, but it has {there}")]
+    Holes { committed: u64, there: u64 },
+    #[error("{0}")]
+    Header(&'static str),
+    #[error("its program does not live")]
+    Dead,
+    #[error("its program {0} is gone, but one that it forked holds its lock")]
+    Orphaned(u64),
+    #[error("entry {number} of its table: {what} is {value}")]
+    Entry { number: usize, what: &'static str, value: u64 },
+    #[error("entry {number} of its table: {why}")]
+    Shape { number: usize, why: BadShape },
+    #[error("entry {number} of its table: {why}")]
+    Definition { number: usize, why: BadDefinition },
+    #[error("counterset {0}")]
+    Counterset(String),
+}
+
+impl Refused {
+    pub fn io(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |why| Self::Io { what, why }
+    }
+
+    /// Whether it says more of this process than of the file: descriptors or memory may be there next time.
+    pub fn is_shortage(&self) -> bool {
+        use rustix::io::Errno;
+        let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM].map(Errno::raw_os_error);
+        matches!(self, Self::Io { why, .. } if why.raw_os_error().is_some_and(|code| short.contains(&code)))
+    }
+}
+
+/// What a header says that does not change.
+#[derive(Clone, Debug)]
+pub(crate) struct Header {
+    pub id: [u64; 2],
+    pub process: Process,
+    /// CLOCK_MONOTONIC in ns.
+    pub created: u64,
+}
+
+impl Header {
+    /// From a copy of a header.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Refused> {
+        let word = |at: usize| word(bytes, at);
+        match word(header::MAGIC) {
+            MAGIC => {}
+            magic if magic == MAGIC.swap_bytes() => {
+                return Err(Refused::Header("it was written by a machine of the other byte order"));
+            }
+            magic if magic.to_ne_bytes().starts_with(b"PERFSET") => {
+                return Err(Refused::Header("it has another version of the layout"));
+            }
+            _ => return Err(Refused::Header("it does not begin with PERFSET")),
+        }
+        if word(header::LEN) != u64::try_from(header::BYTES).unwrap_or(0) {
+            return Err(Refused::Header("its header has another length"));
+        }
+        let at = |word: usize| word.saturating_mul(WORD);
+        let boot_id = bytes.get(at(header::BOOT_ID)..).and_then(<[u8]>::first_chunk).copied();
+        let len = usize::try_from(word(header::PROGRAM_LEN)).unwrap_or(usize::MAX).min(header::PROGRAM_MAX);
+        let program = bytes.get(at(header::PROGRAM)..).and_then(|bytes| bytes.get(..len));
+        let process = Process {
+            pid: word(header::PID),
+            namespace: word(header::PID_NAMESPACE),
+            start_time: word(header::START_TIME),
+            boot_id: boot_id.unwrap_or_default(),
+            program: String::from_utf8_lossy(program.unwrap_or_default()).into_owned(),
+        };
+        let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
+        Ok(Self { id, process, created: word(header::CREATED) })
+    }
+}
+
+/// A word of a copy; 0 behind its end.
+pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
+    let from = bytes.get(at.saturating_mul(WORD)..);
+    from.and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_ne_bytes(*word))
+}
+
+/// A segment of a file: bytes that the file has, of a kind that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub at: u64,
+    pub len: usize,
+    pub kind: u64,
+    /// Of instances: which entry defines their counterset.
+    pub counterset: usize,
+}
+
+impl Entry {
+    /// Of the words of entry `number`, in a file of so many bytes, of which those before `end` are other segments':
+    /// none overlap, so that all of them together take no more work than the file has bytes.
+    pub fn parse(
+        number: usize,
+        words: [u64; entry::WORDS],
+        end: u64,
+        committed: u64,
+    ) -> Result<Self, Refused> {
+        /// Segments begin and end on multiples of 4096.
+        const WITHIN_PAGE: u64 = 0xFFF;
+        let [at, len, kind, counterset] = words;
+        let wrong = |what, value| Err(Refused::Entry { number, what, value });
+        if at & WITHIN_PAGE != 0 || at < end || at > committed {
+            return wrong("its place", at);
+        }
+        if len & WITHIN_PAGE != 0 || len == 0 || len > committed.saturating_sub(at) {
+            return wrong("its length", len);
+        }
+        let Ok(len) = usize::try_from(len) else { return wrong("its length", len) };
+        if kind != entry::DEFINITION && kind != entry::INSTANCES {
+            return wrong("its kind", kind);
+        }
+        match usize::try_from(counterset) {
+            Ok(counterset) if counterset < header::TABLE_MAX => Ok(Self { at, len, kind, counterset }),
+            _ => wrong("its counterset", counterset),
+        }
+    }
+}
+
+/// Loads of a mapped or copied header.
+pub(crate) fn load(words: &[std::sync::atomic::AtomicU64], at: usize) -> u64 {
+    words.get(at).map_or(0, |word| word.load(Relaxed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries() {
+        let good = [8192, 4096, 1, 0];
+        assert!(Entry::parse(0, good, 8192, 12288).is_ok());
+        assert!(Entry::parse(1, good, 12288, 65536).is_err(), "another has its place");
+        for (at, value, what) in [
+            (0, 0, "its place"),
+            (0, 4096, "its place"),
+            (0, 8200, "its place"),
+            (0, u64::MAX - 4095, "its place"),
+            (0, 12288, "its length"),
+            (1, 0, "its length"),
+            (1, 100, "its length"),
+            (1, 8192, "its length"),
+            (1, u64::MAX - 4095, "its length"),
+            (2, 0, "its kind"),
+            (2, 3, "its kind"),
+            (3, 128, "its counterset"),
+        ] {
+            let mut words = good;
+            words[at] = value;
+            match Entry::parse(7, words, 8192, 12288) {
+                Err(Refused::Entry { number: 7, what: found, .. }) => assert_eq!(found, what),
+                other => panic!("{words:?}: {other:?}"),
+            }
+        }
+    }
+}
