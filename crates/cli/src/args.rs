@@ -10,8 +10,13 @@ use perfset::v2::Format;
 
 use crate::dump::Kind;
 use crate::examples;
+use crate::plot::PlotArgs;
 use crate::text::escaped;
 use crate::when::When;
+
+mod serve;
+
+pub use serve::ServeArgs;
 
 /// Performance counters of this machine, with the names that Windows gives them.
 ///
@@ -33,10 +38,14 @@ pub enum Command {
     Find(FindArgs),
     Describe(DescribeArgs),
     Instances(InstancesArgs),
+    Plot(PlotArgs),
     Dump(DumpArgs),
     Log(LogArgs),
     Relog(RelogArgs),
     V1(V1Args),
+    Manifest(ManifestArgs),
+    Provider(ProviderArgs),
+    Serve(ServeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
     /// Say what works on this machine, what does not, and what would open it
@@ -86,7 +95,7 @@ pub struct GetArgs {
 }
 
 /// Logs to be asked instead of this machine.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Logs")]
 pub struct LogFiles {
     /// Ask a log instead of this machine: .blg, PDH-CSV or PDH-TSV; given several times, all of them as one
@@ -95,6 +104,16 @@ pub struct LogFiles {
     /// Whose counters, of a log with several machines
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
+    /// Also what programs of other users publish, as far as their files may be read; their number stands before names
+    #[arg(long, conflicts_with = "log", help_heading = "Programs")]
+    pub all_users: bool,
+}
+
+impl LogFiles {
+    /// This machine, with the programs of those users that were asked for.
+    pub fn local(&self) -> perfset::Machine {
+        if self.all_users { perfset::all_users() } else { perfset::local() }
+    }
 }
 
 /// A stretch of a log's time.
@@ -406,6 +425,135 @@ pub struct V1ValuesArgs {
     /// Read also blocks that break rules, as far as they can be read
     #[arg(long)]
     pub lenient: bool,
+}
+
+/// Check manifests of countersets, make code of them, write them
+///
+/// A provider declares its countersets in an instrumentation manifest, an XML file, as on Windows.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true, after_long_help = examples::MANIFEST)]
+pub struct ManifestArgs {
+    #[command(subcommand)]
+    pub command: ManifestCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ManifestCommand {
+    Check(ManifestCheckArgs),
+    Generate(ManifestGenerateArgs),
+    Export(ManifestExportArgs),
+}
+
+/// Say all that is wrong with manifests, each with line and column
+///
+/// Warnings alone end with code 0.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::MANIFEST_CHECK)]
+pub struct ManifestCheckArgs {
+    /// The manifests; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+/// Make code of a manifest, as CTRPP does on Windows
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::MANIFEST_GENERATE)]
+pub struct ManifestGenerateArgs {
+    /// The manifest; - is standard input
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub code: Code,
+    /// What names of functions, variables and types begin with
+    #[arg(long, value_name = "P", default_value = "")]
+    pub prefix: String,
+    /// The file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What `manifest generate` makes.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub struct Code {
+    /// A Rust module: a struct a counterset
+    #[arg(long)]
+    pub rust: bool,
+    /// A C header with the provider's code: ctrpp -o
+    #[arg(long)]
+    pub c_header: bool,
+    /// A C header with GUIDs and ids for consumers: ctrpp -ch
+    #[arg(long)]
+    pub symbols: bool,
+}
+
+/// Write countersets of this machine as a manifest
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::MANIFEST_EXPORT)]
+pub struct ManifestExportArgs {
+    /// Countersets of one provider: their names, parts that only one has, or GUIDs
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+    /// The file to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// Install, remove and list registered providers
+///
+/// As lodctr and unlodctr do on Windows. A registered provider is a file, its manifest.
+#[derive(Debug, clap::Args)]
+#[command(disable_help_subcommand = true, after_long_help = examples::PROVIDER)]
+pub struct ProviderArgs {
+    #[command(subcommand)]
+    pub command: ProviderCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum ProviderCommand {
+    Install(ProviderInstallArgs),
+    Remove(ProviderRemoveArgs),
+    List(ProviderListArgs),
+}
+
+/// The folder of registered providers.
+#[derive(Debug, clap::Args)]
+pub struct ProviderFolder {
+    /// Only this folder instead of those of the system, for packages
+    #[arg(long, value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}
+
+/// Register the providers of manifests: root for everyone, others for themselves
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::PROVIDER_INSTALL)]
+pub struct ProviderInstallArgs {
+    /// The manifests; - is standard input
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub folder: ProviderFolder,
+}
+
+/// Remove registered providers, or countersets of theirs
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::PROVIDER_REMOVE)]
+pub struct ProviderRemoveArgs {
+    /// A provider's GUID or name, a counterset's GUID, or the manifest, a name that ends in .man
+    #[arg(required = true, value_name = "WHAT")]
+    pub what: Vec<String>,
+    #[command(flatten)]
+    pub folder: ProviderFolder,
+}
+
+/// List registered providers, and files that register none
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::PROVIDER_LIST)]
+pub struct ProviderListArgs {
+    /// A JSON object a line, one for each file
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub folder: ProviderFolder,
 }
 
 /// Print what a shell needs to complete perfset's commands and options

@@ -12,7 +12,8 @@ use perfset::{Counter, Machine, Source, Window};
 use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::text::escaped;
+use crate::log::unusable;
+use crate::text::{escaped, name_of};
 
 /// What is asked.
 pub enum Asked {
@@ -27,7 +28,7 @@ impl Asked {
             [] if files.machine.is_some() => {
                 Err(Failure::new(Exit::Usage, anyhow!("--machine chooses one of a log: it needs --log FILE")))
             }
-            [] => Ok(Self::Machine(perfset::local())),
+            [] => Ok(Self::Machine(files.local())),
             named => Ok(Self::Logs {
                 logs: opened(named, files.machine.as_deref(), false)?,
                 files: named.to_vec(),
@@ -50,7 +51,7 @@ impl Asked {
             let remote = |error| Failure::new(Exit::SourceFailed, error);
             let machine = named.iter().map(|name| perfset::machine(Some(name)).map_err(remote));
             let machine = machine.collect::<Result<Vec<_>, _>>()?.into_iter().next();
-            return Ok(Self::Machine(machine.unwrap_or_else(perfset::local)));
+            return Ok(Self::Machine(machine.filter(|_| !files.all_users).unwrap_or_else(|| files.local())));
         }
         let name = files.machine.as_deref().or(named.first().copied());
         if let Some(other) = named.iter().find(|other| !name.unwrap_or_default().eq_ignore_ascii_case(other))
@@ -65,8 +66,7 @@ impl Asked {
         let logs = opened(&files.log, name, false)?;
         let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(logs.offset()));
         let window = Window { begin: to_utc(window.begin), end: to_utc(window.end) };
-        let logs = logs.within(window).picking(pick);
-        Ok(Self::Logs { logs, files: files.log.clone() })
+        Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
 
     /// Its countersets and what they are called by people.
@@ -115,10 +115,9 @@ impl Asked {
     pub fn options(&self) -> String {
         match self {
             Self::Machine(_) => String::new(),
-            Self::Logs { files, .. } => files
-                .iter()
-                .map(|file| format!(" --log '{}'", escaped(&file.display().to_string())))
-                .collect(),
+            Self::Logs { files, .. } => {
+                files.iter().map(|file| format!(" --log '{}'", name_of(file))).collect()
+            }
         }
     }
 
@@ -126,7 +125,7 @@ impl Asked {
     pub fn warn_of_damage(&self) {
         let Self::Logs { logs, files } = self else { return };
         for (damages, file) in logs.damages().iter().zip(files) {
-            let (Some(first), name) = (damages.first().first(), escaped(&file.display().to_string())) else {
+            let (Some(first), name) = (damages.first().first(), name_of(file)) else {
                 continue;
             };
             let more = match damages.count() {
@@ -141,19 +140,19 @@ impl Asked {
 
 /// Opens logs as one, and chooses the machine: without a name the only one, or whichever.
 pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<Logs, Failure> {
-    let input = |file: &PathBuf| match file == Path::new("-") {
+    let input = |file: &PathBuf| match input::is_dash(file) {
         true => input::read(file).map(|bytes| Input::Bytes(bytes.into())),
         false => Ok(Input::File(file.clone())),
     };
     let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
-    let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, &error))?;
+    let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, error))?;
     let names = || {
         let names: Vec<_> = logs.machines().iter().map(|name| escaped(name)).collect();
         names.join(", ")
     };
     match machine.map(|name| name.trim_start_matches('\\')) {
         Some(name) if logs.machines().iter().any(|known| known.eq_ignore_ascii_case(name)) => {
-            logs.of_machine(name).map_err(|error| unopened(files, &error))
+            logs.of_machine(name).map_err(|error| unopened(files, error))
         }
         Some(name) => {
             let error =
@@ -170,20 +169,6 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
 }
 
 /// What is said of a log that cannot be opened.
-pub fn unopened(files: &[PathBuf], error: &OpenError) -> Failure {
-    let file = files.get(error.number).map(|file| escaped(&file.display().to_string())).unwrap_or_default();
-    let exit = if error.error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
-    let text = with_causes(&error.error);
-    Failure::new(exit, anyhow!("{file}: {text}"))
-}
-
-/// An error and what caused it.
-pub fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = escaped(&error.to_string());
-    let mut cause = error.source();
-    while let Some(why) = cause {
-        text = format!("{text}: {}", escaped(&why.to_string()));
-        cause = why.source();
-    }
-    text
+pub fn unopened(files: &[PathBuf], error: OpenError) -> Failure {
+    unusable(files.get(error.number).map_or(Path::new(""), PathBuf::as_path), error.error)
 }

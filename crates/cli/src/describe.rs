@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use perfset::path::nearest;
+use perfset::path::{self, nearest, path_of};
 use perfset::{Attributes, Counter, Counterset, InstanceType, SourceError};
 
 use terminal_size::{Width, terminal_size};
@@ -43,7 +43,7 @@ pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
 }
 
 fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: bool) -> io::Result<()> {
-    let kind = if set.instance_type == InstanceType::Single { "single instance" } else { "multi-instance" };
+    let kind = kind_of(set.instance_type);
     writeln!(out, "{}   {:?}   {kind}", escaped(&set.name), set.guid)?;
     for line in wrapped(&escaped(&set.help), WIDTH) {
         writeln!(out, "{line}")?;
@@ -52,7 +52,7 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
     let all = || set.counters.iter().filter(|c| asked.shows(c));
-    let shown: Vec<_> = all().filter(|c| with_unavailable || !is_never_there(c)).collect();
+    let shown: Vec<_> = all().filter(|c| with_unavailable || !c.is_never_there()).collect();
     let width = |text: &dyn Fn(&Counter) -> String, least: usize| {
         shown.iter().map(|c| text(c).chars().count()).max().unwrap_or(0).max(least)
     };
@@ -63,7 +63,7 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     }
     writeln!(out, "\n {:>3}  {:names$}  {:units$}  {:26}  from", "id", "counter", "unit", "type")?;
     for counter in &shown {
-        let from = if is_never_there(counter) {
+        let from = if counter.is_never_there() {
             format!("unavailable: {}", counter.availability.trim_start_matches("Never on Linux: "))
         } else {
             counter.source.to_string()
@@ -85,13 +85,13 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     if hidden > 0 {
         writeln!(out, "\n{hidden} that Linux does not have are not shown; --all shows them")?;
     }
-    let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !is_never_there(c);
+    let gives = |c: &&&Counter| !c.attributes.contains(Attributes::NO_DISPLAYABLE) && !c.is_never_there();
     if let Some(first) = shown.iter().find(gives) {
         let behind = match asked {
             Asked::Machine(_) => " 1".to_owned(),
             Asked::Logs { .. } => asked.options(),
         };
-        writeln!(out, "\nTry: perfset get '{}'{behind}", path_of(set, first))?;
+        writeln!(out, "\nTry: perfset get '{}'{behind}", escaped(&path_of(set, first)))?;
     }
     Ok(())
 }
@@ -115,6 +115,18 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
     Ok(())
 }
 
+/// What a counterset shows of its instances.
+fn kind_of(instance_type: InstanceType) -> &'static str {
+    match instance_type {
+        InstanceType::Single => "single instance",
+        InstanceType::Multiple => "multi-instance",
+        InstanceType::SingleAggregate => "aggregate of all instances",
+        InstanceType::MultiAggregate => "multi-instance with _Total",
+        InstanceType::SingleAggregateHistory => "aggregate of all instances, also of those that have ended",
+        InstanceType::InstanceAggregate => "multi-instance, one of each name",
+    }
+}
+
 /// The instances of a counterset, one a line.
 pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
@@ -125,8 +137,10 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
         Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
     };
     let mut out = io::stdout().lock();
-    if set.instance_type == InstanceType::Single {
-        writeln!(out, "{} has one instance, without a name", escaped(&set.name))?;
+    if !set.instance_type.is_multiple() {
+        let is_single = set.instance_type == InstanceType::Single;
+        let what = if is_single { "has one instance" } else { "shows the aggregate of its instances" };
+        writeln!(out, "{} {what}, without a name", escaped(&set.name))?;
         return Ok(Exit::Ok);
     }
     let names: Vec<_> = found.iter().map(|instance| escaped(&instance.name.to_string())).collect();
@@ -142,51 +156,24 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
 /// Counters whose counterset, name or help has all the words.
 pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
-    let words: Vec<_> = args.words.iter().map(|word| word.to_lowercase()).collect();
-    let mut out = io::stdout().lock();
-    // Those whose names have the words stand before those whose helps only mention them.
-    let (mut by_name, mut by_help) = (Vec::new(), Vec::new());
-    for set in countersets(asked.machine()) {
-        for counter in set.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE)) {
-            let name = counter_name(counter);
-            let text = format!("{} {name} {}", set.name, counter.help).to_lowercase();
-            if is_never_there(counter) && !args.all || !words.iter().all(|word| text.contains(word)) {
-                continue;
-            }
-            let names = format!("{} {name}", set.name).to_lowercase();
-            let found =
-                if words.iter().all(|word| names.contains(word)) { &mut by_name } else { &mut by_help };
-            let help = counter.help.split(". ").next().unwrap_or_default().trim_end_matches('.');
-            found.push((path_of(&set, counter), escaped(help)));
-        }
-    }
-    for (path, help) in by_name.iter().chain(&by_help) {
-        writeln!(out, "{path}")?;
-        for line in wrapped(help, WIDTH.saturating_sub(4)) {
-            writeln!(out, "    {line}")?;
-        }
-    }
-    if by_name.is_empty() && by_help.is_empty() {
+    let found = path::find(&countersets(asked.machine()), &args.words, args.all);
+    if found.is_empty() {
         let error = anyhow::anyhow!("no counter has all of: {}", escaped(&args.words.join(" ")));
         return Err(Failure::new(Exit::NothingMatched, error));
+    }
+    let mut out = io::stdout().lock();
+    for found in &found {
+        writeln!(out, "{}", escaped(&found.path()))?;
+        for line in wrapped(&escaped(found.help()), WIDTH.saturating_sub(4)) {
+            writeln!(out, "    {line}")?;
+        }
     }
     out.flush()?;
     Ok(Exit::Ok)
 }
 
-/// A counter that has no source has never a value on this system.
-pub fn is_never_there(counter: &Counter) -> bool {
-    counter.source.is_empty() && !counter.availability.is_empty()
-}
-
-/// The path of a counter in all instances.
-fn path_of(set: &Counterset, counter: &Counter) -> String {
-    let instance = if set.instance_type == InstanceType::Single { "" } else { "(*)" };
-    format!("\\{}{instance}\\{}", escaped(&set.name), counter_name(counter))
-}
-
 fn counter_name(counter: &Counter) -> String {
-    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), escaped)
+    escaped(&counter.shown_name())
 }
 
 fn unit_of(counter: &Counter) -> String {

@@ -7,9 +7,11 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use perfset::catalogue::perfset_engine as own;
-use perfset::{Entry, InstanceId, InstanceType, NoValue, Snapshot, Value};
+use perfset::manifest::store::{Store, system_folders};
+use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
 use crate::exit::{Exit, Failure};
+use crate::provider;
 use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits};
 
@@ -23,7 +25,7 @@ pub fn run() -> Result<Exit, Failure> {
     let mut query = machine.query();
     for set in &sets {
         let all = Entry::all(set.guid);
-        let entry = if set.instance_type == InstanceType::Single { all } else { all.instance("*") };
+        let entry = if set.instance_type.is_multiple() { all.instance("*") } else { all };
         let status = query.add(&entry);
         if !status.is_success() {
             writeln!(out, "warn  {}: the query refuses it: {status}", escaped(&set.name))?;
@@ -60,6 +62,11 @@ pub fn run() -> Result<Exit, Failure> {
     }
     for problem in machine.problems() {
         writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
+    }
+    let mut registered = Store::new(system_folders(true));
+    registered.refresh();
+    for ignored in registered.ignored() {
+        writeln!(out, "warn  registration {}", escaped(&provider::reason(ignored)))?;
     }
     for line in trouble.lines() {
         writeln!(out, "{line}")?;
@@ -98,7 +105,7 @@ impl Trouble {
         let cost = causes.entry(escaped(&value.counterset.name)).or_default();
         // All of a counterset that could not be had at all is no instance's, and its counters are all there are.
         let Some(id) = value.instance_id else { return };
-        cost.is_single = value.counterset.instance_type == InstanceType::Single;
+        cost.is_single = !value.counterset.instance_type.is_multiple();
         let instance = Some((id, value.instance.to_string()));
         if cost.last != instance {
             cost.last = instance;

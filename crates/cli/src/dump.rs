@@ -16,9 +16,10 @@ use serde_json::json;
 use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::text::name_of;
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
-    let name = args.file.display();
+    let name = name_of(&args.file);
     let bytes = input::read(&args.file)?;
     let kind = match args.format {
         Some(format) => Kind::from(format),

@@ -131,6 +131,21 @@ Examples:
   An instance a line: the name that stands in the brackets of a path, and the
   id that tells two of the same name apart.";
 
+/// `perfset plot`.
+pub const PLOT: &str = r"Examples:
+  $ perfset plot cpu '\Memory\Available Bytes' 1 30 -o machine.svg
+  Half a minute as a picture for a page or a report: one panel for percents,
+  one for bytes. Below each panel stand its lines, with their last value,
+  average, minimum and maximum.
+
+  $ perfset plot proc --top 5 --stack -o processes.png --theme dark
+  The five processes that were busiest, on top of one another: 60 samples, or
+  as many as there are before Ctrl+C.
+
+  $ perfset plot --log server.blg '\Processor(*)\% Processor Time' -o cpu.png
+  All samples of a log, however many; --begin and --end take a part of it.
+  Times are local where the log was written.";
+
 /// `perfset dump`.
 pub const DUMP: &str = "\
 Examples:
@@ -253,6 +268,29 @@ Examples:
   how many instances, and the first of the counters. Counters that a machine
   lacks are no fault; perfset describe --all NAME says which and why.";
 
+/// `perfset serve`.
+pub const SERVE: &str = "\
+Examples:
+  $ perfset serve
+  page     http://127.0.0.1:9182/
+  metrics  http://127.0.0.1:9182/metrics
+
+  Open the first address in a browser; give the second one to Prometheus. Only
+  this machine can reach either. Both lines are on standard error.
+
+  $ perfset serve --listen 192.0.2.7:9182
+  page     http://192.0.2.7:9182/?token=40f1...
+  metrics  http://192.0.2.7:9182/metrics
+
+  Others can reach it, so readers are asked for a token: the page gets it by
+  the address, programs send it as Authorization: Bearer TOKEN. It is another
+  one each time, unless --token-file FILE has one. A server that is started by
+  root, or with capabilities, asks for one on loopback too: it shows what
+  others on this machine may not see.
+
+  $ perfset serve --listen 192.0.2.7:9182 --insecure
+  Whoever can reach the address sees everything.";
+
 /// `perfset completions`.
 pub const COMPLETIONS: &str = "\
 Examples:
@@ -290,3 +328,97 @@ pub const RELOG: &str = r"Examples:
 
 Started under the name relog, as through ln -s perfset relog, it takes the
 options of Windows' own.";
+
+/// `perfset manifest`.
+pub const MANIFEST: &str = r"Examples:
+  $ perfset manifest check waves.man
+  $ perfset manifest generate waves.man --c-header -o waves.h
+  $ perfset manifest export memory system
+  What a provider declares, checked; the code that it needs; countersets of this
+  machine in the same form. perfset provider install registers them.";
+
+/// `perfset manifest check`.
+pub const MANIFEST_CHECK: &str = r#"Examples:
+  $ perfset manifest check waves.man
+  waves.man: Harbour, 2 countersets, 11 counters
+
+  A good manifest: the provider's name, and what it declares.
+
+  perfset manifest check mistyped.man
+  mistyped.man:34:56: error: type "perf_averge_timer" is none of a manifest; did
+  you mean perf_average_timer? [value]
+
+  File, line, column, how bad it is, what is wrong; then what would be right,
+  and the rule. The code is 5.
+
+  perfset manifest check *.man && make
+  For a build."#;
+
+/// `perfset manifest generate`.
+pub const MANIFEST_GENERATE: &str = "\
+Examples:
+  $ perfset manifest generate waves.man --c-header -o waves.h
+  What ctrpp -o writes: a program includes it, calls CounterInitialize, makes
+  instances with PerfCreateInstance and sets their counters.
+
+  $ perfset manifest generate waves.man --rust -o waves.rs
+  A struct a counterset, a field a counter.
+
+  $ perfset manifest generate waves.man --symbols --prefix Harbour
+  GUIDs and counter ids for programs that read these counters; HARBOUR stands
+  before each name.";
+
+/// `perfset manifest export`.
+pub const MANIFEST_EXPORT: &str = "\
+Examples:
+  $ perfset manifest export memory system -o linux.man
+  Both countersets of this machine, in one manifest. Counters that show a time
+  since something get the two hidden ones that manifests ask for.";
+
+/// `perfset provider`.
+pub const PROVIDER: &str = "\
+Examples:
+  $ perfset provider install waves.man
+  $ perfset provider list
+  $ perfset provider remove Harbour
+  A provider is registered, shown, removed. Root registers for everyone, another
+  user for that user.";
+
+/// `perfset provider install`.
+pub const PROVIDER_INSTALL: &str = "\
+Examples:
+  $ perfset provider install waves.man
+  installed /etc/perfset/providers/5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02.man
+
+  The manifest is checked and copied. The same one once more is no error;
+  another one that has a GUID or a counterset's name of the first is refused.
+
+  $ perfset provider install orders.man --dir usr/share/perfset/providers
+  For a package.";
+
+/// `perfset provider remove`.
+pub const PROVIDER_REMOVE: &str = "\
+Examples:
+  $ perfset provider remove waves.man
+  removed /etc/perfset/providers/5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02.man
+
+  By manifest; a provider's GUID or its name do as well.
+
+  perfset provider remove 5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a04
+  The GUID of a counterset removes only that one from its provider's file; the
+  last one takes the provider with it.";
+
+/// `perfset provider list`.
+pub const PROVIDER_LIST: &str = "\
+Examples:
+  $ perfset provider list
+  Harbour  {5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02}
+    /etc/perfset/providers/5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a02.man
+    Harbour Waves  {5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a03}
+    Harbour Gate  {5e0d3a52-8c3f-4f0e-9f0b-4f1f6a1d0a04}
+
+  A provider, its file, its countersets. A file that registers nothing stands
+  below, with the reason, as ignored.
+
+  $ perfset provider list --json
+  An object a file, for programs.";

@@ -3,7 +3,10 @@
 use std::io;
 use std::process::ExitCode;
 
+use anyhow::anyhow;
 use perfset::PumpError;
+
+use crate::text::escaped;
 
 /// How the command ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,11 @@ pub struct Failure {
 impl Failure {
     pub fn new(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self { exit, error: error.into() }
+    }
+
+    /// For what speaks of strangers' things: it and all its causes, as one text, escaped.
+    pub fn escaped(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
+        Self::new(exit, anyhow!(escaped(&format!("{:#}", error.into()))))
     }
 
     /// Whether the reader of our output went away.

@@ -1,23 +1,43 @@
 //! Files that the command is given; `-` is standard input.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::anyhow;
 
 use crate::exit::{Exit, Failure};
+use crate::text::name_of;
+
+/// Whether it is standard input; or standard output, where a file is to be written.
+pub fn is_dash(file: &Path) -> bool {
+    file == Path::new("-")
+}
 
 /// All bytes of a file.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let bytes = || {
-        if file == Path::new("-") {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes)?;
-            return Ok(bytes);
-        }
-        std::fs::read(file)
-    };
-    bytes()
-        .with_context(|| format!("cannot read {}", file.display()))
-        .map_err(|error| Failure::new(Exit::SourceFailed, error))
+    read_up_to(file, u64::MAX)
+}
+
+/// The bytes of a file, so many at most.
+pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    open(file)?.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(file, error))?;
+    Ok(bytes)
+}
+
+/// A file, to be read piece by piece.
+pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
+    if is_dash(file) {
+        return Ok(Box::new(io::stdin().lock()));
+    }
+    match File::open(file) {
+        Ok(file) => Ok(Box::new(file)),
+        Err(error) => Err(unreadable(file, error)),
+    }
+}
+
+/// What is said of a file that cannot be read.
+pub fn unreadable(file: &Path, error: io::Error) -> Failure {
+    Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot read {}", name_of(file))))
 }

@@ -1,11 +1,10 @@
 //! `perfset log`: what is in a log.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::info::Counters;
 use perfset::log::{Info, Log, LogError};
@@ -13,7 +12,8 @@ use serde::Serialize;
 
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
 use crate::exit::{Exit, Failure};
-use crate::text::{NAME_MAX, cut, escaped, grouped};
+use crate::input;
+use crate::text::{NAME_MAX, cut, escaped, grouped, name_of};
 
 pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -26,7 +26,8 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     for (position, file) in args.files.iter().enumerate() {
         let (info, written_by) = open(file)?;
         if args.json {
-            let line = as_json(file, &info, &written_by).map_err(|error| source_failed(error.into()))?;
+            let line =
+                as_json(file, &info, &written_by).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
             writeln!(out, "{line}")?;
             continue;
         }
@@ -40,12 +41,8 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
 
 /// Reads a log to its end; what is in it, and who wrote it.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
-    let read: Box<dyn Read> = match file == Path::new("-") {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(file).with_context(|| unreadable(file)).map_err(source_failed)?),
-    };
-    let failed = |error: LogError| unreadable_log(file, error);
-    let log = Log::open(read).map_err(failed)?;
+    let failed = |error| unusable(file, error);
+    let log = Log::open(input::open(file)?).map_err(failed)?;
     let written_by = match &log {
         Log::Blg(log) => {
             let header = log.header();
@@ -58,31 +55,17 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
     Ok((Info::of(log).map_err(failed)?, written_by))
 }
 
-/// What is said of a file that is no log, or cannot be read.
-pub fn unreadable_log(file: &Path, error: LogError) -> Failure {
-    match error.is_io() {
-        true => source_failed(anyhow!(error).context(unreadable(file))),
-        false => Failure::new(Exit::InvalidData, anyhow!("{}: {error}", escaped_path(file))),
-    }
-}
-
-fn source_failed(error: anyhow::Error) -> Failure {
-    Failure::new(Exit::SourceFailed, error)
-}
-
-fn unreadable(file: &Path) -> String {
-    format!("cannot read {}", escaped_path(file))
-}
-
-fn escaped_path(file: &Path) -> String {
-    escaped(&file.display().to_string())
+/// What is said of a file that is no log, or cannot be read on.
+pub fn unusable(file: &Path, error: LogError) -> Failure {
+    let exit = if error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
+    Failure::escaped(exit, anyhow!(error).context(file.display().to_string()))
 }
 
 /// So many gaps and damaged places are shown; JSON has all that are kept.
 const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
-    writeln!(out, "{}: {written_by}", escaped_path(file))?;
+    writeln!(out, "{}: {written_by}", name_of(file))?;
     let shown = |name: &String| escaped(cut(name, NAME_MAX));
     let mut machines: Vec<String> = info.machines.iter().map(shown).collect();
     if machines.len() > SHOWN {

@@ -8,6 +8,7 @@
 mod args;
 mod asked;
 mod describe;
+mod destination;
 mod doctor;
 mod dump;
 mod examples;
@@ -18,10 +19,16 @@ mod list;
 mod live;
 mod log;
 mod man;
+mod manifest;
 mod output;
 mod pace;
+mod paths;
+mod plot;
+mod provider;
 mod relog;
 mod resolve;
+mod samples;
+mod serve;
 mod text;
 mod v1;
 mod when;
@@ -51,9 +58,13 @@ fn main() -> ExitCode {
         Some(Command::Describe(args)) => describe::describe(&args),
         Some(Command::Instances(args)) => describe::instances(&args),
         Some(Command::Dump(args)) => dump::run(&args),
+        Some(Command::Plot(args)) => plot::run(&args),
         Some(Command::Log(args)) => log::run(&args),
         Some(Command::Relog(args)) => relog::run(&args),
         Some(Command::V1(args)) => v1::run(&args),
+        Some(Command::Manifest(args)) => manifest::run(&args),
+        Some(Command::Provider(args)) => provider::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args),
         Some(Command::Doctor) => doctor::run(),
         Some(Command::Completions(args)) => man::completions(&args),
         Some(Command::Man(args)) => man::run(&args),

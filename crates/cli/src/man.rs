@@ -1,14 +1,13 @@
 //! `perfset man` and `perfset completions`: manual pages and shell completions, from the one definition of the options.
 
 use std::io::{self, Write};
-use std::path::Path;
 
-use anyhow::Context;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::args::{Args, CompletionsArgs, ManArgs};
+use crate::destination::write;
 use crate::exit::{self, Exit, Failure};
 
 /// Prints a shell's script.
@@ -28,7 +27,7 @@ pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     for command in with_commands(&root) {
         let (name, page) = page(command)?;
-        write(&args.folder, &name, &page)?;
+        write(Some(&args.folder.join(&name)), &page)?;
         writeln!(out, "{name}")?;
     }
     out.flush()?;
@@ -39,13 +38,6 @@ pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
 fn with_commands(command: &Command) -> Vec<&Command> {
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     std::iter::once(command).chain(shown.flat_map(with_commands)).collect()
-}
-
-fn write(folder: &Path, name: &str, page: &[u8]) -> Result<(), Failure> {
-    let path = folder.join(name);
-    std::fs::write(&path, page)
-        .with_context(|| format!("cannot write {}", path.display()))
-        .map_err(|error| Failure::new(Exit::SourceFailed, error))
 }
 
 /// File name and text of a command's page.

@@ -6,16 +6,16 @@ use std::io::{self, IsTerminal, Write};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
+use perfset::clock::ClockReading;
 use perfset::counter_type::{Display, Kind, NumberKind};
+use perfset::json::Record;
 use perfset::log::text::{Header, Number, Writer};
-use perfset::path::{CounterPath, PathValue, Run};
-use perfset::{Counter, CounterId, CounterType, InstanceType, Mark, NoValue, RawValue};
-use serde::Serialize;
+use perfset::path::{CounterPath, PathValue, Run, keep_greatest};
+use perfset::{Counter, CounterId, CounterType, NoValue, RawValue};
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
-use crate::describe::is_never_there;
+use crate::samples::Series;
 use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped};
 
 /// Prints one sample after the other.
@@ -65,18 +65,8 @@ pub struct Output {
 /// A column of a table.
 #[derive(Debug, PartialEq, Eq)]
 struct Column {
-    path: usize,
-    counter: CounterId,
-    instance: Vec<u8>,
-    occurrence: usize,
+    series: Series,
     width: usize,
-}
-
-impl Column {
-    fn is_of(&self, v: &PathValue<'_>) -> bool {
-        (self.path, self.counter, self.occurrence) == (v.path, v.value.counter.id, v.occurrence)
-            && self.instance == v.value.instance.as_bytes()
-    }
 }
 
 /// The statistics of a run, and the names of the counters in it.
@@ -156,11 +146,6 @@ impl Output {
         }
     }
 
-    /// Whether raw values are printed.
-    pub fn is_raw(&self) -> bool {
-        self.raw
-    }
-
     /// Prints a sample; true if a value is missing.
     pub fn sample(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<bool> {
         /// What is recorded is written in pieces of this size.
@@ -181,7 +166,7 @@ impl Output {
             values.retain(|v| self.number(v).is_some_and(|number| test.holds(number)));
         }
         if let Some(most) = self.top {
-            self.keep_greatest(values, most);
+            keep_greatest(values, most, |v| self.number(v));
         }
         // Of a log the samples are shown in which there is something.
         if values.is_empty() && self.test.is_some() && self.is_recorded {
@@ -191,7 +176,7 @@ impl Output {
         match self.format {
             OutputFormat::Table => self.table(clocks, values, &mut text),
             OutputFormat::Csv => self.csv(clocks, values, &mut text),
-            OutputFormat::Json => self.json(clocks, values, &mut text)?,
+            OutputFormat::Json => self.json(clocks, values, &mut text),
             OutputFormat::PdhCsv => self.pdh_csv(clocks, values, &mut text)?,
         }
         self.text = text;
@@ -225,37 +210,15 @@ impl Output {
 
     /// What no machine of this system has, where nobody asked for it by name.
     fn is_hidden(&self, v: &PathValue<'_>) -> bool {
-        self.several.get(v.path).copied().unwrap_or(false) && is_never_there(v.value.counter)
+        self.several.get(v.path).copied().unwrap_or(false) && v.value.counter.is_never_there()
     }
 
     /// What is shown of a value.
     fn number(&self, v: &PathValue<'_>) -> Option<f64> {
         match (self.raw, &v.value.value) {
-            (true, _) => raw_of(v).map(real),
+            (true, _) => v.value.counted().map(real),
             (false, value) => value.as_ref().ok().map(|value| value.nocap()),
         }
-    }
-
-    /// Of each counter of a path the greatest values, the greatest first. Instances that sum others up, and what is
-    /// idle, are left out where there are others.
-    fn keep_greatest(&self, values: &mut Vec<PathValue<'_>>, most: usize) {
-        let number = |v: &PathValue<'_>| self.number(v).unwrap_or(f64::NEG_INFINITY);
-        // A path's counters stay in the order in which they came.
-        let mut groups: HashMap<(usize, CounterId), (usize, bool)> = HashMap::new();
-        let group = |v: &PathValue<'_>| (v.path, v.value.counter.id);
-        for v in &*values {
-            let next = groups.len();
-            groups.entry(group(v)).or_insert((next, false)).1 |= !sums_up(v);
-        }
-        let place = |v: &PathValue<'_>| groups.get(&group(v)).copied().unwrap_or_default();
-        values.retain(|v| !sums_up(v) || !place(v).1);
-        values.sort_by(|a, b| place(a).0.cmp(&place(b).0).then(number(b).total_cmp(&number(a))));
-        let mut taken = (usize::MAX, 0_usize);
-        values.retain(|v| {
-            let at = place(v).0;
-            taken = if taken.0 == at { (at, taken.1.saturating_add(1)) } else { (at, 1) };
-            taken.1 <= most
-        });
     }
 
     fn cell(&self, v: &PathValue<'_>) -> String {
@@ -266,7 +229,7 @@ impl Output {
 
     fn push_cell(&self, v: &PathValue<'_>, out: &mut String) {
         let counter = v.value.counter;
-        match (raw_of(v), counter.counter_type.decode().kind) {
+        match (v.value.counted(), counter.counter_type.decode().kind) {
             (Some(raw), Kind::Number(NumberKind::Hex)) => {
                 let _ = write!(out, "{:#x}", raw.get()); // a String takes everything
                 return;
@@ -290,7 +253,7 @@ impl Output {
     /// The number with all its digits.
     fn digits(&self, v: &PathValue<'_>) -> Option<Number> {
         if self.raw {
-            return raw_of(v).map(|raw| raw.get().into());
+            return v.value.counted().map(|raw| raw.get().into());
         }
         self.number(v).map(Number::from)
     }
@@ -311,7 +274,8 @@ impl Output {
         /// The least that a column takes.
         const COLUMN_LEN: usize = 16;
         let is_as_before = self.table.as_ref().is_some_and(|columns| {
-            columns.len() == values.len() && columns.iter().zip(values).all(|(column, v)| column.is_of(v))
+            columns.len() == values.len()
+                && columns.iter().zip(values).all(|(column, v)| column.series.is_of(v))
         });
         let is_too_wide = self.top.is_some() || values.len().saturating_mul(COLUMN_LEN) > self.width;
         if !is_as_before && (is_too_wide || !self.head(clocks, values, text)) {
@@ -355,13 +319,7 @@ impl Output {
         for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
             let _ = writeln!(text, "{line}");
         }
-        let column = |(v, width): (&PathValue<'_>, usize)| Column {
-            path: v.path,
-            counter: v.value.counter.id,
-            instance: v.value.instance.as_bytes().to_vec(),
-            occurrence: v.occurrence,
-            width,
-        };
+        let column = |(v, width): (&PathValue<'_>, usize)| Column { series: Series::of(v), width };
         self.table = Some(values.iter().zip(widths).map(column).collect());
         true
     }
@@ -484,13 +442,12 @@ impl Output {
         }
     }
 
-    fn json(&self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) -> io::Result<()> {
+    fn json(&self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
         for v in values {
             let record = Record { machine: self.machine.as_deref(), ..Record::new(clocks, v) };
-            text.push_str(&serde_json::to_string(&record)?);
+            text.push_str(&record.to_json());
             text.push('\n');
         }
-        Ok(())
     }
 
     /// Columns are the paths of the first sample; what comes later has none, as in every log of this kind.
@@ -552,7 +509,7 @@ impl Output {
     /// Appends the time of day; of what was recorded, which may be of any day, the day as well.
     fn push_local_time(&mut self, clocks: &ClockReading, out: &mut String) {
         const MINUTE: i64 = 60_000;
-        let ms = unix_ms(clocks);
+        let ms = clocks.unix_ms();
         let (minute, in_minute) = (ms.div_euclid(MINUTE), ms.rem_euclid(MINUTE));
         if self.minute.as_ref().is_none_or(|(known, _)| *known != minute) {
             let start =
@@ -578,63 +535,9 @@ impl Output {
     }
 }
 
-/// One value for programs: the fields are what `docs/output.md` promises.
-#[derive(Serialize)]
-struct Record<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<&'a str>,
-    time: String,
-    path: String,
-    counterset: String,
-    instance: String,
-    instance_id: Option<u32>,
-    counter: String,
-    value: Option<f64>,
-    status: &'static str,
-    raw: Option<u64>,
-    base: Option<u64>,
-    #[serde(rename = "type")]
-    counter_type: String,
-    unit: String,
-}
-
-impl Record<'_> {
-    fn new(clocks: &ClockReading, v: &PathValue<'_>) -> Self {
-        let value = &v.value;
-        let has_instances = value.counterset.instance_type != InstanceType::Single;
-        let (counter, instance) = (plain_counter_name(value.counter), value.instance.to_string());
-        let brackets =
-            if instance.is_empty() { String::new() } else { format!("({})", numbered(&instance, v)) };
-        Self {
-            machine: None,
-            time: timestamp(clocks).strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string(),
-            path: format!("\\{}{brackets}\\{counter}", value.counterset.name),
-            counterset: value.counterset.name.to_string(),
-            instance,
-            instance_id: value.instance_id.filter(|_| has_instances).map(|id| id.0),
-            counter,
-            value: value.value.as_ref().ok().map(|value| value.nocap()),
-            status: value.value.as_ref().map_or_else(NoValue::keyword, |_| "ok"),
-            raw: raw_of(v).map(RawValue::get),
-            base: value.base.map(RawValue::get),
-            counter_type: value.counter.counter_type.to_string(),
-            unit: value.counter.unit.to_string(),
-        }
-    }
-}
-
-/// The raw value: none of what a log's writer formatted.
-fn raw_of(v: &PathValue<'_>) -> Option<RawValue> {
-    v.value.raw.filter(|_| v.value.mark != Some(Mark::Formatted))
-}
-
 /// When a sample was taken, as people are shown it.
 fn timestamp(clocks: &ClockReading) -> Timestamp {
-    Timestamp::from_millisecond(unix_ms(clocks)).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-fn unix_ms(clocks: &ClockReading) -> i64 {
-    clocks.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000)
+    Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
 /// What tells one column from another.
@@ -653,24 +556,11 @@ fn is_share_or_rate(counter: &Counter) -> bool {
     matches!(display, Display::Percent | Display::PerSec) || counter.unit == "%" || counter.unit.contains('/')
 }
 
-/// Whether the instance is a sum of others, or the time in which nothing ran: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
-fn sums_up(v: &PathValue<'_>) -> bool {
-    let name = v.value.instance.to_string();
-    let is_total = name == "_Total" || name.ends_with(",_Total") || name.ends_with("/_Total");
-    // A program may be called like that too; the idle process has the id 0.
-    is_total
-        || (matches!(name.as_str(), "Idle" | "Idle:0") && v.value.instance_id.is_some_and(|id| id.0 == 0))
+pub fn counter_name(v: &PathValue<'_>) -> String {
+    escaped(&v.value.counter.shown_name())
 }
 
-fn counter_name(v: &PathValue<'_>) -> String {
-    escaped(&plain_counter_name(v.value.counter))
-}
-
-fn plain_counter_name(counter: &Counter) -> String {
-    counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), str::to_owned)
-}
-
-fn instance_name(v: &PathValue<'_>) -> String {
+pub fn instance_name(v: &PathValue<'_>) -> String {
     escaped(&numbered(&v.value.instance.to_string(), v))
 }
 

@@ -4,11 +4,10 @@ mod columns;
 mod progress;
 mod sql;
 
-use std::fs;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use perfset::log::sql::Existing;
 use perfset::log::text::{Header, Separator, Writer, Zone};
 use perfset::log::{Logs, Pick};
@@ -17,23 +16,21 @@ use perfset::{Next, Window};
 
 use crate::args::{OutputFormat, RelogArgs, RelogFormat};
 use crate::asked::{Asked, opened, unopened};
+use crate::destination::{Destination, refuse_existing};
 use crate::exit::{Exit, Failure};
-use crate::get::{source_failed, unbound};
+
+use crate::input::is_dash;
 use crate::output::{Options, Output};
-use crate::text::{escaped, grouped};
+use crate::paths::paths_of;
+use crate::samples::{source_failed, unbound};
+use crate::text::{escaped, grouped, name_of};
 use columns::Columns;
 use progress::Progress;
 use sql::Sql;
 
 pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     let usage = |text: String| Failure::new(Exit::Usage, anyhow!(text));
-    let mut paths = Vec::new();
-    for text in &args.paths {
-        paths.push(text.parse::<CounterPath>().map_err(|error| usage(escaped(&error.to_string())))?);
-    }
-    for file in &args.counters_from {
-        paths.extend(paths_of(file)?);
-    }
+    let paths = paths_of(&args.paths, &args.counters_from)?;
     let pick = args.every.map_or(Pick::All, Pick::Nth);
     let job = Job {
         files: args.files.clone(),
@@ -53,9 +50,9 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     };
     let format = match args.format.or_else(|| RelogFormat::of_name(output)) {
         Some(format) => format,
-        None if output == Path::new("-") => RelogFormat::Csv,
+        None if is_dash(output) => RelogFormat::Csv,
         None => {
-            let name = escaped(&output.display().to_string());
+            let name = name_of(output);
             return Err(usage(format!(
                 "\"{name}\" does not say which format: add --format csv, tsv or json"
             )));
@@ -120,11 +117,8 @@ pub struct Machine {
 impl Job {
     /// Writes it.
     pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
-        let to_stdout = target.file == Path::new("-");
-        let is_file = fs::metadata(target.file).is_ok_and(|found| found.is_file());
-        if !to_stdout && target.existing == Existing::Refuse && is_file {
-            let name = escaped(&target.file.display().to_string());
-            return Err(Failure::new(Exit::Usage, anyhow!("{name} exists; --force writes over it")));
+        if target.existing == Existing::Refuse {
+            refuse_existing(target.file)?;
         }
         let logs = self.open()?;
         let needs_columns = matches!(target.format, RelogFormat::Csv | RelogFormat::Tsv);
@@ -145,17 +139,13 @@ impl Job {
                 };
                 let zone = if target.local { local_zone(offset) } else { Zone::utc() };
                 let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
-                Sink::Text {
-                    writer: Writer::new(file.writer(to_stdout)?, &header)?,
-                    zone,
-                    columns: Box::new(columns),
-                }
+                Sink::Text { writer: Writer::new(file.writer()?, &header)?, zone, columns: Box::new(columns) }
             }
             RelogFormat::Json => {
                 let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
-                Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer(to_stdout)?)))
+                Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
             }
-            RelogFormat::Sqlite if to_stdout => {
+            RelogFormat::Sqlite if is_dash(target.file) => {
                 let error = anyhow!("a SQLite file cannot be standard output: -o FILE.db");
                 return Err(Failure::new(Exit::Usage, error));
             }
@@ -181,7 +171,7 @@ impl Job {
         }
         let has_part = !matches!(sink, Sink::Sql(_));
         sink.finish()?;
-        if has_part && !to_stdout {
+        if has_part {
             file.keep()?;
         }
         if let Some(logs) = logs.into_iter().next() {
@@ -203,7 +193,6 @@ impl Job {
         }
         names.sort_by_key(|name| name.to_lowercase());
         names.dedup_by(|a, b| a.eq_ignore_ascii_case(b));
-        let gone = |error| unopened(&self.files, &error);
         let to_utc = |time: Option<crate::when::When>| time.map(|time| time.to_utc(all.offset()));
         let window = Window { begin: to_utc(self.begin), end: to_utc(self.end) };
         let mut logs = Vec::new();
@@ -215,7 +204,7 @@ impl Job {
                 let error = anyhow!("the log has no counters of a machine \"{name}\"; it has: {known}");
                 return Err(Failure::new(Exit::NothingMatched, error));
             }
-            let of_machine = all.of_machine(&name).map_err(gone)?;
+            let of_machine = all.of_machine(&name).map_err(|error| unopened(&self.files, error))?;
             logs.push(of_machine.within(window).picking(self.pick));
         }
         Ok(logs)
@@ -298,87 +287,12 @@ fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap())
 }
 
-/// A file that is there whole or not at all; a device or a pipe is written as it is.
-struct Destination {
-    file: PathBuf,
-    /// Where it is written, if not at its place.
-    part: Option<PathBuf>,
-}
-
-impl Destination {
-    fn new(file: &Path) -> Self {
-        // What a link points to is replaced, not the link.
-        let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
-        let is_special = fs::metadata(&file).is_ok_and(|found| !found.is_file());
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        Self { part: (!is_special).then_some(part), file }
-    }
-
-    fn writer(&self, to_stdout: bool) -> Result<Box<dyn Write>, Failure> {
-        if to_stdout {
-            return Ok(Box::new(BufWriter::new(io::stdout())));
-        }
-        let place = self.part.as_ref().unwrap_or(&self.file);
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(true).open(place);
-        let file =
-            file.with_context(|| self.cannot()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-        if let Some(part) = self.part.clone() {
-            if let Ok(before) = fs::metadata(&self.file) {
-                let _ = file.set_permissions(before.permissions()); // else those of a new file
-            }
-            // Nothing is left of a file that is given up half.
-            let _ = ctrlc::set_handler(move || {
-                let _ = fs::remove_file(&part);
-                std::process::exit(130);
-            });
-        }
-        Ok(Box::new(BufWriter::with_capacity(1 << 16, file)))
-    }
-
-    fn keep(self) -> Result<(), Failure> {
-        let Some(part) = &self.part else { return Ok(()) };
-        let renamed = fs::rename(part, &self.file).with_context(|| self.cannot());
-        renamed.map_err(|error| Failure::new(Exit::SourceFailed, error))
-    }
-
-    fn cannot(&self) -> String {
-        format!("cannot write {}", escaped(&self.file.display().to_string()))
-    }
-}
-
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part {
-            let _ = fs::remove_file(part); // it is there only if writing failed
-        }
-    }
-}
-
 /// The zone of a log's local times.
 fn local_zone(offset: i64) -> Zone {
     const MINUTE: i64 = 600_000_000;
     let minutes = i32::try_from(offset.wrapping_div(MINUTE)).unwrap_or(0);
     let (sign, size) = (if minutes > 0 { '-' } else { '+' }, minutes.unsigned_abs());
     Zone { name: format!("UTC{sign}{:02}:{:02}", size / 60, size % 60), minutes }
-}
-
-/// The counter paths of a file, one a line; empty lines and those that begin with `;` or `#` are none.
-pub fn paths_of(file: &Path) -> Result<Vec<CounterPath>, Failure> {
-    let bytes = crate::input::read(file)?;
-    let text = String::from_utf8_lossy(&bytes);
-    let mut paths = Vec::new();
-    for (number, line) in (1_u64..).zip(text.trim_start_matches('\u{feff}').lines()) {
-        let line = line.trim().trim_matches('"');
-        if line.is_empty() || line.starts_with([';', '#']) {
-            continue;
-        }
-        paths.push(line.parse().map_err(|error: perfset::path::PathError| {
-            let name = escaped(&file.display().to_string());
-            Failure::new(Exit::Usage, anyhow!("{name}, line {number}: {}", escaped(&error.to_string())))
-        })?);
-    }
-    Ok(paths)
 }
 
 /// Prints the paths of all counters of all instances.

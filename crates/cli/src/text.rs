@@ -1,6 +1,7 @@
 //! Text for terminals and pipes: strangers' names made harmless, numbers made readable.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 /// Characters of a stranger's name that are shown: a file may give a long text to many things.
 pub const NAME_MAX: usize = 1_023;
@@ -16,6 +17,11 @@ pub fn escaped(text: &str) -> String {
         if harmful(c) { out.extend(c.escape_default()) } else { out.push(c) }
     }
     out
+}
+
+/// The name of a file, which a stranger may have given it, escaped.
+pub fn name_of(file: &Path) -> String {
+    escaped(&file.display().to_string())
 }
 
 /// A number with separators between thousands.

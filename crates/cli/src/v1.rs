@@ -4,21 +4,22 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use perfset::path::{CounterPath, PathQuery};
 use perfset::v1::{
     Blocks, Contents, DataBlock, Instance, NameTable, Names, Object, Problem, ValueName, query as answer,
     read, windows_names,
 };
 use perfset::walk::Mode;
-use perfset::{Counterset, Guid, InstanceType, Language, Next, SourceError};
+use perfset::{Counterset, Guid, Language, Next, SourceError};
 
 use crate::args::{V1Args, V1Command, V1NamesArgs, V1QueryArgs, V1ValuesArgs};
+use crate::destination::write;
 use crate::exit::{Exit, Failure};
-use crate::input;
+use crate::input::{self, is_dash};
 use crate::output::{Options, Output};
 use crate::resolve::countersets;
-use crate::text::{NAME_MAX, cut, escaped};
+use crate::text::{NAME_MAX, cut, escaped, name_of};
 
 pub fn run(args: &V1Args) -> Result<Exit, Failure> {
     match &args.command {
@@ -175,7 +176,7 @@ fn all_paths(source: &Blocks) -> Vec<(Guid, CounterPath)> {
     let path = |set: &Counterset| CounterPath {
         machine: None,
         counterset: set.name.to_string(),
-        instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+        instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
         counter: "*".to_owned(),
     };
     sets.iter().filter(|set| has_counters(set)).map(|set| (set.guid, path(set))).collect()
@@ -192,7 +193,7 @@ fn has_header(bytes: &[u8]) -> bool {
 
 fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
     let hint = if has_header { "\n  --lenient reads what can be read" } else { "" };
-    let error = anyhow!("{}: not a valid V1 block: {why}{hint}", file.display());
+    let error = anyhow!("{}: not a valid V1 block: {why}{hint}", name_of(file));
     Failure::new(Exit::InvalidData, error)
 }
 
@@ -208,7 +209,7 @@ fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
 fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
     let (names, skipped) = Names::read(NameTable::new(bytes));
     if names.iter().len() == 0 {
-        let error = anyhow!("{}: neither a V1 block nor a name table", file.display());
+        let error = anyhow!("{}: neither a V1 block nor a name table", name_of(file));
         return Err(Failure::new(Exit::InvalidData, error));
     }
     for error in skipped {
@@ -220,22 +221,4 @@ fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
 fn warn(text: &str) {
     // Nobody is left to tell if this fails.
     let _ = writeln!(io::stderr(), "warning: {}", escaped(text));
-}
-
-fn is_dash(file: &Path) -> bool {
-    file == Path::new("-")
-}
-
-fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    match file.filter(|file| !is_dash(file)) {
-        None => {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes)?;
-            out.flush()?;
-            Ok(())
-        }
-        Some(file) => std::fs::write(file, bytes)
-            .with_context(|| format!("cannot write {}", file.display()))
-            .map_err(|error| Failure::new(Exit::SourceFailed, error)),
-    }
 }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 
 use crate::exit::{Exit, Failure};
-use crate::text::escaped;
+use crate::text::name_of;
 
 /// One of the tools of Windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ fn may_write(file: &Path, says_yes: bool) -> Result<(), Failure> {
     if says_yes || !file.exists() {
         return Ok(());
     }
-    let name = escaped(&file.display().to_string());
+    let name = name_of(file);
     if !io::stdin().is_terminal() {
         return Err(usage(format!("{name} exists: -y writes over it")));
     }

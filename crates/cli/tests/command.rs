@@ -2,32 +2,12 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
 
+mod running;
+
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Stdio;
 
-fn testdata(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
-}
-
-/// The command on a fixture's kernel files.
-fn perfset(fixture: &str, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perfset"));
-    let tree = testdata("linux").join(fixture);
-    command.args(args).env("PERFSET_PROC", tree.join("proc")).env("PERFSET_SYS", tree.join("sys"));
-    command.stdin(Stdio::null());
-    command
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Exit code, standard output, standard error.
-fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = perfset(fixture, args).output().unwrap();
-    (status.code().unwrap(), text(&stdout), text(&stderr))
-}
+use running::{outcome, perfset, run, testdata, text};
 
 /// The kernel files of a fixture stand still, so every difference is 0: 100 % busy, as idle time does not advance.
 #[test]
@@ -114,8 +94,7 @@ fn dump_of_damaged_blocks() {
             .spawn()
             .unwrap();
         child.stdin.take().unwrap().write_all(bytes).unwrap();
-        let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
-        (status.code().unwrap(), text(&stdout), text(&stderr))
+        outcome(child.wait_with_output().unwrap())
     };
     let mut lying = block.clone();
     lying[88] = 15; // dwSize of the second result
@@ -166,6 +145,49 @@ fn mistakes() {
     assert_eq!(err.matches("no CPU can be listed").count(), 1, "said once: {err}");
 }
 
+/// Whatever reads it: what is said of a file has its name, harmless, and the reason once.
+#[test]
+fn files_that_cannot_be_read() {
+    for args in [
+        &["dump"][..],
+        &["v1", "names"],
+        &["v1", "values"],
+        &["log", "info"],
+        &["get", r"\Memory\Available Bytes", "--log"],
+        &["relog", "-o", "-", "--counters-from", "/dev/null"],
+    ] {
+        for (file, why) in [("no \x1b such", "No such file or directory"), ("src", "Is a directory")] {
+            let (code, out, err) = run("small-vm", &[args, &[file]].concat());
+            assert_eq!((code, out.as_str()), (4, ""), "{args:?}: {err}");
+            let name = file.replace('\x1b', r"\u{1b}");
+            assert!(err.contains(&name) && !err.contains('\x1b'), "{args:?}: {err}");
+            let reasons = ["cannot read", "cannot be read", why].map(|reason| err.matches(reason).count());
+            assert!(reasons[2] == 1 && reasons[0] + reasons[1] == 1, "{args:?}: {err}");
+        }
+    }
+}
+
+/// Whatever is written, a file that cannot be is named in one way.
+#[test]
+fn files_that_cannot_be_written() {
+    let orders = testdata("manifests/orders.man").display().to_string();
+    let basic = testdata("logs/BasicPerfCounters.blg").display().to_string();
+    let file = "/no/such/folder/x\u{1b}.csv";
+    for args in [
+        &["relog", &basic, "-o", file][..],
+        &["v1", "query", "2", "-o", file],
+        &["v1", "query", "2", "-o", "/dev/null", "--names", file],
+        &["manifest", "generate", &orders, "--rust", "-o", file],
+        &["manifest", "export", "memory", "-o", file],
+    ] {
+        let (code, out, err) = run("small-vm", args);
+        assert_eq!((code, out.as_str()), (4, ""), "{args:?}: {err}");
+        let want =
+            "error: cannot write /no/such/folder/x\\u{1b}.csv: No such file or directory (os error 2)\n";
+        assert!(err.ends_with(want), "{args:?}: {err}");
+    }
+}
+
 #[test]
 fn help_says_the_exit_codes() {
     let (code, out, _) = run("small-vm", &["--help"]);
@@ -179,8 +201,8 @@ fn a_reader_that_goes_away_is_no_error() {
     let mut first = [0; 21];
     child.stdout.take().unwrap().read_exact(&mut first).unwrap(); // and closes the pipe
     assert_eq!(&first, b"Processor Information");
-    let Output { status, stderr, .. } = child.wait_with_output().unwrap();
-    assert_eq!((status.code(), text(&stderr).as_str()), (Some(0), ""));
+    let (code, _, err) = outcome(child.wait_with_output().unwrap());
+    assert_eq!((code, err.as_str()), (0, ""));
 }
 
 #[test]
@@ -268,7 +290,7 @@ fn raw_values_have_all_their_digits() {
     ] {
         let mut command =
             perfset("two-nodes", &["get", "--raw", "/System/Context Switches/sec", "--format", format]);
-        let out = text(&command.env("PERFSET_PROC", &proc).output().unwrap().stdout);
+        let out = text(command.env("PERFSET_PROC", &proc).output().unwrap().stdout);
         assert!(out.contains(want), "{format}: {out}");
     }
     std::fs::remove_dir_all(&proc).unwrap();

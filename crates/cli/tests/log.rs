@@ -3,21 +3,22 @@
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod running;
 
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use running::{outcome, perfset, repository, scratch, testdata};
 use serde_json::Value;
 
 fn basic() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs/BasicPerfCounters.blg")
+    testdata("logs/BasicPerfCounters.blg")
 }
 
 /// Exit code, standard output, standard error, with `input` as standard input.
 fn run(args: &[&str], input: Stdio) -> (i32, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_perfset")).args(args).stdin(input).output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    outcome(perfset("small-vm", args).stdin(input).output().unwrap())
 }
 
 const INFO: &str = r"-: binary log of Windows build 9200, 64-bit
@@ -49,7 +50,7 @@ fn what_is_in_a_log() {
 
 #[test]
 fn a_cut_log_says_so_and_what_it_has() {
-    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cut \u{1b}.blg");
+    let file = scratch("log-cut").join("cut \u{1b}.blg");
     fs::write(&file, &fs::read(basic()).unwrap()[..200_000]).unwrap();
     let (code, out, _) = run(&["log", "info", &file.display().to_string()], Stdio::null());
     assert_eq!(code, 0);
@@ -81,7 +82,7 @@ fn text_logs_too() {
 
 #[test]
 fn what_is_no_log() {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md").display().to_string();
+    let readme = repository("README.md").display().to_string();
     for (args, exit, want) in [
         (
             &["log", "info", &readme][..],

@@ -3,34 +3,19 @@
 #![allow(clippy::arithmetic_side_effects, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+mod publishing;
+mod running;
+
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 
+use publishing::Published;
+use running::{outcome, perfset, repository, run, scratch};
 use serde_json::{Map, Value};
-
-fn repository(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
-}
 
 fn contract() -> String {
     fs::read_to_string(repository("docs/output.md")).unwrap()
-}
-
-/// Exit code, standard output, standard error of the command on a fixture's kernel files.
-fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
-    let tree = repository("testdata/linux").join(fixture);
-    let output = Command::new(env!("CARGO_BIN_EXE_perfset"))
-        .args(args)
-        .env("PERFSET_PROC", tree.join("proc"))
-        .env("PERFSET_SYS", tree.join("sys"))
-        .env("TZ", "UTC")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
 /// What a run of `get` printed; it must have gone well.
@@ -163,14 +148,6 @@ fn exit_codes_are_documented() {
     assert_eq!(first_cells("## Streams, signals, exit codes").len(), codes.lines().count());
 }
 
-/// A folder of this test's own.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder); // the first run has none
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
 #[test]
 fn every_command_has_a_manual_page_with_examples_and_exit_codes() {
     let folder = scratch("man");
@@ -210,8 +187,14 @@ fn helps() -> Vec<(String, String)> {
         (format!("perfset {} --help", words.join(" ")), run("small-vm", &[words, &["--help"]].concat()).1)
     };
     let v1 = ["query", "names", "values"].map(|name| help(&["v1", name]));
+    let manifest = ["check", "generate", "export"].map(|name| help(&["manifest", name]));
+    let provider = ["install", "remove", "list"].map(|name| help(&["provider", name]));
     let all = names.into_iter().map(|name| help(&[name]));
-    all.chain(v1).chain([("perfset --help".to_owned(), root.clone())]).collect()
+    all.chain(v1)
+        .chain(manifest)
+        .chain(provider)
+        .chain([("perfset --help".to_owned(), root.clone())])
+        .collect()
 }
 
 #[test]
@@ -274,6 +257,18 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             words.retain(|word| word != "--raw");
             words.push("--raw".into());
         }
+        Some("plot") => {
+            let is_log = words.iter().any(|word| word == "--log");
+            words.retain(|word| !is_number(word) || word == "5");
+            for word in words.iter_mut().filter(|word| word.ends_with(".svg") || word.ends_with(".png")) {
+                *word = folder.join(&*word).to_str().unwrap().to_owned();
+            }
+            if !is_log {
+                let paths = words.iter().position(|word| word.starts_with('-')).unwrap();
+                words.splice(paths..paths, ["10ms".to_owned(), "2".to_owned()]);
+            }
+            words.push("--force".into());
+        }
         Some("dump") if words.last().unwrap() == "-" => return None,
         Some("dump") => {
             *words.last_mut()? = repository("testdata/v2/small-vm.bin").to_str().unwrap().to_owned();
@@ -296,6 +291,25 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
             }
             words.push("--force".into());
         }
+        Some("manifest" | "provider") => {
+            let mut before = String::new();
+            for word in &mut words {
+                let path = match (before.as_str(), word.rsplit_once('.')) {
+                    ("-o" | "--dir", _) => Some(folder.join(word.replace('/', "-"))),
+                    (_, Some((_, "man"))) => Some(repository("testdata/manifests").join(&*word)),
+                    _ => None,
+                };
+                before = std::mem::replace(
+                    word,
+                    path.map_or(word.clone(), |path| path.to_str().unwrap().to_owned()),
+                );
+            }
+            if words[0] == "provider" && !words.contains(&"--dir".to_owned()) {
+                words.extend(["--dir".to_owned(), folder.join("providers").to_str().unwrap().to_owned()]);
+            }
+        }
+        // It would serve until it is stopped: only what it is told is looked at.
+        Some("serve") => words.push("--help".into()),
         Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
         Some(word) if !is_number(word) && !word.starts_with('-') => {}
         _ => {
@@ -309,9 +323,10 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
 #[test]
 fn commands_in_helps_and_documents_work() {
     let folder = scratch("man-of-documents");
+    let published = Published::new("documents");
     let mut texts = helps();
     let guides = fs::read_dir(repository("docs/guides")).unwrap().map(|entry| entry.unwrap().path());
-    for path in guides.chain(["docs/output.md", "docs/v1.md"].map(repository)) {
+    for path in guides.chain(["docs/output.md", "docs/v1.md", "docs/manifests.md"].map(repository)) {
         texts.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
     }
     let mut count = 0;
@@ -320,7 +335,9 @@ fn commands_in_helps_and_documents_work() {
             let shown = words.join(" ");
             let Some(words) = quick(words, &folder) else { continue };
             let words: Vec<_> = words.iter().map(String::as_str).collect();
-            let (code, _, err) = run("small-vm", &words);
+            let mut command = perfset("small-vm", &words);
+            let (code, _, err) =
+                outcome(command.env("PERFSET_RUNTIME_DIR", published.folder()).output().unwrap());
             assert_eq!(code != 0, fails, "{name}: perfset {shown}: {err}");
             count += 1;
         }

@@ -3,45 +3,30 @@
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+mod running;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
+use running::{outcome, perfset, program, scratch, testdata};
 use serde_json::Value;
 
 fn logs(name: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/logs").join(name).display().to_string()
+    testdata("logs").join(name).display().to_string()
 }
 
 fn basic() -> String {
     logs("BasicPerfCounters.blg")
 }
 
-/// An empty folder of that name.
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir(&folder).unwrap();
-    folder
-}
-
-/// Exit code, standard output, standard error of a program.
-fn run_as(program: &Path, args: &[&str]) -> (i32, String, String) {
-    let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/linux/small-vm");
-    let output = Command::new(program)
-        .args(args)
-        .env("PERFSET_PROC", tree.join("proc"))
-        .env("PERFSET_SYS", tree.join("sys"))
-        .env("TZ", "UTC")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-}
-
 fn run(args: &[&str]) -> (i32, String, String) {
-    run_as(Path::new(env!("CARGO_BIN_EXE_perfset")), args)
+    running::run("small-vm", args)
+}
+
+/// The same of the program under another name.
+fn run_as(name: &Path, args: &[&str]) -> (i32, String, String) {
+    outcome(program(name, "small-vm", args).output().unwrap())
 }
 
 fn good(args: &[&str]) -> String {
@@ -219,12 +204,8 @@ fn what_a_file_replaces() {
 fn from_standard_input() {
     let text = fs::read(basic()).unwrap();
     for args in [&["relog", "-", "-o", "-"][..], &["get", "--log", "-", TOTAL, "--format", "csv"]] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_perfset"))
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child =
+            perfset("small-vm", args).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         let bytes = text.clone();
         let writer = std::thread::spawn(move || std::io::Write::write_all(&mut stdin, &bytes));

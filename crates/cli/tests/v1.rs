@@ -3,30 +3,16 @@
 #![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+mod running;
 
+use std::fs;
+use std::path::Path;
+
+use running::{outcome, perfset, scratch, testdata};
 use serde_json::Value;
 
-fn testdata(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(path)
-}
-
-/// Exit code, standard output, standard error of the command on a fixture's kernel files, in a folder.
 fn run_in(folder: &Path, args: &[&str]) -> (i32, String, String) {
-    let tree = testdata("linux/small-vm");
-    let output = Command::new(env!("CARGO_BIN_EXE_perfset"))
-        .args(args)
-        .env("PERFSET_PROC", tree.join("proc"))
-        .env("PERFSET_SYS", tree.join("sys"))
-        .env("TZ", "UTC")
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    outcome(perfset("small-vm", args).current_dir(folder).output().unwrap())
 }
 
 fn good(folder: &Path, args: &[&str]) -> String {
@@ -35,13 +21,6 @@ fn good(folder: &Path, args: &[&str]) -> String {
     let warned = err.lines().all(|line| line.starts_with("warning: ") && line.contains(": unavailable: "));
     assert!(code == 0 && warned, "{args:?}: {err}");
     out
-}
-
-fn scratch(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = fs::remove_dir_all(&folder); // the first run has none
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 #[test]

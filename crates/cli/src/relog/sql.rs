@@ -3,15 +3,13 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use anyhow::anyhow;
-use perfset::counter_type::{CounterKind, Kind};
+use perfset::formula::{self, Denominator};
 use perfset::log::sql::{CounterId, Detail, Existing, Instance, LogSet, SqlError, Writer};
 use perfset::log::text::Zone;
 use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{Machine, number};
-use crate::asked::with_causes;
 use crate::exit::{Exit, Failure};
 
 /// Writes samples into a SQLite file.
@@ -23,8 +21,7 @@ pub struct Sql {
 
 impl Sql {
     pub fn new(file: &Path, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
-        let writer =
-            Writer::create(file, LogSet::new(name, zone), existing).map_err(|error| failed(&error))?;
+        let writer = Writer::create(file, LogSet::new(name, zone), existing).map_err(failed)?;
         Ok(Self { writer, ids: Vec::new() })
     }
 
@@ -46,11 +43,11 @@ impl Sql {
             }
         }
         let rows = record.iter().map(|(id, value, raw)| (*id, *value, raw.as_ref()));
-        writer.record(time, rows).map_err(|error| failed(&error))
+        writer.record(time, rows).map_err(failed)
     }
 
     pub fn finish(self) -> Result<(), Failure> {
-        self.writer.finish().map_err(|error| failed(&error))
+        self.writer.finish().map_err(failed)
     }
 }
 
@@ -87,22 +84,23 @@ fn counters(
                 false => 0,
             },
         };
-        ids.push(writer.counter(&detail).map_err(|error| failed(&error))?);
+        ids.push(writer.counter(&detail).map_err(failed)?);
     }
     Ok(ids)
 }
 
 /// Whether a clock's ticks a second mean anything to a type.
 fn takes_clock(counter_type: CounterType) -> bool {
-    let is_average_time = counter_type.meaning() == CounterType::PERF_AVERAGE_TIMER.meaning();
-    let kinds = [CounterKind::Rate, CounterKind::QueueLen, CounterKind::Elapsed].map(Kind::Counter);
-    is_average_time || kinds.contains(&counter_type.decode().kind)
+    formula::of(counter_type).is_some_and(|formula| match formula.denominator {
+        Denominator::Clock | Denominator::ClockAndItems | Denominator::BaseOfTicks => true,
+        Denominator::None | Denominator::Base => false,
+    })
 }
 
-fn failed(error: &SqlError) -> Failure {
-    let exit = match error {
+fn failed(error: SqlError) -> Failure {
+    let exit = match &error {
         SqlError::Exists { .. } | SqlError::Taken { .. } => Exit::Usage,
         _ => Exit::SourceFailed,
     };
-    Failure::new(exit, anyhow!(with_causes(error)))
+    Failure::escaped(exit, error)
 }

@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use perfset::clock::SystemTime;
 use perfset::log::sql::Existing;
 use perfset::log::{Info, Log, Pick};
-use perfset::path::CounterPath;
 
 use super::options::{Options, Takes};
 use super::{completed, may_write, no_binary, usage};
 use crate::args::RelogFormat;
-use crate::exit::{Exit, Failure};
-use crate::relog::{Job, Target, list, paths_of};
-use crate::text::escaped;
+use crate::exit::Failure;
+use crate::input::unreadable;
+use crate::log::unusable;
+use crate::paths::paths_of;
+use crate::relog::{Job, Target, list};
+use crate::text::{escaped, name_of};
 use crate::when::When;
 
 const OPTIONS: &[(&str, Takes)] = &[
@@ -74,13 +76,13 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "\nInput\n----------------\nFile(s):")?;
     for (file, kind) in job.files.iter().zip(&input.kinds) {
-        writeln!(out, "     {} ({kind})", escaped(&file.display().to_string()))?;
+        writeln!(out, "     {} ({kind})", name_of(file))?;
     }
     about(&mut out, input.span, input.samples)?;
     if let Some(target) = target {
         let done = job.run(&target, true)?;
         writeln!(out, "100.00%\n\nOutput\n----------------")?;
-        writeln!(out, "File:     {}", escaped(&target.file.display().to_string()))?;
+        writeln!(out, "File:     {}", name_of(target.file))?;
         let local = |time: i64| time.saturating_sub(done.offset);
         about(&mut out, done.span.map(|(first, last)| (local(first), local(last))), done.samples)?;
     }
@@ -116,15 +118,6 @@ fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
 }
 
 fn job(options: &Options) -> Result<Job, Failure> {
-    let mut paths: Vec<CounterPath> = Vec::new();
-    for text in options.values("c") {
-        paths.push(
-            text.parse().map_err(|error: perfset::path::PathError| usage(escaped(&error.to_string())))?,
-        );
-    }
-    for file in options.values("cf") {
-        paths.extend(paths_of(Path::new(file))?);
-    }
     let time = |name: &str| -> Result<Option<When>, Failure> {
         if !options.has(name) {
             return Ok(None);
@@ -139,7 +132,7 @@ fn job(options: &Options) -> Result<Job, Failure> {
     Ok(Job {
         files: options.operands.iter().map(PathBuf::from).collect(),
         machines: Vec::new(),
-        paths,
+        paths: paths_of(options.values("c"), options.values("cf"))?,
         begin: time("b")?,
         end: time("e")?,
         pick: nth.transpose()?.map_or(Pick::All, Pick::Nth),
@@ -158,11 +151,8 @@ struct Input {
 fn input_of(files: &[PathBuf]) -> Result<Input, Failure> {
     let mut input = Input::default();
     for file in files {
-        let name = escaped(&file.display().to_string());
-        let opened = File::open(file).map_err(|error| {
-            Failure::new(Exit::SourceFailed, anyhow::Error::new(error).context(format!("cannot read {name}")))
-        })?;
-        let failed = |error| crate::log::unreadable_log(file, error);
+        let opened = File::open(file).map_err(|error| unreadable(file, error))?;
+        let failed = |error| unusable(file, error);
         let log = Log::open(opened).map_err(failed)?;
         input.kinds.push(match &log {
             Log::Blg(_) => "Binary",

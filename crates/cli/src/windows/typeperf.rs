@@ -1,26 +1,26 @@
 //! `typeperf`.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
 use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::log::text::{Header, Separator, Writer, Zone};
 use perfset::path::{BindError, CounterPath, PathQuery, PathValue, Unexpanded, expand};
-use perfset::{Attributes, InstanceType, Machine};
+use perfset::{Attributes, Machine};
 
 use super::options::{Options, Takes};
 use super::{completed, may_write, no_binary, usage};
 use crate::asked::Asked;
+use crate::destination::create;
 use crate::exit::{Exit, Failure};
-use crate::get::{source_failed, unbound};
+
 use crate::pace::Pace;
-use crate::relog::paths_of;
+use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
+use crate::samples::{source_failed, unbound};
 use crate::text::escaped;
 
 const OPTIONS: &[(&str, Takes)] = &[
@@ -88,15 +88,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
             return Ok(completed()?);
         }
     }
-    let mut paths: Vec<CounterPath> = Vec::new();
-    for text in &options.operands {
-        paths.push(
-            text.parse().map_err(|error: perfset::path::PathError| usage(escaped(&error.to_string())))?,
-        );
-    }
-    for file in options.values("cf") {
-        paths.extend(paths_of(Path::new(file))?);
-    }
+    let paths = paths_of(&options.operands, options.values("cf"))?;
     if paths.is_empty() {
         return Err(usage("which counters? typeperf PATH ...; -? shows all options"));
     }
@@ -179,10 +171,7 @@ fn local_zone() -> Zone {
 
 fn output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     let Some(file) = file else { return Ok(Box::new(BufWriter::new(io::stdout()))) };
-    let created = File::create(file)
-        .with_context(|| format!("cannot write {}", escaped(&file.display().to_string())))
-        .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    Ok(Box::new(BufWriter::new(created)))
+    Ok(Box::new(create(file)?))
 }
 
 /// `[[hh:]mm:]ss`.
@@ -222,7 +211,7 @@ fn list(
             let path = CounterPath {
                 machine: None,
                 counterset: set.name.to_string(),
-                instance: (set.instance_type != InstanceType::Single).then(|| "*".to_owned()),
+                instance: (set.instance_type.is_multiple()).then(|| "*".to_owned()),
                 counter: name.to_owned(),
             };
             if !with_instances {

@@ -1,0 +1,101 @@
+//! The options of `perfset serve`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::ValueEnum;
+
+use super::interval;
+use crate::examples;
+
+/// Show this machine's counters in the browser, and give them to programs
+///
+/// A page with live charts, a JSON API and streams, on this machine alone unless --listen says otherwise. All readers
+/// share one collection. Ends with Ctrl+C or SIGTERM.
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::SERVE)]
+pub struct ServeArgs {
+    /// Where to listen; given several times, at each [default: 127.0.0.1:9182]
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: Vec<SocketAddr>,
+    /// The time between two samples
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    pub interval: Duration,
+    /// How far back the page can look, at most 3,600 samples; 30m and 1h work too
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = history)]
+    pub history: Duration,
+    /// The counters that /metrics gives, a path a line [default: those of processors, memory, disks, networks, ...]
+    #[arg(long, value_name = "FILE", help_heading = "Metrics")]
+    pub query: Option<PathBuf>,
+    /// Which names metrics have
+    #[arg(long, value_enum, default_value = "perf", help_heading = "Metrics")]
+    pub profile: ProfileName,
+    /// What names of metrics begin with that are made of those of counters [default: perf]
+    #[arg(long, value_name = "PREFIX", help_heading = "Metrics")]
+    pub prefix: Option<String>,
+    /// How many lines with values /metrics has at most: large countersets give way first, and it says so
+    #[arg(long, value_name = "N", default_value_t = perfset_export::Options::SERIES_MAX, help_heading = "Metrics")]
+    pub series_max: usize,
+    /// Another name under which readers know the server
+    #[arg(long = "host", value_name = "NAME")]
+    pub hosts: Vec<String>,
+    /// Ask readers for the token in this file, which nobody else may open
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub token_file: Option<PathBuf>,
+    /// Ask nobody for a token, whoever can reach the server and whatever it can read
+    #[arg(long)]
+    pub insecure: bool,
+    /// Also what programs of other users publish, as far as their files may be read; their number stands before names
+    #[arg(long)]
+    pub all_users: bool,
+}
+
+/// Which names metrics have.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ProfileName {
+    /// Made of the names of counterset and counter
+    Perf,
+    /// Those of windows_exporter where it has the same, for its dashboards
+    #[value(name = "windows_exporter")]
+    WindowsExporter,
+}
+
+impl From<ProfileName> for perfset_export::Profile {
+    fn from(name: ProfileName) -> Self {
+        match name {
+            ProfileName::Perf => Self::Perf,
+            ProfileName::WindowsExporter => Self::WindowsExporter,
+        }
+    }
+}
+
+/// A stretch of time: as an interval, or in minutes or hours.
+fn history(text: &str) -> Result<Duration, String> {
+    let (number, seconds) = match (text.strip_suffix('h'), text.strip_suffix('m')) {
+        (Some(number), _) => (number, 3_600.0),
+        (None, Some(number)) => (number, 60.0),
+        (None, None) => return interval(text),
+    };
+    match number.parse::<f64>().map(|number| number * seconds) {
+        Ok(seconds) if (0.01..=86_400.0).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
+        _ => Err("a time up to a day is expected, like 1h, 30m or 90s".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn histories() {
+        for (text, s) in
+            [("1h", Some(3600)), ("0.5h", Some(1800)), ("30m", Some(1800)), ("90s", Some(90)), ("7", Some(7))]
+        {
+            assert_eq!(history(text).ok(), s.map(Duration::from_secs), "{text}");
+        }
+        for bad in ["", "h", "25h", "-1m", "1d", "NaNh"] {
+            assert!(history(bad).is_err(), "{bad}");
+        }
+    }
+}

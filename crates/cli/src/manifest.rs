@@ -1,0 +1,107 @@
+//! `perfset manifest`: instrumentation manifests, checked, made code of, written.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::anyhow;
+use perfset::manifest::{ExportError, Manifest, Problems, generate};
+
+use crate::args::{
+    LogFiles, ManifestArgs, ManifestCheckArgs, ManifestCommand, ManifestExportArgs, ManifestGenerateArgs,
+};
+use crate::asked::Asked;
+use crate::destination::write;
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::resolve::counterset;
+use crate::text::escaped;
+
+pub fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        ManifestCommand::Check(args) => check(args),
+        ManifestCommand::Generate(args) => generate(args),
+        ManifestCommand::Export(args) => export(args),
+    }
+}
+
+/// The bytes of a manifest's file: of a longer one enough to say that it is none.
+pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
+    input::read_up_to(file, most.saturating_add(1))
+}
+
+/// A line a problem, as compilers print them.
+pub fn tell(out: &mut impl Write, file: &Path, problems: &Problems) -> io::Result<()> {
+    let file = escaped(&file.display().to_string());
+    for problem in problems.list() {
+        writeln!(out, "{file}:{}", escaped(&problem.to_string()))?;
+    }
+    match problems.more() {
+        0 => Ok(()),
+        more => writeln!(out, "{file}: and {more} more at least"),
+    }
+}
+
+fn check(args: &ManifestCheckArgs) -> Result<Exit, Failure> {
+    let mut out = io::stdout().lock();
+    let mut exit = Exit::Ok;
+    for file in &args.files {
+        let (manifest, problems) = Manifest::check(&read(file)?);
+        tell(&mut out, file, &problems)?;
+        let Some(manifest) = manifest else {
+            exit = Exit::InvalidData;
+            continue;
+        };
+        let provider = &manifest.provider;
+        let counters: usize =
+            provider.sets.iter().map(|set| set.counters.len()).fold(0, usize::saturating_add);
+        writeln!(
+            out,
+            "{}: {}, {}, {}",
+            escaped(&file.display().to_string()),
+            escaped(&provider.name),
+            counted(provider.sets.len(), "counterset"),
+            counted(counters, "counter"),
+        )?;
+    }
+    out.flush()?;
+    Ok(exit)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+fn generate(args: &ManifestGenerateArgs) -> Result<Exit, Failure> {
+    let (manifest, problems) = Manifest::check(&read(&args.file)?);
+    // Nobody is left to tell if this fails.
+    let _ = tell(&mut io::stderr(), &args.file, &problems);
+    let manifest = manifest.ok_or_else(|| {
+        let file = escaped(&args.file.display().to_string());
+        Failure::new(Exit::InvalidData, anyhow!("{file} has errors, so nothing was generated"))
+    })?;
+    let text = match (args.code.rust, args.code.c_header) {
+        (true, _) => generate::rust(&manifest, &args.prefix),
+        (_, true) => generate::c_header(&manifest, &args.prefix),
+        _ => generate::symbols(&manifest, &args.prefix),
+    };
+    let exit = |error: &generate::GenerateError| match error {
+        generate::GenerateError::Prefix(_) => Exit::Usage,
+        _ => Exit::InvalidData,
+    };
+    let text = text.map_err(|error| Failure::new(exit(&error), anyhow!(escaped(&error.to_string()))))?;
+    write(args.output.as_deref(), text.as_bytes())?;
+    Ok(Exit::Ok)
+}
+
+fn export(args: &ManifestExportArgs) -> Result<Exit, Failure> {
+    let asked = Asked::of(&LogFiles::default())?;
+    let sets = args.names.iter().map(|name| Ok((*counterset(&asked, name)?).clone()));
+    let sets = sets.collect::<Result<Vec<_>, Failure>>()?;
+    let manifest = Manifest::export(&sets).map_err(|error| {
+        let exit = if matches!(error, ExportError::Broken(_)) { Exit::InvalidData } else { Exit::Usage };
+        Failure::new(exit, anyhow!(escaped(&error.to_string())))
+    })?;
+    write(args.output.as_deref(), manifest.write().as_bytes())?;
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,174 @@
+//! `perfset provider`: registered providers, as lodctr and unlodctr keep them on Windows.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::anyhow;
+use perfset::Guid;
+use perfset::manifest::Manifest;
+use perfset::manifest::store::{
+    Ignored, Installed, Registered, Removal, Removed, Store, StoreError, Why, install_folder, system_folders,
+};
+use serde::Serialize;
+
+use crate::args::{
+    ProviderArgs, ProviderCommand, ProviderFolder, ProviderInstallArgs, ProviderListArgs, ProviderRemoveArgs,
+};
+use crate::exit::{Exit, Failure};
+use crate::manifest::{read, tell};
+use crate::text::escaped;
+
+pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        ProviderCommand::Install(args) => install(args),
+        ProviderCommand::Remove(args) => remove(args),
+        ProviderCommand::List(args) => list(args),
+    }
+}
+
+fn store(folder: &ProviderFolder) -> Store {
+    Store::new(folder.dir.clone().map_or_else(|| system_folders(true), |dir| vec![dir]))
+}
+
+fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
+    let folder = args.folder.dir.clone().or_else(install_folder).ok_or_else(|| {
+        Failure::new(
+            Exit::Usage,
+            anyhow!("there is no home directory to install it in: --dir DIR says where"),
+        )
+    })?;
+    let mut store = store(&args.folder);
+    let mut out = io::stdout().lock();
+    for file in &args.files {
+        let installed = store.install(&read(file)?, &folder).map_err(|error| failed(file, error))?;
+        match installed {
+            Installed::New(place) => writeln!(out, "installed {}", shown(&place))?,
+            Installed::Before(place) => writeln!(out, "installed before: {}", shown(&place))?,
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn remove(args: &ProviderRemoveArgs) -> Result<Exit, Failure> {
+    let mut store = store(&args.folder);
+    let mut out = io::stdout().lock();
+    for what in &args.what {
+        let file = Path::new(what);
+        let removal = match what.parse::<Guid>() {
+            Ok(guid) => Removal::Guid(guid),
+            Err(_) if file.extension().is_some_and(|ending| ending == "man") => {
+                let manifest = Manifest::parse(&read(file)?);
+                let manifest = manifest.map_err(|problems| failed(file, StoreError::Broken(problems)))?;
+                Removal::Guid(manifest.provider.guid)
+            }
+            Err(_) => Removal::Name(what.clone()),
+        };
+        match store.remove(&removal).map_err(|error| failed(file, error))? {
+            Removed::Provider(place) => writeln!(out, "removed {}", shown(&place))?,
+            Removed::Counterset(place) => writeln!(out, "removed the counterset from {}", shown(&place))?,
+        }
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn failed(what: &Path, error: StoreError) -> Failure {
+    let exit = match &error {
+        StoreError::Broken(problems) => {
+            // Nobody is left to tell if this fails.
+            let _ = tell(&mut io::stderr(), what, problems);
+            return Failure::new(Exit::InvalidData, anyhow!("{} has errors", shown(what)));
+        }
+        StoreError::NotFound | StoreError::Several(_) => Exit::NothingMatched,
+        _ => Exit::SourceFailed,
+    };
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    Failure::new(exit, anyhow!("{}: {}", shown(what), escaped(&format!("{error}{cause}"))))
+}
+
+fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
+    let mut store = store(&args.folder);
+    store.refresh();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let good = store.list().iter().map(Line::good);
+        for line in good.chain(store.ignored().iter().map(Line::ignored)) {
+            let line =
+                serde_json::to_string(&line).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+            writeln!(out, "{line}")?;
+        }
+    } else {
+        show(&mut out, &store)?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
+    for Registered { file, manifest, countersets } in store.list() {
+        writeln!(out, "{}  {:?}", escaped(&manifest.provider.name), manifest.provider.guid)?;
+        writeln!(out, "  {}", shown(file))?;
+        for set in countersets {
+            writeln!(out, "  {}  {:?}", escaped(&set.name), set.guid)?;
+        }
+    }
+    for ignored in store.ignored() {
+        writeln!(out, "ignored  {}", escaped(&reason(ignored)))?;
+    }
+    match (store.list().len(), store.ignored().len()) {
+        (0, 0) => writeln!(out, "no provider is registered; perfset provider install FILE registers one"),
+        _ => Ok(()),
+    }
+}
+
+/// File, line if there is one, and why it registers nothing.
+pub fn reason(ignored: &Ignored) -> String {
+    let between = if matches!(ignored.why, Why::Broken(_)) { ":" } else { ": " };
+    format!("{}{between}{}", ignored.file.display(), ignored.why)
+}
+
+fn shown(file: &Path) -> String {
+    escaped(&file.display().to_string())
+}
+
+/// A file of the store, as JSON has it: the fields are what `docs/manifests.md` promises.
+#[derive(Serialize)]
+struct Line {
+    file: String,
+    provider: Option<String>,
+    guid: Option<String>,
+    countersets: Vec<CountersetLine>,
+    ignored: Option<String>,
+}
+
+#[derive(Serialize)]
+struct CountersetLine {
+    guid: String,
+    name: String,
+}
+
+impl Line {
+    fn of(file: &Path) -> Self {
+        let file = file.display().to_string();
+        Self { file, provider: None, guid: None, countersets: Vec::new(), ignored: None }
+    }
+
+    fn good(found: &Registered) -> Self {
+        let provider = &found.manifest.provider;
+        let countersets = found
+            .countersets
+            .iter()
+            .map(|set| CountersetLine { guid: set.guid.to_string(), name: set.name.to_string() });
+        Self {
+            provider: Some(provider.name.clone()),
+            guid: Some(provider.guid.to_string()),
+            countersets: countersets.collect(),
+            ..Self::of(&found.file)
+        }
+    }
+
+    fn ignored(ignored: &Ignored) -> Self {
+        Self { ignored: Some(reason(ignored)), ..Self::of(&ignored.file) }
+    }
+}

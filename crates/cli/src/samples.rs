@@ -1,0 +1,437 @@
+//! The samples of counter paths: as time passes, or as they were recorded.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use perfset::clock::ClockReading;
+use perfset::formula::format;
+use perfset::log::Pick;
+use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
+use perfset::{
+    CounterId, HasPast, Identity, Next, NoValue, Past, Sample, Source, SourceError, Value, Window,
+};
+
+use crate::args::{LogFiles, LogWindow, interval};
+use crate::asked::Asked;
+use crate::exit::{Exit, Failure};
+use crate::pace::Pace;
+use crate::resolve::{near_line, no_counterset};
+use crate::text::escaped;
+
+/// What people want first, by a short name.
+const ALIASES: [(&str, &[&str]); 5] = [
+    ("cpu", &[r"\Processor Information(*)\% Processor Time"]),
+    ("mem", &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes", r"\Memory\Pages/sec"]),
+    ("disk", &[r"\PhysicalDisk(*)\% Disk Time"]),
+    ("net", &[r"\Network Interface(*)\Bytes Total/sec"]),
+    ("proc", &[r"\Process V2(*)\% Processor Time"]),
+];
+
+/// What a command is told to take samples of, and when.
+#[derive(Debug)]
+pub struct Operands {
+    pub paths: Vec<CounterPath>,
+    pub interval: Option<Duration>,
+    pub count: Option<u64>,
+}
+
+impl Operands {
+    /// Paths, then perhaps an interval, then perhaps a count.
+    pub fn parse(texts: &[String]) -> Result<Self, Failure> {
+        let usage = |text: String| Failure::new(Exit::Usage, anyhow::anyhow!(text));
+        let is_path =
+            |text: &str| text.starts_with(['\\', '/']) || ALIASES.iter().any(|(alias, _)| *alias == text);
+        let behind = texts.iter().rposition(|text| is_path(text)).map_or(0, |last| last.saturating_add(1));
+        let (paths, rest) = texts.split_at_checked(behind).unwrap_or((texts, &[]));
+        // Words between the paths and the numbers: a path with blanks that was not quoted.
+        let is_number = |text: &String| text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+        let words = rest.iter().rposition(|text| !is_number(text)).map_or(0, |last| last.saturating_add(1));
+        let (words, numbers) = rest.split_at_checked(words).unwrap_or((rest, &[]));
+        if !words.is_empty() {
+            return Err(not_a_path(paths, &words.join(" ")));
+        }
+        let (interval_text, count_text) = match numbers {
+            [] => (None, None),
+            [interval] => (Some(interval), None),
+            [interval, count] => (Some(interval), Some(count)),
+            _ => return Err(usage("an interval and a count are all that may follow the paths".to_owned())),
+        };
+        let interval = interval_text.map(|text| {
+            interval(text).map_err(|why| usage(format!("\"{}\" is not an interval: {why}", escaped(text))))
+        });
+        let count = count_text.map(|text| match text.parse::<u64>() {
+            Ok(count @ 1..) => Ok(count),
+            _ => Err(usage(format!("\"{}\" is not a count: a number from 1 on is expected", escaped(text)))),
+        });
+        let mut parsed = Vec::new();
+        for text in paths {
+            let parse = |path: &str| {
+                path.parse::<CounterPath>().map_err(|error| match error {
+                    PathError::NoSlash(_) => not_a_path(paths, text),
+                    error => usage(escaped(&error.to_string())),
+                })
+            };
+            match ALIASES.iter().find(|(alias, _)| alias == text) {
+                Some((_, meant)) => {
+                    parsed.extend(meant.iter().map(|path| parse(path)).collect::<Result<Vec<_>, _>>()?)
+                }
+                None => parsed.push(parse(text)?),
+            }
+        }
+        if parsed.is_empty() {
+            return Err(not_a_path(&[], texts.first().map(String::as_str).unwrap_or_default()));
+        }
+        Ok(Self { paths: parsed, interval: interval.transpose()?, count: count.transpose()? })
+    }
+}
+
+/// How samples are taken.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct How {
+    /// Whether raw values are wanted, which need no second reading.
+    pub is_raw: bool,
+    /// How long to wait for the second reading that a rate needs, if not as long as between samples.
+    pub warmup: Option<Duration>,
+    /// How many samples of a machine are taken if nobody says; without a number, until Ctrl+C.
+    pub live_count: Option<u64>,
+}
+
+/// What tells one counter of one instance from all others of a run: the same instance in the next sample has the same.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Series {
+    path: usize,
+    counter: CounterId,
+    instance: Box<[u8]>,
+    occurrence: usize,
+}
+
+impl Series {
+    pub fn of(v: &PathValue<'_>) -> Self {
+        let (counter, instance) = (v.value.counter.id, v.value.instance.as_bytes().into());
+        Self { path: v.path, counter, instance, occurrence: v.occurrence }
+    }
+
+    /// The same as comparing, without memory.
+    pub fn is_of(&self, v: &PathValue<'_>) -> bool {
+        (self.path, self.counter, self.occurrence) == (v.path, v.value.counter.id, v.occurrence)
+            && *self.instance == *v.value.instance.as_bytes()
+    }
+}
+
+/// What is done with each sample.
+pub type Each<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
+
+/// Counter paths, bound to what is asked.
+pub struct Samples {
+    asked: Asked,
+    source: Box<dyn Source>,
+    query: PathQuery,
+    operands: Operands,
+}
+
+impl Samples {
+    /// Of this machine, or of logs if any are named.
+    pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
+        let asked = Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?;
+        let mut source = asked.source();
+        let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
+        for path in &operands.paths {
+            query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
+        }
+        Ok(Self { asked, source, query, operands })
+    }
+
+    /// What is asked.
+    pub fn asked(&self) -> &Asked {
+        &self.asked
+    }
+
+    /// What it is asked for.
+    pub fn operands(&self) -> &Operands {
+        &self.operands
+    }
+
+    /// Whether they were recorded.
+    pub fn is_log(&self) -> bool {
+        matches!(self.asked, Asked::Logs { .. })
+    }
+
+    /// Takes them.
+    pub fn take(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+        if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
+    }
+
+    /// Says on standard error what of logs could not be used.
+    pub fn finish(self) {
+        drop(self.query);
+        self.asked.warn_of_damage();
+    }
+
+    /// As time passes.
+    fn live(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+        let Self { query, operands, .. } = self;
+        // What a rate is taken over, before the first sample that is wanted.
+        query.collect().map_err(source_failed)?;
+        let needs_two =
+            !how.is_raw && query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
+        let every = operands.interval.unwrap_or(Duration::from_secs(1));
+        let mut pace = Pace::new(how.warmup.filter(|_| needs_two).unwrap_or(every), None)
+            .map_err(|error| Failure::new(Exit::SourceFailed, error))?;
+        if needs_two {
+            if !pace.wait() {
+                return Ok(());
+            }
+            query.collect().map_err(source_failed)?;
+        }
+        pace.every(every);
+        let (most, mut taken) = (operands.count.or(how.live_count), 0_u64);
+        loop {
+            each(query.snapshot().clocks(), &mut query.values())?;
+            taken = taken.saturating_add(1);
+            if most.is_some_and(|most| taken >= most) || !pace.wait() {
+                return Ok(());
+            }
+            query.collect().map_err(source_failed)?;
+        }
+    }
+
+    /// As they were recorded.
+    fn recorded(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
+        let Self { source, query, operands, .. } = self;
+        let mut passed = 0_u64;
+        let mut taker = Taker { each, left: operands.count, is_first: true, is_raw: how.is_raw };
+        while taker.left != Some(0) && query.collect().map_err(source_failed)? == Next::Sample {
+            let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
+            // One series is read without a query from its first value on.
+            if let (true, [only], [path]) = (taker.is_first, values.as_slice(), operands.paths.as_slice()) {
+                if series(&mut **source, path, passed, &clocks, only, &mut taker)? == HasPast::Yes {
+                    return Ok(());
+                }
+            }
+            taker.take(&clocks, &mut values)?;
+            passed = passed.saturating_add(1);
+        }
+        match passed {
+            0 if taker.left != Some(0) => {
+                Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!("no sample is in that time")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Takes the samples of a log.
+struct Taker<'a, 'b> {
+    each: &'a mut Each<'b>,
+    /// How many samples are still to be taken, if not all.
+    left: Option<u64>,
+    is_first: bool,
+    is_raw: bool,
+}
+
+impl Taker<'_, '_> {
+    fn take(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<()> {
+        // The first sample of what is counted over time is what the second one is compared with, and nothing more.
+        let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
+        if std::mem::take(&mut self.is_first) && values.iter().all(waits) && !self.is_raw {
+            return Ok(());
+        }
+        (self.each)(clocks, values)?;
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        Ok(())
+    }
+}
+
+/// Takes the samples of one counter of one instance behind so many that are `passed`, of which the first value is
+/// known; nothing is taken if they cannot be had so.
+fn series(
+    source: &mut dyn Source,
+    path: &CounterPath,
+    mut passed: u64,
+    clocks: &ClockReading,
+    first: &PathValue<'_>,
+    taker: &mut Taker<'_, '_>,
+) -> Result<HasPast, Failure> {
+    let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
+    let Value { counterset, counter, instance, instance_id, raw, .. } = first.value;
+    let (Some(_), Some(instance_id)) = (raw, instance_id) else { return Ok(HasPast::No) };
+    if is_pattern(&path.counter) || path.instance.as_deref().is_some_and(is_pattern) {
+        return Ok(HasPast::No);
+    }
+    let identity = Identity { counterset: counterset.guid, instance, instance_id, birth: None };
+    let (mut before, mut values, mut failed): (Option<Sample<'_>>, Vec<PathValue<'_>>, _) =
+        (None, Vec::with_capacity(1), None);
+    let mut each = |batch: &[Past<'_>]| {
+        for past in batch {
+            // Not by time: the clock may have been set back since.
+            if let Some(left) = passed.checked_sub(1) {
+                passed = left;
+                continue;
+            }
+            let now = past.sample.as_ref().map(|sample| Sample {
+                identity: Identity { birth: sample.identity.birth, ..identity },
+                ..*sample
+            });
+            let value = match &now {
+                Ok(now) => format(before.as_ref(), now),
+                Err(reason) => Err((*reason).clone()),
+            };
+            let value = Value {
+                raw: now.as_ref().ok().map(|now| now.raw),
+                base: now.as_ref().ok().and_then(|now| now.base),
+                instance_id: if matches!(value, Err(NoValue::NoInstance)) { None } else { Some(instance_id) },
+                value,
+                ..first.value.clone()
+            };
+            values.clear();
+            values.push(first.with(value));
+            before = now.ok();
+            let clocks = ClockReading { time_100ns: past.time, ..*clocks };
+            if let Err(error) = taker.take(&clocks, &mut values) {
+                failed = Some(error);
+                return ControlFlow::Break(());
+            }
+            if taker.left == Some(0) {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    };
+    let has_past =
+        source.series(counter.id, &identity, Window::default(), &mut each).map_err(source_failed)?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(has_past),
+    }
+}
+
+/// An interval between samples of a log, as which samples are taken.
+fn pick(interval: Option<Duration>) -> Pick {
+    let in_100ns =
+        |interval: Duration| i64::try_from(interval.as_nanos().wrapping_div(100)).unwrap_or(i64::MAX);
+    interval.map_or(Pick::All, |interval| Pick::Every(in_100ns(interval)))
+}
+
+pub fn source_failed(error: SourceError) -> Failure {
+    Failure::new(Exit::SourceFailed, error)
+}
+
+/// A word that is neither: most likely a path with blanks was not quoted.
+fn not_a_path(paths: &[String], word: &str) -> Failure {
+    let word = escaped(word);
+    let text = match paths.iter().rfind(|path| path.starts_with(['\\', '/'])) {
+        Some(path) => {
+            let path = escaped(path);
+            format!(
+                "\"{path}\" is a counter path, \"{word}\" is not\n  a path with blanks needs quotes: '{path} {word}'; \
+                 forward slashes work too"
+            )
+        }
+        None => {
+            let short = ALIASES.map(|(alias, _)| alias).join(", ");
+            format!("\"{word}\" is not a counter path: one begins with \\ or /, or is one of {short}")
+        }
+    };
+    Failure::new(Exit::Usage, anyhow::anyhow!(text))
+}
+
+/// What is said of a path that means nothing here.
+pub fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
+    let text = match &error {
+        BindError::NoCounterset { name, nearest } => {
+            return no_counterset(asked, name, nearest);
+        }
+        BindError::NoCounter { counterset, nearest, .. } => {
+            let near = near_line(nearest);
+            format!(
+                "{}{near}\n  perfset describe '{}'{} shows all",
+                escaped(&error.to_string()),
+                escaped(counterset),
+                asked.options()
+            )
+        }
+        BindError::NeedsInstance { counterset } => {
+            let counter = escaped(&path.counter);
+            let set = escaped(counterset);
+            format!("{}\n  all of them: '\\{set}(*)\\{counter}'", escaped(&error.to_string()))
+        }
+        BindError::NoInstances { counterset } => {
+            let counter = escaped(&path.counter);
+            let set = escaped(counterset);
+            format!("{}\n  without brackets: '\\{set}\\{counter}'", escaped(&error.to_string()))
+        }
+        BindError::Source(_) => return Failure::new(Exit::SourceFailed, error),
+        other => escaped(&other.to_string()),
+    };
+    Failure::new(Exit::NothingMatched, anyhow::anyhow!(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset::Counterset;
+
+    /// Paths, milliseconds, count.
+    type Parsed = (Vec<String>, Option<u64>, Option<u64>);
+
+    fn parsed(texts: &[&str]) -> Result<Parsed, String> {
+        let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
+        let Operands { paths, interval, count } = Operands::parse(&texts).map_err(|f| f.error.to_string())?;
+        let ms = interval.map(|i| u64::try_from(i.as_millis()).unwrap());
+        Ok((paths.iter().map(ToString::to_string).collect(), ms, count))
+    }
+
+    /// What an alias stands for has that counter, if the counterset is there at all.
+    #[test]
+    fn aliases_mean_counters() {
+        for (alias, paths) in ALIASES {
+            for path in paths.iter().map(|path| path.parse::<CounterPath>().unwrap()) {
+                let set = perfset::catalogue::ALL.iter().find(|set| set.name == path.counterset);
+                let has =
+                    |set: &&Counterset| set.counters.iter().any(|c| c.name.as_deref() == Some(&path.counter));
+                assert!(set.is_none_or(has), "{alias}: {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_then_numbers() {
+        let a = || vec![r"\A\B c".to_owned()];
+        assert_eq!(parsed(&[r"\A\B c"]), Ok((a(), None, None)));
+        assert_eq!(parsed(&["/A/B c", "2"]), Ok((a(), Some(2_000), None)));
+        assert_eq!(parsed(&["/A/B c", "500ms", "3"]), Ok((a(), Some(500), Some(3))));
+        let cpu = r"\Processor Information(*)\% Processor Time".to_owned();
+        assert_eq!(parsed(&["cpu", r"\A\B c", "1"]), Ok((vec![cpu, a().remove(0)], Some(1_000), None)));
+    }
+
+    #[test]
+    fn mistakes_get_the_next_step() {
+        let quotes = |word: &str, path: &str| {
+            format!(
+                "\"\\Memory\\Available\" is a counter path, \"{word}\" is not\n  \
+                 a path with blanks needs quotes: '{path}'; forward slashes work too"
+            )
+        };
+        let bytes = quotes("Bytes", r"\Memory\Available Bytes");
+        let none = "is not a counter path: one begins with \\ or /, or is one of cpu, mem, disk, net, proc";
+        for (texts, want) in [
+            (&[r"\Memory\Available", "Bytes"][..], bytes.as_str()),
+            (&[r"\Memory\Available", "Bytes", "1"], &bytes),
+            (
+                &[r"\Memory\Available", "Bytes", "of", "all", "1", "2"],
+                &quotes("Bytes of all", r"\Memory\Available Bytes of all"),
+            ),
+            (&["Bytes"], &format!("\"Bytes\" {none}")),
+            (&["1", "2"], &format!("\"1\" {none}")),
+            (&["/A/B", "1", "2", "3"], "an interval and a count are all that may follow the paths"),
+            (&["/A/B", "0"], "\"0\" is not an interval: it must be between 10ms and 86400 seconds"),
+            (&["/A/B", "1", "0"], "\"0\" is not a count: a number from 1 on is expected"),
+            (&["/A/B", "1", "2s"], "\"2s\" is not a count: a number from 1 on is expected"),
+            (&[r"\A"], "\"\\A\" names a counterset and no counter"),
+        ] {
+            assert_eq!(parsed(texts).unwrap_err(), want, "{texts:?}");
+        }
+        assert!(parsed(&["/A/B", "x\u{1b}"]).unwrap_err().contains("\"x\\u{1b}\" is not"));
+    }
+}

@@ -1,0 +1,90 @@
+//! What programs publish, as the command shows it.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod publishing;
+mod running;
+
+use std::fs;
+
+use perfset::publish::{Counterset, Gauge};
+
+use publishing::{Orders, Published};
+use running::{outcome, perfset};
+
+/// Exit code, standard output, standard error of the command where that is published.
+fn run(published: &Published, args: &[&str]) -> (i32, String, String) {
+    outcome(perfset("small-vm", args).env("PERFSET_RUNTIME_DIR", published.folder()).output().unwrap())
+}
+
+#[test]
+fn listed_described_and_read() {
+    let published = Published::new("listed");
+    let pid = std::process::id();
+    let (code, out, _) = run(&published, &["list", "billing"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("Billing Orders          1         4  "), "{out}");
+    assert!(out.contains("  published-"), "the test is the program: {out}");
+    let (_, out, _) = run(&published, &["describe", "billing", "waiting orders"]);
+    assert!(out.contains("Orders that wait for their payment."), "{out}");
+    let (_, out, _) = run(&published, &["instances", "billing"]);
+    assert!(out.contains("Lisbon") && out.contains(&pid.to_string()), "{out}");
+    let raw = |paths: &[&str]| {
+        let args = [&["get", "--raw", "--format", "csv"], paths].concat();
+        let (code, out, err) = run(&published, &args);
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    let out = raw(&[r"\Billing Orders(*)\Orders/sec"]);
+    assert!(out.lines().last().unwrap().contains("Lisbon"), "{out}");
+    published.lisbon.taken.add(4);
+    assert!(raw(&[r"\Billing Orders(Lisbon)\Orders/sec"]).contains(",7,"), "seven by now");
+    let (code, _, err) = run(&published, &["doctor"]);
+    assert_eq!(code, 0, "{err}");
+}
+
+#[test]
+fn what_is_gone_is_gone() {
+    let published = Published::new("gone");
+    let folder = published.folder().to_owned();
+    let list = || {
+        let mut command = perfset("small-vm", &["list", "billing"]);
+        outcome(command.env("PERFSET_RUNTIME_DIR", &folder).output().unwrap())
+    };
+    assert_eq!(list().0, 0);
+    drop(published);
+    assert_eq!((list().0, fs::read_dir(&folder).unwrap().count()), (3, 0));
+}
+
+/// Pretends to be the machine's memory.
+#[derive(Counterset)]
+#[counterset(provider = "Mallory", name = "memory")]
+struct Pretender {
+    #[counter(name = "Available Bytes")]
+    available: Gauge,
+}
+
+#[test]
+fn built_in_names_cannot_be_taken() {
+    let published = Published::new("pretender");
+    let pretender = published.publisher.instance::<Pretender>("");
+    pretender.available.set(1);
+    let (_, out, _) = run(&published, &["list"]);
+    assert_eq!(out.lines().filter(|line| line.to_lowercase().starts_with("memory ")).count(), 1, "{out}");
+    let (_, out, _) = run(&published, &["doctor"]);
+    assert!(
+        out.contains("warn ") && out.contains("\"memory\"") && out.contains("its name is that of"),
+        "{out}"
+    );
+}
+
+#[test]
+fn a_program_exports_its_counterset_as_a_manifest() {
+    let published = Published::new("manifest");
+    let (code, out, err) = run(&published, &["manifest", "export", "billing"]);
+    assert_eq!(code, 0, "{err}");
+    let manifest = perfset::manifest::Manifest::parse(out.as_bytes()).unwrap();
+    let sets = manifest.countersets();
+    assert_eq!((sets.len(), sets[0].guid), (1, Orders::GUID));
+    assert_eq!(&*sets[0].counters[0].help, "Orders that were taken.");
+}

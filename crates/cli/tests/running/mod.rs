@@ -1,0 +1,53 @@
+//! The command as tests run it: on a fixture's kernel files, with nothing on standard input, in UTC.
+
+#![allow(dead_code, reason = "each file of tests takes what it needs")]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A file of this repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+pub fn testdata(path: &str) -> PathBuf {
+    repository("testdata").join(path)
+}
+
+/// An empty folder of that name.
+pub fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder); // the first run has none
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+pub fn perfset(fixture: &str, args: &[&str]) -> Command {
+    program(env!("CARGO_BIN_EXE_perfset"), fixture, args)
+}
+
+/// The command under another name.
+pub fn program(program: impl AsRef<OsStr>, fixture: &str, args: &[&str]) -> Command {
+    let tree = testdata("linux").join(fixture);
+    let mut command = Command::new(program);
+    command.args(args).env("PERFSET_PROC", tree.join("proc")).env("PERFSET_SYS", tree.join("sys"));
+    // What else runs here publishes elsewhere.
+    let nowhere = Path::new(env!("CARGO_TARGET_TMPDIR")).join("nothing-is-published-here");
+    command.env("PERFSET_RUNTIME_DIR", nowhere).env("TZ", "UTC").stdin(Stdio::null());
+    command
+}
+
+/// Exit code, standard output, standard error.
+pub fn outcome(Output { status, stdout, stderr }: Output) -> (i32, String, String) {
+    (status.code().unwrap(), text(stdout), text(stderr))
+}
+
+pub fn run(fixture: &str, args: &[&str]) -> (i32, String, String) {
+    outcome(perfset(fixture, args).output().unwrap())
+}
+
+pub fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}

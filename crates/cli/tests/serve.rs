@@ -1,0 +1,154 @@
+//! `perfset serve`: what it prints, whom it lets in, how it ends.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+mod running;
+
+use running::{outcome, perfset, repository, run, scratch};
+
+const SECRET: &str = "a-secret-of-enough-letters";
+
+/// A server that was started, and the addresses that it printed.
+struct Served {
+    child: Child,
+    err: BufReader<ChildStderr>,
+    lines: Vec<String>,
+}
+
+impl Served {
+    fn start(args: &[&str], lines: usize) -> Self {
+        let mut command = perfset("small-vm", &["serve", "--listen", "127.0.0.1:0", "--interval", "50ms"]);
+        let mut child = command.args(args).stderr(Stdio::piped()).spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut read = || {
+            let mut line = String::new();
+            err.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        };
+        let lines = (0..lines).map(|_| read()).collect();
+        Self { child, err, lines }
+    }
+
+    /// What it answers.
+    fn get(&self, target: &str, header: &str) -> String {
+        let page = self.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
+        let mut stream = TcpStream::connect(page.split('/').next().unwrap()).unwrap();
+        let request =
+            format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// Its exit code after a signal, and what it said after it listened.
+    fn end(mut self, signal: &str) -> (i32, String) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("sh").args(["-c", &format!("kill -{signal} {id}")]).status().unwrap().success());
+        let mut rest = String::new();
+        self.err.read_to_string(&mut rest).unwrap();
+        (self.child.wait().unwrap().code().unwrap(), rest)
+    }
+}
+
+#[test]
+fn it_prints_where_it_is_and_ends_when_asked() {
+    for signal in ["INT", "TERM"] {
+        let folder = scratch(&format!("serve-{signal}"));
+        let file = folder.join("token");
+        fs::write(&file, SECRET).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+        let served = Served::start(&["--token-file", file.to_str().unwrap()], 2);
+        assert!(served.lines[0].ends_with(&format!("/?token={SECRET}")), "{:?}", served.lines);
+        assert!(
+            served.lines[1].starts_with("metrics  http://127.0.0.1:")
+                && served.lines[1].ends_with("/metrics")
+        );
+        assert!(served.get("/api/about", "").starts_with("HTTP/1.1 401 "));
+        let about = served.get("/api/about", &format!("Authorization: Bearer {SECRET}\r\n"));
+        assert!(about.starts_with("HTTP/1.1 200 ") && about.contains("Linux Processor(_Total)"), "{about}");
+        assert_eq!(served.end(signal), (0, String::new()), "{signal}");
+    }
+}
+
+#[test]
+fn metrics_are_chosen_and_named() {
+    let folder = scratch("serve-query");
+    let file = folder.join("paths.txt");
+    fs::write(&file, "# one\n/Memory/Available Bytes\n").unwrap();
+    let served = Served::start(&["--insecure", "--query", file.to_str().unwrap(), "--prefix", "mine"], 2);
+    let page = served.lines.iter().find(|line| line.starts_with("page")).unwrap();
+    assert!(!page.contains("token"), "{page}");
+    let metrics = served.get("/metrics", "");
+    assert!(metrics.contains("\nmine_memory_available_bytes "), "{metrics}");
+    served.end("TERM");
+    let served = Served::start(&["--insecure", "--profile", "windows_exporter"], 2);
+    assert!(served.get("/metrics", "").contains("\nwindows_cpu_time_total{"));
+    served.end("TERM");
+}
+
+#[test]
+fn what_goes_wrong_is_said() {
+    let folder = scratch("serve-wrong");
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (open, nothing, bad) =
+        (file("open", SECRET), file("nothing", "/Memori/X\n"), file("bad", "Memory\n"));
+    let taken = Served::start(&["--insecure"], 2);
+    let page = taken.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
+    let address = page.trim_end_matches('/').to_owned();
+    for (args, code, contains) in [
+        (
+            &["--listen", address.as_str()][..],
+            4,
+            format!("error: cannot listen on {address}: Address already in use"),
+        ),
+        (&["--listen", "here"], 2, "invalid socket address".to_owned()),
+        (
+            &["--token-file", &open],
+            4,
+            "its mode is 644: others than its owner may open it (chmod 600)".to_owned(),
+        ),
+        (
+            &["--token-file", "/no/such/file"],
+            4,
+            "cannot take the token of /no/such/file: it cannot be read".to_owned(),
+        ),
+        (&["--token-file", &open, "--insecure"], 2, "cannot be used with".to_owned()),
+        (&["--query", "/no/such/file"], 4, "cannot read /no/such/file".to_owned()),
+        (&["--query", &bad], 2, "bad:1: \"Memory\" does not begin".to_owned()),
+        (&["--query", &nothing], 3, "no counterset is named \"Memori\"".to_owned()),
+        (&["--prefix", "1x"], 2, "\"1x\" cannot begin the name of a metric".to_owned()),
+        (&["--profile", "x"], 2, "invalid value 'x'".to_owned()),
+        (&["--history", "2d"], 2, "invalid value '2d'".to_owned()),
+    ] {
+        let listen = if args.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };
+        let all = [&["serve"][..], listen, args].concat();
+        let (got, out, err) = outcome(perfset("small-vm", &all).output().unwrap());
+        assert_eq!((got, out.as_str()), (code, ""), "{args:?}: {err}");
+        assert!(err.contains(&contains), "{args:?}: {err}");
+        assert!(!err.contains(SECRET), "{err}");
+    }
+    taken.end("TERM");
+}
+
+/// The guide and the help speak of what there is.
+#[test]
+fn every_option_is_in_the_guide() {
+    let guide = fs::read_to_string(repository("docs/guides/serve.md")).unwrap();
+    let (_, help, _) = run("small-vm", &["serve", "--help"]);
+    let options = help.lines().filter_map(|line| line.trim_start().strip_prefix("--")?.split(' ').next());
+    for option in options.filter(|option| !["help", "prefix"].contains(option)) {
+        assert!(guide.contains(&format!("--{option}")), "--{option}");
+    }
+}

@@ -1,0 +1,200 @@
+//! The counters that are exported where nobody says which.
+
+use perfset_engine::path::CounterPath;
+
+/// Countersets, instances, and their counters: what people expect of an exporter for a machine, and nothing that costs
+/// much or grows with processes.
+const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
+    (
+        "Processor Information",
+        Some("*"),
+        &[
+            "% User Time",
+            "% Privileged Time",
+            "% Interrupt Time",
+            "% DPC Time",
+            "% Idle Time",
+            "Processor Frequency",
+        ],
+    ),
+    (
+        "Linux Processor",
+        Some("*"),
+        &[
+            "% User Time",
+            "% Nice Time",
+            "% System Time",
+            "% Idle Time",
+            "% I/O Wait Time",
+            "% IRQ Time",
+            "% SoftIRQ Time",
+            "% Steal Time",
+            "% Guest Time",
+        ],
+    ),
+    // Without Processes, for which the kernel lists all of them.
+    ("System", None, &["Context Switches/sec", "System Up Time", "Processor Queue Length", "Threads"]),
+    ("Linux System", None, &["*"]),
+    ("Memory", None, &["*"]),
+    (
+        "Linux Memory",
+        None,
+        &[
+            "MemTotal",
+            "MemFree",
+            "MemAvailable",
+            "Buffers",
+            "Cached",
+            "SwapCached",
+            "Active",
+            "Inactive",
+            "Active(anon)",
+            "Inactive(anon)",
+            "Active(file)",
+            "Inactive(file)",
+            "Unevictable",
+            "Mlocked",
+            "SwapTotal",
+            "SwapFree",
+            "Dirty",
+            "Writeback",
+            "AnonPages",
+            "Mapped",
+            "Shmem",
+            "Slab",
+            "SReclaimable",
+            "SUnreclaim",
+            "KernelStack",
+            "PageTables",
+            "CommitLimit",
+            "Committed_AS",
+            "VmallocUsed",
+            "Percpu",
+            "HardwareCorrupted",
+            "AnonHugePages",
+            "HugePages_Total",
+            "HugePages_Free",
+            "pgpgin",
+            "pgpgout",
+            "pswpin",
+            "pswpout",
+            "pgfault",
+            "pgmajfault",
+            "oom_kill",
+        ],
+    ),
+    ("Cache", None, &["*"]),
+    ("Paging File", Some("*"), &["*"]),
+    ("Pressure Stall", Some("*"), &["% Some Stalled Time", "% Full Stalled Time"]),
+    (
+        "LogicalDisk",
+        Some("*"),
+        &[
+            "% Free Space",
+            "Free Megabytes",
+            "Disk Reads/sec",
+            "Disk Writes/sec",
+            "Disk Read Bytes/sec",
+            "Disk Write Bytes/sec",
+            "% Disk Read Time",
+            "% Disk Write Time",
+            "% Idle Time",
+            "Current Disk Queue Length",
+        ],
+    ),
+    (
+        "PhysicalDisk",
+        Some("*"),
+        &[
+            "Disk Reads/sec",
+            "Disk Writes/sec",
+            "Disk Read Bytes/sec",
+            "Disk Write Bytes/sec",
+            "Avg. Disk sec/Read",
+            "Avg. Disk sec/Write",
+            "% Disk Read Time",
+            "% Disk Write Time",
+            "% Idle Time",
+            "Avg. Disk Queue Length",
+            "Current Disk Queue Length",
+        ],
+    ),
+    (
+        "Network Interface",
+        Some("*"),
+        &[
+            "Bytes Total/sec",
+            "Bytes Received/sec",
+            "Bytes Sent/sec",
+            "Packets/sec",
+            "Packets Received/sec",
+            "Packets Sent/sec",
+            "Packets Received Discarded",
+            "Packets Received Errors",
+            "Packets Received Unknown",
+            "Packets Received Non-Unicast/sec",
+            "Packets Outbound Discarded",
+            "Packets Outbound Errors",
+            "Current Bandwidth",
+        ],
+    ),
+    ("Sockets", Some("*"), &["*"]),
+    ("IPv4", None, &["*"]),
+    ("TCPv4", None, &["*"]),
+    ("UDPv4", None, &["*"]),
+    ("UDPv6", None, &["*"]),
+    (
+        "Linux TCP",
+        None,
+        &[
+            "TcpExtListenOverflows",
+            "TcpExtListenDrops",
+            "TcpExtTCPSynRetrans",
+            "TcpExtTCPTimeouts",
+            "TcpExtSyncookiesSent",
+            "TcpExtSyncookiesFailed",
+            "TcpExtTCPRcvQDrop",
+            "TcpExtTCPOFOQueue",
+            "TcpExtTW",
+        ],
+    ),
+    ("Thermal Zone Information", Some("*"), &["High Precision Temperature", "% Passive Limit"]),
+    ("Linux Sensors", Some("*"), &["Temperature", "Fan Speed", "Voltage", "Current", "Power", "Energy"]),
+    ("Perfset Engine", None, &["*"]),
+];
+
+/// The paths that are exported where nobody says which: processors, memory, disks, network, pressure, and the engine
+/// itself. No processes: those are asked for by a path.
+#[must_use]
+pub fn default_paths() -> Vec<CounterPath> {
+    let path = |set: &str, instance: Option<&str>, counter: &str| CounterPath {
+        machine: None,
+        counterset: set.to_owned(),
+        instance: instance.map(str::to_owned),
+        counter: counter.to_owned(),
+    };
+    let of_set =
+        |(set, instance, counters): &(&'static str, Option<&'static str>, &'static [&'static str])| {
+            let (set, instance) = (*set, *instance);
+            counters.iter().map(move |counter| path(set, instance, counter))
+        };
+    DEFAULTS.iter().flat_map(of_set).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset_core::catalogue;
+
+    /// A path that the catalogue does not know would keep every exporter from starting.
+    #[test]
+    fn the_catalogue_has_all_of_them() {
+        for path in default_paths() {
+            let set = catalogue::ALL.iter().find(|set| set.name == path.counterset);
+            let set = set.unwrap_or_else(|| panic!("{path}"));
+            assert_eq!(set.instance_type.is_multiple(), path.instance.is_some(), "{path}");
+            let mut names = set.counters.iter().filter_map(|counter| counter.name.as_deref());
+            assert!(path.counter == "*" || names.any(|name| name == path.counter), "{path}");
+        }
+    }
+}

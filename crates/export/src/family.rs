@@ -1,0 +1,228 @@
+//! Metrics of one name: their head lines, and the line of each.
+
+use perfset_core::clock::UNIX_EPOCH_100NS;
+use perfset_core::counter_type::Clock;
+use perfset_core::sample::Clocks;
+use perfset_core::{CounterId, Counterset, RawValue};
+
+use crate::kind::{Reading, Sort};
+use crate::name::unit_of;
+use crate::options::Format;
+use crate::table::Table;
+use crate::text::{first_sentence, float, help, real, scaled, seconds};
+use crate::unit::Scale;
+
+/// All metrics of one name.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub name: String,
+    pub sort: Sort,
+    pub members: Vec<Member>,
+    /// The lines before the first value, in Prometheus text and in OpenMetrics.
+    heads: [Vec<u8>; 2],
+}
+
+/// What one counter gives to a family.
+#[derive(Debug)]
+pub(crate) struct Member {
+    /// Of which table.
+    pub table: usize,
+    /// The table's asks that want it.
+    pub asks: Vec<usize>,
+    pub reading: Reading,
+    /// Labels that all its lines have.
+    pub labels: &'static str,
+    /// The counter's path.
+    pub path: String,
+    /// What the lines begin with.
+    prefix: Vec<u8>,
+    columns: Columns,
+}
+
+/// Where a reading's numbers are in a row.
+#[derive(Debug, Default)]
+struct Columns {
+    /// The counter.
+    value: Option<usize>,
+    /// Its base.
+    base: Option<usize>,
+    /// Its own clock and that clock's frequency: `None` if it has none, as nearly all.
+    own: Option<(Option<usize>, Option<usize>)>,
+}
+
+impl Family {
+    pub fn new(name: String, sort: Sort) -> Self {
+        Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()] }
+    }
+
+    /// The name that OpenMetrics has for it as a family.
+    pub fn stem(&self) -> &str {
+        match self.sort {
+            Sort::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
+            Sort::Gauge => &self.name,
+        }
+    }
+
+    /// Writes its head lines. `is_taken`: whether another family is called as OpenMetrics would call this one; it then
+    /// says not that it is a counter.
+    pub fn make_heads(&mut self, tables: &[Table], is_taken: bool) {
+        let text = self.help(tables);
+        let sort = match self.sort {
+            Sort::Counter => "counter",
+            Sort::Gauge => "gauge",
+        };
+        let mut plain = Vec::new();
+        line(&mut plain, "HELP", &self.name, |out| help(out, &text, false));
+        line(&mut plain, "TYPE", &self.name, |out| out.extend_from_slice(sort.as_bytes()));
+        let (stem, sort) = if is_taken || self.sort == Sort::Counter && self.stem() == self.name {
+            (self.name.as_str(), "unknown")
+        } else {
+            (self.stem(), sort)
+        };
+        let mut open = Vec::new();
+        line(&mut open, "TYPE", stem, |out| out.extend_from_slice(sort.as_bytes()));
+        if let Some(unit) = unit_of(stem) {
+            line(&mut open, "UNIT", stem, |out| out.extend_from_slice(unit.as_bytes()));
+        }
+        line(&mut open, "HELP", stem, |out| help(out, &text, true));
+        self.heads = [plain, open];
+        for member in &mut self.members {
+            let has_labels = tables.get(member.table).is_some_and(Table::has_labels);
+            member.prefix = match (has_labels, member.labels) {
+                (true, "") => format!("{}{{", self.name),
+                (true, labels) => format!("{}{{{labels},", self.name),
+                (false, "") => format!("{} ", self.name),
+                (false, labels) => format!("{}{{{labels}}} ", self.name),
+            }
+            .into_bytes();
+        }
+    }
+
+    /// The paths of its counters; of one counter also what that means.
+    fn help(&self, tables: &[Table]) -> String {
+        let mut paths: Vec<&str> = self.members.iter().map(|member| member.path.as_str()).collect();
+        paths.dedup();
+        let set = self.members.first().and_then(|member| Some((member, &tables.get(member.table)?.set)));
+        let counter = set.and_then(|(member, set)| set.counter(member.reading.counter()));
+        match (paths.as_slice(), counter.map(|counter| first_sentence(&counter.help))) {
+            ([path], Some(sentence)) if !sentence.is_empty() => format!("{path}: {sentence}"),
+            _ => paths.join(", "),
+        }
+    }
+
+    /// Appends its lines; none at all if it has no value.
+    pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
+        let start = out.len();
+        let [plain, open] = &self.heads;
+        out.extend_from_slice(if format == Format::Prometheus { plain } else { open });
+        let head = out.len();
+        for member in &self.members {
+            let Some(table) = tables.get(member.table) else { continue };
+            for row in table.kept.iter().take(table.limit) {
+                if !table.is_meant(*row, &member.asks) {
+                    continue;
+                }
+                let line = out.len();
+                out.extend_from_slice(&member.prefix);
+                out.extend_from_slice(table.row_text(*row));
+                match member.write(table.row(*row), &table.clocks, out) {
+                    Some(()) => out.push(b'\n'),
+                    None => out.truncate(line),
+                }
+            }
+        }
+        if out.len() == head {
+            out.truncate(start);
+        }
+    }
+}
+
+/// A line about a family.
+pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnce(&mut Vec<u8>)) {
+    for part in ["# ", what, " ", family, " "] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    text(out);
+    out.push(b'\n');
+}
+
+impl Member {
+    pub fn new(table: usize, ask: usize, reading: Reading, labels: &'static str, path: String) -> Self {
+        let (prefix, columns) = (Vec::new(), Columns::default());
+        Self { table, asks: vec![ask], reading, labels, path, prefix, columns }
+    }
+
+    /// Finds where its numbers are.
+    pub fn bind(&mut self, table: &Table) {
+        let id = self.reading.counter();
+        let base = match self.reading {
+            Reading::Share(_, base, _) => Some(base),
+            _ => None,
+        };
+        let column = |id: CounterId| table.column(id);
+        self.columns = Columns {
+            value: column(id),
+            base: base.and_then(column),
+            own: own_clock(&table.set, id).map(|(time, freq)| (time.and_then(column), freq.and_then(column))),
+        };
+    }
+
+    /// Appends its value in a row; nothing, if it has none.
+    fn write(&self, row: &[Option<RawValue>], clocks: &Clocks, out: &mut Vec<u8>) -> Option<()> {
+        let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
+        let raw = number(self.columns.value?)?;
+        match self.reading {
+            Reading::Raw(_, scale) => scaled(out, raw, scale),
+            Reading::Ticks(_, clock) => {
+                let freq = match self.columns.own {
+                    Some((_, freq)) => number(freq?)?,
+                    None => u64::try_from(clocks.read(clock)?.1).ok()?,
+                };
+                seconds(out, raw, Some(freq).filter(|freq| *freq > 0)?);
+            }
+            Reading::Share(_, _, times) => {
+                let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
+                real(out, f64::from(times) * float(raw) / float(base));
+            }
+            Reading::Start(_) => self.start(raw, clocks, number, out)?,
+            Reading::Real(_) => real(out, f64::from_bits(raw)),
+        }
+        Some(())
+    }
+
+    /// Appends when something began, of which `raw` is the time on the counterset's clock.
+    fn start(
+        &self,
+        raw: u64,
+        clocks: &Clocks,
+        number: impl Fn(usize) -> Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> Option<()> {
+        const TICKS: i64 = 10_000_000;
+        let (now, freq) = match self.columns.own {
+            Some((time, freq)) => (number(time?)?, i64::try_from(number(freq?)?).ok()?),
+            None => (u64::try_from(clocks.object_time).ok()?, clocks.object_freq),
+        };
+        let passed = now.checked_sub(raw)?; // what begins later has no start yet
+        if self.columns.own.is_none() && freq == TICKS && clocks.object_time == clocks.time_100ns {
+            // The clock is that of the calendar: the same number at each scrape.
+            let epoch = u64::try_from(UNIX_EPOCH_100NS).ok()?;
+            scaled(out, raw.checked_sub(epoch)?, Scale::over(7));
+            return Some(());
+        }
+        let freq = u64::try_from(freq).ok().filter(|freq| *freq > 0)?;
+        let today = u64::try_from(clocks.time_100ns.checked_sub(UNIX_EPOCH_100NS)?).ok()?;
+        let start = float(today) / 1e7 - float(passed) / float(freq);
+        // To the hundredth: two clocks are never read at the same instant, and a start does not move.
+        real(out, (start * 100.0).round() / 100.0);
+        Some(())
+    }
+}
+
+/// The counters that hold a counter's own clock, and its frequency.
+fn own_clock(set: &Counterset, id: CounterId) -> Option<(Option<CounterId>, Option<CounterId>)> {
+    let counter = set.counter(id)?;
+    let has_own = counter.perf_time.is_some() || counter.perf_freq.is_some();
+    let takes_it = counter.counter_type.decode().clock == Clock::ObjectTime;
+    (has_own && takes_it).then_some((counter.perf_time, counter.perf_freq))
+}

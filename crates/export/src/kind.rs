@@ -1,0 +1,265 @@
+//! What kind of metric a counter is, by its type: the raw value is exported, never a rate.
+//!
+//! A counter that is divided by another one becomes two metrics, of which the server makes the quotient of two rates.
+
+use perfset_core::counter_type::{Clock, CounterKind, Decoded, Display, Kind, NumberKind, Size};
+use perfset_core::{Counter, CounterId, CounterType};
+
+use crate::unit::{Scale, Unit, base_unit};
+
+/// What Prometheus calls the type of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sort {
+    /// Rises until what counts begins anew.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+}
+
+/// What a metric's value is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// The raw value of a counter, in a base unit.
+    Raw(CounterId, Scale),
+    /// The raw value of a counter that counts ticks of a clock, in seconds.
+    Ticks(CounterId, Clock),
+    /// The raw value of a counter over that of its base, times this.
+    Share(CounterId, CounterId, u8),
+    /// The raw value of a counter that says when something began, in ticks of the counterset's clock: in seconds since
+    /// 1970.
+    Start(CounterId),
+    /// The raw value of a counter that is a real number.
+    Real(CounterId),
+}
+
+impl Reading {
+    /// The counter whose raw value it is.
+    pub fn counter(self) -> CounterId {
+        match self {
+            Self::Raw(id, _)
+            | Self::Ticks(id, _)
+            | Self::Share(id, _, _)
+            | Self::Start(id)
+            | Self::Real(id) => id,
+        }
+    }
+}
+
+/// What a metric says of its counter: a part of its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The value itself, in this base unit.
+    Value(Option<Unit>),
+    /// What a sum is to be divided by: how often it was added to. The unit is that of the sum.
+    Base(Option<Unit>),
+    /// Time that something was active.
+    Active,
+    /// Time that something was idle, of a counter that shows the opposite.
+    Idle,
+    /// Length of a queue times seconds.
+    Queue,
+    /// So many items that time is counted of.
+    Items,
+    /// When something began.
+    Start,
+}
+
+/// One metric of a counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Metric {
+    pub sort: Sort,
+    pub reading: Reading,
+    pub role: Role,
+}
+
+/// What is known of a counter besides its registration.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    /// It is in the catalogue, where a counter without a unit is a plain number.
+    pub is_built_in: bool,
+    /// It rises until what it counts begins anew, though its type does not say so.
+    pub rises: bool,
+}
+
+/// The metrics of a counter: none if it has no number by itself.
+///
+/// The kind comes from the bits of the type, so that what no constant names has the kind of what is computed alike.
+pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
+    use CounterKind as K;
+    let (id, code) = (counter.id, counter.counter_type);
+    let decoded = code.decode();
+    if code == CounterType::PERF_DOUBLE_RAW {
+        let role = Role::Value(None);
+        return vec![Metric { sort: Sort::Gauge, reading: Reading::Real(id), role }];
+    }
+    match decoded.kind {
+        Kind::Number(_) if code == CounterType::PERF_COUNTER_HISTOGRAM_TYPE => Vec::new(),
+        Kind::Number(_) if decoded.size == Size::Zero => Vec::new(), // a label
+        Kind::Number(_) if known.rises => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        Kind::Number(_) => vec![raw(Sort::Gauge, id, base_unit(&counter.unit, true))],
+        Kind::Counter(K::Value) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        Kind::Counter(K::Rate) if decoded.display == Display::Percent => timer(counter, &decoded),
+        Kind::Counter(K::Rate) => vec![raw(Sort::Counter, id, base_unit(&counter.unit, false))],
+        Kind::Counter(K::Precision) => timer(counter, &decoded),
+        Kind::Counter(K::QueueLen) => vec![ticks(id, decoded.clock, Role::Queue)],
+        Kind::Counter(K::Fraction) => fraction(counter, &decoded, known),
+        Kind::Counter(K::Elapsed) => {
+            vec![Metric { sort: Sort::Gauge, reading: Reading::Start(id), role: Role::Start }]
+        }
+        Kind::Counter(K::Base | K::Histogram) | Kind::Text(_) | Kind::Zero | Kind::Unknown => Vec::new(),
+    }
+}
+
+/// Whether it is left out unless it is named in full: flags, ids, addresses.
+pub(crate) fn is_obscure(code: CounterType) -> bool {
+    code.decode().kind == Kind::Number(NumberKind::Hex)
+}
+
+fn raw(sort: Sort, id: CounterId, unit: Option<Unit>) -> Metric {
+    let scale = unit.map_or(Scale::ONE, |unit| unit.scale);
+    Metric { sort, reading: Reading::Raw(id, scale), role: Role::Value(unit) }
+}
+
+fn ticks(id: CounterId, clock: Clock, role: Role) -> Metric {
+    Metric { sort: Sort::Counter, reading: Reading::Ticks(id, clock), role }
+}
+
+/// Time that something, or several items, were active or idle.
+fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
+    let role = if decoded.inverse { Role::Idle } else { Role::Active };
+    let time = ticks(counter.id, decoded.clock, role);
+    let items = counter.multi.filter(|_| decoded.multi).map(|items| Metric {
+        sort: Sort::Gauge,
+        reading: Reading::Raw(items, Scale::ONE),
+        role: Role::Items,
+    });
+    std::iter::once(time).chain(items).collect()
+}
+
+/// A share of a base: a quotient at any time, or two counters whose rates have one.
+fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
+    let (id, Some(base)) = (counter.id, counter.base) else { return Vec::new() };
+    let unit = base_unit(&counter.unit, false);
+    let with_base = |first: Metric, unit| {
+        let base = Metric { role: Role::Base(unit), ..raw(Sort::Counter, base, None) };
+        vec![first, base]
+    };
+    match decoded.display {
+        Display::Percent if decoded.delta => with_base(raw(Sort::Counter, id, None), None),
+        // The formula makes percentages: what is none by its unit has a base to match.
+        Display::Percent => {
+            let is_plain = known.is_built_in && &*counter.unit != "%";
+            let (times, unit) = if is_plain { (100, unit) } else { (1, base_unit("%", false)) };
+            let reading = Reading::Share(id, base, times);
+            vec![Metric { sort: Sort::Gauge, reading, role: Role::Value(unit) }]
+        }
+        Display::Seconds => {
+            let unit = base_unit("s", false);
+            with_base(ticks(id, decoded.clock, Role::Value(unit)), unit)
+        }
+        _ => with_base(raw(Sort::Counter, id, unit), unit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Clock::{ObjectTime, PerfTime, Time100Ns};
+    use std::fmt::Write;
+
+    const A: CounterId = CounterId(2);
+    const B: CounterId = CounterId(3);
+
+    fn shown(code: CounterType) -> String {
+        let mut counter = Counter { unit: "".into(), name: Some("% A".into()), ..Counter::new(A, code) };
+        (counter.base, counter.multi) = (Some(B), Some(B));
+        let mut text = String::new();
+        for Metric { sort, reading, role } in metrics(&counter, Known::default()) {
+            let sort = if sort == Sort::Counter { "counter" } else { "gauge" };
+            let reading = match reading {
+                Reading::Raw(id, Scale::ONE) => format!("raw {}", id.0),
+                Reading::Raw(..) => "scaled".to_owned(),
+                Reading::Ticks(id, PerfTime) => format!("{} / PerfFreq", id.0),
+                Reading::Ticks(id, Time100Ns) => format!("{} / 1e7", id.0),
+                Reading::Ticks(id, ObjectTime) => format!("{} / object", id.0),
+                Reading::Ticks(id, Clock::Unknown) => format!("{} / ?", id.0),
+                Reading::Share(a, b, times) => format!("{times} * {} / {}", a.0, b.0),
+                Reading::Start(id) => format!("start {}", id.0),
+                Reading::Real(id) => format!("real {}", id.0),
+            };
+            let role = match role {
+                Role::Value(unit) => unit.map_or("value", |unit| unit.name),
+                Role::Base(_) => "base",
+                Role::Active => "active",
+                Role::Idle => "idle",
+                Role::Queue => "queue",
+                Role::Items => "items",
+                Role::Start => "start",
+            };
+            let separator = if text.is_empty() { "" } else { "; " };
+            write!(text, "{separator}{sort} {reading} {role}").unwrap();
+        }
+        text
+    }
+
+    /// Every named type.
+    #[test]
+    fn types() {
+        let table = [
+            ("PERF_COUNTER_RAWCOUNT_HEX", "gauge raw 2 value"),
+            ("PERF_COUNTER_LARGE_RAWCOUNT_HEX", "gauge raw 2 value"),
+            ("PERF_COUNTER_TEXT", ""),
+            ("PERF_COUNTER_RAWCOUNT", "gauge raw 2 value"),
+            ("PERF_COUNTER_LARGE_RAWCOUNT", "gauge raw 2 value"),
+            ("PERF_DOUBLE_RAW", "gauge real 2 value"),
+            ("PERF_COUNTER_DELTA", "counter raw 2 value"),
+            ("PERF_COUNTER_LARGE_DELTA", "counter raw 2 value"),
+            ("PERF_SAMPLE_COUNTER", "counter raw 2 value"),
+            ("PERF_COUNTER_QUEUELEN_TYPE", "counter 2 / PerfFreq queue"),
+            ("PERF_COUNTER_LARGE_QUEUELEN_TYPE", "counter 2 / PerfFreq queue"),
+            ("PERF_COUNTER_100NS_QUEUELEN_TYPE", "counter 2 / 1e7 queue"),
+            ("PERF_COUNTER_OBJ_TIME_QUEUELEN_TYPE", "counter 2 / object queue"),
+            ("PERF_COUNTER_COUNTER", "counter raw 2 value"),
+            ("PERF_COUNTER_BULK_COUNT", "counter raw 2 value"),
+            ("PERF_RAW_FRACTION", "gauge 1 * 2 / 3 ratio"),
+            ("PERF_LARGE_RAW_FRACTION", "gauge 1 * 2 / 3 ratio"),
+            ("PERF_COUNTER_TIMER", "counter 2 / PerfFreq active"),
+            ("PERF_PRECISION_SYSTEM_TIMER", "counter 2 / PerfFreq active"),
+            ("PERF_100NSEC_TIMER", "counter 2 / 1e7 active"),
+            ("PERF_PRECISION_100NS_TIMER", "counter 2 / 1e7 active"),
+            ("PERF_OBJ_TIME_TIMER", "counter 2 / object active"),
+            ("PERF_PRECISION_OBJECT_TIMER", "counter 2 / object active"),
+            ("PERF_SAMPLE_FRACTION", "counter raw 2 value; counter raw 3 base"),
+            ("PERF_COUNTER_TIMER_INV", "counter 2 / PerfFreq idle"),
+            ("PERF_100NSEC_TIMER_INV", "counter 2 / 1e7 idle"),
+            ("PERF_COUNTER_MULTI_TIMER", "counter 2 / PerfFreq active; gauge raw 3 items"),
+            ("PERF_100NSEC_MULTI_TIMER", "counter 2 / 1e7 active; gauge raw 3 items"),
+            ("PERF_COUNTER_MULTI_TIMER_INV", "counter 2 / PerfFreq idle; gauge raw 3 items"),
+            ("PERF_100NSEC_MULTI_TIMER_INV", "counter 2 / 1e7 idle; gauge raw 3 items"),
+            ("PERF_AVERAGE_TIMER", "counter 2 / PerfFreq seconds; counter raw 3 base"),
+            ("PERF_ELAPSED_TIME", "gauge start 2 start"),
+            ("PERF_COUNTER_NODATA", ""),
+            ("PERF_AVERAGE_BULK", "counter raw 2 value; counter raw 3 base"),
+            ("PERF_SAMPLE_BASE", ""),
+            ("PERF_AVERAGE_BASE", ""),
+            ("PERF_RAW_BASE", ""),
+            ("PERF_LARGE_RAW_BASE", ""),
+            ("PERF_COUNTER_MULTI_BASE", ""),
+            ("PERF_COUNTER_HISTOGRAM_TYPE", ""),
+        ];
+        for (code, name) in CounterType::ALL {
+            let row = table.iter().find(|(known, _)| known == name);
+            let (_, want) = row.unwrap_or_else(|| panic!("{name} is not in the table"));
+            assert_eq!(shown(*code), *want, "{name}");
+        }
+        assert_eq!(table.len(), CounterType::ALL.len());
+        for (code, want) in [
+            (0x4003_0503, ""),                            // a base, as third parties write it
+            (0x2041_0400, "counter 2 / PerfFreq active"), // a timer of 4 bytes
+            (0x0001_1000, "gauge raw 2 value"),           // a number with reserved bits
+            (0xFFFF_FFFF, ""),
+        ] {
+            assert_eq!(shown(CounterType(code)), want, "{code:#x}");
+        }
+    }
+}

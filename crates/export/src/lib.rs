@@ -1,0 +1,51 @@
+//! Counters for Prometheus: raw cumulative values as text, of which the server makes rates.
+//!
+//! ```
+//! use perfset_engine::{Machine, testing::FixedClock};
+//! use perfset_export::{Exporter, Format, Options};
+//!
+//! let mut machine = Machine::new(Box::new(FixedClock::default()));
+//! let paths = [r"\Perfset Engine\Collections/sec".parse()?];
+//! let mut exporter = Exporter::open(&mut machine, &paths, Options::default())?;
+//! let mut text = Vec::new();
+//! exporter.scrape(Format::Prometheus, &mut text)?;
+//! let text = String::from_utf8(text)?;
+//! assert!(text.contains("\n# TYPE perf_perfset_engine_collections_total counter\n"));
+//! assert!(text.contains("\nperf_perfset_engine_collections_total 0\n"));
+//! # Ok::<_, Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! **Shape**: a counter becomes one metric or two, by its type; a metric has a name and a line for each instance.
+//! Metrics of one name are a family. What does not change from scrape to scrape is made once.
+//!
+//! Source: Prometheus, "Exposition formats" and "Metric and label naming"; OpenMetrics 1.0.
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+
+mod options;
+mod error;
+mod unit;
+mod kind;
+mod name;
+mod windows_exporter;
+mod catalogue;
+mod text;
+mod widen;
+mod table;
+mod family;
+mod share;
+mod exporter;
+mod query_file;
+mod defaults;
+#[cfg(test)]
+mod tests;
+
+pub use defaults::default_paths;
+pub use error::{ExportError, QueryFileError};
+pub use exporter::Exporter;
+pub use options::{Format, Options, Profile};
+pub use query_file::{query_file, query_paths};
+pub use text::escaped_label;

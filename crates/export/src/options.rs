@@ -1,0 +1,144 @@
+//! What a reader can choose: names, the format, limits.
+
+/// Which names metrics have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// Made of the names of counterset and counter: `perf_memory_available_bytes`.
+    #[default]
+    Perf,
+    /// Those of windows_exporter, for the counters that it has too: dashboards made for it go on working. Others are
+    /// named as in [`Perf`](Self::Perf).
+    WindowsExporter,
+}
+
+/// What an exporter exports besides the paths, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which names metrics have.
+    pub profile: Profile,
+    /// What names begin with that are made of those of counters, without the `_` behind it; `None` is `perf`.
+    pub prefix: Option<String>,
+    /// So many lines with values a scrape has at most. If there are more, large countersets give way first.
+    pub series_max: usize,
+    /// Whether `_Total` is exported beside what it is the sum of. One that a path names is in any case.
+    pub totals: bool,
+}
+
+impl Options {
+    /// [`series_max`](Self::series_max) where nothing else is said.
+    pub const SERIES_MAX: usize = 10_000;
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { profile: Profile::default(), prefix: None, series_max: Self::SERIES_MAX, totals: false }
+    }
+}
+
+/// A text format of Prometheus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Prometheus text 0.0.4.
+    #[default]
+    Prometheus,
+    /// OpenMetrics 1.0.0.
+    OpenMetrics,
+}
+
+impl Format {
+    /// The format that the `Accept` header of a request wants most: the first of those with the highest weight. What
+    /// wants neither gets Prometheus text, as the header is only a wish.
+    ///
+    /// ```
+    /// use perfset_export::Format;
+    /// assert_eq!(Format::of_accept("application/openmetrics-text;version=1.0.0,*/*;q=0.1"), Format::OpenMetrics);
+    /// assert_eq!(Format::of_accept("text/html,*/*;q=0.8"), Format::Prometheus);
+    /// ```
+    #[must_use]
+    pub fn of_accept(header: &str) -> Self {
+        let mut best: Option<(u32, Self)> = None;
+        for (weight, format) in header.split(',').filter_map(Self::of_range) {
+            if weight > 0 && best.is_none_or(|(most, _)| weight > most) {
+                best = Some((weight, format));
+            }
+        }
+        best.map_or(Self::default(), |(_, format)| format)
+    }
+
+    /// The format that one part of an `Accept` header names, and its weight in thousandths.
+    fn of_range(range: &str) -> Option<(u32, Self)> {
+        let mut parts = range.split(';').map(str::trim);
+        let kind = parts.next()?;
+        let (mut weight, mut version) = (1_000, None);
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let value = value.trim().trim_matches('"');
+            match name.trim() {
+                name if name.eq_ignore_ascii_case("q") => weight = thousandths(value)?,
+                name if name.eq_ignore_ascii_case("version") => version = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let is = |name: &str| kind.eq_ignore_ascii_case(name);
+        let version = version.as_deref();
+        if is("application/openmetrics-text") && matches!(version, None | Some("1.0.0")) {
+            return Some((weight, Self::OpenMetrics));
+        }
+        let is_plain = is("text/plain") && matches!(version, None | Some("0.0.4"));
+        (is_plain || is("text/*") || is("*/*")).then_some((weight, Self::Prometheus))
+    }
+
+    /// The `Content-Type` of its text.
+    #[must_use]
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// A weight from 0 to 1 with at most three digits behind the point.
+fn thousandths(text: &str) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if !matches!(whole, "0" | "1") || part.len() > 3 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let padded: String = part.chars().chain("000".chars()).take(3).collect();
+    let whole: u32 = whole.parse().ok()?;
+    whole.checked_mul(1_000)?.checked_add(padded.parse().ok()?).filter(|weight| *weight <= 1_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_of_accept_headers() {
+        use Format::{OpenMetrics, Prometheus};
+        let of_prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;\
+                             version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        for (header, want) in [
+            ("", Prometheus),
+            ("*/*", Prometheus),
+            ("text/html,application/xhtml+xml,*/*;q=0.8", Prometheus),
+            (of_prometheus, OpenMetrics),
+            (
+                "text/plain;version=0.0.4;q=0.5, application/openmetrics-text; version=1.0.0; q=0.9",
+                OpenMetrics,
+            ),
+            ("text/plain, application/openmetrics-text", Prometheus),
+            ("application/openmetrics-text, text/plain", OpenMetrics),
+            ("application/openmetrics-text;version=0.0.1", Prometheus),
+            ("application/openmetrics-text;version=2.0.0, text/plain;q=0.2", Prometheus),
+            ("application/openmetrics-text;q=0", Prometheus),
+            ("application/openmetrics-text;q=0.001", OpenMetrics),
+            ("Application/OpenMetrics-Text; VERSION=\"1.0.0\"; Q=1.0", OpenMetrics),
+            ("application/openmetrics-text;q=7", Prometheus),
+            ("application/openmetrics-text;q=", Prometheus),
+            (";;;=,,=;q=1;", Prometheus),
+            ("image/png", Prometheus),
+        ] {
+            assert_eq!(Format::of_accept(header), want, "{header}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Files with counter paths: one a line; what begins with `#` is a comment.
+
+use std::io::Read;
+use std::path::Path;
+
+use perfset_engine::path::CounterPath;
+
+use crate::error::QueryFileError;
+
+/// The most that is read of such a file.
+const MOST: usize = 1 << 20;
+
+/// Reads a file of counter paths.
+///
+/// # Errors
+/// If it cannot be read, has no path, or a line is none: the error names file and line.
+pub fn query_file(path: &Path) -> Result<Vec<CounterPath>, QueryFileError> {
+    let file = || path.display().to_string();
+    let unreadable = |error| QueryFileError::File { file: file(), error };
+    let limit = u64::try_from(MOST).unwrap_or(u64::MAX).saturating_add(1);
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).map_err(unreadable)?.take(limit).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() > MOST {
+        return Err(QueryFileError::TooLarge { file: file(), most: MOST });
+    }
+    query_paths(&file(), &bytes)
+}
+
+/// The counter paths in the text of a file of that name.
+///
+/// # Errors
+/// As [`query_file`].
+pub fn query_paths(file: &str, bytes: &[u8]) -> Result<Vec<CounterPath>, QueryFileError> {
+    let file = || file.to_owned();
+    let mut paths = Vec::new();
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        let line_number = at.saturating_add(1);
+        let text = std::str::from_utf8(line)
+            .map_err(|_| QueryFileError::Text { file: file(), line: line_number })?
+            .trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let path =
+            text.parse().map_err(|error| QueryFileError::Path { file: file(), line: line_number, error })?;
+        paths.push(path);
+    }
+    if paths.is_empty() {
+        return Err(QueryFileError::Empty { file: file() });
+    }
+    Ok(paths)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts() {
+        type Case<'a> = (&'a [u8], Result<&'a [&'a str], &'a str>);
+        let table: [Case<'_>; 9] = [
+            (b"\\A\\B", Ok(&["\\A\\B"])),
+            (
+                b"\xEF\xBB\xBF# a\r\n\r\n  /A(b c)/D/sec \r\n\\A\\# of B\n",
+                Ok(&["\\A(b c)\\D/sec", "\\A\\# of B"]),
+            ),
+            (b"", Err("q: no counter path is in it")),
+            (b"# a\n\n", Err("q: no counter path is in it")),
+            (b"\\A\\B\nA\\B\n", Err("q:2: \"A\\B\" does not begin with \\ or /")),
+            (b"\\A\n", Err("q:1: \"\\A\" names a counterset and no counter")),
+            (b"\\A\\B\n\xFF\n", Err("q:2: not UTF-8")),
+            (b"\\A\0\\B", Ok(&["\\A\0\\B"])),
+            (b"#\n#\n\\A(\\B", Err("q:3: \"\\A(\\B\" has a bracket that is not closed before the counter")),
+        ];
+        for (text, want) in table {
+            let got =
+                query_paths("q", text).map(|paths| paths.iter().map(ToString::to_string).collect::<Vec<_>>());
+            let got = got.map_err(|error| error.to_string());
+            let want = want.map(|paths| paths.iter().map(|path| path.to_string()).collect());
+            assert_eq!(got, want.map_err(str::to_owned), "{}", String::from_utf8_lossy(text));
+        }
+    }
+
+    #[test]
+    fn files() {
+        let error = query_file(Path::new("/nonexistent/q")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot read /nonexistent/q");
+        assert!(std::error::Error::source(&error).is_some());
+        let endless = query_file(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(endless.to_string(), "/dev/zero: more than 1048576 bytes");
+    }
+}

@@ -1,0 +1,140 @@
+//! Units of counters, and the base units that metrics have instead.
+
+/// How a raw value becomes one in a base unit: `(raw x factor + offset) / 10^digits`, exactly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    pub factor: u64,
+    pub offset: i64,
+    pub digits: u8,
+}
+
+impl Scale {
+    /// As it is.
+    pub const ONE: Self = Self { factor: 1, offset: 0, digits: 0 };
+
+    const fn times(factor: u64) -> Self {
+        Self { factor, ..Self::ONE }
+    }
+
+    /// Over so many powers of ten.
+    pub const fn over(digits: u8) -> Self {
+        Self { digits, ..Self::ONE }
+    }
+}
+
+/// A base unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    /// What the name of a metric ends in.
+    pub name: &'static str,
+    /// Words of a counter's name that say the unit, and so are not said twice.
+    pub words: &'static [&'static str],
+    /// How raw values become it.
+    pub scale: Scale,
+}
+
+const BYTES: &[&str] =
+    &["bytes", "kbytes", "mbytes", "gbytes", "kilobytes", "megabytes", "gigabytes", "octets"];
+const SECONDS: &[&str] =
+    &["seconds", "milliseconds", "microseconds", "nanoseconds", "sec", "secs", "msec", "s", "ms", "us", "ns"];
+const RATIO: &[&str] = &["percent", "percentage"];
+const NONE: &[&str] = &[];
+
+/// The base unit of a UCUM unit; `None` if it has none, and the counter is a plain number.
+///
+/// `per_second`: whether the counter is a rate as it is, and not one that becomes a rate by its formula.
+pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
+    let (of, rate) = match ucum.strip_suffix("/s") {
+        Some(of) if per_second => (of, true),
+        Some(of) => (of, false),
+        None => (ucum, false),
+    };
+    let unit = |name, words, scale| Some(Unit { name, words, scale });
+    let celsius = |factor, offset, digits| unit("celsius", NONE, Scale { factor, offset, digits });
+    match of {
+        "bit" if rate => unit("bytes_per_second", &["bits"], Scale { factor: 125, offset: 0, digits: 3 }),
+        "By" | "kBy" | "KiBy" | "MiBy" | "GiBy" => {
+            let name = if rate { "bytes_per_second" } else { "bytes" };
+            let factor = match of {
+                "By" => 1,
+                "kBy" => 1_000,
+                "KiBy" => 1 << 10,
+                "MiBy" => 1 << 20,
+                _ => 1 << 30,
+            };
+            unit(name, BYTES, Scale::times(factor))
+        }
+        "s" => unit("seconds", SECONDS, Scale::ONE),
+        "ms" => unit("seconds", SECONDS, Scale::over(3)),
+        "us" => unit("seconds", SECONDS, Scale::over(6)),
+        "ns" => unit("seconds", SECONDS, Scale::over(9)),
+        "%" => unit("ratio", RATIO, Scale::over(2)),
+        "Hz" => unit("hertz", NONE, Scale::ONE),
+        "kHz" => unit("hertz", NONE, Scale::times(1_000)),
+        "MHz" => unit("hertz", NONE, Scale::times(1_000_000)),
+        "W" => unit("watts", NONE, Scale::ONE),
+        "mW" => unit("watts", NONE, Scale::over(3)),
+        "uW" => unit("watts", NONE, Scale::over(6)),
+        "mV" => unit("volts", NONE, Scale::over(3)),
+        "mA" => unit("amperes", NONE, Scale::over(3)),
+        "J" => unit("joules", NONE, Scale::ONE),
+        "uJ" => unit("joules", NONE, Scale::over(6)),
+        "pW.h" => unit("joules", NONE, Scale { factor: 36, offset: 0, digits: 10 }),
+        "Cel" => unit("celsius", NONE, Scale::ONE),
+        "K" => celsius(100, -27_315, 2),
+        "dK" => celsius(10, -27_315, 2),
+        "mK" => celsius(1, -273_150, 3),
+        "/min" => unit("rpm", NONE, Scale::ONE),
+        "" if rate => unit("per_second", NONE, Scale::ONE),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::scaled;
+
+    #[test]
+    fn raw_values_in_base_units() {
+        for (ucum, per_second, raw, name, want) in [
+            ("By", false, 7, "bytes", "7"),
+            ("KiBy", false, 3, "bytes", "3072"),
+            ("MiBy", false, u64::MAX, "bytes", "19342813113834066794250240"),
+            ("KiBy/s", false, 5, "bytes", "5120"),
+            ("kBy/s", true, 5, "bytes_per_second", "5000"),
+            ("bit/s", true, 1_000_000_000, "bytes_per_second", "125000000"),
+            ("bit/s", true, 3, "bytes_per_second", "0.375"),
+            ("ms/s", false, 1_234, "seconds", "1.234"),
+            ("ns", false, 20, "seconds", "0.00000002"),
+            ("%", false, 50, "ratio", "0.5"),
+            ("%", false, 100, "ratio", "1"),
+            ("MHz", false, 2_800, "hertz", "2800000000"),
+            ("pW.h", false, 1_000_000_000_000, "joules", "3600"),
+            ("uJ", false, 2_500_000, "joules", "2.5"),
+            ("mV", false, 1_080, "volts", "1.08"),
+            ("K", false, 300, "celsius", "26.85"),
+            ("dK", false, 2_981, "celsius", "24.95"),
+            ("dK", false, 2_731, "celsius", "-0.05"),
+            ("mK", false, 0, "celsius", "-273.15"),
+            ("/min", false, 900, "rpm", "900"),
+        ] {
+            let unit = base_unit(ucum, per_second).unwrap();
+            let mut text = Vec::new();
+            scaled(&mut text, raw, unit.scale);
+            assert_eq!((unit.name, std::str::from_utf8(&text).unwrap()), (name, want), "{raw} {ucum}");
+        }
+        assert_eq!(base_unit("/s", false), None);
+        assert_eq!(base_unit("", true), None);
+    }
+
+    /// What the catalogue says in units that nobody turned into base units would be exported as plain numbers.
+    #[test]
+    fn every_unit_of_the_catalogue_has_a_base_unit() {
+        for set in perfset_core::catalogue::ALL {
+            for counter in set.counters.iter().filter(|counter| !matches!(&*counter.unit, "" | "/s")) {
+                assert!(base_unit(&counter.unit, true).is_some(), "{} {:?}", set.name, counter.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Which lines are drawn, and in which panel.
+
+use crate::chart::{Chart, Line};
+use crate::number::real;
+use crate::unit::Unit;
+
+/// So many lines a panel has at most: more cannot be told apart.
+pub const LINES: usize = 20;
+/// So many panels a picture has at most.
+const PANELS: usize = 12;
+
+/// The lines of one unit.
+#[derive(Debug)]
+pub struct Panel<'a> {
+    pub unit: Unit,
+    pub lines: Vec<&'a Line>,
+}
+
+/// What is drawn of a chart, and how many lines are left out because there are too many: of each counter the `top`
+/// greatest, if so many are asked for. Sums are left out where others are compared with them or stacked.
+pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'_>>, usize) {
+    let mut lines: Vec<&Line> = chart.lines.iter().collect();
+    // What never had a value says nothing, unless nothing else was asked for.
+    keep(&mut lines, |line, other| line.asked == other.asked, |line| line.total.is_some());
+    if top.is_some() || is_stack {
+        keep(&mut lines, is_same_counter, |line| !line.is_sum);
+    }
+    if let Some(top) = top {
+        lines = groups(lines, is_same_counter).into_iter().flat_map(|group| greatest(group, top)).collect();
+    }
+    let mut left_out = chart.refused;
+    let of_one_unit = groups(lines, |line, other| line.unit.symbol == other.unit.symbol);
+    let mut panels = Vec::new();
+    for lines in of_one_unit {
+        let Some(unit) = lines.first().map(|line| line.unit.clone()) else { continue };
+        let room = if panels.len() < PANELS { LINES } else { 0 };
+        left_out = left_out.saturating_add(lines.len().saturating_sub(room));
+        let lines = if lines.len() > room { greatest(lines, room) } else { lines };
+        if !lines.is_empty() {
+            panels.push(Panel { unit, lines });
+        }
+    }
+    (panels, left_out)
+}
+
+fn is_same_counter(line: &Line, other: &Line) -> bool {
+    (line.asked, &line.counterset, &line.counter) == (other.asked, &other.counterset, &other.counter)
+}
+
+/// Leaves out the lines that are not wanted, of groups that have some that are.
+fn keep<'a>(
+    lines: &mut Vec<&'a Line>,
+    is_one_group: impl Fn(&Line, &Line) -> bool,
+    is_wanted: impl Fn(&Line) -> bool,
+) {
+    let wanted: Vec<&'a Line> = firsts(lines.iter().copied().filter(|line| is_wanted(line)), &is_one_group);
+    lines.retain(|line| is_wanted(line) || !wanted.iter().any(|other| is_one_group(line, other)));
+}
+
+/// The first line of each group.
+fn firsts<'a>(
+    lines: impl Iterator<Item = &'a Line>,
+    is_one_group: impl Fn(&Line, &Line) -> bool,
+) -> Vec<&'a Line> {
+    let mut firsts: Vec<&Line> = Vec::new();
+    for line in lines {
+        if !firsts.iter().any(|first| is_one_group(first, line)) {
+            firsts.push(line);
+        }
+    }
+    firsts
+}
+
+/// The groups in the order of their first lines.
+fn groups(lines: Vec<&Line>, is_one_group: impl Fn(&Line, &Line) -> bool) -> Vec<Vec<&Line>> {
+    let mut groups: Vec<Vec<&Line>> = Vec::new();
+    for line in lines {
+        match groups.iter_mut().find(|group| group.first().is_some_and(|first| is_one_group(first, line))) {
+            Some(group) => group.push(line),
+            None => groups.push(vec![line]),
+        }
+    }
+    groups
+}
+
+/// So many lines, those that had the most over the whole time, the greatest first: what was there for a moment has
+/// little, whatever it was in that moment.
+fn greatest(mut lines: Vec<&Line>, most: usize) -> Vec<&Line> {
+    let most_of_all = |line: &Line| {
+        line.total.map_or(f64::NEG_INFINITY, |total| total.mean * real(total.count) * line.unit.factor)
+    };
+    lines.sort_by(|a, b| most_of_all(b).total_cmp(&most_of_all(a)));
+    lines.truncate(most);
+    lines
+}

@@ -1,0 +1,516 @@
+//! Where everything is in a picture.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+
+use crate::axis::Axis;
+use crate::chart::{Chart, Line};
+use crate::choice::{Panel, panels};
+use crate::font::Font;
+use crate::number::{real, real_count, whole};
+use crate::picture::{Anchor, Picture, Place, Shape};
+use crate::stretch::{Point, Stretch};
+use crate::theme::{Colour, Palette, Theme};
+use crate::time;
+use crate::unit::Unit;
+
+/// How a picture is to look.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// What stands above it.
+    pub title: String,
+    /// Whose values they are; stands below the title, before times.
+    pub host: String,
+    /// In pixels.
+    pub width: u32,
+    /// In pixels; it is higher if its texts take more. Without a number it is as high as its panels and texts take.
+    pub height: Option<u32>,
+    /// Its colours.
+    pub theme: Theme,
+    /// Whether each line is drawn on top of those before it, as an area.
+    pub is_stack: bool,
+    /// Of each counter only so many lines, those that had the most over the whole time.
+    pub top: Option<usize>,
+    /// Whose times are shown.
+    pub zone: TimeZone,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self {
+            title: String::new(),
+            host: String::new(),
+            width: 1_000,
+            height: None,
+            theme: Theme::default(),
+            is_stack: false,
+            top: None,
+            zone: TimeZone::UTC,
+        }
+    }
+}
+
+/// Pixels at each side, and between things.
+const MARGIN: f64 = 20.0;
+const GAP: f64 = 8.0;
+/// Sizes of texts.
+const TITLE: f64 = 18.0;
+const HEAD: f64 = 13.0;
+const TEXT: f64 = 12.0;
+const SMALL: f64 = 11.0;
+/// What a line of the legend takes.
+const ROW: f64 = 18.0;
+/// How wide a column of the legend is, also in a picture that is narrower than that, and its sample of the line.
+const COLUMN: f64 = 86.0;
+const NARROW: (f64, f64) = (700.0, 68.0);
+const SWATCH: f64 = 22.0;
+/// What the times below a panel take: time of day, and day.
+const TIMES: f64 = 34.0;
+/// How high a panel is if nobody says, alone and among others, and at least.
+const ALONE: f64 = 300.0;
+const AMONG: f64 = 180.0;
+const LEAST: f64 = 60.0;
+/// How wide a line is.
+const STROKE: f64 = 1.5;
+
+impl Chart {
+    /// Lays out a picture of what was told so far.
+    #[must_use]
+    pub fn draw(&self, look: &Look) -> Picture {
+        let (panels, left_out) = panels(self, look.top, look.is_stack);
+        let mut drawing = Drawing {
+            font: Font::new(),
+            palette: Palette::of(look.theme),
+            width: f64::from(look.width),
+            y: MARGIN,
+            shapes: Vec::new(),
+        };
+        drawing.head(self, look);
+        let rows = |panel: &Panel<'_>| real_count(panel.lines.len().saturating_add(1)) * ROW;
+        let texts: f64 = panels.iter().map(|panel| HEAD + 2.0 * GAP + TIMES + rows(panel) + MARGIN).sum();
+        let note = if left_out > 0 { ROW } else { 0.0 };
+        let count = real_count(panels.len().max(1));
+        let wanted = match look.height {
+            Some(height) => (f64::from(height) - drawing.y - texts - note) / count,
+            None if panels.len() > 1 => AMONG,
+            None => ALONE,
+        };
+        let height = wanted.max(LEAST).floor();
+        let plots: Vec<Plot<'_>> =
+            panels.into_iter().map(|panel| Plot::new(self, panel, look, height)).collect();
+        let labels =
+            plots.iter().flat_map(|plot| &plot.axis.ticks).map(|(_, label)| drawing.font.width(label, SMALL));
+        let left = MARGIN + labels.fold(24.0, f64::max) + GAP;
+        match plots.is_empty() {
+            true => drawing.nothing(height),
+            false => plots.iter().for_each(|plot| drawing.panel(plot, look, left)),
+        }
+        if left_out > 0 {
+            let text = format!("{left_out} more lines are left out");
+            drawing.text((MARGIN, drawing.y), Anchor::Begin, TEXT, drawing.palette.faint, text);
+            drawing.y += ROW;
+        }
+        let bottom = u32::try_from(whole(drawing.y.ceil())).unwrap_or(u32::MAX);
+        Picture {
+            width: look.width,
+            height: bottom.max(look.height.unwrap_or(0)),
+            title: if look.title.is_empty() { "Performance counters".to_owned() } else { look.title.clone() },
+            background: drawing.palette.background,
+            shapes: drawing.shapes,
+            left_out,
+        }
+    }
+}
+
+/// What one panel shows, before it has a place.
+struct Plot<'a> {
+    panel: Panel<'a>,
+    axis: Axis,
+    /// What all its lines are, and what each of them is besides.
+    head: String,
+    names: Vec<String>,
+    height: f64,
+    /// The first moment and the last.
+    span: (i64, i64),
+    /// The longest step over which a line goes.
+    longest: f64,
+    /// The upper edges of stacked lines, each at the times of its cells.
+    stack: Option<Vec<Vec<Level>>>,
+}
+
+/// A stacked line in one cell: from where to where it goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Level {
+    time: i64,
+    below: f64,
+    above: f64,
+    is_joined: bool,
+}
+
+impl<'a> Plot<'a> {
+    fn new(chart: &Chart, panel: Panel<'a>, look: &Look, height: f64) -> Self {
+        const SECOND: i64 = 1_000_000;
+        let stack = look.is_stack.then(|| stacked(&panel.lines));
+        let scaled = |line: &Line, value: f64| value * line.unit.factor;
+        let values: Vec<f64> = match &stack {
+            Some(stack) => stack.iter().flatten().flat_map(|level| [level.below, level.above]).collect(),
+            None => (panel.lines.iter())
+                .filter_map(|line| line.total.map(|total| (line, total)))
+                .flat_map(|(line, total)| {
+                    [scaled(line, total.least.value), scaled(line, total.greatest.value)]
+                })
+                .collect(),
+        };
+        let least = values.iter().copied().fold(0.0, f64::min);
+        let greatest = values.iter().copied().fold(0.0, f64::max);
+        let most = usize::try_from(whole(height / 42.0)).unwrap_or(0);
+        let (first, last) = chart.span.unwrap_or_default();
+        let span = match first == last {
+            true => (first.saturating_sub(SECOND / 2), last.saturating_add(SECOND / 2)),
+            false => (first, last),
+        };
+        let (head, names) = names(&panel.lines);
+        let axis = Axis::new(&panel.unit, least, greatest, most);
+        Self { axis, panel, head, names, height, span, longest: chart.steps.longest(), stack }
+    }
+}
+
+/// What all lines are, and what each of them is besides.
+fn names(lines: &[&Line]) -> (String, Vec<String>) {
+    let all = |same: &dyn Fn(&Line, &Line) -> bool| {
+        lines.first().is_some_and(|first| lines.iter().all(|line| same(first, line)))
+    };
+    let is_one_set = all(&|a, b| a.counterset == b.counterset);
+    let is_one_counter = is_one_set && all(&|a, b| a.counter == b.counter);
+    let is_one_instance = is_one_set && all(&|a, b| a.instance == b.instance);
+    let brackets = |line: &Line| match line.instance.is_empty() {
+        true => String::new(),
+        false => format!("({})", line.instance),
+    };
+    let name = |line: &&Line| match (is_one_counter, is_one_set) {
+        (true, _) if line.instance.is_empty() => line.counter.clone(),
+        (true, _) => line.instance.clone(),
+        (_, true) if is_one_instance => line.counter.clone(),
+        (_, true) => format!("{}\\{}", brackets(line), line.counter).trim_start_matches('\\').to_owned(),
+        _ => format!("\\{}{}\\{}", line.counterset, brackets(line), line.counter),
+    };
+    let head = match lines.first() {
+        Some(first) if is_one_counter => format!("{}: {}", first.counterset, first.counter),
+        Some(first) if is_one_instance => format!("{}{}", first.counterset, brackets(first)),
+        Some(first) if is_one_set => first.counterset.clone(),
+        _ => String::new(),
+    };
+    (head, lines.iter().map(name).collect())
+}
+
+/// Lines on top of one another, each by the means of its cells, which have the same times in all of them.
+fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
+    let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
+    let level = |stretch: &Stretch, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
+        let length = stretch.last.time.saturating_sub(stretch.first.time);
+        let middle = stretch.first.time.saturating_add(length / 2);
+        let (time, height) = below.entry(stretch.cell).or_insert((middle, 0.0));
+        let from = *height;
+        *height += stretch.mean * factor;
+        Level { time: *time, below: from, above: *height, is_joined: stretch.is_joined }
+    };
+    let line = |line: &&Line| {
+        line.stretches.iter().map(|stretch| level(stretch, line.unit.factor, &mut below)).collect()
+    };
+    lines.iter().map(line).collect()
+}
+
+/// A picture while it is drawn, from the top.
+struct Drawing {
+    font: Font,
+    palette: Palette,
+    width: f64,
+    y: f64,
+    shapes: Vec<Shape>,
+}
+
+impl Drawing {
+    fn text(&mut self, at: Place, anchor: Anchor, size: f64, colour: Colour, text: String) {
+        if !text.is_empty() {
+            self.shapes.push(Shape::Text { at, anchor, size, colour, text });
+        }
+    }
+
+    /// A text that is not wider than the room that it has.
+    fn fitted(&mut self, at: Place, size: f64, colour: Colour, text: &str, room: f64) {
+        let text = self.font.fitted(text, size, room);
+        self.text(at, Anchor::Begin, size, colour, text);
+    }
+
+    /// Title, and what is told of all lines.
+    fn head(&mut self, chart: &Chart, look: &Look) {
+        let (text, faint, room) = (self.palette.text, self.palette.faint, self.width - 2.0 * MARGIN);
+        if !look.title.is_empty() {
+            self.y += TITLE;
+            self.fitted((MARGIN, self.y), TITLE, text, &look.title, room);
+            self.y += GAP;
+        }
+        let mut told = Vec::from_iter((!look.host.is_empty()).then(|| look.host.clone()));
+        if let Some((first, last)) = chart.span {
+            if let (Some(from), Some(to)) = (time::civil(first, &look.zone), time::civil(last, &look.zone)) {
+                let format = if from.date() == to.date() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+                let (from, to) = (from.strftime("%Y-%m-%d %H:%M:%S"), to.strftime(format));
+                told.push(format!("{from} to {to}, {}", time::offset(first, &look.zone)));
+            }
+        }
+        told.push(match chart.samples {
+            1 => "1 sample".to_owned(),
+            samples => format!("{} samples", grouped(samples)),
+        });
+        self.y += TEXT;
+        self.fitted((MARGIN, self.y), TEXT, faint, &told.join(" · "), room);
+        self.y += MARGIN;
+    }
+
+    /// Where nothing was asked for.
+    fn nothing(&mut self, height: f64) {
+        let (middle, faint) = ((self.width / 2.0, self.y + height / 2.0), self.palette.faint);
+        self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());
+        self.y += height + MARGIN;
+    }
+
+    fn panel(&mut self, plot: &Plot<'_>, look: &Look, left: f64) {
+        let Palette { text, faint, grid, .. } = self.palette;
+        let right = self.width - MARGIN;
+        let head = match (plot.head.as_str(), plot.axis.unit.as_str()) {
+            ("", unit) => unit.to_owned(),
+            // Of shares and rates the counter's name most often says so.
+            (head, "%") if head.contains('%') => head.to_owned(),
+            (head, "/s") if head.ends_with("/sec") => head.to_owned(),
+            (head, "") => head.to_owned(),
+            (head, unit) => format!("{head}, {unit}"),
+        };
+        self.y += HEAD;
+        self.fitted((MARGIN, self.y), HEAD, text, &head, right - MARGIN);
+        let top = self.y + GAP + GAP / 2.0;
+        let frame = Frame {
+            left,
+            right,
+            top,
+            bottom: top + plot.height,
+            span: plot.span,
+            least: plot.axis.least,
+            greatest: plot.axis.greatest,
+        };
+        for (at, label) in &plot.axis.ticks {
+            let y = frame.y(*at);
+            self.rule(vec![(left, y), (right, y)], if *at == 0.0 { faint } else { grid });
+            self.text((left - GAP, y + 4.0), Anchor::End, SMALL, faint, label.clone());
+        }
+        self.times(&frame, look, faint);
+        self.y = frame.bottom + TIMES;
+        match &plot.stack {
+            Some(stack) => self.areas(plot, stack, &frame),
+            None => self.lines(plot, &frame),
+        }
+        if plot.panel.lines.iter().all(|line| line.total.is_none()) {
+            let middle = (f64::midpoint(left, right), f64::midpoint(frame.top, frame.bottom));
+            self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());
+        }
+        self.legend(plot, left, right);
+        self.y += MARGIN;
+    }
+
+    fn rule(&mut self, run: Vec<Place>, colour: Colour) {
+        self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
+    }
+
+    /// The times below a panel.
+    fn times(&mut self, frame: &Frame, look: &Look, faint: Colour) {
+        let (from, to) = frame.span;
+        let width = self.font.width("2026-11-22", SMALL) + 5.0 * GAP;
+        let most = usize::try_from(whole((frame.right - frame.left) / width)).unwrap_or(0).clamp(1, 50);
+        for tick in time::ticks(from, to, &look.zone, most) {
+            let x = frame.x(tick.time);
+            self.rule(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], faint);
+            for (line, label) in [(1.0, Some(tick.label)), (2.0, tick.day)] {
+                let Some(label) = label else { continue };
+                // At the edges of the picture a text is moved inside.
+                let half = self.font.width(&label, SMALL) / 2.0;
+                let x = x.clamp(MARGIN + half, (self.width - 4.0 - half).max(MARGIN + half));
+                self.text((x, frame.bottom + 3.0 + 14.0 * line), Anchor::Middle, SMALL, faint, label);
+            }
+        }
+    }
+
+    /// The lines of a panel, the first on top.
+    fn lines(&mut self, plot: &Plot<'_>, frame: &Frame) {
+        for (number, line) in plot.panel.lines.iter().enumerate().rev() {
+            let (colour, dashes) = self.palette.line(number);
+            let (mut runs, mut dots) = (Vec::new(), Vec::new());
+            for run in runs_of(&columns(line, frame), plot.longest) {
+                let place = |point: &Point| (frame.x(point.time), frame.y(point.value * line.unit.factor));
+                match run.as_slice() {
+                    [only] => dots.push(place(only)),
+                    run => runs.push(run.iter().map(place).collect()),
+                }
+            }
+            if !runs.is_empty() {
+                self.shapes.push(Shape::Line { runs, colour, width: STROKE, dashes });
+            }
+            // What has no neighbour is no line.
+            if !dots.is_empty() {
+                self.shapes.push(Shape::Dots { places: dots, colour, radius: 2.0 });
+            }
+        }
+    }
+
+    /// Stacked lines as areas, the first at the bottom.
+    fn areas(&mut self, plot: &Plot<'_>, stack: &[Vec<Level>], frame: &Frame) {
+        for (number, levels) in stack.iter().enumerate() {
+            let (colour, opacity) = self.area(number);
+            let mut runs: Vec<Vec<Place>> = Vec::new();
+            let is_far =
+                |a: &Level, b: &Level| !b.is_joined || real(b.time.saturating_sub(a.time)) > plot.longest;
+            for run in levels.chunk_by(|a, b| !is_far(a, b)) {
+                // What has no neighbour is as wide as a line.
+                let thin = if run.len() == 1 { STROKE / 2.0 } else { 0.0 };
+                let edge = |level: &Level, at: f64, aside: f64| (frame.x(level.time) + aside, frame.y(at));
+                let above = run.iter().flat_map(|l| [edge(l, l.above, -thin), edge(l, l.above, thin)]);
+                let below = run.iter().rev().flat_map(|l| [edge(l, l.below, thin), edge(l, l.below, -thin)]);
+                let mut around: Vec<Place> = above.chain(below).collect();
+                around.dedup();
+                runs.push(around);
+            }
+            if !runs.is_empty() {
+                self.shapes.push(Shape::Area { runs, colour, opacity });
+            }
+        }
+    }
+
+    /// How an area is filled: lines that are broken have no place in it.
+    fn area(&self, number: usize) -> (Colour, f64) {
+        let (colour, dashes) = self.palette.line(number);
+        let opacity = crate::theme::DASHES.iter().zip([0.9, 0.6, 0.35]).find(|(known, _)| **known == dashes);
+        (colour, opacity.map_or(1.0, |(_, opacity)| opacity))
+    }
+
+    /// A line for each line: what it is, its last value, average, minimum and maximum.
+    fn legend(&mut self, plot: &Plot<'_>, left: f64, right: f64) {
+        let Palette { text, faint, .. } = self.palette;
+        let width = if self.width < NARROW.0 { NARROW.1 } else { COLUMN };
+        let column = |number: f64| right - (3.0 - number) * width;
+        self.y += ROW - 4.0;
+        for (number, head) in [(0.0, "last"), (1.0, "average"), (2.0, "minimum"), (3.0, "maximum")] {
+            self.text((column(number), self.y), Anchor::End, SMALL, faint, head.to_owned());
+        }
+        let room = column(0.0) - width - left - SWATCH - GAP;
+        for (number, (line, name)) in plot.panel.lines.iter().zip(&plot.names).enumerate() {
+            self.y += ROW;
+            self.swatch(number, left, plot.stack.is_some());
+            let begin = left + SWATCH + GAP;
+            match &line.total {
+                Some(total) => {
+                    self.fitted((begin, self.y), TEXT, text, name, room);
+                    let values = [total.last.value, total.mean, total.least.value, total.greatest.value];
+                    for (number, value) in [0.0, 1.0, 2.0, 3.0].into_iter().zip(values) {
+                        let value = shown(&line.unit, value);
+                        self.text((column(number), self.y), Anchor::End, TEXT, text, value);
+                    }
+                }
+                None => {
+                    let why = line.why.as_deref().map(|why| format!("{name}: {why}"));
+                    let all = right - begin;
+                    self.fitted(
+                        (begin, self.y),
+                        TEXT,
+                        faint,
+                        &why.unwrap_or_else(|| format!("{name}: no values")),
+                        all,
+                    );
+                }
+            }
+        }
+        self.y += 4.0;
+    }
+
+    fn swatch(&mut self, number: usize, left: f64, is_area: bool) {
+        let y = self.y - 4.0;
+        if is_area {
+            let (colour, opacity) = self.area(number);
+            let around =
+                vec![(left, y - 5.0), (left + SWATCH, y - 5.0), (left + SWATCH, y + 5.0), (left, y + 5.0)];
+            self.shapes.push(Shape::Area { runs: vec![around], colour, opacity });
+        } else {
+            let (colour, dashes) = self.palette.line(number);
+            let runs = vec![vec![(left, y), (left + SWATCH, y)]];
+            self.shapes.push(Shape::Line { runs, colour, width: 2.0, dashes });
+        }
+    }
+}
+
+/// A count with separators between thousands.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::new();
+    for (left, digit) in (0..digits.len()).rev().zip(digits.chars()) {
+        out.push(digit);
+        if left > 0 && left % 3 == 0 {
+            out.push(',');
+        }
+    }
+    out
+}
+
+fn shown(unit: &Unit, value: f64) -> String {
+    unit.text(value * unit.factor)
+}
+
+/// Where the values of a panel are drawn.
+struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    span: (i64, i64),
+    least: f64,
+    greatest: f64,
+}
+
+impl Frame {
+    fn x(&self, time: i64) -> f64 {
+        let (first, last) = self.span;
+        let share = (real(time) - real(first)) / (real(last) - real(first)).max(1.0);
+        self.left + share * (self.right - self.left)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        let share = (value - self.least) / (self.greatest - self.least);
+        self.bottom - share * (self.bottom - self.top)
+    }
+}
+
+/// What is kept of a line, as one stretch a column of pixels.
+fn columns(line: &Line, frame: &Frame) -> Vec<Stretch> {
+    let column = |stretch: &Stretch| whole(frame.x(stretch.first.time).floor());
+    let mut columns: Vec<Stretch> = Vec::new();
+    for stretch in &line.stretches {
+        match columns.last_mut() {
+            Some(last) if last.cell == column(stretch) => last.add(stretch),
+            _ => columns.push(Stretch { cell: column(stretch), ..*stretch }),
+        }
+    }
+    columns
+}
+
+/// The points through which a line goes without a gap, in order.
+fn runs_of(columns: &[Stretch], longest: f64) -> Vec<Vec<Point>> {
+    let mut runs: Vec<Vec<Point>> = Vec::new();
+    let mut last: Option<Point> = None;
+    for column in columns {
+        let step = last.map_or(0.0, |last| real(column.first.time.saturating_sub(last.time)));
+        let points = column.points();
+        match runs.last_mut() {
+            Some(run) if column.is_joined && step <= longest => run.extend(points),
+            _ => runs.push(points),
+        }
+        last = Some(column.last);
+    }
+    runs
+}

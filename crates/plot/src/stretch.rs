@@ -1,0 +1,116 @@
+//! What is kept of the values of one line: of each stretch of time enough to draw it.
+
+use crate::number::real;
+
+/// A value and when it was, in µs since 1970.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub time: i64,
+    pub value: f64,
+}
+
+/// The values of a line in one cell of the grid of times. A line through these four points covers, in a column of
+/// pixels that is no narrower, the same pixels as a line through all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Which cell.
+    pub cell: i64,
+    pub first: Point,
+    pub least: Point,
+    pub greatest: Point,
+    pub last: Point,
+    pub mean: f64,
+    pub count: i64,
+    /// Whether the sample before the first of these had a value too, so that a line leads here.
+    pub is_joined: bool,
+}
+
+impl Stretch {
+    pub fn of(cell: i64, point: Point, is_joined: bool) -> Self {
+        let (first, least, greatest, last) = (point, point, point, point);
+        Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
+    }
+
+    /// Adds what came later.
+    pub fn add(&mut self, later: &Self) {
+        if later.least.value < self.least.value {
+            self.least = later.least;
+        }
+        if later.greatest.value > self.greatest.value {
+            self.greatest = later.greatest;
+        }
+        self.last = later.last;
+        self.count = self.count.saturating_add(later.count);
+        // Never a sum, which could be too large for a double.
+        self.mean += (later.mean - self.mean) * (real(later.count) / real(self.count));
+    }
+
+    /// The points in order of time, each once.
+    pub fn points(&self) -> Vec<Point> {
+        let mut points = vec![self.first, self.least, self.greatest, self.last];
+        points.sort_by_key(|point| point.time);
+        points.dedup();
+        points
+    }
+}
+
+/// Adds what came later to what is kept, in order of cells. Only where the clock was set back it is not the last.
+pub fn add(stretches: &mut Vec<Stretch>, new: Stretch) {
+    match stretches.last_mut() {
+        Some(last) if last.cell == new.cell => last.add(&new),
+        Some(last) if last.cell > new.cell => {
+            let at = stretches.partition_point(|stretch| stretch.cell < new.cell);
+            match stretches.get_mut(at) {
+                Some(there) if there.cell == new.cell => there.add(&new),
+                _ => stretches.insert(at, new),
+            }
+        }
+        _ => stretches.push(new),
+    }
+}
+
+/// Makes cells twice as wide.
+pub fn coarsen(stretches: &mut Vec<Stretch>) {
+    stretches.iter_mut().for_each(|stretch| stretch.cell = stretch.cell.div_euclid(2));
+    stretches.dedup_by(|later, kept| {
+        let is_same = later.cell == kept.cell;
+        if is_same {
+            kept.add(later);
+        }
+        is_same
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stretch(cell: i64, time: i64, value: f64) -> Stretch {
+        Stretch::of(cell, Point { time, value }, true)
+    }
+
+    #[test]
+    fn cells_become_one() {
+        let mut kept = Vec::new();
+        for (time, value) in [(0, 5.0), (1, 9.0), (2, 1.0), (3, 5.0), (5, 7.0)] {
+            add(&mut kept, stretch(time, time, value));
+        }
+        coarsen(&mut kept);
+        coarsen(&mut kept);
+        let [first, second] = kept.as_slice() else { panic!("{kept:?}") };
+        let times: Vec<_> = first.points().iter().map(|point| point.time).collect();
+        assert_eq!((times, first.mean, first.count), (vec![0, 1, 2, 3], 5.0, 4));
+        assert_eq!((second.cell, second.points().len(), second.mean), (1, 1, 7.0));
+    }
+
+    /// The clock may be set back.
+    #[test]
+    fn earlier_times_have_their_place() {
+        let mut kept = Vec::new();
+        for (cell, value) in [(4, 1.0), (6, 2.0), (5, 3.0), (4, 4.0), (-1, 5.0)] {
+            add(&mut kept, stretch(cell, cell, value));
+        }
+        let cells: Vec<_> = kept.iter().map(|stretch| (stretch.cell, stretch.count)).collect();
+        assert_eq!(cells, [(-1, 1), (4, 2), (5, 1), (6, 1)]);
+    }
+}

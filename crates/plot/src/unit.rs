@@ -1,0 +1,204 @@
+//! Units and numbers as people read them.
+
+/// A unit, as an axis and a legend show it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unit {
+    /// What people write.
+    pub symbol: String,
+    /// How many of it one of the counter's unit is.
+    pub factor: f64,
+    prefixes: Prefixes,
+}
+
+/// Where the size of numbers goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Prefixes {
+    /// Before the unit, in powers of 1,024.
+    Binary,
+    /// Before the unit, in powers of 1,000.
+    Metric,
+    /// The same, but only for what is small: nobody counts in kiloseconds.
+    Small,
+    /// Behind the number: 20k/s.
+    OfNumber,
+}
+
+/// Units of UCUM: what they are called here, how many, and where sizes go.
+const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
+    ("By", "B", 1.0, Prefixes::Binary),
+    ("KiBy", "B", 1_024.0, Prefixes::Binary),
+    ("MiBy", "B", 1_048_576.0, Prefixes::Binary),
+    ("GiBy", "B", 1_073_741_824.0, Prefixes::Binary),
+    ("kBy", "B", 1_000.0, Prefixes::Binary),
+    ("bit", "bit", 1.0, Prefixes::Metric),
+    ("s", "s", 1.0, Prefixes::Small),
+    ("ms", "s", 1e-3, Prefixes::Small),
+    ("us", "s", 1e-6, Prefixes::Small),
+    ("ns", "s", 1e-9, Prefixes::Small),
+    ("Hz", "Hz", 1.0, Prefixes::Metric),
+    ("MHz", "Hz", 1e6, Prefixes::Metric),
+    ("W", "W", 1.0, Prefixes::Metric),
+    ("mW", "W", 1e-3, Prefixes::Metric),
+    ("uW", "W", 1e-6, Prefixes::Metric),
+    ("J", "J", 1.0, Prefixes::Metric),
+    ("uJ", "J", 1e-6, Prefixes::Metric),
+    ("mV", "V", 1e-3, Prefixes::Metric),
+    ("mA", "A", 1e-3, Prefixes::Metric),
+    ("K", "K", 1.0, Prefixes::OfNumber),
+    ("dK", "K", 0.1, Prefixes::OfNumber),
+    ("mK", "K", 1e-3, Prefixes::OfNumber),
+    ("Cel", "°C", 1.0, Prefixes::OfNumber),
+    ("pW.h", "W·h", 1e-12, Prefixes::Metric),
+];
+
+impl Unit {
+    /// Of a unit as UCUM writes it; one that is not known is shown as it is.
+    pub fn of(ucum: &str) -> Self {
+        let (of_time, per) = match ucum.strip_suffix("/s") {
+            Some(of_time) if !of_time.is_empty() => (of_time, "/s"),
+            _ => (ucum, ""),
+        };
+        match KNOWN.iter().find(|(known, ..)| *known == of_time) {
+            // Seconds a second are a share, and are shown as they came.
+            Some((_, symbol, factor, prefixes)) if *symbol != "s" || per.is_empty() => {
+                Self { symbol: format!("{symbol}{per}"), factor: *factor, prefixes: *prefixes }
+            }
+            _ => Self { symbol: ucum.to_owned(), factor: 1.0, prefixes: Prefixes::OfNumber },
+        }
+    }
+
+    /// How numbers of that size are shown.
+    pub fn scale(&self, size: f64) -> Scale {
+        const METRIC: [(&str, f64); 11] = [
+            ("p", 1e-12),
+            ("n", 1e-9),
+            ("µ", 1e-6),
+            ("m", 1e-3),
+            ("", 1.0),
+            ("k", 1e3),
+            ("M", 1e6),
+            ("G", 1e9),
+            ("T", 1e12),
+            ("P", 1e15),
+            ("E", 1e18),
+        ];
+        const BINARY: [(&str, f64); 7] = [
+            ("", 1.0),
+            ("Ki", 1_024.0),
+            ("Mi", 1_048_576.0),
+            ("Gi", 1_073_741_824.0),
+            ("Ti", 1_099_511_627_776.0),
+            ("Pi", 1_125_899_906_842_624.0),
+            ("Ei", 1_152_921_504_606_846_976.0),
+        ];
+        let fitting = |prefixes: &[(&'static str, f64)], least: f64, most: f64| {
+            let allowed = prefixes.iter().filter(|(_, one)| (least..=most).contains(one));
+            let fits = allowed.clone().rev().find(|(_, one)| size >= *one);
+            fits.or(allowed.clone().next()).copied().unwrap_or(("", 1.0))
+        };
+        let (prefix, one) = match self.prefixes {
+            Prefixes::Binary => fitting(&BINARY, 0.0, f64::MAX),
+            // Nothing at all has no size.
+            _ if size == 0.0 => ("", 1.0),
+            Prefixes::Metric => fitting(&METRIC, 0.0, f64::MAX),
+            Prefixes::Small => fitting(&METRIC, 0.0, 1.0),
+            // Thousands are read more easily as they are.
+            Prefixes::OfNumber if !(1e4..1e21).contains(&size) => ("", 1.0),
+            Prefixes::OfNumber => fitting(&METRIC, 1.0, f64::MAX),
+        };
+        let is_of_number = self.prefixes == Prefixes::OfNumber;
+        let (suffix, prefix) = if is_of_number { (prefix, "") } else { ("", prefix) };
+        Scale { one, suffix, unit: format!("{prefix}{}", self.symbol) }
+    }
+
+    /// Whether round numbers of it are powers of two.
+    pub fn is_binary(&self) -> bool {
+        self.prefixes == Prefixes::Binary
+    }
+
+    /// A number with its unit, in three digits or more.
+    pub fn text(&self, number: f64) -> String {
+        let scale = self.scale(number.abs());
+        let shown = (number / scale.one).abs();
+        let decimals = match shown {
+            _ if shown == 0.0 => 0,
+            _ if shown >= 100.0 => 0,
+            _ if shown >= 10.0 => 1,
+            _ if shown >= 1.0 => 2,
+            _ if shown >= 0.1 => 3,
+            _ => 4,
+        };
+        let blank = if scale.unit.is_empty() || scale.unit.starts_with('/') { "" } else { " " };
+        format!("{}{blank}{}", scale.number(number, decimals), scale.unit)
+    }
+}
+
+/// How the numbers of an axis, or one number, are shown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    /// The number that is shown as 1.
+    pub one: f64,
+    /// What stands behind each number.
+    suffix: &'static str,
+    /// The unit with its prefix.
+    pub unit: String,
+}
+
+impl Scale {
+    /// A number with so many decimals, without its unit.
+    pub fn number(&self, number: f64, decimals: usize) -> String {
+        let shown = number / self.one;
+        let size = shown.abs();
+        if size >= 1e6 || (size > 0.0 && size < 1e-4) {
+            return format!("{shown:.2e}").replace('-', "−") + self.suffix;
+        }
+        let mut text = format!("{shown:.decimals$}");
+        let whole = text.find('.').unwrap_or(text.len());
+        if size >= 1_000.0 {
+            text.insert(whole.saturating_sub(3), ',');
+        }
+        // What was rounded to nothing has no sign.
+        if text.trim_start_matches('-').bytes().all(|byte| matches!(byte, b'0' | b'.')) {
+            text = text.trim_start_matches('-').to_owned();
+        }
+        text.replace('-', "−") + self.suffix
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_with_their_units() {
+        for (unit, number, want) in [
+            ("%", 12.345, "12.3 %"),
+            ("%", 100.0, "100 %"),
+            ("%", 0.0, "0 %"),
+            ("%", -0.00001, "−1.00e−5 %"),
+            ("By", 25_000_000_000.0, "23.3 GiB"),
+            ("By", 1_023.0, "1,023 B"),
+            ("By", 0.5, "0.500 B"),
+            ("MiBy", 2_048.0, "2.00 GiB"),
+            ("By/s", 1_500.0, "1.46 KiB/s"),
+            ("kBy/s", 1.0, "1,000 B/s"),
+            ("/s", 2_104.0, "2,104/s"),
+            ("/s", 250_300.0, "250k/s"),
+            ("/s", 12.0, "12.0/s"),
+            ("s", 0.000_25, "250 µs"),
+            ("s", 500_000.0, "500,000 s"),
+            ("ns", 1_500.0, "1.50 µs"),
+            ("ms/s", 5.0, "5.00 ms/s"),
+            ("MHz", 2_445.0, "2.44 GHz"),
+            ("Cel", 41.5, "41.5 °C"),
+            ("mK", 300_000.0, "300 K"),
+            ("", 7.0, "7.00"),
+            ("widgets", 12_345.0, "12.3k widgets"),
+            ("", 1e300, "1.00e300"),
+            ("", -2_500.0, "−2,500"),
+        ] {
+            let unit = Unit::of(unit);
+            assert_eq!(unit.text(number * unit.factor), want, "{number}");
+        }
+    }
+}

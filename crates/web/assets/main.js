@@ -1,0 +1,367 @@
+// The page: it puts view, store, stream and cards together, and hears buttons and keys.
+
+import { byId, copy, h, setText } from "./dom.js";
+import { clock } from "./units.js";
+import { onSystemTheme } from "./palette.js";
+import { Browser } from "./browser.js";
+import { Card } from "./card.js";
+import { Store } from "./store.js";
+import { Stream } from "./stream.js";
+import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
+
+const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused" };
+
+class Page {
+  cursor = { at: null };
+  #about;
+  #cards = [];
+  #stream;
+  #browser;
+  #frame = 0;
+  #legends = 0;
+  #written = null;
+  #seen = new IntersectionObserver(entries => {
+    for (const { target, isIntersecting } of entries) {
+      const card = this.#cards.find(card => card.element === target);
+      if (!card) continue;
+      card.isSeen = isIntersecting;
+      if (isIntersecting) this.draw();
+    }
+  }, { rootMargin: "200px" });
+
+  constructor(about) {
+    this.#about = about;
+    this.view = View.fromFragment(location.hash.slice(1));
+    this.store = new Store(about.interval_ms, about.history_s * 1000);
+    this.#stream = new Stream(this.store);
+    this.#stream.addEventListener("data", () => this.draw());
+    this.#stream.addEventListener("state", () => this.#showState());
+    this.#stream.addEventListener("refused", () => this.#sieve());
+    this.#browser = new Browser(byId("browser"), {
+      targets: () => this.#charts().map((chart, n) => [n, chart.title, chart.kind]).filter(([, , kind]) => kind !== "rank"),
+      add: (n, spec) => this.#add(n, spec),
+      room: asks => this.#room(asks),
+    });
+    setText(byId("machine"), about.machine);
+    byId("machine").title = about.system;
+    setText(byId("version"), `perfset ${about.version} on ${about.system}.`);
+    document.title = `${about.machine}: perfset`;
+    this.#listen();
+    this.#restore();
+  }
+
+  #charts() { return this.view.charts ?? this.#overview; }
+
+  #overview = [];
+
+  /** Shows the view, whatever it was before. */
+  #restore() {
+    this.#overview = overviewCharts(this.#about.overview);
+    // Where the address says nothing, the theme stays as an earlier visit chose it.
+    this.#retheme(this.view.theme ?? document.documentElement.dataset.theme ?? null);
+    this.#rebuild();
+    this.#moved();
+  }
+
+  #rebuild() {
+    for (const card of this.#cards) {
+      this.#seen.unobserve(card.element);
+      card.destroy();
+    }
+    this.#cards = [];
+    for (const spec of this.#charts()) this.#place(spec);
+    this.#asked();
+  }
+
+  #place(spec, before = null) {
+    const card = new Card(spec, this);
+    byId("charts").insertBefore(card.element, before);
+    this.#cards.push(card);
+    this.#seen.observe(card.element);
+    return card;
+  }
+
+  /** A chart was changed: from now on the address has all of them. */
+  changed() {
+    this.view.charts = this.#charts();
+    this.#asked();
+    this.#write();
+    this.draw();
+  }
+
+  #asked() {
+    const charts = this.#charts();
+    byId("charts").classList.toggle("bare", charts.length === 0);
+    const now = this.store.last ?? Date.now();
+    const seconds = Math.max(this.view.window, (now - this.view.range(now)[0]) / 1000);
+    this.#stream.ask(asksOf(charts), Math.min(seconds, this.#about.history_s));
+  }
+
+  /** How many more paths the server takes if these come too; negative if they are too many. */
+  #room(asks) {
+    return this.#about.limits.paths - asksOf([...this.#charts(), { asks }]).length;
+  }
+
+  #add(n, spec) {
+    this.view.charts = this.#charts();
+    let card = this.#cards.find(card => card.spec === this.view.charts[n]);
+    if (card) {
+      const known = new Set(card.spec.asks.map(ask => ask.path));
+      card.spec.asks.push(...spec.asks.filter(ask => !known.has(ask.path)));
+    } else {
+      this.view.charts.unshift(spec);
+      card = this.#place(spec, byId("charts").firstChild);
+    }
+    this.changed();
+    card.element.scrollIntoView({ block: "nearest" });
+    card.element.classList.add("fresh");
+    setTimeout(() => card.element.classList.remove("fresh"), 1500);
+  }
+
+  remove(card) {
+    this.view.charts = this.#charts().filter(spec => spec !== card.spec);
+    this.#cards = this.#cards.filter(other => other !== card);
+    this.#seen.unobserve(card.element);
+    card.destroy();
+    this.changed();
+    byId("charts").focus({ preventScroll: true });
+  }
+
+  /** The server refused the stream: which paths it does not like is asked one by one, a few at a time. */
+  async #sieve() {
+    const paths = [...new Set(asksOf(this.#charts()).map(ask => ask.path))];
+    const test = async path => {
+      const answer = await fetch(`/api/query?${new URLSearchParams({ path })}`).catch(() => null);
+      if (!answer || answer.ok || answer.status >= 500 || answer.status === 429) return;
+      const { error } = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
+      for (const ask of this.#charts().flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
+    };
+    while (paths.length) await Promise.all(paths.splice(0, 8).map(test));
+    this.#asked();
+    this.draw();
+  }
+
+  // Time
+
+  zoomTo(from, to) {
+    if (to - from < 2 * this.store.interval) return;
+    this.view.zoom = [from, to];
+    this.#moved();
+  }
+
+  unzoom() {
+    this.view.zoom = null;
+    this.#moved();
+  }
+
+  #pause(end = this.store.last ?? Date.now()) {
+    this.view.end = end;
+    this.view.zoom = null;
+    this.#moved();
+  }
+
+  #resume() {
+    this.view.end = null;
+    this.unzoom();
+  }
+
+  #toggle() { if (this.view.isLive) this.#pause(); else this.#resume(); }
+
+  /** Earlier or later by a part of what is shown, within what is known. */
+  #step(direction) {
+    const { last } = this.store;
+    if (last === undefined) return;
+    const [from, to] = this.view.range(last);
+    const length = to - from;
+    const oldest = last - this.#about.history_s * 1000;
+    const end = Math.min(last, Math.max(oldest + length, to + direction * length / 3));
+    if (this.view.zoom) {
+      this.view.zoom = [end - length, end];
+      this.#moved();
+    } else if (!this.view.isLive || direction < 0) {
+      this.#pause(end);
+    }
+  }
+
+  #setWindow(seconds) {
+    this.view.window = seconds;
+    this.view.zoom = null;
+    this.#moved();
+  }
+
+  /** The time shown is another one. */
+  #moved() {
+    const { view } = this;
+    for (const input of byId("windows").querySelectorAll("input")) input.checked = Number(input.value) === view.window;
+    const toggle = byId("toggle");
+    setText(toggle.querySelector("span"), view.isLive ? "Pause" : "Resume");
+    toggle.querySelector("use").setAttribute("href", view.isLive ? "#i-pause" : "#i-play");
+    byId("past").hidden = view.isLive;
+    this.#asked();
+    this.#write();
+    this.#showState();
+    this.draw();
+  }
+
+  #showPast() {
+    const { last } = this.store;
+    if (this.view.isLive || last === undefined) return;
+    const [from, to] = this.view.range(last);
+    const day = new Date(from).toDateString() === new Date().toDateString() ? "" : `${new Date(from).toLocaleDateString()} `;
+    setText(byId("range-text"), `${day}${clock(from)} – ${clock(to)}${this.view.zoom ? ", zoomed" : ""}`);
+    const position = byId("position");
+    const span = this.#about.history_s * 1000;
+    const oldest = last - span;
+    if (document.activeElement !== position) position.value = Math.round((to - oldest) / span * 1000);
+  }
+
+  #slid(part) {
+    const { last } = this.store;
+    if (last === undefined) return;
+    const span = this.#about.history_s * 1000;
+    const [from, to] = this.view.range(last);
+    const length = to - from;
+    const end = Math.max(last - span + length, last - span + part * span);
+    if (this.view.zoom) this.view.zoom = [end - length, end]; else this.view.end = end;
+    this.#moved();
+  }
+
+  // Drawing
+
+  /** Draws at the next frame, once however often it is asked; nothing while nobody can see it. */
+  draw() {
+    if (this.#frame || document.hidden) return;
+    this.#frame = requestAnimationFrame(() => {
+      this.#frame = 0;
+      for (const card of this.#cards) card.draw();
+      this.#showPast();
+    });
+  }
+
+  /** The pointer is at this row of the store in one of the charts, or in none. */
+  cursorAt(at) {
+    if (at === this.cursor.at) return;
+    this.cursor.at = at;
+    if (this.#legends) return;
+    this.#legends = requestAnimationFrame(() => {
+      this.#legends = 0;
+      for (const card of this.#cards) card.drawLegend();
+    });
+  }
+
+  #showState() {
+    const { state, since, reason } = this.#stream;
+    const isStill = state === "live" && !this.view.isLive;
+    byId("state").dataset.state = isStill ? "paused" : state;
+    setText(byId("state-text"), isStill ? (this.view.zoom ? "Zoomed" : "Paused") : STATES[state]);
+    const notices = byId("notices");
+    const texts = [];
+    if (state === "lost") {
+      texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
+    }
+    if (state === "refused") texts.push(h("b", {}, "The server refuses: "), [reason.error, ...(reason.hints ?? [])].join("; "));
+    notices.replaceChildren(...texts);
+  }
+
+  // The address, the theme
+
+  #write() {
+    const fragment = this.view.toFragment();
+    if (fragment === this.#written) return;
+    this.#written = fragment;
+    history.replaceState(null, "", `#${fragment}`);
+  }
+
+  #retheme(theme) {
+    this.view.theme = theme;
+    if (theme) document.documentElement.dataset.theme = theme; else delete document.documentElement.dataset.theme;
+    try {
+      if (theme) localStorage.setItem("theme", theme); else localStorage.removeItem("theme");
+    } catch { /* a browser may keep nothing */ }
+    for (const card of this.#cards) card.recolour();
+  }
+
+  #nextTheme() {
+    const next = { null: "light", light: "dark", dark: null };
+    this.#retheme(next[this.view.theme]);
+    const text = `Theme: ${this.view.theme ?? "as the system"}`;
+    byId("theme-switch").title = `${text} (t)`;
+    byId("theme-switch").setAttribute("aria-label", text);
+    this.#write();
+  }
+
+  // Buttons and keys
+
+  #listen() {
+    const click = (id, act) => byId(id).addEventListener("click", act);
+    click("toggle", () => this.#toggle());
+    click("earlier", () => this.#step(-1));
+    click("later", () => this.#step(1));
+    click("add", () => this.#browser.open());
+    click("help", () => byId("keys").showModal());
+    click("theme-switch", () => this.#nextTheme());
+    click("link", async () => {
+      if (await copy(location.href, "A link to this view")) {
+        byId("link").classList.add("done");
+        setTimeout(() => byId("link").classList.remove("done"), 1200);
+      }
+    });
+    for (const [seconds, text] of WINDOWS) {
+      if (seconds > this.#about.history_s && seconds > 60) continue;
+      const input = h("input", { type: "radio", name: "window", value: seconds, id: `window-${seconds}`, on: { change: () => this.#setWindow(seconds) } });
+      byId("windows").append(input, h("label", { for: `window-${seconds}` }, text));
+    }
+    byId("position").addEventListener("input", event => this.#slid(event.target.value / 1000));
+    document.addEventListener("visibilitychange", () => this.draw());
+    window.addEventListener("hashchange", () => {
+      this.view = View.fromFragment(location.hash.slice(1));
+      this.#written = null;
+      this.#restore();
+    });
+    onSystemTheme(() => { for (const card of this.#cards) card.recolour(); });
+    document.addEventListener("keydown", event => this.#key(event));
+    // Sideways: through time.
+    document.addEventListener("wheel", event => {
+      if (Math.abs(event.deltaX) <= Math.abs(event.deltaY) || !event.target.closest(".plot")) return;
+      this.#step(Math.sign(event.deltaX) / 4);
+      event.preventDefault();
+    }, { passive: false });
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+    const { target } = event;
+    const isTyping = target.matches("input:not([type=radio], [type=checkbox]), select, textarea");
+    const isButton = target.matches("button, a, input, select");
+    const acts = {
+      "/": () => this.#browser.open(),
+      "?": () => byId("keys").showModal(),
+      t: () => this.#nextTheme(),
+      Escape: () => { if (this.view.zoom) this.unzoom(); },
+      " ": isButton ? null : () => this.#toggle(),
+      ArrowLeft: target.matches("input") ? null : () => this.#step(-1),
+      ArrowRight: target.matches("input") ? null : () => this.#step(1),
+    };
+    WINDOWS.forEach(([seconds], n) => { acts[n + 1] = () => this.#setWindow(seconds); });
+    if (isTyping || !Object.hasOwn(acts, event.key) || !acts[event.key]) return;
+    event.preventDefault();
+    acts[event.key]();
+  }
+}
+
+/** What the server is; it may still be starting. */
+async function about() {
+  for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
+    try {
+      const answer = await fetch("/api/about");
+      if (answer.ok) return await answer.json();
+      const { error } = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
+      setText(byId("notices"), error);
+    } catch {
+      setText(byId("notices"), "The server cannot be reached; trying again");
+    }
+    await new Promise(done => setTimeout(done, wait));
+  }
+}
+
+new Page(await about());

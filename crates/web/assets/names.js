@@ -1,0 +1,71 @@
+// How lines are called, why they have no value, and what of them is copied.
+
+// The keywords of docs/output.md, in few words: a legend has little room.
+const REASONS = {
+  needs_two_samples: "needs a second sample",
+  not_displayable: "has no number to show",
+  missing_base: "its base did not come",
+  negative_value: "was reset",
+  wrapped: "wrapped or was reset",
+  restarted: "the machine was restarted",
+  time_went_back: "the clock was set back",
+  negative_denominator: "no time passed",
+  negative_timebase: "has a bad clock",
+  type_changed: "changed its type",
+  new_instance: "is new",
+  replaced: "was replaced",
+  unavailable: "is not available here",
+  denied: "is refused by the system",
+  failed: "could not be read",
+  late: "came too late",
+  no_instance: "no instance has this name",
+  status: "the question failed",
+  not_given: "nobody said why",
+};
+
+/** Why there is no value, for people. */
+export function reasonText(keyword) {
+  return keyword ? REASONS[keyword] ?? keyword : "no value";
+}
+
+/** The path of a counter: of a single instance without brackets. */
+export function pathOf(counterset, instance, counter) {
+  return instance == null ? `\\${counterset}\\${counter}` : `\\${counterset}(${instance})\\${counter}`;
+}
+
+/**
+ * A name for each line: instance and counter where they are not all the same, the counterset where it takes that to
+ * tell them apart. `many` are series as the server describes them.
+ */
+export function labels(many) {
+  const differ = field => many.some(series => series[field] !== many[0][field]);
+  const [counters, instances] = [differ("counter"), differ("instance")];
+  const name = series => {
+    // The path has the number that tells instances of one name apart.
+    const number = /#\d+(?=\)\\)/.exec(series.path)?.[0] ?? "";
+    const instance = series.instance && series.instance + (series.instance.endsWith(number) ? "" : number);
+    return [instances ? instance : "", counters || !(instances && instance) ? series.counter : ""].filter(Boolean).join("  ");
+  };
+  const names = many.map(name);
+  const isTwice = name => names.indexOf(name) !== names.lastIndexOf(name);
+  return many.map((series, n) => isTwice(names[n]) ? `${series.counterset}  ${names[n]}` : names[n]);
+}
+
+/** Whether the row adds up others: `_Total`, or `0,_Total` of a node. */
+export const isTotal = instance => /(^|,)_Total$/.test(instance);
+
+/** Whether it is the process that stands for having nothing to do. */
+export const isIdle = instance => /^Idle(:0)?$/.test(instance);
+
+const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+// A spreadsheet must not take a stranger's name for a formula.
+const guarded = text => quoted(/^[=+\-@\t\r]/.test(text) ? `'${text}` : text);
+
+/** The lines of a chart as CSV, a column each: `columns` are `{name, values}` beside `times` in ms. */
+export function csv(times, columns) {
+  const rows = [["time", ...columns.map(column => guarded(column.name))].join(",")];
+  times.forEach((time, at) => {
+    rows.push([new Date(time).toISOString(), ...columns.map(column => column.values[at] ?? "")].join(","));
+  });
+  return rows.join("\n") + "\n";
+}

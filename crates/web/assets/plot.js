@@ -1,0 +1,246 @@
+// The drawing of a chart: lines, stacked areas, or a heat map with a row an instance. uPlot draws; data are not copied
+// but where they are stacked.
+
+import { axisSteps, axisTexts, clock, unitOf } from "./units.js";
+import { colour, dashes, faded, ramp, styled } from "./palette.js";
+
+const FONT = '11px -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Liberation Sans", Arial, system-ui, sans-serif';
+const LEFT = 64;
+
+// From so many points to draw on the lines are thin.
+const DENSE = 12000;
+
+// Distances between the marks of the time axis, in ms.
+const STEPS = [1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400].map(s => s * 1000);
+
+export class Plot {
+  #u;
+  #kind;
+  #lines;
+  #sums = [];
+  #heat = null;
+
+  /**
+   * Lines are `{label, unit, column}`, `unit` as the server says it. `page` hears of zoom and cursor, `onFocus` which
+   * line the pointer is near, or null.
+   */
+  constructor(host, kind, lines, page, onFocus) {
+    this.#kind = kind;
+    this.#lines = lines;
+    const options = {
+      width: Math.max(100, host.clientWidth),
+      height: Math.max(80, host.clientHeight),
+      ms: 1,
+      legend: { show: false },
+      padding: [8, 8, 0, 0],
+      focus: { alpha: kind === "stack" ? 1 : 0.25 },
+      cursor: {
+        sync: { key: "page", setSeries: false, filters: { pub: type => type.startsWith("mouse") && type !== "mousedown" && type !== "mouseup", sub: () => true } },
+        focus: { prox: kind === "lines" ? 18 : -1 },
+        drag: { x: true, y: false, setScale: false, dist: 6 },
+        points: { size: 6, show: kind === "lines" },
+        y: false,
+        bind: { dblclick: () => () => { page.unzoom(); return null; } },
+      },
+      scales: this.#scales(),
+      axes: this.#axes(),
+      series: this.#series(),
+      bands: kind === "stack" ? lines.slice(1).map((_, n) => ({ series: [n + 2, n + 1] })) : [],
+      hooks: {
+        setSelect: [u => {
+          if (u.select.width < 6) return;
+          page.zoomTo(u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+          u.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        }],
+        setCursor: [u => page.cursorAt(u.cursor.idx ?? null)],
+        setSeries: [(_, index, change) => { if ("focus" in change) onFocus(index ? index - 1 : null); }],
+        drawAxes: kind === "heat" ? [u => this.#drawHeat(u)] : [],
+      },
+    };
+    this.#u = new uPlot(options, this.#empty(), host);
+  }
+
+  #empty() {
+    return [[], ...(this.#kind === "heat" ? [[]] : this.#lines.map(() => []))];
+  }
+
+  #scales() {
+    const scales = { x: { time: true, range: (_, min, max) => [min, max] } };
+    if (this.#kind === "heat") {
+      scales.y = { range: [0, this.#lines.length] };
+      return scales;
+    }
+    for (const { unit } of this.#lines) {
+      const { prefixes } = unitOf(unit);
+      const floor = unit === "%" ? (this.#kind === "stack" ? 100 : 1) : prefixes === "binary" ? 1024 / unitOf(unit).factor : 1e-9;
+      scales[`y${unit}`] = {
+        range: (_, min, max) => {
+          const low = Math.min(0, min ?? 0);
+          const high = Math.max(max ?? 0, low);
+          if (high === low) return [low, low + Math.max(floor, prefixes === "time" ? 1e-3 : 1)];
+          const top = high + (high - low) * 0.06;
+          return [low, Math.max(floor, unit === "%" && high <= 100 ? Math.min(top, 100) : top)];
+        },
+      };
+    }
+    return scales;
+  }
+
+  #axes() {
+    const paint = name => () => styled(name);
+    const common = { stroke: paint("--faint"), font: FONT, ticks: { show: false }, gap: 6 };
+    const time = {
+      ...common,
+      size: 24,
+      space: 64,
+      incrs: STEPS,
+      grid: { stroke: paint("--grid"), width: 1 },
+      // A text that would not fit at the right is left out.
+      values: (u, splits, axis, space, step) => splits.map(split =>
+        u.valToPos(split, "x") > u.bbox.width / devicePixelRatio - (step < 60000 ? 18 : 8) ? "" : clock(split, step < 60000)),
+    };
+    if (this.#kind === "heat") {
+      const every = Math.max(1, Math.ceil(this.#lines.length / 10));
+      const rows = this.#lines.map((_, n) => n).filter(n => n % every === 0);
+      const short = text => text.length > 10 ? `${text.slice(0, 9)}…` : text;
+      return [{ ...time, grid: { show: false } }, {
+        ...common,
+        scale: "y",
+        size: LEFT,
+        grid: { show: false },
+        splits: () => rows.map(n => this.#lines.length - n - 0.5),
+        values: () => rows.map(n => short(this.#lines[n].label)),
+      }];
+    }
+    const units = [...new Set(this.#lines.map(line => line.unit))].slice(0, 2);
+    return [time, ...units.map((unit, n) => ({
+      ...common,
+      scale: `y${unit}`,
+      side: n === 0 ? 3 : 1,
+      size: LEFT,
+      space: 28,
+      incrs: axisSteps(unitOf(unit)),
+      grid: n === 0 ? { stroke: paint("--grid"), width: 1 } : { show: false },
+      values: (_, splits) => axisTexts(splits, unitOf(unit)),
+    }))];
+  }
+
+  #series() {
+    const time = {};
+    if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
+    return [time, ...this.#lines.map(({ label, unit }, n) => ({
+      label,
+      scale: `y${unit}`,
+      stroke: this.#kind === "stack" ? undefined : () => colour(n),
+      fill: this.#kind === "stack" ? () => faded(colour(n), 0.7)
+        : this.#lines.length === 1 ? () => faded(colour(n), 0.12) : undefined,
+      points: { show: (u, at, from, to) => to - from < 3 },
+    }))];
+  }
+
+  /** Wide lines with dashes, as long as they are few: without a graphics card they cost fifteen times a hairline. */
+  #dress(points) {
+    const u = this.#u;
+    const isDense = this.#lines.length * Math.min(points, u.bbox.width) > DENSE;
+    this.#lines.forEach((_, n) => {
+      u.series[n + 1].width = isDense ? 1 / devicePixelRatio : 1.5;
+      u.series[n + 1].dash = isDense ? [] : dashes(n);
+    });
+  }
+
+  /** Draws the range, [from, to] in ms; `hidden(n)` says which lines are not shown. */
+  draw(times, [min, max], bounds, hidden) {
+    const u = this.#u;
+    u.batch(() => {
+      u.setData(this.#data(times, bounds, hidden), false);
+      if (this.#kind !== "heat") {
+        this.#dress(bounds[1] - bounds[0]);
+        this.#lines.forEach((_, n) => {
+          if (u.series[n + 1].show === hidden(n)) u.setSeries(n + 1, { show: !hidden(n) }, false);
+        });
+      }
+      u.setScale("x", { min, max });
+    });
+  }
+
+  #data(times, bounds, hidden) {
+    if (this.#kind === "heat") {
+      this.#heat = { times, bounds };
+      return [times, this.#lines[0]?.column.values ?? times.map(() => null)];
+    }
+    if (this.#kind !== "stack") return [times, ...this.#lines.map(line => line.column.values)];
+    // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
+    const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
+    let below = null;
+    this.#sums = this.#lines.map(({ column }, n) => {
+      const sums = this.#sums[n] ?? [];
+      sums.length = times.length;
+      for (let at = from; at < to; at++) {
+        const value = hidden(n) ? null : column.values[at];
+        const base = below?.[at] ?? null;
+        sums[at] = value === null ? base : value + (base ?? 0);
+      }
+      below = sums;
+      return sums;
+    });
+    return [times, ...this.#sums];
+  }
+
+  /** A picture of a pixel a cell, of the busiest sample where several share one, scaled to the place of the plot. */
+  #drawHeat(u) {
+    const { times, bounds } = this.#heat ?? {};
+    const rows = this.#lines.length;
+    if (!times || rows === 0) return;
+    const [from, to] = bounds;
+    const { min, max } = u.scales.x;
+    const samples = Math.max(1, Math.min(to - from, Math.round((max - min) / 1000) || 1));
+    const width = Math.max(1, Math.min(samples, Math.floor(u.bbox.width / devicePixelRatio)));
+    const picture = new ImageData(width, rows);
+    const highest = new Float64Array(width);
+    const top = this.#highest(from, to);
+    const colours = ramp();
+    this.#lines.forEach(({ column }, row) => {
+      highest.fill(-1);
+      for (let at = from; at < to; at++) {
+        const value = column.values[at];
+        const x = Math.min(width - 1, Math.floor((times[at] - min) / (max - min) * width));
+        if (value !== null && x >= 0 && value > highest[x]) highest[x] = value;
+      }
+      for (let x = 0; x < width; x++) {
+        // Rounding leaves a cell empty here and there: it has the value of its neighbour, a gap of two is a gap.
+        const value = highest[x] < 0 && x > 0 && x + 1 < width && highest[x + 1] >= 0 ? highest[x - 1] : highest[x];
+        if (value < 0) continue;
+        const [red, green, blue] = colours[Math.min(255, Math.round(value / top * 255))];
+        picture.data.set([red, green, blue, 255], (row * width + x) * 4);
+      }
+    });
+    const canvas = new OffscreenCanvas(width, rows);
+    canvas.getContext("2d").putImageData(picture, 0, 0);
+    const { left, top: y, width: w, height } = u.bbox;
+    u.ctx.save();
+    u.ctx.imageSmoothingEnabled = false;
+    u.ctx.drawImage(canvas, left, y, w, height);
+    u.ctx.fillStyle = styled("--panel");
+    const gap = Math.max(1, Math.round(devicePixelRatio));
+    if (height / rows > 4 * gap) for (let row = 1; row < rows; row++) u.ctx.fillRect(left, y + Math.round(row * height / rows), w, gap);
+    u.ctx.restore();
+  }
+
+  /** What the last colour stands for: 100 of percentages, else the largest value shown. */
+  #highest(from, to) {
+    let top = this.#lines.every(line => line.unit === "%") ? 100 : 0;
+    for (const { column } of this.#lines) for (let at = from; at < to; at++) if (column.values[at] > top) top = column.values[at];
+    return top || 1;
+  }
+
+  /** Highlights a line, or none. */
+  focus(n) {
+    if (this.#kind === "lines") this.#u.setSeries(n === null ? null : n + 1, { focus: n !== null }, false);
+  }
+
+  resize(width, height) { this.#u.setSize({ width, height }); }
+
+  redraw() { this.#u.redraw(); }
+
+  destroy() { this.#u.destroy(); }
+}

@@ -1,0 +1,198 @@
+//! The routes, and what each answers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Path, RawQuery, Request, State};
+use axum::http::header::ACCEPT;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use http_body::Body as _;
+use perfset_export::Format;
+use serde::Serialize;
+use tokio::sync::Semaphore;
+
+use crate::access::{Access, Asked, say};
+use crate::answer::{Problem, json, to_json, with_type};
+use crate::assets::{Assets, PAGE};
+use crate::overview::Chart;
+use crate::request::{self, BadRequest};
+use crate::sampler::{Handle, State as Sampled};
+use crate::scrape::Scrapes;
+use crate::server::{Limits, Local};
+
+/// What all requests share.
+#[derive(Debug)]
+pub struct App {
+    pub access: Access,
+    pub assets: Assets,
+    pub sampler: Handle,
+    pub scrapes: Scrapes,
+    /// One for each stream that there may be.
+    pub streams: Arc<Semaphore>,
+    pub charts: Vec<Chart>,
+    pub machine: String,
+    pub system: String,
+    pub interval_ms: u64,
+    pub history_s: u64,
+    pub limits: Limits,
+}
+
+type Shared = State<Arc<App>>;
+type Answer = Result<Response, Problem>;
+
+/// All routes.
+pub fn router(app: Arc<App>) -> Router {
+    Router::new()
+        .route("/", get(page))
+        .route("/assets/{name}", get(unversioned))
+        .route("/assets/{version}/{name}", get(asset))
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/metrics", get(metrics))
+        .route("/api/about", get(about))
+        .route("/api/countersets", get(countersets))
+        .route("/api/countersets/{name}", get(counterset))
+        .route("/api/find", get(find))
+        .route("/api/query", get(query))
+        .route("/api/stream", get(stream))
+        .fallback(nothing)
+        .method_not_allowed_fallback(no_such_method)
+        .layer(from_fn_with_state(Arc::clone(&app), guarded))
+        .with_state(app)
+}
+
+/// Answers who may ask, and says to all what browsers must know.
+async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
+    let local = request.extensions().get::<Local>().map(|local| local.0);
+    let checked = local.map(|local| {
+        let asked = Asked { uri: request.uri(), headers: request.headers(), local };
+        let has_body = !request.body().is_end_stream();
+        app.access.check(asked).and_then(|()| match has_body {
+            true => Err(Box::new(
+                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body").into_response(),
+            )),
+            false => Ok(()),
+        })
+    });
+    let mut answer = match checked {
+        Some(Ok(())) => next.run(request).await,
+        Some(Err(answer)) => *answer,
+        None => Problem::busy().into_response(),
+    };
+    say(answer.headers_mut());
+    answer
+}
+
+async fn nothing(uri: Uri) -> Problem {
+    Problem::new(StatusCode::NOT_FOUND, format!("there is nothing at {}", uri.path()))
+        .hint("/ is the page, /api/about says what there is, /metrics is for Prometheus")
+}
+
+async fn no_such_method() -> Problem {
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered")
+}
+
+async fn page(State(app): Shared, headers: HeaderMap) -> Answer {
+    file(&app, PAGE, None, &headers)
+}
+
+async fn asset(
+    State(app): Shared,
+    Path((version, name)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Answer {
+    file(&app, &name, Some(&version), &headers)
+}
+
+/// A file whose reader does not know its version, and does not keep it.
+async fn unversioned(State(app): Shared, Path(name): Path<String>, headers: HeaderMap) -> Answer {
+    file(&app, &name, None, &headers)
+}
+
+fn file(app: &App, name: &str, version: Option<&str>, headers: &HeaderMap) -> Answer {
+    let missing = || Problem::new(StatusCode::NOT_FOUND, format!("there is no file \"{name}\""));
+    app.assets.answer(name, version, headers).ok_or_else(missing)
+}
+
+async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
+    let wishes: Vec<_> = headers.get_all(ACCEPT).iter().filter_map(|wish| wish.to_str().ok()).collect();
+    let format = Format::of_accept(&wishes.join(","));
+    let text = app.scrapes.text(format, &app.sampler).await?;
+    Ok(with_type(format.content_type(), Body::from(text)))
+}
+
+async fn about(State(app): Shared) -> Answer {
+    #[derive(Serialize)]
+    struct About<'a> {
+        version: &'a str,
+        machine: &'a str,
+        system: &'a str,
+        interval_ms: u64,
+        history_s: u64,
+        limits: AboutLimits,
+        now: Sampled,
+        overview: &'a [Chart],
+    }
+    #[derive(Serialize)]
+    struct AboutLimits {
+        series: usize,
+        streams: usize,
+        paths: usize,
+    }
+    let now = app.sampler.ask(|sampler| sampler.state()).await?;
+    let Limits { series, streams, .. } = app.limits;
+    Ok(json(to_json(&About {
+        version: env!("CARGO_PKG_VERSION"),
+        machine: &app.machine,
+        system: &app.system,
+        interval_ms: app.interval_ms,
+        history_s: app.history_s,
+        limits: AboutLimits { series, streams, paths: request::PATHS_MOST },
+        now,
+        overview: &app.charts,
+    })))
+}
+
+async fn countersets(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let filter = request::text(&query.unwrap_or_default(), "filter")?.unwrap_or_default();
+    app.sampler.ask(move |sampler| crate::catalogue::countersets(&sampler.machine, &filter)).await.map(json)
+}
+
+async fn counterset(State(app): Shared, Path(name): Path<String>) -> Answer {
+    app.sampler.ask(move |sampler| crate::catalogue::counterset(&sampler.machine, &name)).await?.map(json)
+}
+
+async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let words = request::text(&query.unwrap_or_default(), "words")?;
+    let Some(words) = words else {
+        return Err(BadRequest("words are missing: words=disk+write".into()).into());
+    };
+    app.sampler.ask(move |sampler| crate::catalogue::found(&sampler.machine, &words)).await.map(json)
+}
+
+async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
+    let paths = request::values(&query.unwrap_or_default())?;
+    app.sampler.values(paths).await.map(json)
+}
+
+async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMap) -> Answer {
+    let request = request::stream(&query.unwrap_or_default())?;
+    let Ok(place) = Arc::clone(&app.streams).try_acquire_owned() else {
+        let text = format!("{} streams are open, and no more can be", app.limits.streams);
+        return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
+    };
+    // Who comes back goes on where it was.
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
+    let history_ms = i64::from(request.history_s).saturating_mul(1_000);
+    let events = app.sampler.ask(move |sampler| sampler.join(&request.asks, last, history_ms)).await??;
+    Ok(with_type("text/event-stream", Body::new(events.at(place))))
+}
+
+impl From<BadRequest> for Problem {
+    fn from(error: BadRequest) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, error.0)
+    }
+}

@@ -1,0 +1,178 @@
+//! The page and its files: compiled in, compressed once.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_NONE_MATCH, VARY,
+};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use flate2::write::GzEncoder;
+use flate2::{Compression, Crc};
+
+/// The name of the page itself.
+pub const PAGE: &str = "index.html";
+
+/// Every file of `assets`: its name and its bytes.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        [$(($name, include_bytes!(concat!("../assets/", $name)).as_slice())),*]
+    };
+}
+
+/// All files, ready to be sent.
+#[derive(Debug)]
+pub struct Assets {
+    by_name: HashMap<&'static str, Asset>,
+    /// Of the bytes of all.
+    version: String,
+}
+
+#[derive(Debug)]
+struct Asset {
+    content_type: &'static str,
+    plain: Bytes,
+    compressed: Option<Bytes>,
+}
+
+impl Assets {
+    /// Compresses all files. The page names the others with the version of all: where one changes, all are new.
+    pub fn new() -> Self {
+        Self::of(&files![
+            "index.html",
+            "browser.js",
+            "card.js",
+            "dom.js",
+            "icon.svg",
+            "legend.js",
+            "main.js",
+            "names.js",
+            "palette.js",
+            "plot.js",
+            "ranking.js",
+            "store.js",
+            "stream.js",
+            "style.css",
+            "theme.js",
+            "units.js",
+            "uplot-license.txt",
+            "uplot.css",
+            "uplot.js",
+            "view.js",
+        ])
+    }
+
+    fn of(files: &[(&'static str, &'static [u8])]) -> Self {
+        let mut crc = Crc::new();
+        files.iter().for_each(|(_, bytes)| crc.update(bytes));
+        let version = format!("{:08x}{:x}", crc.sum(), crc.amount());
+        let asset = |(name, bytes): &(&'static str, &'static [u8])| match *name {
+            PAGE => {
+                let page = String::from_utf8_lossy(bytes);
+                let page = page.replace("\"/assets/", &format!("\"/assets/{version}/"));
+                (PAGE, Asset::new(PAGE, page.into()))
+            }
+            name => (name, Asset::new(name, Bytes::from_static(bytes))),
+        };
+        let by_name = files.iter().map(asset).collect();
+        Self { by_name, version }
+    }
+
+    /// A file, for who has it already perhaps. Its bytes never change under the version that the page names.
+    pub fn answer(&self, name: &str, version: Option<&str>, headers: &HeaderMap) -> Option<Response> {
+        let asset = self.by_name.get(name)?;
+        let is_for_ever = version == Some(self.version.as_str());
+        let keep = if is_for_ever { "public, max-age=31536000, immutable" } else { "no-cache" };
+        let tag = format!("\"{}\"", self.version);
+        let mut about = HeaderMap::new();
+        about.insert(CACHE_CONTROL, HeaderValue::from_static(keep));
+        about.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        let asks = |name, text: &str| {
+            headers.get_all(name).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(text)))
+        };
+        let is_known = asks(IF_NONE_MATCH, &tag);
+        if let Ok(tag) = HeaderValue::from_str(&tag) {
+            about.insert(ETAG, tag);
+        }
+        if is_known {
+            return Some((StatusCode::NOT_MODIFIED, about).into_response());
+        }
+        about.insert(CONTENT_TYPE, HeaderValue::from_static(asset.content_type));
+        let compressed = asset.compressed.as_ref().filter(|_| asks(ACCEPT_ENCODING, "gzip"));
+        if compressed.is_some() {
+            about.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let bytes = compressed.unwrap_or(&asset.plain).clone();
+        Some((about, Body::from(bytes)).into_response())
+    }
+}
+
+impl Asset {
+    fn new(name: &str, plain: Bytes) -> Self {
+        let content_type = match name.rsplit_once('.').map(|(_, ending)| ending) {
+            Some("html") => "text/html; charset=utf-8",
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            Some("png") => "image/png",
+            Some("txt") => "text/plain; charset=utf-8",
+            _ => "application/octet-stream",
+        };
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        let compressed = encoder.write_all(&plain).and_then(|()| encoder.finish()).ok();
+        let compressed = compressed.filter(|bytes| bytes.len() < plain.len()).map(Bytes::from);
+        Self { content_type, plain, compressed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every file of the folder is sent, but what is about it.
+    #[test]
+    fn all_files_are_there() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+        let names =
+            std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.filter(|name| name != "README.md").collect();
+        names.sort();
+        let assets = Assets::new();
+        let mut known: Vec<_> = assets.by_name.keys().copied().collect();
+        known.sort_unstable();
+        assert_eq!(names, known);
+        let sent =
+            assets.by_name.values().map(|asset| asset.compressed.as_ref().unwrap_or(&asset.plain).len());
+        assert!(sent.sum::<usize>() < 200_000);
+    }
+
+    #[test]
+    fn the_page_names_versions_and_files_are_kept() {
+        const APP: &[u8] = b"let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1; let x = 1;";
+        let assets = Assets::of(&[(PAGE, b"<script src=\"/assets/app.js\"></script>"), ("app.js", APP)]);
+        let page = String::from_utf8(assets.by_name[PAGE].plain.to_vec()).unwrap();
+        let version = assets.version.clone();
+        assert_eq!(page, format!("<script src=\"/assets/{version}/app.js\"></script>"));
+
+        let none = HeaderMap::new();
+        let header =
+            |answer: &Response, name| answer.headers().get(name).map(|v| v.to_str().unwrap().to_owned());
+        let plain = assets.answer("app.js", None, &none).unwrap();
+        assert_eq!(header(&plain, CACHE_CONTROL).as_deref(), Some("no-cache"));
+        assert_eq!(header(&plain, CONTENT_TYPE).as_deref(), Some("text/javascript; charset=utf-8"));
+        assert_eq!(header(&plain, CONTENT_ENCODING), None);
+        let kept = assets.answer("app.js", Some(&version), &none).unwrap();
+        assert!(header(&kept, CACHE_CONTROL).unwrap().ends_with("immutable"));
+        let mut gzip = HeaderMap::new();
+        gzip.insert(ACCEPT_ENCODING, HeaderValue::from_static("br, gzip"));
+        let packed = assets.answer("app.js", None, &gzip).unwrap();
+        assert_eq!(header(&packed, CONTENT_ENCODING).as_deref(), Some("gzip"));
+        let mut known = HeaderMap::new();
+        known.insert(IF_NONE_MATCH, HeaderValue::from_str(&format!("\"{version}\"")).unwrap());
+        assert_eq!(assets.answer("app.js", None, &known).unwrap().status(), StatusCode::NOT_MODIFIED);
+        assert!(assets.answer("other.js", None, &none).is_none());
+    }
+}

@@ -1,0 +1,184 @@
+//! The countersets as JSON: what there is, and what it means.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use perfset::path::{find, nearest};
+use perfset::{Attributes, Counter, Counterset, Guid, Machine, SourceError};
+use serde::Serialize;
+
+use crate::answer::{Problem, to_json};
+
+/// How many instances are listed.
+const INSTANCES_MOST: usize = 10_000;
+/// How many counters a search gives.
+const FOUND_MOST: usize = 200;
+
+#[derive(Serialize)]
+struct Set<'a> {
+    name: &'a str,
+    guid: String,
+    help: &'a str,
+    instances: &'static str,
+    /// How many are shown.
+    #[serde(rename = "counters", skip_serializing_if = "Option::is_none")]
+    count: Option<usize>,
+    provider: &'a str,
+    detail: &'static str,
+    origin: String,
+}
+
+impl<'a> Set<'a> {
+    fn new(machine: &Machine, set: &'a Counterset) -> Self {
+        Self {
+            name: &set.name,
+            guid: set.guid.to_string(),
+            help: &set.help,
+            instances: if set.instance_type.is_multiple() { "multiple" } else { "single" },
+            count: None,
+            provider: &set.provider.name,
+            detail: detail(set.detail().0),
+            origin: machine.origin(&set.guid).unwrap_or_default().into_owned(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Described<'a> {
+    #[serde(flatten)]
+    set: Set<'a>,
+    counters: Vec<One<'a>>,
+    instance_names: Vec<Named>,
+    more: usize,
+}
+
+#[derive(Serialize)]
+struct One<'a> {
+    id: u32,
+    name: String,
+    help: &'a str,
+    unit: &'a str,
+    #[serde(rename = "type")]
+    counter_type: String,
+    scale: i32,
+    detail: &'static str,
+    availability: &'a str,
+    is_available: bool,
+    needs_two_samples: bool,
+}
+
+impl<'a> One<'a> {
+    fn new(counter: &'a Counter) -> Self {
+        Self {
+            id: counter.id.0,
+            name: counter.shown_name().into_owned(),
+            help: &counter.help,
+            unit: &counter.unit,
+            counter_type: counter.counter_type.to_string(),
+            scale: counter.default_scale,
+            detail: detail(counter.detail.0),
+            availability: &counter.availability,
+            is_available: !counter.is_never_there(),
+            needs_two_samples: counter.counter_type.needs_two_samples(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Named {
+    name: String,
+    id: u32,
+}
+
+#[derive(Serialize)]
+struct Match<'a> {
+    counterset: &'a str,
+    counter: String,
+    path: String,
+    help: &'a str,
+    unit: &'a str,
+}
+
+/// Who something is for.
+fn detail(level: u32) -> &'static str {
+    match level {
+        0..=100 => "novice",
+        101..=200 => "advanced",
+        201..=300 => "expert",
+        _ => "wizard",
+    }
+}
+
+/// All countersets, by name.
+fn all(machine: &Machine) -> Vec<Arc<Counterset>> {
+    let guids = machine.countersets();
+    let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
+    sets.sort_by_cached_key(|set| (set.name.to_lowercase(), set.name.clone()));
+    sets
+}
+
+fn shown(set: &Counterset) -> impl Iterator<Item = &Counter> {
+    set.counters.iter().filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE))
+}
+
+/// The countersets whose names contain a text.
+pub fn countersets(machine: &Machine, filter: &str) -> String {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        countersets: Vec<Set<'a>>,
+    }
+    let (sets, filter) = (all(machine), filter.to_lowercase());
+    let wanted = sets.iter().filter(|set| set.name.to_lowercase().contains(&filter));
+    let counted = wanted.map(|set| Set { count: Some(shown(set).count()), ..Set::new(machine, set) });
+    to_json(&Answer { countersets: counted.collect() })
+}
+
+/// A counterset by its name or GUID: its counters and instances.
+pub fn counterset(machine: &Machine, name: &str) -> Result<String, Problem> {
+    let set = match name.parse::<Guid>() {
+        Ok(guid) => machine.counterset(&guid)?,
+        Err(_) => {
+            let (sets, folded) = (all(machine), name.to_lowercase());
+            sets.iter().find(|set| set.name.to_lowercase() == folded).map(Arc::clone).ok_or_else(|| {
+                let near = nearest(name, sets.iter().map(|set| &*set.name), 3).join(", ");
+                let problem =
+                    Problem::new(StatusCode::NOT_FOUND, format!("no counterset is named \"{name}\""));
+                if near.is_empty() { problem } else { problem.hint(format!("nearest: {near}")) }
+            })?
+        }
+    };
+    let found = match machine.instances(&set.guid) {
+        Ok(found) if set.instance_type.is_multiple() => found,
+        Ok(_) | Err(SourceError::NoInstances(_)) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let named = found.iter().take(INSTANCES_MOST);
+    Ok(to_json(&Described {
+        set: Set::new(machine, &set),
+        counters: shown(&set).map(One::new).collect(),
+        instance_names: named.map(|one| Named { name: one.name.to_string(), id: one.id.0 }).collect(),
+        more: found.len().saturating_sub(INSTANCES_MOST),
+    }))
+}
+
+/// Counters by words of their names and helps.
+pub fn found(machine: &Machine, words: &str) -> String {
+    #[derive(Serialize)]
+    struct Answer<'a> {
+        matches: Vec<Match<'a>>,
+        more: usize,
+    }
+    let words: Vec<_> = words.split_whitespace().collect();
+    let found = find(&all(machine), &words, false);
+    let matches = found.iter().take(FOUND_MOST).filter_map(|found| {
+        let counter = found.counter()?;
+        Some(Match {
+            counterset: &found.counterset.name,
+            counter: counter.shown_name().into_owned(),
+            path: found.path(),
+            help: found.help(),
+            unit: &counter.unit,
+        })
+    });
+    to_json(&Answer { matches: matches.collect(), more: found.len().saturating_sub(FOUND_MOST) })
+}

@@ -1,0 +1,115 @@
+//! The charts of the first page: of what exists on this machine.
+
+use perfset::Machine;
+use perfset::path::{CounterPath, Unexpanded, expand};
+use serde::Serialize;
+
+/// How a chart shows its paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Parts of a whole, one above the other.
+    Stack,
+    /// A line each.
+    Lines,
+    /// A line or a row each, of things that are alike.
+    Cores,
+    /// The instances with the greatest values.
+    Rank,
+}
+
+/// A chart.
+#[derive(Clone, Debug, Serialize)]
+pub struct Chart {
+    pub title: &'static str,
+    pub unit: &'static str,
+    pub paths: Vec<String>,
+    pub kind: Kind,
+}
+
+/// A chart as it is where everything exists: title, unit, kind, paths.
+type Wanted = (&'static str, &'static str, Kind, &'static [&'static str]);
+
+const WANTED: [Wanted; 9] = [
+    (
+        "Processors",
+        "%",
+        Kind::Stack,
+        &[
+            r"\Linux Processor(_Total)\% User Time",
+            r"\Linux Processor(_Total)\% Nice Time",
+            r"\Linux Processor(_Total)\% System Time",
+            r"\Linux Processor(_Total)\% IRQ Time",
+            r"\Linux Processor(_Total)\% SoftIRQ Time",
+            r"\Linux Processor(_Total)\% I/O Wait Time",
+            r"\Linux Processor(_Total)\% Steal Time",
+        ],
+    ),
+    ("Each processor", "%", Kind::Cores, &[r"\Processor Information(!*_Total)\% Processor Time"]),
+    (
+        "Memory",
+        "By",
+        Kind::Stack,
+        &[
+            r"\Linux Memory\AnonPages",
+            r"\Linux Memory\Slab",
+            r"\Linux Memory\PageTables",
+            r"\Linux Memory\KernelStack",
+            r"\Linux Memory\Buffers",
+            r"\Linux Memory\Cached",
+            r"\Linux Memory\MemFree",
+        ],
+    ),
+    ("Pressure", "%", Kind::Lines, &[r"\Pressure Stall(*)\% Some Stalled Time"]),
+    (
+        "Disks",
+        "By/s",
+        Kind::Lines,
+        &[r"\PhysicalDisk(_Total)\Disk Read Bytes/sec", r"\PhysicalDisk(_Total)\Disk Write Bytes/sec"],
+    ),
+    (
+        "Network",
+        "By/s",
+        Kind::Lines,
+        &[r"\Network Interface(*)\Bytes Received/sec", r"\Network Interface(*)\Bytes Sent/sec"],
+    ),
+    ("Waiting for a processor", "", Kind::Lines, &[r"\System\Processor Queue Length"]),
+    ("Processes by processor time", "%", Kind::Rank, &[r"\Process V2(*)\% Processor Time"]),
+    ("Processes by memory", "By", Kind::Rank, &[r"\Process V2(*)\Working Set"]),
+];
+
+/// The charts, of those paths that mean something here.
+pub fn charts(machine: &Machine) -> Vec<Chart> {
+    let mut machine = machine.clone();
+    let mut exists = |text: &&&str| {
+        let path: Option<CounterPath> = text.parse().ok();
+        path.is_some_and(|path| expand(&mut machine, &path, Unexpanded::default()).is_ok())
+    };
+    let charts = WANTED.iter().map(|(title, unit, kind, paths)| Chart {
+        title,
+        unit,
+        paths: paths.iter().filter(&mut exists).map(|path| (*path).to_owned()).collect(),
+        kind: *kind,
+    });
+    charts.filter(|chart| !chart.paths.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use perfset::{Counterset, catalogue};
+
+    /// Every path is one of the catalogue's, with a value on this system, and all of a chart have its unit.
+    #[test]
+    fn the_paths_mean_counters() {
+        for (title, unit, _, paths) in WANTED {
+            for text in paths {
+                let path: CounterPath = text.parse().unwrap();
+                let set: &Counterset = catalogue::ALL.iter().find(|set| set.name == path.counterset).unwrap();
+                let counter = set.counters.iter().find(|c| c.name.as_deref() == Some(&path.counter)).unwrap();
+                assert!(!counter.is_never_there() && counter.unit == unit, "{title}: {text}");
+                assert_eq!(path.instance.is_some(), set.instance_type.is_multiple(), "{title}: {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Query strings: what a request asks for.
+
+use std::fmt;
+
+use perfset::path::CounterPath;
+
+/// How many paths a request may ask for.
+pub const PATHS_MOST: usize = 64;
+/// How many instances `top` may ask for.
+pub const TOP_MOST: u32 = 1_000;
+/// What words a search may have.
+const WORDS_LEN_MOST: usize = 200;
+
+/// A path that is asked, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ask {
+    /// The path.
+    pub path: CounterPath,
+    /// Only so many instances with the greatest values.
+    pub top: Option<u32>,
+}
+
+/// What a stream is to bring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamRequest {
+    /// The paths, in order.
+    pub asks: Vec<Ask>,
+    /// So many seconds of what came before.
+    pub history_s: u32,
+}
+
+/// A query string asks for nothing that there is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRequest(pub String);
+
+impl fmt::Display for BadRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for BadRequest {}
+
+fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
+    Err(BadRequest(text.into()))
+}
+
+/// What `/api/stream` is asked: `path=P[&top=N][&path=P...][&history=SECONDS]`.
+///
+/// # Errors
+/// If a parameter is unknown or means nothing, or there is no path, or there are too many.
+pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
+    let mut request = StreamRequest { asks: Vec::new(), history_s: 0 };
+    for pair in pairs(query) {
+        let (name, value) = pair?;
+        match name.as_str() {
+            "path" => add(&mut request.asks, &value)?,
+            "top" => {
+                let top = number(&name, &value, 1, TOP_MOST)?;
+                match request.asks.last_mut() {
+                    Some(ask) if ask.top.is_none() => ask.top = Some(top),
+                    Some(_) => return bad("top is there twice for one path"),
+                    None => return bad("top belongs behind the path that it is of"),
+                }
+            }
+            "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
+            _ => return unknown(&name, "path, top and history"),
+        }
+    }
+    some(request.asks).map(|asks| StreamRequest { asks, ..request })
+}
+
+/// What `/api/query` is asked: `path=P[&path=P...]`.
+///
+/// # Errors
+/// As [`stream`].
+pub fn values(query: &str) -> Result<Vec<CounterPath>, BadRequest> {
+    let mut asks = Vec::new();
+    for pair in pairs(query) {
+        match pair? {
+            (name, value) if name == "path" => add(&mut asks, &value)?,
+            (name, _) => return unknown(&name, "path"),
+        }
+    }
+    some(asks).map(|asks| asks.into_iter().map(|ask| ask.path).collect())
+}
+
+/// The one parameter that a request may have; nothing if it is not there or empty.
+///
+/// # Errors
+/// If there is another one, or it is too long.
+pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
+    let mut found = None;
+    for pair in pairs(query) {
+        match pair? {
+            (name, value) if name == wanted && value.len() <= WORDS_LEN_MOST => found = Some(value),
+            (name, _) if name == wanted => {
+                return bad(format!("{wanted} is longer than {WORDS_LEN_MOST} bytes"));
+            }
+            (name, _) => return unknown(&name, wanted),
+        }
+    }
+    Ok(found.filter(|text| !text.trim().is_empty()))
+}
+
+/// A query string without one parameter, and the values that this had.
+#[must_use]
+pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
+    let (mut rest, mut taken) = (Vec::new(), Vec::new());
+    for part in query.split('&') {
+        match pair(part) {
+            Ok((found, value)) if found == name => taken.push(value),
+            _ => rest.push(part),
+        }
+    }
+    (rest.join("&"), taken)
+}
+
+fn add(asks: &mut Vec<Ask>, text: &str) -> Result<(), BadRequest> {
+    if asks.len() >= PATHS_MOST {
+        return bad(format!("more than {PATHS_MOST} paths"));
+    }
+    match text.parse() {
+        Ok(path) => asks.push(Ask { path, top: None }),
+        Err(error) => return bad(perfset::path::PathError::to_string(&error)),
+    }
+    Ok(())
+}
+
+fn some(asks: Vec<Ask>) -> Result<Vec<Ask>, BadRequest> {
+    if asks.is_empty() { bad("no path is asked: path=\\Memory\\Available Bytes") } else { Ok(asks) }
+}
+
+fn unknown<T>(name: &str, known: &str) -> Result<T, BadRequest> {
+    bad(format!("there is no parameter \"{name}\": there is {known}"))
+}
+
+fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, BadRequest> {
+    match value.parse::<u32>() {
+        Ok(number) if (least..=most).contains(&number) => Ok(number),
+        _ => bad(format!("{name} is a whole number from {least} to {most}, not \"{value}\"")),
+    }
+}
+
+/// Names and values, in order; empty parts are none.
+fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), BadRequest>> {
+    query.split('&').filter(|part| !part.is_empty()).map(pair)
+}
+
+fn pair(part: &str) -> Result<(String, String), BadRequest> {
+    let (name, value) = part.split_once('=').unwrap_or((part, ""));
+    Ok((decoded(name)?, decoded(value)?))
+}
+
+/// A text of a query string: `+` is a blank, `%41` a byte of UTF-8.
+fn decoded(text: &str) -> Result<String, BadRequest> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        match byte {
+            b'+' => bytes.push(b' '),
+            b'%' => match (digit(), digit()) {
+                (Some(high), Some(low)) => {
+                    let byte = high.saturating_mul(16).saturating_add(low);
+                    bytes.push(u8::try_from(byte).unwrap_or_default()); // two digits are a byte
+                }
+                _ => return bad("% is not followed by two hexadecimal digits"),
+            },
+            byte => bytes.push(byte),
+        }
+    }
+    String::from_utf8(bytes).or_else(|_| bad("a parameter is not UTF-8"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(query: &str) -> Result<String, String> {
+        let request = stream(query).map_err(|error| error.0)?;
+        let ask =
+            |ask: &Ask| format!("{}{}", ask.path, ask.top.map_or(String::new(), |n| format!(" top {n}")));
+        let asks: Vec<_> = request.asks.iter().map(ask).collect();
+        Ok(format!("{} history {}", asks.join(", "), request.history_s))
+    }
+
+    #[test]
+    fn query_strings() {
+        for (query, want) in [
+            ("path=/A/B", r"\A\B history 0"),
+            ("path=%5CA%28x%29%5CB+c&history=60", r"\A(x)\B c history 60"),
+            ("path=/A(*)/B&top=5&path=/C/D", r"\A(*)\B top 5, \C\D history 0"),
+            ("history=7&&path=/A/%C3%BC", r"\A\ü history 7"),
+            ("path=/A/B%2541", r"\A\B%41 history 0"),
+        ] {
+            assert_eq!(shown(query).as_deref(), Ok(want), "{query}");
+        }
+    }
+
+    #[test]
+    fn mistakes() {
+        for (query, want) in [
+            ("", "no path is asked: path=\\Memory\\Available Bytes"),
+            ("history=1", "no path is asked: path=\\Memory\\Available Bytes"),
+            ("path=", "the path is empty"),
+            ("path=x", "\"x\" does not begin with \\ or /"),
+            ("path=/A/B&top=0", "top is a whole number from 1 to 1000, not \"0\""),
+            ("path=/A/B&top=1001", "top is a whole number from 1 to 1000, not \"1001\""),
+            ("top=1&path=/A/B", "top belongs behind the path that it is of"),
+            ("path=/A/B&top=1&top=2", "top is there twice for one path"),
+            ("path=/A/B&history=-1", "history is a whole number from 0 to 4294967295, not \"-1\""),
+            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top and history"),
+            ("path=/A/%zz", "% is not followed by two hexadecimal digits"),
+            ("path=/A/%4", "% is not followed by two hexadecimal digits"),
+            ("path=/A/%ff", "a parameter is not UTF-8"),
+        ] {
+            assert_eq!(shown(query), Err(want.to_owned()), "{query}");
+        }
+        let many = vec!["path=/A/B"; PATHS_MOST + 1].join("&");
+        assert_eq!(shown(&many), Err("more than 64 paths".to_owned()));
+        assert!(stream(&many[10..]).is_ok());
+    }
+
+    #[test]
+    fn other_questions() {
+        assert_eq!(values("path=/A/B&path=/C/D").unwrap().len(), 2);
+        assert_eq!(values("path=/A/B&top=1").unwrap_err().0, "there is no parameter \"top\": there is path");
+        assert_eq!(text("words=a+b", "words"), Ok(Some("a b".to_owned())));
+        assert_eq!((text("", "words"), text("words=+", "words")), (Ok(None), Ok(None)));
+        assert!(
+            text("filter=a", "words").is_err()
+                && text(&format!("words={}", "x".repeat(201)), "words").is_err()
+        );
+        assert_eq!(without("a=1&token=x%41&b=2", "token"), ("a=1&b=2".to_owned(), vec!["xA".to_owned()]));
+        assert_eq!(without("", "token"), (String::new(), vec![]));
+    }
+}

@@ -1,0 +1,490 @@
+//! The one who collects: a thread that takes a sample of all that is asked, once an interval, for all who ask.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use axum::http::StatusCode;
+use bytes::Bytes;
+use perfset::json::Record;
+use perfset::path::{CounterPath, PathQuery, PathValue};
+use perfset::{Machine, NoValue};
+use perfset_export::{Exporter, Format};
+use serde::Serialize;
+use tokio::sync::oneshot;
+
+use crate::answer::{Problem, to_json};
+use crate::overview::{Chart, Kind};
+use crate::request::Ask;
+use crate::server::Limits;
+use crate::stream::{Events, queue};
+
+mod feed;
+mod series;
+#[cfg(test)]
+mod tests;
+
+use feed::{Feed, Sample, Taken, Watch, is_hidden};
+use series::Table;
+
+/// How long a path is collected that nobody looks at any more: a reader that comes back misses nothing.
+const LINGER: Duration = Duration::from_secs(300);
+/// How many of those there may be.
+const LINGERING_MOST: usize = 64;
+/// How many questions may wait.
+const JOBS_MOST: usize = 256;
+/// How many readings for single answers may be under way.
+const READINGS_MOST: usize = 32;
+/// How many values a single answer may have.
+const ANSWER_LEN_MOST: usize = 10_000;
+/// How long a stream may be silent.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// Something to be done where samples are taken.
+pub type Job = Box<dyn FnOnce(&mut Sampler) + Send>;
+
+/// What a single question gets: JSON.
+type Answer = Result<String, Problem>;
+
+/// How to reach the thread that collects.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    jobs: SyncSender<Job>,
+}
+
+impl Handle {
+    /// A handle, and where its jobs come out.
+    pub fn new() -> (Self, Receiver<Job>) {
+        let (jobs, receiver) = sync_channel(JOBS_MOST);
+        (Self { jobs }, receiver)
+    }
+
+    /// Does something there, and says what came of it.
+    pub async fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(&mut Sampler) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let (sender, answer) = oneshot::channel();
+        self.send(move |sampler| drop(sender.send(job(sampler))))?; // who asked may be gone
+        answer.await.map_err(|_| Problem::busy())
+    }
+
+    /// The values of paths now, as JSON.
+    pub async fn values(&self, paths: Vec<CounterPath>) -> Answer {
+        let (sender, answer) = oneshot::channel();
+        self.send(move |sampler| sampler.read(paths, sender))?;
+        answer.await.map_err(|_| Problem::busy())?
+    }
+
+    fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), Problem> {
+        self.jobs.try_send(Box::new(job)).map_err(|_| Problem::busy())
+    }
+
+    /// Ends the thread, and with it all streams.
+    pub fn stop(&self) {
+        // One that has too much to do ends when the last handle does.
+        let _ = self.jobs.try_send(Box::new(|sampler| sampler.is_stopped = true));
+    }
+}
+
+/// What is collected, and who is told.
+pub struct Sampler {
+    pub machine: Machine,
+    query: PathQuery,
+    /// By position in the query.
+    watches: Vec<Rc<Watch>>,
+    feeds: HashMap<Vec<Ask>, Feed>,
+    table: Table,
+    readings: Vec<Reading>,
+    exporter: Exporter,
+    interval: Duration,
+    limits: Limits,
+    samples: u64,
+    /// The processor time that the last sample took.
+    took: Duration,
+    /// Paths that are always collected.
+    pinned: Vec<Rc<Watch>>,
+    /// When something was last sent to everybody.
+    last_sent: Instant,
+    is_stopped: bool,
+}
+
+impl std::fmt::Debug for Sampler {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sampler").field("watches", &self.watches).finish_non_exhaustive()
+    }
+}
+
+/// Values that somebody waits for, who needs a second sample.
+struct Reading {
+    paths: Vec<CounterPath>,
+    query: PathQuery,
+    due: Instant,
+    asked_by: Vec<oneshot::Sender<Answer>>,
+}
+
+/// What there is now.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct State {
+    /// Series that have a number.
+    pub series: usize,
+    /// Values of the last sample that found no place among them.
+    pub series_refused: usize,
+    /// Paths that are collected.
+    pub paths: usize,
+    /// Different requests that are looked at.
+    pub requests: usize,
+    /// Who looks.
+    pub viewers: usize,
+    /// Samples that were taken so far.
+    pub samples: u64,
+}
+
+/// Starts the thread.
+///
+/// # Errors
+/// If the system gives none, or the machine cannot be asked.
+pub fn start(
+    machine: Machine,
+    exporter: Exporter,
+    charts: Vec<Chart>,
+    interval: Duration,
+    limits: Limits,
+) -> std::io::Result<(Handle, JoinHandle<()>)> {
+    let (handle, receiver) = Handle::new();
+    let (sender, started) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name("sampler".to_owned()).spawn(move || {
+        match Sampler::new(machine, exporter, &charts, interval, limits) {
+            Ok(sampler) => {
+                let _ = sender.send(Ok(())); // who started us waits
+                sampler.run(&receiver);
+            }
+            Err(problem) => drop(sender.send(Err(std::io::Error::other(problem.error)))),
+        }
+    })?;
+    let ended = |_| Err(std::io::Error::other("the thread that collects ended at once"));
+    started.recv().unwrap_or_else(ended)?;
+    Ok((handle, thread))
+}
+
+impl Sampler {
+    fn new(
+        mut machine: Machine,
+        exporter: Exporter,
+        charts: &[Chart],
+        interval: Duration,
+        limits: Limits,
+    ) -> Result<Self, Problem> {
+        let query = PathQuery::open(&mut machine)?;
+        let table = Table::new(limits.series, limits.depth(interval));
+        let mut sampler = Self {
+            machine,
+            query,
+            watches: Vec::new(),
+            feeds: HashMap::new(),
+            table,
+            readings: Vec::new(),
+            exporter,
+            interval,
+            limits,
+            samples: 0,
+            took: Duration::ZERO,
+            pinned: Vec::new(),
+            last_sent: Instant::now(),
+            is_stopped: false,
+        };
+        for path in charts.iter().filter(|chart| chart.kind != Kind::Rank).flat_map(|chart| &chart.paths) {
+            // What went away since the charts were made is not there.
+            if let Ok(path) = path.parse() {
+                let watch = sampler.watch(&path, true);
+                sampler.pinned.extend(watch);
+            }
+        }
+        Ok(sampler)
+    }
+
+    fn run(mut self, jobs: &Receiver<Job>) {
+        let mut next = Instant::now();
+        while !self.is_stopped {
+            let now = Instant::now();
+            if now >= next {
+                self.sample(now);
+                while next <= now {
+                    // Samples that were missed are not made up for.
+                    next = next.checked_add(self.interval).unwrap_or(now);
+                    if self.interval.is_zero() {
+                        break;
+                    }
+                }
+            }
+            self.finish_readings(Instant::now());
+            let silence = self.last_sent.checked_add(SILENCE).unwrap_or(next);
+            let until = self.readings.iter().map(|reading| reading.due).min();
+            let until = until.into_iter().chain([next, silence]).min().unwrap_or(next);
+            match jobs.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(job) => job(&mut self),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= silence => self.break_silence(),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        for viewer in self.feeds.values().flat_map(|feed| &feed.viewers) {
+            viewer.end("the server ends");
+        }
+    }
+
+    /// Adds a viewer of what is asked, who gets first what came after its last event, or so many milliseconds of what
+    /// came before.
+    pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
+        let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
+        let since = since.unwrap_or(i64::MAX);
+        if !self.feeds.contains_key(asks) {
+            let mut bound = Vec::new();
+            for ask in asks {
+                bound.push((ask.clone(), self.watch(&ask.path, ask.top.is_none())?));
+            }
+            self.feeds.insert(asks.to_vec(), Feed::new(bound));
+        }
+        let (viewer, events) = queue();
+        if let Some(feed) = self.feeds.get_mut(asks) {
+            viewer.send(feed.begin(since, self.samples, &self.table));
+            feed.viewers.push(viewer);
+        }
+        Ok(events)
+    }
+
+    /// The metrics of now, as text.
+    pub fn scrape(&mut self, format: Format) -> Result<Bytes, Problem> {
+        let mut text = Vec::new();
+        self.exporter.scrape(format, &mut text)?;
+        Ok(text.into())
+    }
+
+    /// What there is now.
+    pub fn state(&self) -> State {
+        State {
+            series: self.table.len(),
+            series_refused: self.table.refused(),
+            paths: self.watches.len(),
+            requests: self.feeds.len(),
+            viewers: self.feeds.values().map(|feed| feed.viewers.len()).fold(0, usize::saturating_add),
+            samples: self.samples,
+        }
+    }
+
+    /// The path as one that is collected: it is already, or it is from the next sample on.
+    fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<Watch>, Problem> {
+        let known = self.watches.iter().find(|watch| watch.is_kept == is_kept && watch.path == *path);
+        if let Some(watch) = known {
+            return Ok(Rc::clone(watch));
+        }
+        on_this_machine(path)?;
+        if self.watches.len() >= self.limits.paths {
+            let text = format!("{} different paths are looked at, and no more can be", self.limits.paths);
+            return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
+        }
+        // Half of the time for what is asked already is enough.
+        if self.took.saturating_mul(2) > self.interval {
+            let text = format!("a sample takes {:?} already: no other paths can be looked at", self.took);
+            return Err(
+                Problem::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time")
+            );
+        }
+        let position = self.query.add(&mut self.machine, path)?;
+        let watch = Rc::new(Watch {
+            path: path.clone(),
+            is_kept,
+            position: Cell::new(position),
+            members: RefCell::default(),
+            idle_since: Cell::new(None),
+        });
+        self.watches.push(Rc::clone(&watch));
+        Ok(watch)
+    }
+
+    /// Takes a sample of everything and sends it.
+    fn sample(&mut self, now: Instant) {
+        let began = processor_time();
+        self.feeds.retain(|_, feed| {
+            feed.viewers.retain(|viewer| !viewer.is_gone());
+            !feed.viewers.is_empty()
+        });
+        self.drop_idle(now);
+        if self.watches.is_empty() || self.query.collect().is_err() {
+            return; // an error is that there is nothing to deliver at all
+        }
+        let Self { query, table, watches, feeds, .. } = self;
+        let time = query.snapshot().clocks().unix_ms();
+        table.begin(time);
+        let all = query.values();
+        let mut values: Vec<&[PathValue<'_>]> = vec![&[]; watches.len()];
+        for of_path in all.chunk_by(|a, b| a.path == b.path) {
+            let place = of_path.first().and_then(|v| values.get_mut(v.path));
+            place.into_iter().for_each(|place| *place = of_path);
+        }
+        let take = |(watch, values): (&Rc<Watch>, &&[PathValue<'_>])| match watch.is_kept {
+            true => watch.take(values, query, table),
+            false => Taken::default(),
+        };
+        let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
+        let sample = Sample { time, taken: &taken, values: &values, query };
+        for feed in feeds.values_mut() {
+            feed.send(&sample, table);
+        }
+        self.samples = self.samples.saturating_add(1);
+        self.last_sent = now;
+        self.took = processor_time().saturating_sub(began);
+    }
+
+    /// Stops to collect what nobody has looked at for long enough.
+    fn drop_idle(&mut self, now: Instant) {
+        let mut idle: Vec<Instant> = Vec::new();
+        for watch in &self.watches {
+            let is_idle = Rc::strong_count(watch) == 1; // ours
+            watch.idle_since.set(is_idle.then(|| watch.idle_since.get().unwrap_or(now)));
+            idle.extend(watch.idle_since.get());
+        }
+        idle.sort_unstable();
+        let crowded = idle.len().checked_sub(LINGERING_MOST).and_then(|at| idle.get(at)).copied();
+        let over = |watch: &Watch| {
+            let since = watch.idle_since.get();
+            // What is ranked has no past: whoever comes back begins anew anyway.
+            since.is_some_and(|since| {
+                !watch.is_kept
+                    || now.saturating_duration_since(since) >= LINGER
+                    || crowded.is_some_and(|until| idle.len() > LINGERING_MOST && since < until)
+            })
+        };
+        let mut at = 0;
+        let query = &mut self.query;
+        self.watches.retain(|watch| {
+            if over(watch) {
+                query.remove(at);
+                return false;
+            }
+            watch.position.set(at);
+            at = at.saturating_add(1);
+            true
+        });
+        for watch in &self.watches {
+            watch.members.borrow_mut().retain(|id| self.table.has(*id));
+        }
+    }
+
+    /// Says nothing, so that everybody knows that the stream is alive.
+    fn break_silence(&mut self) {
+        for feed in self.feeds.values_mut() {
+            feed.viewers.retain(|viewer| viewer.send(Bytes::from_static(b":\n\n")));
+        }
+        self.last_sent = Instant::now();
+    }
+
+    /// Answers with the values of paths: those of the last sample if it has them all, else of readings of their own.
+    fn read(&mut self, paths: Vec<CounterPath>, answer: oneshot::Sender<Answer>) {
+        if let Some(shared) = self.shared_values(&paths) {
+            let _ = answer.send(shared); // who asked may be gone
+            return;
+        }
+        if let Some(reading) = self.readings.iter_mut().find(|reading| reading.paths == paths) {
+            reading.asked_by.push(answer);
+            return;
+        }
+        match self.begin_reading(paths) {
+            Ok((reading, false)) => drop(answer.send(records(&reading.query, &reading.paths))),
+            Ok((mut reading, true)) => {
+                reading.asked_by.push(answer);
+                self.readings.push(reading);
+            }
+            Err(problem) => drop(answer.send(Err(problem))),
+        }
+    }
+
+    /// The first reading, and whether a second one is needed.
+    fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
+        if self.readings.len() >= READINGS_MOST {
+            return Err(Problem::busy());
+        }
+        let mut query = PathQuery::open(&mut self.machine)?;
+        for path in &paths {
+            on_this_machine(path)?;
+            query.add(&mut self.machine, path)?;
+        }
+        query.collect()?;
+        let needs_two = query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
+        let due = Instant::now().checked_add(Duration::from_secs(1).min(self.interval));
+        Ok((Reading { paths, query, due: due.unwrap_or_else(Instant::now), asked_by: Vec::new() }, needs_two))
+    }
+
+    fn finish_readings(&mut self, now: Instant) {
+        let (due, waiting) =
+            std::mem::take(&mut self.readings).into_iter().partition(|reading| reading.due <= now);
+        self.readings = waiting;
+        let due: Vec<Reading> = due;
+        for mut reading in due {
+            let collected = reading.query.collect().map_err(Problem::from);
+            let text = collected.and_then(|_| records(&reading.query, &reading.paths));
+            for asked in reading.asked_by {
+                let _ = asked.send(text.clone()); // who asked may be gone
+            }
+        }
+    }
+
+    /// The values of the last sample, if all these paths are in it with two readings.
+    fn shared_values(&self, paths: &[CounterPath]) -> Option<Answer> {
+        let mut positions = Vec::new();
+        for path in paths {
+            positions.push(self.watches.iter().find(|watch| watch.path == *path)?.position.get());
+        }
+        let values = self.query.values();
+        let is_there = |position: &usize| {
+            let mut of_path = values.iter().filter(|v| v.path == *position).peekable();
+            of_path.peek().is_some()
+                && of_path.all(|v| !matches!(v.value.value, Err(NoValue::NeedsTwoSamples)))
+        };
+        if !positions.iter().all(is_there) {
+            return None;
+        }
+        // In the order of the question.
+        let of_path = |(position, path): (&usize, &CounterPath)| {
+            values.iter().filter(|v| v.path == *position && !is_hidden(path, v)).collect::<Vec<_>>()
+        };
+        let asked: Vec<_> = positions.iter().zip(paths).flat_map(of_path).collect();
+        Some(answer_of(&self.query, &asked))
+    }
+}
+
+/// What this thread has used of processors. What else the machine does must not keep readers away.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::try_from(time).unwrap_or_default()
+}
+
+/// The values of a query as JSON.
+fn records(query: &PathQuery, paths: &[CounterPath]) -> Answer {
+    let values = query.values();
+    let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
+    answer_of(query, &shown.collect::<Vec<_>>())
+}
+
+/// Values of the last sample as JSON.
+fn answer_of(query: &PathQuery, values: &[&PathValue<'_>]) -> Answer {
+    #[derive(Serialize)]
+    struct Values<'a> {
+        values: Vec<Record<'a>>,
+    }
+    if values.len() > ANSWER_LEN_MOST {
+        let text = format!("these paths have {} values now, more than {ANSWER_LEN_MOST}", values.len());
+        return Err(Problem::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
+    }
+    let clocks = query.snapshot().clocks();
+    Ok(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
+}
+
+/// Other machines are not asked.
+fn on_this_machine(path: &CounterPath) -> Result<(), Problem> {
+    let refused = |error: perfset::SourceError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
+    perfset::is_local(path.machine.as_deref()).map_err(refused)
+}

@@ -1,0 +1,237 @@
+//! Series: one counter of one instance, its number for readers, and what it was in the last hour.
+
+use std::collections::{HashMap, VecDeque};
+
+use perfset::path::PathValue;
+use perfset::{Birth, CounterId, Guid, InstanceId};
+use serde::Serialize;
+
+use crate::answer::to_json;
+
+/// Identifies a series as long as the server lives.
+pub type SeriesId = u64;
+
+/// By what a series is known again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    counterset: Guid,
+    counter: CounterId,
+    instance: Box<[u8]>,
+    instance_id: Option<InstanceId>,
+    birth: Birth,
+}
+
+impl Key {
+    /// That of a value, whose instance was born then.
+    pub fn new(v: &PathValue<'_>, birth: Birth) -> Self {
+        Self {
+            counterset: v.value.counterset.guid,
+            counter: v.value.counter.id,
+            instance: v.value.instance.as_bytes().into(),
+            instance_id: v.value.instance_id,
+            birth,
+        }
+    }
+}
+
+/// What readers are told of a series.
+#[derive(Serialize)]
+struct About<'a> {
+    id: SeriesId,
+    path: String,
+    counterset: &'a str,
+    instance: String,
+    counter: &'a str,
+    unit: &'a str,
+    scale: i32,
+    #[serde(rename = "type")]
+    counter_type: String,
+}
+
+#[derive(Debug)]
+struct Series {
+    key: Key,
+    /// What readers are told, without its end: a JSON object.
+    about: Box<str>,
+    /// When it was last in a sample.
+    last: u64,
+    /// The sample that the oldest value is of.
+    first: u64,
+    /// A value for each sample since, NaN where there is none. Four bytes a value: what is drawn needs no more.
+    values: VecDeque<f32>,
+}
+
+/// All series, of which there are so many at most.
+#[derive(Debug)]
+pub struct Table {
+    by_key: HashMap<Key, SeriesId>,
+    by_id: HashMap<SeriesId, Series>,
+    next: SeriesId,
+    /// How many there may be.
+    most: usize,
+    /// How many samples back values are kept.
+    depth: usize,
+    /// The number of the last sample.
+    sample: u64,
+    /// When the samples were taken, in milliseconds since 1970; the last one is `sample`.
+    times: VecDeque<i64>,
+    /// Values of the last sample that found no place.
+    refused: usize,
+}
+
+impl Table {
+    pub fn new(most: usize, depth: usize) -> Self {
+        Self {
+            by_key: HashMap::new(),
+            by_id: HashMap::new(),
+            next: 1,
+            most,
+            depth: depth.max(1),
+            sample: 0,
+            times: VecDeque::new(),
+            refused: 0,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// How many values of the last sample found no place.
+    pub fn refused(&self) -> usize {
+        self.refused
+    }
+
+    pub fn has(&self, id: SeriesId) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
+    /// When the last sample was taken.
+    pub fn last_time(&self) -> Option<i64> {
+        self.times.back().copied()
+    }
+
+    /// Begins the next sample.
+    pub fn begin(&mut self, time: i64) {
+        /// So many samples pass before what is over is looked for.
+        const SWEEP_EVERY: u64 = 64;
+        self.sample = self.sample.saturating_add(1);
+        self.refused = 0;
+        self.times.push_back(time);
+        while self.times.len() > self.depth {
+            self.times.pop_front();
+        }
+        if self.sample.checked_rem(SWEEP_EVERY) == Some(0) {
+            let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
+            let oldest = self.sample.saturating_sub(depth.max(SWEEP_EVERY));
+            self.forget(|series| series.last < oldest);
+        }
+    }
+
+    /// The series of a value of this sample; nothing if there is no place for another one.
+    pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
+        let key = Key::new(v, birth);
+        if let Some(id) = self.by_key.get(&key) {
+            if let Some(series) = self.by_id.get_mut(id) {
+                series.last = self.sample;
+                return Some(*id);
+            }
+        }
+        if self.by_id.len() >= self.most && !self.make_room() {
+            self.refused = self.refused.saturating_add(1);
+            return None;
+        }
+        let id = self.next;
+        self.next = id.saturating_add(1);
+        let mut about = to_json(&About {
+            id,
+            path: v.own_path(None).to_string(),
+            counterset: &v.value.counterset.name,
+            instance: v.value.instance.to_string(),
+            counter: &v.value.counter.shown_name(),
+            unit: &v.value.counter.unit,
+            scale: v.value.counter.default_scale,
+            counter_type: v.value.counter.counter_type.to_string(),
+        });
+        about.pop();
+        self.by_key.insert(key.clone(), id);
+        let series =
+            Series { key, about: about.into(), last: self.sample, first: 0, values: VecDeque::new() };
+        self.by_id.insert(id, series);
+        Some(id)
+    }
+
+    /// Keeps a value of this sample.
+    pub fn keep(&mut self, id: SeriesId, value: Option<f64>) {
+        let Some(series) = self.by_id.get_mut(&id) else { return };
+        let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
+        let next = series.first.saturating_add(u64::try_from(series.values.len()).unwrap_or(u64::MAX));
+        let missed = self.sample.saturating_sub(next);
+        if series.values.is_empty() || missed >= depth {
+            series.values.clear();
+            series.first = self.sample;
+        } else {
+            (0..missed).for_each(|_| series.values.push_back(f32::NAN));
+            if next > self.sample {
+                return; // two paths mean it
+            }
+        }
+        #[expect(clippy::as_conversions, reason = "rounding to the nearest float is what is wanted")]
+        series.values.push_back(value.map_or(f32::NAN, |value| value as f32));
+        while series.values.len() > self.depth {
+            series.values.pop_front();
+            series.first = series.first.saturating_add(1);
+        }
+    }
+
+    /// Adds what readers are told of a series that they asked for by a path at that place.
+    pub fn tell(&self, id: SeriesId, ask: usize, out: &mut Vec<u8>) {
+        if let Some(series) = self.by_id.get(&id) {
+            out.extend_from_slice(series.about.as_bytes());
+            out.extend_from_slice(format!(",\"ask\":{ask}}}").as_bytes());
+        }
+    }
+
+    /// The numbers of the samples later than a time, and when they were, so many at most.
+    pub fn samples_after(&self, time: i64, most: usize) -> Vec<(u64, i64)> {
+        let mut samples: Vec<_> = self
+            .times
+            .iter()
+            .rev()
+            .zip((0..=self.sample).rev())
+            .map(|(time, sample)| (sample, *time))
+            .take_while(|(_, at)| *at > time)
+            .take(most)
+            .collect();
+        samples.reverse();
+        samples
+    }
+
+    /// The value of a series in a sample.
+    pub fn value(&self, id: SeriesId, sample: u64) -> Option<f32> {
+        let series = self.by_id.get(&id)?;
+        let at = usize::try_from(sample.checked_sub(series.first)?).ok()?;
+        series.values.get(at).copied().filter(|value| value.is_finite())
+    }
+
+    /// Forgets some of what is over, the oldest first; false if nothing is.
+    fn make_room(&mut self) -> bool {
+        let now = self.sample;
+        let mut over: Vec<_> = self.by_id.values().map(|s| s.last).filter(|last| *last < now).collect();
+        over.sort_unstable();
+        let Some(until) = over.get(over.len().wrapping_div(4)).copied() else { return false };
+        self.forget(|series| series.last <= until);
+        true
+    }
+
+    fn forget(&mut self, is_over: impl Fn(&Series) -> bool) {
+        let Self { by_key, by_id, .. } = self;
+        by_id.retain(|_, series| {
+            let is_over = is_over(series);
+            if is_over {
+                by_key.remove(&series.key);
+            }
+            !is_over
+        });
+    }
+}

@@ -1,0 +1,148 @@
+//! Series and what is kept of them.
+
+use perfset::path::PathQuery;
+use perfset::testing::{FixedClock, Script, Scripted};
+use perfset::{
+    Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity, Text,
+};
+
+use super::series::{SeriesId, Table};
+
+/// Samples of one counter of the instances that a script has, into a table.
+struct Samples {
+    provider: Scripted,
+    query: PathQuery,
+    table: Table,
+    time: i64,
+}
+
+impl Samples {
+    fn new(most: usize, depth: usize) -> Self {
+        let counter = Counter {
+            name: Some("Size".into()),
+            source: "a test".into(),
+            ..Counter::new(CounterId(2), CounterType::PERF_COUNTER_LARGE_RAWCOUNT)
+        };
+        let set = Counterset {
+            guid: Guid::from_u128(7),
+            name: "Set".into(),
+            help: Text::default(),
+            provider: ProviderIdentity { guid: Guid::NIL, name: Text::default() },
+            instance_type: InstanceType::Multiple,
+            counters: vec![counter].into(),
+            translations: vec![].into(),
+            v1_index: None,
+            view_of: None,
+            scope: Text::default(),
+        };
+        let mut machine = Machine::new(Box::new(FixedClock::default()));
+        let provider = Scripted::new(vec![set]);
+        machine.register(Box::new(provider.clone()));
+        let mut query = PathQuery::open(&mut machine).unwrap();
+        query.add(&mut machine, &r"\Set(*)\Size".parse().unwrap()).unwrap();
+        Self { provider, query, table: Table::new(most, depth), time: 0 }
+    }
+
+    /// A sample of what the script says then: the numbers of its series, 0 for those that found no place.
+    fn take(&mut self, change: impl FnOnce(&mut Script)) -> Vec<SeriesId> {
+        self.provider.with(change);
+        self.query.collect().unwrap();
+        self.time += 1_000;
+        self.table.begin(self.time);
+        let mut ids = Vec::new();
+        for v in self.query.values().iter().filter(|v| v.value.instance_id.is_some()) {
+            let id = self.table.of(v, self.query.birth(v));
+            let value = v.value.value.as_ref().ok().map(|value| value.raw);
+            id.into_iter().for_each(|id| self.table.keep(id, value));
+            ids.push(id.unwrap_or(0));
+        }
+        ids
+    }
+
+    /// What is kept of a series since a time.
+    fn kept(&self, id: SeriesId, since: i64) -> Vec<Option<f32>> {
+        self.table
+            .samples_after(since, 99)
+            .into_iter()
+            .map(|(sample, _)| self.table.value(id, sample))
+            .collect()
+    }
+}
+
+fn one(name: &'static str, id: u32, value: u64) -> impl FnOnce(&mut Script) {
+    move |script| script.rows = vec![(name, id, vec![Ok(value)])]
+}
+
+#[test]
+fn the_last_values_are_kept_and_gaps_stay_gaps() {
+    let mut samples = Samples::new(9, 4);
+    assert_eq!(samples.take(one("a", 1, 2)), [1]);
+    assert_eq!(samples.take(one("a", 1, 3)), [1]);
+    assert_eq!(samples.take(one("b", 2, 5)), [2]);
+    assert_eq!(samples.take(one("a", 1, 7)), [1]);
+    assert_eq!(samples.kept(1, 0), [Some(2.0), Some(3.0), None, Some(7.0)]);
+    assert_eq!(samples.kept(2, 0), [None, None, Some(5.0), None]);
+    assert_eq!(samples.kept(1, 2_000), [None, Some(7.0)]);
+    assert_eq!(samples.table.samples_after(0, 2), [(3, 3_000), (4, 4_000)], "the newest");
+    samples.take(one("a", 1, 11));
+    assert_eq!(samples.kept(1, 0), [Some(3.0), None, Some(7.0), Some(11.0)]);
+    // Whoever was away for longer than is kept begins anew, with the same number.
+    (0..6).for_each(|n| drop(samples.take(one("b", 2, n))));
+    assert_eq!(samples.take(one("a", 1, 13)), [1]);
+    assert_eq!(samples.kept(1, 0), [None, None, None, Some(13.0)]);
+}
+
+#[test]
+fn a_number_is_of_one_thing() {
+    let mut samples = Samples::new(9, 4);
+    let born = |birth| {
+        move |script: &mut Script| {
+            script.rows = vec![("a", 1, vec![Ok(2)])];
+            script.births = vec![(1, birth)];
+        }
+    };
+    assert_eq!(samples.take(born(3)), [1]);
+    assert_eq!(samples.take(born(5)), [2], "another one of that name and id");
+    assert_eq!(samples.take(born(5)), [2]);
+    assert_eq!(samples.take(one("a", 2, 7)), [3], "another id");
+    assert_eq!(samples.take(one("A", 2, 7)), [4], "another name");
+}
+
+#[test]
+fn what_is_over_makes_room() {
+    let mut samples = Samples::new(2, 9);
+    let rows = |names: &'static [&'static str]| {
+        move |script: &mut Script| {
+            script.rows = (0..).zip(names).map(|(id, name)| (*name, id, vec![Ok(1)])).collect();
+        }
+    };
+    assert_eq!(samples.take(rows(&["a", "b", "c"])), [1, 2, 0]);
+    assert_eq!((samples.table.len(), samples.table.refused()), (2, 1));
+    assert_eq!(samples.take(rows(&["a", "b"])), [1, 2]);
+    assert_eq!(samples.table.refused(), 0);
+    // One that lives is never given up for one that comes.
+    assert_eq!(samples.take(rows(&["a"])), [1]);
+    assert_eq!(samples.take(rows(&["a", "x", "y"])), [1, 3, 0]);
+    assert!(samples.table.has(1) && !samples.table.has(2) && samples.table.has(3));
+}
+
+#[test]
+fn what_is_over_for_long_is_forgotten() {
+    let mut samples = Samples::new(9, 4);
+    samples.take(one("a", 1, 2));
+    (0..200).for_each(|_| drop(samples.take(one("b", 2, 3))));
+    assert!(!samples.table.has(1) && samples.table.has(2));
+    assert_eq!(samples.table.len(), 1);
+}
+
+#[test]
+fn numbers_that_are_none_are_not_kept() {
+    let mut samples = Samples::new(9, 4);
+    let id = samples.take(one("a", 1, 2))[0];
+    samples.table.begin(5_000);
+    samples.table.keep(id, Some(f64::INFINITY));
+    samples.table.begin(6_000);
+    samples.table.keep(id, None);
+    samples.table.keep(id, Some(3.0)); // a second path that means it adds nothing
+    assert_eq!(samples.kept(id, 0), [Some(2.0), None, None]);
+}

@@ -1,0 +1,373 @@
+//! The server: its addresses, its connections, its end.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioTimer;
+use perfset::Machine;
+use perfset::path::CounterPath;
+use perfset_export::{ExportError, Exporter};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tower_service::Service;
+
+use crate::access::Access;
+use crate::api::{App, router};
+use crate::assets::Assets;
+use crate::connection::Patient;
+use crate::overview::charts;
+use crate::sampler;
+use crate::scrape::Scrapes;
+use crate::token::Token;
+
+/// How much there may be of everything.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Series that have a number, alive or over.
+    pub series: usize,
+    /// Values that are kept of each series.
+    pub values: usize,
+    /// Streams that are open.
+    pub streams: usize,
+    /// Different paths that are collected.
+    pub paths: usize,
+    /// Connections.
+    pub connections: usize,
+    /// How long a request may take to come, and a connection may wait for one.
+    pub header_time: Duration,
+    /// How long a reader may not read.
+    pub patience: Duration,
+    /// How far back values are kept.
+    pub history: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            series: 4_000,
+            values: 3_600,
+            streams: 256,
+            paths: 512,
+            connections: 512,
+            header_time: Duration::from_secs(30),
+            patience: Duration::from_secs(20),
+            history: Duration::from_secs(3_600),
+        }
+    }
+}
+
+impl Limits {
+    /// How many samples back values are kept.
+    pub(crate) fn depth(&self, interval: Duration) -> usize {
+        let samples = self.history.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u128::MAX);
+        usize::try_from(samples).unwrap_or(usize::MAX).clamp(1, self.values.max(1))
+    }
+}
+
+/// How to serve.
+#[derive(Debug)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: Vec<SocketAddr>,
+    /// The time between two samples.
+    pub interval: Duration,
+    /// Names under which readers know the server, besides its addresses.
+    pub hosts: Vec<String>,
+    /// What readers must know.
+    pub token: Option<Token>,
+    /// How much there may be of everything.
+    pub limits: Limits,
+    /// What `/metrics` gives.
+    pub metrics: Vec<CounterPath>,
+    /// How it names that.
+    pub names: perfset_export::Options,
+}
+
+impl Options {
+    /// windows_exporter's port, on loopback.
+    pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9182);
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: vec![Self::LISTEN],
+            interval: Duration::from_secs(1),
+            hosts: Vec::new(),
+            token: None,
+            limits: Limits::default(),
+            metrics: perfset_export::default_paths(),
+            names: perfset_export::Options::default(),
+        }
+    }
+}
+
+/// The server cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// It cannot listen.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The metrics cannot be had so.
+    #[error(transparent)]
+    Metrics(#[from] ExportError),
+    /// It cannot begin.
+    #[error("cannot serve")]
+    Start(#[source] io::Error),
+    /// The thread that collects ended by itself.
+    #[error("the thread that collects ended")]
+    Ended,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    listeners: Vec<TcpListener>,
+    addresses: Vec<SocketAddr>,
+    app: Arc<App>,
+    sampler: std::thread::JoinHandle<()>,
+    stop: Arc<watch::Sender<bool>>,
+}
+
+/// Ends a server from anywhere.
+#[derive(Clone, Debug)]
+pub struct Stopper(Arc<watch::Sender<bool>>);
+
+impl Stopper {
+    /// Ends it: streams are told, answers under way are finished.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+/// The address of ours that a connection was made to.
+#[derive(Clone, Copy, Debug)]
+pub struct Local(pub SocketAddr);
+
+impl Server {
+    /// Listens, and begins to collect. Nothing is answered before [`run`](Self::run).
+    ///
+    /// # Errors
+    /// If an address is taken or is none of this machine's, the metrics cannot be named so, or the system gives no
+    /// thread.
+    pub fn open(mut machine: Machine, options: Options) -> Result<Self, ServeError> {
+        let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
+        let exporter = Exporter::open(&mut machine, &metrics, names)?;
+        let mut listeners = Vec::new();
+        let mut addresses = Vec::new();
+        for address in listen {
+            let listener = listen_on(address).map_err(|source| ServeError::Listen { address, source })?;
+            addresses.push(listener.local_addr().map_err(ServeError::Start)?);
+            listeners.push(listener);
+        }
+        let name = perfset::own_name();
+        if addresses.iter().any(|address| !address.ip().is_loopback()) {
+            hosts.push(name.clone());
+        }
+        let charts = charts(&machine);
+        let (sampler, thread) =
+            sampler::start(machine, exporter, charts.clone(), interval, limits).map_err(ServeError::Start)?;
+        let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let depth = u32::try_from(limits.depth(interval)).unwrap_or(u32::MAX);
+        let app = App {
+            access: Access { hosts, token },
+            assets: Assets::new(),
+            sampler,
+            scrapes: Scrapes::default(),
+            streams: Arc::new(Semaphore::new(limits.streams)),
+            charts,
+            machine: name,
+            system: system(),
+            interval_ms: ms(interval),
+            history_s: interval.saturating_mul(depth).as_secs(),
+            limits,
+        };
+        let stop = Arc::new(watch::Sender::new(false));
+        Ok(Self { listeners, addresses, app: Arc::new(app), sampler: thread, stop })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The address of the page at each of them, with the token if there is one: for who may look.
+    pub fn pages(&self) -> impl Iterator<Item = String> {
+        let token = self.app.access.token.as_ref();
+        let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
+        self.roots().map(move |root| format!("{root}/{query}"))
+    }
+
+    /// Where scrapers ask, at each of the addresses.
+    pub fn metrics(&self) -> impl Iterator<Item = String> {
+        self.roots().map(|root| format!("{root}/metrics"))
+    }
+
+    fn roots(&self) -> impl Iterator<Item = String> {
+        self.addresses.iter().map(|address| match address.ip().is_unspecified() {
+            true => format!("http://{}:{}", self.app.machine, address.port()),
+            false => format!("http://{address}"),
+        })
+    }
+
+    /// What ends it.
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.stop))
+    }
+
+    /// Answers until it is stopped.
+    ///
+    /// # Errors
+    /// If the system refuses what it needs, or the thread that collects ends.
+    pub fn run(self) -> Result<(), ServeError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(ServeError::Start)?.block_on(self.serve())
+    }
+
+    async fn serve(self) -> Result<(), ServeError> {
+        /// How long answers may take that are under way when the server ends.
+        const FINISH: Duration = Duration::from_secs(5);
+        /// How often the thread that collects is looked after.
+        const CARE: Duration = Duration::from_millis(500);
+        let mut stopped = self.stop.subscribe();
+        let router = router(Arc::clone(&self.app));
+        let places = Arc::new(Semaphore::new(self.app.limits.connections));
+        let mut accepting = JoinSet::new();
+        for listener in self.listeners {
+            let listener = tokio::net::TcpListener::from_std(listener).map_err(ServeError::Start)?;
+            let (router, places, stop) = (router.clone(), Arc::clone(&places), self.stop.subscribe());
+            accepting.spawn(accept(listener, router, places, self.app.limits, stop));
+        }
+        let died = loop {
+            tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => break false,
+                () = sleep(CARE) => if self.sampler.is_finished() { break true },
+            }
+        };
+        self.stop.send_replace(true);
+        self.app.sampler.stop();
+        let finished = async { while accepting.join_next().await.is_some() {} };
+        let _ = timeout(FINISH, finished).await; // who has not got its answer by then gets none
+        if died { Err(ServeError::Ended) } else { Ok(()) }
+    }
+}
+
+fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+    /// What the kernel keeps for a reader that does not read.
+    const UNREAD_MOST: usize = 256 << 10;
+    let listener = TcpListener::bind(address)?;
+    listener.set_nonblocking(true)?;
+    rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
+    Ok(listener)
+}
+
+/// What the machine runs, for people.
+fn system() -> String {
+    let name = rustix::system::uname();
+    let (system, release) = (name.sysname().to_string_lossy(), name.release().to_string_lossy());
+    format!("{system} {release} {}", name.machine().to_string_lossy())
+}
+
+/// Takes connections until the server is stopped, then waits for them to end.
+async fn accept(
+    listener: tokio::net::TcpListener,
+    router: Router,
+    places: Arc<Semaphore>,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+) {
+    /// How long to wait when the system has no descriptor for a connection.
+    const PAUSE: Duration = Duration::from_millis(100);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            _ = stop.wait_for(|stopped| *stopped) => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(PAUSE).await;
+            continue;
+        };
+        match Arc::clone(&places).try_acquire_owned() {
+            Ok(place) => {
+                drop(connections.spawn(connection(stream, router.clone(), limits, stop.clone(), place)))
+            }
+            Err(_) => turn_away(&stream),
+        }
+    }
+    drop(listener);
+    while connections.join_next().await.is_some() {}
+}
+
+/// Says that there are too many connections, as far as that can be said at once.
+fn turn_away(stream: &TcpStream) {
+    const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
+        Content-Length: 42\r\nRetry-After: 2\r\nConnection: close\r\n\r\n\
+        {\"error\":\"there are too many connections\"}";
+    let _ = stream.try_write(FULL.as_bytes());
+}
+
+/// Answers the requests of a connection.
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
+) {
+    let Ok(local) = stream.local_addr() else { return };
+    let _ = stream.set_nodelay(true); // events are small, and wait for no others
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(Local(local));
+        router.clone().call(request)
+    });
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.header_time)
+        .max_headers(64)
+        .max_buf_size(64 << 10);
+    let serving = http.serve_connection(Patient::new(stream, limits.patience), service);
+    let mut serving = std::pin::pin!(serving);
+    // What goes wrong with a connection is its other end's matter.
+    let is_stopped = tokio::select! {
+        _ = serving.as_mut() => false,
+        _ = stop.wait_for(|stopped| *stopped) => true,
+    };
+    if is_stopped {
+        serving.as_mut().graceful_shutdown();
+        let _ = serving.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths() {
+        let limits = Limits::default();
+        for (interval_ms, want) in [(1_000, 3_600), (10_000, 360), (100, 3_600), (7_200_000, 1), (0, 3_600)] {
+            assert_eq!(limits.depth(Duration::from_millis(interval_ms)), want, "{interval_ms}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The secret that tells who may look.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// A secret that readers must know. Never shown by `Debug`.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl std::fmt::Debug for Token {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Token(..)")
+    }
+}
+
+/// A token cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TokenError {
+    /// The file cannot be read.
+    #[error("it cannot be read")]
+    Unreadable(#[from] std::io::Error),
+    /// Others may read the file, or change it.
+    #[error("its mode is {0:03o}: others than its owner may open it (chmod 600)")]
+    Open(u32),
+    /// The file belongs to somebody else.
+    #[error("it belongs to user {0}")]
+    Foreign(u32),
+    /// It is no file.
+    #[error("it is not a file")]
+    NotAFile,
+    /// What is in it is no token.
+    #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
+    NotAToken,
+    /// The system has no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    NoRandom(String),
+}
+
+impl Token {
+    const LEAST: usize = 16;
+    const MOST: usize = 512;
+
+    /// A new one, of 192 random bits.
+    ///
+    /// # Errors
+    /// [`TokenError::NoRandom`].
+    pub fn random() -> Result<Self, TokenError> {
+        let mut bytes = [0_u8; 24];
+        getrandom::fill(&mut bytes).map_err(|error| TokenError::NoRandom(error.to_string()))?;
+        let mut text = String::new();
+        for byte in bytes {
+            let _ = write!(text, "{byte:02x}"); // a String takes everything
+        }
+        Ok(Self(text))
+    }
+
+    /// The one that a file holds, which nobody but its owner may open: us, or root.
+    ///
+    /// # Errors
+    /// If it cannot be read, others may open it, or it holds no token.
+    pub fn from_file(path: &Path) -> Result<Self, TokenError> {
+        let file = File::open(path)?;
+        let about = file.metadata()?; // of the file that is open, not of what has its name now
+        if !about.is_file() {
+            return Err(TokenError::NotAFile);
+        }
+        if about.mode() & 0o077 != 0 {
+            return Err(TokenError::Open(about.mode() & 0o777));
+        }
+        let own = rustix::process::geteuid().as_raw();
+        if about.uid() != own && about.uid() != 0 {
+            return Err(TokenError::Foreign(about.uid()));
+        }
+        let mut text = String::new();
+        let most = u64::try_from(Self::MOST).unwrap_or(u64::MAX).saturating_add(2);
+        file.take(most).read_to_string(&mut text)?;
+        text.parse()
+    }
+
+    /// Whether a text is the token. It takes as long for a text that begins like it as for any other of its length.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        let (own, other) = (self.0.as_bytes(), text.as_bytes());
+        let differing = own.iter().zip(other).fold(0_u8, |all, (a, b)| all | (a ^ b));
+        own.len() == other.len() && std::hint::black_box(differing) == 0
+    }
+
+    /// The secret itself: for the address that its owner is told, and the cookie.
+    pub(crate) fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for Token {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+        match (Self::LEAST..=Self::MOST).contains(&text.len()) && text.chars().all(fits) {
+            true => Ok(Self(text.to_owned())),
+            false => Err(TokenError::NotAToken),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_token_is_itself_and_nothing_else() {
+        let token: Token = "0123456789abcdef".parse().unwrap();
+        for (text, want) in [
+            ("0123456789abcdef", true),
+            ("0123456789abcdeF", false),
+            ("0123456789abcde", false),
+            ("0123456789abcdef0", false),
+            ("", false),
+        ] {
+            assert_eq!(token.is(text), want, "{text}");
+        }
+        assert_eq!(format!("{token:?}"), "Token(..)");
+    }
+
+    #[test]
+    fn random_tokens_differ() {
+        let (a, b) = (Token::random().unwrap(), Token::random().unwrap());
+        assert_eq!(a.secret().len(), 48);
+        assert!(!a.is(b.secret()) && a.is(a.secret()));
+        assert!(a.secret().parse::<Token>().is_ok());
+    }
+
+    #[test]
+    fn files_are_for_their_owner_alone() {
+        let path = std::env::temp_dir().join(format!("perfset-token-{}", std::process::id()));
+        for (mode, text, want) in [
+            (0o600, "0123456789abcdef\n", "ok"),
+            (0o400, "  0123456789-_cdef", "ok"),
+            (0o640, "0123456789abcdef", "its mode is 640: others than its owner may open it (chmod 600)"),
+            (0o604, "0123456789abcdef", "its mode is 604: others than its owner may open it (chmod 600)"),
+            (0o600, "short", "a token has 16 to 512 letters, digits, - and _"),
+            (0o600, "0123456789abcdef; Path=/", "a token has 16 to 512 letters, digits, - and _"),
+            (0o600, &"x".repeat(600), "a token has 16 to 512 letters, digits, - and _"),
+        ] {
+            let _ = std::fs::remove_file(&path);
+            std::fs::write(&path, text).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let got = Token::from_file(&path).map_or_else(|error| error.to_string(), |_| "ok".to_owned());
+            assert_eq!(got, want, "{mode:o} {text:?}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(Token::from_file(&path), Err(TokenError::Unreadable(_))));
+        assert!(matches!(Token::from_file(&std::env::temp_dir()), Err(TokenError::NotAFile)));
+    }
+}

@@ -1,0 +1,83 @@
+//! The examples of the documentation have the fields that the server answers with.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may panic"
+)]
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+mod running;
+
+use running::{Running, get};
+
+/// What the example of a route is asked of the shop, whose counters are always there.
+const ASKED: [(&str, &str); 7] = [
+    ("/api/query?path=/Memory/Availabl+Bytes", "/api/query?path=/Shop(tea)/Stok"),
+    ("/api/about", "/api/about"),
+    ("/api/countersets?filter=", "/api/countersets?filter=shop"),
+    ("/api/countersets/", "/api/countersets/Shop"),
+    ("/api/find?words=", "/api/find?words=stock"),
+    ("/api/query?path=/Pressure", "/api/query?path=/Shop(tea)/Stock"),
+    ("/api/stream?", "path=/Shop(tea)/Stock&history=9"),
+];
+
+/// Names and types, whatever the values; null may be anything.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Null => "_".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(_) => "number".to_owned(),
+        Value::String(_) => "text".to_owned(),
+        Value::Array(items) => format!("[{}]", items.first().map(shape).unwrap_or_default()),
+        Value::Object(fields) => {
+            let fields: BTreeMap<_, _> = fields.iter().map(|(name, value)| (name, shape(value))).collect();
+            let nulls = ["base", "instance_id", "raw"];
+            let of = |(name, shape): (&&String, &String)| match nulls.contains(&name.as_str()) {
+                true => format!("{name}: _"),
+                false => format!("{name}: {shape}"),
+            };
+            format!("{{{}}}", fields.iter().map(of).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[test]
+fn examples_have_the_fields_of_the_answers() {
+    let text = include_str!("../../../docs/web-api.md");
+    let server = Running::start(|_| {});
+    let mut compared = Vec::new();
+    for example in text.split("```console\n").skip(1) {
+        let (command, answer) = example.split_once("```").unwrap().0.split_once('\n').unwrap();
+        let target = command.split_once("http://127.0.0.1:9182").unwrap().1.trim_end_matches('\'');
+        let (known, asked) = ASKED.iter().find(|(known, _)| target.starts_with(known)).unwrap();
+        compared.push(*known);
+        if *known == "/api/stream?" {
+            let mut first = server.stream("path=/Shop(tea)/Stock", &[]);
+            first.samples(2);
+            let mut stream = server.stream(asked, &[]);
+            for event in answer.split("\n\n") {
+                let name = event.trim().lines().next().unwrap().strip_prefix("event: ").unwrap();
+                let data = event.lines().find_map(|line| line.strip_prefix("data: ")).unwrap();
+                let shown: Value = serde_json::from_str(data).unwrap();
+                assert_eq!(shape(&shown), shape(&stream.event(name)), "{name}");
+            }
+            continue;
+        }
+        let shown: Value =
+            serde_json::from_str(answer.trim()).unwrap_or_else(|error| panic!("{command}: {error}"));
+        let mut got = get(&server, asked, &[]).json();
+        if *known == "/api/about" {
+            got["overview"] = shown["overview"].clone(); // the shop's machine has nothing of an overview
+        }
+        assert_eq!(shape(&shown), shape(&got), "{command}");
+    }
+    compared.sort_unstable();
+    compared.dedup();
+    assert_eq!(compared.len(), ASKED.len(), "every route has an example: {compared:?}");
+}

@@ -1,0 +1,387 @@
+//! What the server answers, on loopback, with counters that do as they are told.
+
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may panic"
+)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use perfset_web::{Options, ServeError, Server};
+
+mod running;
+
+use running::{Running, SECRET, get, request, until};
+
+#[test]
+fn every_route_answers() {
+    let server = Running::start(|_| {});
+    for (target, status, content_type, contains) in [
+        ("/", 200, "text/html; charset=utf-8", "<!doctype html>"),
+        ("/assets/main.js", 200, "text/javascript; charset=utf-8", "import"),
+        ("/assets/none.js", 404, "application/json", "there is no file \\\"none.js\\\""),
+        ("/healthz", 200, "text/plain; charset=utf-8", "ok\n"),
+        (
+            "/metrics",
+            200,
+            "text/plain; version=0.0.4; charset=utf-8",
+            "\nperf_shop_orders_total{instance_name=\"tea\"} ",
+        ),
+        ("/api/about", 200, "application/json", "\"interval_ms\":20"),
+        ("/api/countersets", 200, "application/json", "{\"name\":\"Shop\",\"guid\":"),
+        ("/api/countersets?filter=SHO", 200, "application/json", "\"counters\":2"),
+        ("/api/countersets?filter=none", 200, "application/json", "{\"countersets\":[]}"),
+        ("/api/countersets/shop", 200, "application/json", "\"instance_names\":[{\"name\":\"tea\",\"id\":3}"),
+        (
+            "/api/countersets/00000000-0000-0000-0000-000000000005",
+            200,
+            "application/json",
+            "\"name\":\"Shop\"",
+        ),
+        ("/api/countersets/Shopp", 404, "application/json", "\"hints\":[\"nearest: Shop\"]"),
+        ("/api/find?words=orders+SHOP", 200, "application/json", "\"path\":\"\\\\Shop(*)\\\\Orders/sec\""),
+        ("/api/find", 400, "application/json", "words are missing"),
+        ("/api/find?x=1", 400, "application/json", "there is no parameter \\\"x\\\""),
+        ("/api/query?path=/Shop(tea)/Stock", 200, "application/json", "\"value\":7.0,\"status\":\"ok\""),
+        ("/api/query?path=/Shop(none)/Stock", 200, "application/json", "\"status\":\"no_instance\""),
+        ("/api/query", 400, "application/json", "no path is asked"),
+        ("/api/query?path=/Shopp(tea)/Stock", 404, "application/json", "\"hints\":[\"nearest: Shop\"]"),
+        ("/api/query?path=/Shop(tea)/Stok", 404, "application/json", "nearest: Stock"),
+        ("/api/query?path=/Shop/Stock", 400, "application/json", "all of them"),
+        ("/api/query?path=//elsewhere.invalid/Shop(tea)/Stock", 400, "application/json", "another machine"),
+        ("/api/stream?path=/Shop(tea)/Stok", 404, "application/json", "nearest: Stock"),
+        ("/api/stream?path=/Shop(tea)/Stock&top=x", 400, "application/json", "top is a whole number"),
+        ("/nothing", 404, "application/json", "there is nothing at /nothing"),
+    ] {
+        let answer = get(&server, target, &[]);
+        assert_eq!(
+            (answer.status, answer.header("content-type")),
+            (status, content_type),
+            "{target}: {}",
+            answer.body
+        );
+        assert!(answer.body.contains(contains), "{target}: {}", answer.body);
+        assert!(
+            answer.header("content-security-policy").starts_with("default-src 'none'; script-src 'self';"),
+            "{target}"
+        );
+        for (name, want) in [
+            ("x-content-type-options", "nosniff"),
+            ("referrer-policy", "no-referrer"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("access-control-allow-origin", ""),
+        ] {
+            assert_eq!(answer.header(name), want, "{target}: {name}");
+        }
+        if content_type == "application/json" {
+            let json: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+            assert_eq!(status >= 400, json.get("error").is_some(), "{target}");
+        }
+    }
+}
+
+#[test]
+fn rates_take_two_readings() {
+    let server = Running::start(|_| {});
+    let answer = get(&server, "/api/query?path=/Shop(*)/Orders/sec&path=/Shop(tea)/Stock", &[]);
+    let values = answer.json()["values"].clone();
+    let shown = |v: &serde_json::Value| format!("{} {}", v["path"], v["status"]);
+    let shown: Vec<_> = values.as_array().unwrap().iter().map(shown).collect();
+    assert_eq!(shown.len(), 3, "{values}");
+    assert!(shown.iter().all(|text| text.ends_with("\"ok\"")), "{values}");
+}
+
+#[test]
+fn metrics_have_the_format_that_is_wanted() {
+    let server = Running::start(|_| {});
+    let answer = get(&server, "/metrics", &[("Accept", "application/openmetrics-text; version=1.0.0")]);
+    assert_eq!(answer.header("content-type"), "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(answer.body.ends_with("# EOF\n"));
+}
+
+#[test]
+fn what_is_asked_wrongly_gets_a_clear_answer() {
+    let server = Running::start(|_| {});
+    let long = format!("GET /?{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(20_000));
+    let headers = format!("GET / HTTP/1.1\r\nHost: localhost\r\n{}\r\n", "A: b\r\n".repeat(200));
+    for (text, status) in [
+        ("POST / HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        ("DELETE /api/about HTTP/1.1\r\nHost: localhost\r\n\r\n", 405),
+        ("POST /api/query HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", 413),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 413),
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+        ("GET / HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n", 400),
+        ("GET /api/about HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n\r\n", 403),
+        (long.as_str(), 414),
+        (headers.as_str(), 431),
+        ("GET /assets/..%2f..%2fCargo.toml HTTP/1.1\r\nHost: localhost\r\n\r\n", 404),
+        ("nonsense\r\n\r\n", 400),
+    ] {
+        assert_eq!(request(&server, text.as_bytes()).status, status, "{text:.60}");
+    }
+    let head = request(&server, b"HEAD /api/about HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+}
+
+#[test]
+fn a_token_opens() {
+    let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
+    let bearer = format!("Bearer {SECRET}");
+    for (target, headers, want) in [
+        ("/", &[][..], 401),
+        ("/metrics", &[], 401),
+        ("/api/about", &[("Authorization", "Bearer aaaaaaaaaaaaaaaaaaaaaaaa")], 401),
+        ("/api/about", &[("Authorization", bearer.as_str())], 200),
+        ("/?token=wrong", &[], 401),
+        ("/healthz", &[], 200),
+    ] {
+        let answer = get(&server, target, headers);
+        assert_eq!(answer.status, want, "{target} {headers:?}");
+        assert!(!answer.text.contains(SECRET), "{target}");
+        assert_eq!(answer.header("www-authenticate"), if want == 401 { "Bearer" } else { "" });
+    }
+    let led = get(&server, &format!("/?token={SECRET}"), &[]);
+    assert_eq!((led.status, led.header("location")), (303, "/"));
+    let cookie = led.header("set-cookie").split(';').next().unwrap().to_owned();
+    assert!(led.header("set-cookie").ends_with("; HttpOnly; SameSite=Strict"));
+    assert_eq!(get(&server, "/", &[("Cookie", &cookie)]).status, 200);
+    assert!(!format!("{server:?}").contains(SECRET));
+}
+
+/// However many look, what is collected is collected once a sample.
+#[test]
+fn a_hundred_viewers_cause_as_many_collections_as_one() {
+    let server = Running::start(|_| {});
+    let mut viewers: Vec<_> =
+        (0..100).map(|_| server.stream("path=/Shop(*)/Stock&path=/Shop(*)/Orders/sec", &[])).collect();
+    for viewer in &mut viewers {
+        viewer.samples(3);
+    }
+    let before = server.collections();
+    let now = get(&server, "/api/about", &[]).json()["now"].clone();
+    let after = server.collections();
+    assert_eq!((now["viewers"].as_u64(), now["requests"].as_u64()), (Some(100), Some(1)), "{now}");
+    let samples = now["samples"].as_u64().unwrap();
+    assert!((before..=after).contains(&samples), "{before} <= {samples} <= {after} collections");
+}
+
+#[test]
+fn nothing_is_collected_when_nobody_looks() {
+    let server = Running::start(|_| {});
+    server.stream("path=/Shop(tea)/Stock&top=1", &[]).samples(1);
+    // The viewer is gone: the next sample or the one after finds that out.
+    until("the path is let go", || server.about()["now"]["paths"] == 0);
+    let collections = server.collections();
+    (0..50).for_each(|_| drop(server.about()));
+    assert_eq!(server.collections(), collections);
+}
+
+#[test]
+fn samples_are_whole_and_names_are_text() {
+    let server = Running::start(|_| {});
+    let name = "</script><script>alert(1)</script>\u{202e}\"\n";
+    server.provider.with(|script| script.rows.push((name, 11, vec![Ok(13), Ok(17)])));
+    let mut stream = server.stream("path=/Shop(*)/Stock&path=/Shop(*)/Stock&top=1", &[]);
+    let (series, sample) = (stream.event("series"), stream.event("sample"));
+    let named: Vec<_> = series["series"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["instance"].as_str(), one["ask"].as_u64()))
+        .collect();
+    assert!(named.contains(&(Some(name), Some(0))) && named.contains(&(Some(name), Some(1))), "{named:?}");
+    assert_eq!(named.len(), 4, "three of the first path, one of the second: {named:?}");
+    let of = |instance: &str| {
+        let one =
+            series["series"].as_array().unwrap().iter().find(|one| one["instance"] == instance).unwrap();
+        let at = sample["ids"].as_array().unwrap().iter().position(|id| *id == one["id"]).unwrap();
+        sample["values"][at].clone()
+    };
+    assert_eq!((of("tea"), of("milk"), of(name)), (7.0.into(), 9.0.into(), 13.0.into()));
+    assert_eq!(sample["ids"].as_array().unwrap().len(), 3, "each series once");
+    assert!(stream.head.contains("content-type: text/event-stream\r\n") && stream.head.contains("nosniff"));
+    assert!(!stream.text.contains('\u{0}') && stream.text.contains("\\n"));
+}
+
+#[test]
+fn what_is_missing_says_why() {
+    let server = Running::start(|_| {});
+    let mut stream = server.stream("path=/Shop(none)/Stock&path=/Shop(tea)/Orders/sec", &[]);
+    let first = stream.event("sample");
+    assert_eq!(first["nothing"][0]["ask"], 0);
+    assert_eq!(first["nothing"][0]["status"], "no_instance");
+    let id = first["ids"][0].to_string();
+    assert_eq!(
+        (&first["values"][0], &first["missing"][id.as_str()]),
+        (&serde_json::Value::Null, &"needs_two_samples".into())
+    );
+    let second = stream.event("sample");
+    assert!(second["values"][0].is_number() && second.get("missing").is_none(), "{second}");
+}
+
+#[test]
+fn who_comes_back_goes_on_where_it_was() {
+    let server = Running::start(|_| {});
+    let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
+    let times: Vec<i64> = (0..4).map(|_| stream.event("sample")["time"].as_i64().unwrap()).collect();
+    drop(stream);
+    let last = times[1].to_string();
+    let mut again = server.stream("path=/Shop(tea)/Stock", &[("Last-Event-ID", &last)]);
+    let (series, history) = (again.event("series"), again.event("history"));
+    assert_eq!(history["ids"], serde_json::json!([series["series"][0]["id"]]));
+    let restored: Vec<i64> =
+        history["times"].as_array().unwrap().iter().map(|time| time.as_i64().unwrap()).collect();
+    assert_eq!(restored[..2], times[2..], "all that came since, and nothing else");
+    assert!(history["values"][0].as_array().unwrap().iter().all(|value| *value == 7.0));
+    let next = again.event("sample")["time"].as_i64().unwrap();
+    assert_eq!(next, restored.last().unwrap() + 1_000, "this clock advances one second a reading");
+    // Who asks for what came before without having been there gets it too.
+    let mut new = server.stream("path=/Shop(tea)/Stock&history=3600", &[]);
+    assert!(new.event("history")["times"].as_array().unwrap().contains(&times[0].into()));
+}
+
+#[test]
+fn there_are_so_many_series_and_no_more() {
+    let server = Running::start(|options| options.limits.series = 1);
+    let mut stream = server.stream("path=/Shop(*)/Stock", &[]);
+    assert_eq!(stream.event("sample")["ids"].as_array().unwrap().len(), 1);
+    let now = server.about()["now"].clone();
+    assert_eq!((now["series"].as_u64(), now["series_refused"].as_u64()), (Some(1), Some(1)), "{now}");
+}
+
+#[test]
+fn there_are_so_many_streams_paths_and_connections() {
+    let server = Running::start(|options| {
+        options.limits.streams = 2;
+        options.limits.paths = 2;
+        options.limits.connections = 4;
+    });
+    let mut one = server.stream("path=/Shop(tea)/Stock", &[]);
+    one.samples(1);
+    let other = "/api/stream?path=/Shop(milk)/Stock&path=/Shop(*)/Stock";
+    let answer = get(&server, other, &[]);
+    assert_eq!((answer.status, answer.header("retry-after")), (429, "2"));
+    assert!(answer.body.contains("2 different paths"), "{}", answer.body);
+    let mut two = server.stream("path=/Shop(tea)/Stock", &[]);
+    two.samples(1);
+    let answer = get(&server, "/api/stream?path=/Shop(tea)/Stock", &[]);
+    assert!(answer.status == 429 && answer.body.contains("2 streams are open"), "{}", answer.body);
+    let idle = [server.connect(), server.connect()];
+    until("the idle ones take the last places", || {
+        let answer = get(&server, "/healthz", &[]);
+        answer.status == 503 && answer.body == "{\"error\":\"there are too many connections\"}"
+    });
+    drop(idle);
+    drop(two);
+    until("there is a place again", || get(&server, "/healthz", &[]).status == 200);
+    // The place of who went away is free again.
+    let again = b"GET /api/stream?path=/Shop(tea)/Stock HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    until("a stream can be opened again", || request(&server, again).status == 200);
+}
+
+/// Where samples take as long as there is between them, nothing more can be asked.
+#[test]
+fn what_is_collected_costs_so_much_and_no_more() {
+    let server = Running::start(|options| options.interval = Duration::ZERO);
+    server.stream("path=/Shop(tea)/Stock", &[]).samples(1);
+    let answer = get(&server, "/api/stream?path=/Shop(milk)/Stock", &[]);
+    assert_eq!(answer.status, 429);
+    assert!(answer.body.contains("no other paths can be looked at"), "{}", answer.body);
+    // What is collected anyway can be looked at by others.
+    server.stream("path=/Shop(tea)/Stock", &[]).samples(1);
+}
+
+/// Readers that do not read are cut off, and nobody else notices.
+#[test]
+fn who_does_not_read_is_cut_off() {
+    let server = Running::start(|options| {
+        options.limits.patience = Duration::from_millis(100);
+        options.limits.streams = 4;
+    });
+    let rows = (0..2_000_u32).map(|id| {
+        ("an instance with a name that is long enough to fill a queue soon", id, vec![Ok(1), Ok(2)])
+    });
+    server.provider.with(|script| script.rows = rows.collect());
+    let asleep: Vec<_> = (0..3).map(|_| server.stream("path=/Shop(*)/Stock", &[])).collect();
+    let mut awake = server.stream("path=/Shop(*)/Stock", &[]);
+    until("they are cut off", || {
+        awake.samples(1);
+        server.about()["now"]["viewers"] == 1
+    });
+    // Their connections are given up too, and their places with them.
+    until("there is a place again", || {
+        awake.samples(1);
+        get(&server, "/api/stream?path=/Shop(*)/Stock", &[]).status == 200
+    });
+    drop(asleep);
+}
+
+#[test]
+fn half_a_request_does_not_stay() {
+    let server = Running::start(|options| options.limits.header_time = Duration::from_millis(50));
+    for text in ["", "GET / HTTP/1.1\r\nHost: loc"] {
+        let answer = request(&server, text.as_bytes());
+        assert!(matches!(answer.status, 0 | 408), "{text:?}: {}", answer.text);
+    }
+    assert_eq!(get(&server, "/healthz", &[]).status, 200);
+}
+
+#[test]
+fn thousands_of_bad_requests_change_nothing() {
+    static SEED: AtomicU64 = AtomicU64::new(0x9E37_79B9_7F4A_7C15);
+    let next = || {
+        let mut x = SEED.load(Ordering::Relaxed);
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        SEED.store(x, Ordering::Relaxed);
+        x
+    };
+    let server = Running::start(|_| {});
+    let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
+    stream.samples(1);
+    for round in 0..3_000 {
+        let len = usize::try_from(next() % 60).unwrap();
+        let bytes: Vec<u8> = (0..len).map(|_| next().to_le_bytes()[3]).collect();
+        match round % 3 {
+            0 => drop(server.send_and_leave(&bytes)),
+            1 => {
+                let text: String = bytes.iter().map(|byte| format!("%{byte:02x}")).collect();
+                let answer = get(&server, &format!("/api/query?path=/{text}"), &[]);
+                assert!((400..500).contains(&answer.status), "{text}: {}", answer.status);
+            }
+            _ => {
+                let text: String = bytes.iter().map(|byte| char::from(byte % 94 + 33)).collect();
+                let line = format!("GET /{text} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+                drop(server.send_and_leave(line.as_bytes()));
+            }
+        }
+    }
+    stream.samples(2);
+    assert_eq!(server.about()["now"]["viewers"], 1);
+}
+
+#[test]
+fn the_end_is_told() {
+    let mut server = Running::start(|_| {});
+    let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
+    stream.samples(1);
+    assert!(server.stop().is_ok());
+    assert_eq!(stream.event("end"), serde_json::json!({"error": "the server ends"}));
+    assert!(stream.is_over());
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let server = Running::start(|_| {});
+    let options = Options { listen: vec![server.address], metrics: vec![], ..Options::default() };
+    let error = Server::open(running::shop().0, options).unwrap_err();
+    assert!(matches!(error, ServeError::Listen { address, .. } if address == server.address));
+    assert_eq!(error.to_string(), format!("cannot listen on {}", server.address));
+}
