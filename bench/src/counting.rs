@@ -2,32 +2,15 @@
 
 use std::sync::Arc;
 
-use perfset_core::{
-    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceType,
-    ProviderIdentity,
-};
+use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity};
 use perfset_engine::Catalogue;
 
 /// With counters of these types, numbered from 0; one that needs a base is followed by it.
 pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Arc<Catalogue> {
     let counter = |(at, counter_type): (usize, CounterType)| Counter {
-        id: CounterId(at as u32),
         name: Some(format!("Counter {at}").into()),
-        help: "".into(),
-        counter_type,
-        attributes: Attributes::default(),
-        detail: DetailLevel::NOVICE,
-        default_scale: 0,
         base: counter_type.needs_base().then_some(CounterId(at as u32 + 1)),
-        perf_time: None,
-        perf_freq: None,
-        multi: None,
-        aggregate: Aggregate::Undefined,
-        unit: "".into(),
-        wraps: false,
-        source: "".into(),
-        availability: "".into(),
-        v1_index: None,
+        ..Counter::new(CounterId(at as u32), counter_type)
     };
     let set = Counterset {
         guid,

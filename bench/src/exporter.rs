@@ -1,7 +1,7 @@
-//! A node_exporter of our own: started on a free loopback port, scraped over one connection, ended by its id.
+//! An exporter of our own: started on a free loopback port, scraped over one connection, ended by its id.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -21,25 +21,26 @@ const PROGRAM: &str = "prometheus-node-exporter";
 pub const LEAN: &[&str] = &["--web.disable-exporter-metrics"];
 
 impl Exporter {
-    /// Starts one with these collectors and no others, and these arguments.
+    /// Starts a node_exporter with these collectors and no others, and these arguments.
     pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
+        let mut command = Command::new(PROGRAM);
+        command.arg("--collector.disable-defaults").args(collectors).args(arguments);
+        Self::spawn(command, "--web.listen-address=")
+            .with_context(|| format!("{PROGRAM} is a Debian package: apt-get install {PROGRAM}"))
+    }
+
+    /// Starts this command, which takes the address to listen on behind this word.
+    pub fn spawn(mut command: Command, listen: &str) -> Result<Self> {
         // Free a moment ago; if another program takes it meanwhile, the exporter does not start, and says so.
         let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        let child = Command::new(PROGRAM)
-            .arg("--collector.disable-defaults")
-            .args(collectors)
-            .args(arguments)
-            .arg(format!("--web.listen-address={address}"))
+        let program = command.get_program().to_owned();
+        let child = command
+            .arg(format!("{listen}{address}"))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn();
-        let child = match child {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("there is no {PROGRAM}; it is a Debian package: apt-get install {PROGRAM}")
-            }
-            child => child.context(PROGRAM)?,
-        };
+            .spawn()
+            .with_context(|| program.display().to_string())?;
         Ok(Self { child, address })
     }
 
@@ -48,7 +49,7 @@ impl Exporter {
         const TRIES: u32 = 100;
         for _ in 0..TRIES {
             if let Some(status) = self.child.try_wait()? {
-                bail!("{PROGRAM} does not run: {status}");
+                bail!("the exporter does not run: {status}");
             }
             if let Ok(stream) = TcpStream::connect(self.address) {
                 stream.set_nodelay(true)?;
@@ -57,7 +58,7 @@ impl Exporter {
             }
             sleep(Duration::from_millis(50));
         }
-        bail!("{PROGRAM} does not listen on {}", self.address)
+        bail!("the exporter does not listen on {}", self.address)
     }
 
     /// CPU time of all its threads, in ns.

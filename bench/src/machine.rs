@@ -12,7 +12,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use perfset_core::InstanceType;
 use perfset_engine::{Entry, Query, Snapshot};
 use procfs::{Current, CurrentSI, KernelStats, Meminfo, diskstats, net, vmstat};
 use sysinfo::{Disks, Networks, System};
@@ -103,7 +102,7 @@ fn query_of_files() -> Result<(Query, String)> {
         let of_files = |source: &str| FILES.iter().any(|file| source.starts_with(file));
         let counters = set.counters.iter().filter(|counter| of_files(&counter.source));
         let entry = Entry::several(set.guid, counters.map(|counter| counter.id));
-        let single = set.instance_type == InstanceType::Single;
+        let single = !set.instance_type.is_multiple();
         entries.push(if single { entry } else { entry.instance("*") });
     }
     let mut query = machine.query();

@@ -14,6 +14,8 @@ mod measure;
 mod path;
 mod process;
 mod record;
+mod scrape;
+mod shm;
 mod system;
 mod v1_decode;
 
@@ -25,7 +27,7 @@ use anyhow::{Result, bail};
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|log|all [options]
+    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|log|shm|scrape|all [options]
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process` and `machine` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -58,7 +60,7 @@ type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 /// Measures, and hands over its tables.
 type Bench = fn(&Options, Out<'_>) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 11] = [
+const BENCHES: [(&str, Bench); 13] = [
     ("decode", decode::reports),
     ("v1-decode", v1_decode::reports),
     ("encode", encode::reports),
@@ -70,6 +72,8 @@ const BENCHES: [(&str, Bench); 11] = [
     ("process", process::reports),
     ("machine", machine::reports),
     ("log", log::reports),
+    ("shm", shm::reports),
+    ("scrape", scrape::reports),
 ];
 
 fn run() -> Result<()> {

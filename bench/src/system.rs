@@ -69,15 +69,20 @@ pub struct Peer {
     /// The exporter.
     pub exporter: Exporter,
     connection: RefCell<Connection>,
-    values: usize,
+    /// How many values it has.
+    pub values: usize,
     /// The first failure; there is no further scrape.
     failed: OnceCell<Error>,
 }
 
 impl Peer {
-    /// Starts it, and scrapes it once.
+    /// Starts a node_exporter, and scrapes it once.
     pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
-        let mut exporter = Exporter::start(collectors, arguments)?;
+        Self::of(Exporter::start(collectors, arguments)?)
+    }
+
+    /// Scrapes it once.
+    pub fn of(mut exporter: Exporter) -> Result<Self> {
         let mut connection = exporter.connect()?;
         let answer = connection.scrape()?;
         let is_value =

@@ -3,6 +3,7 @@
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
 
+use perfset_core::v2::template::Template;
 use perfset_core::v2::{Block, Body, Format, read, walk};
 use perfset_core::walk::{Event, Mode};
 use perfset_core::wire::WireError;
@@ -27,6 +28,23 @@ pub fn check_data(bytes: &[u8]) {
         (Err(_), Err(_)) => {}
     }
     assert_eq!(Block::parse(bytes).and_then(|block| visit_values(&block)).is_ok(), walked.is_ok());
+}
+
+/// A template has as many counters as it says, each in its 32 bytes, and what follows them counts for nothing.
+pub fn check_template(bytes: &[u8]) {
+    const HEADER: usize = 40;
+    const COUNTER: usize = 32;
+    match Template::parse(bytes) {
+        Err(error) => inside(&error, bytes),
+        Ok(template) => {
+            let set = template.counterset();
+            assert_eq!(set.counters.len(), template.counter_count());
+            let len = HEADER + COUNTER * template.counter_count();
+            let alone = Template::parse(&bytes[..len]).expect("nothing of it is left out");
+            assert_eq!(alone.counterset(), set);
+            assert!(Template::parse(&bytes[..len - 1]).is_err());
+        }
+    }
 }
 
 fn walk_all(format: Format, bytes: &[u8]) -> Result<(), WireError> {

@@ -1,0 +1,129 @@
+//! A scrape by Prometheus: collection and text alone, and over a connection that is kept, beside a node_exporter that
+//! is scraped for the same things.
+
+use std::collections::BTreeSet;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use perfset_engine::path::CounterPath;
+use perfset_export::{Exporter, Format, Options as Exported, default_paths};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::collect::floor::Floor;
+use crate::collect::kernel_file::KernelFile;
+use crate::collect::machine;
+use crate::exporter::{Exporter as Server, LEAN};
+use crate::measure::Comparison;
+use crate::system::Peer;
+use crate::{Options, Out};
+
+/// What the default paths are about, and what is added to them.
+const COLLECTORS: [&str; 16] = [
+    "--collector.cpu",
+    "--collector.stat",
+    "--collector.loadavg",
+    "--collector.meminfo",
+    "--collector.vmstat",
+    "--collector.pressure",
+    "--collector.filesystem",
+    "--collector.diskstats",
+    "--collector.netdev",
+    "--collector.netstat",
+    "--collector.sockstat",
+    "--collector.filefd",
+    "--collector.entropy",
+    "--collector.schedstat",
+    "--collector.thermal_zone",
+    "--collector.hwmon",
+];
+/// Which lines of /proc/vmstat: all of them are counters here.
+const ALL_OF_VMSTAT: &str = "--collector.vmstat.fields=.*";
+
+/// The default paths, all of /proc/meminfo and /proc/vmstat, and the scheduler.
+fn paths() -> Result<Vec<CounterPath>> {
+    let mut paths = default_paths();
+    for more in [r"\Linux Memory\*", r"\Scheduler(*)\*"] {
+        paths.push(more.parse()?);
+    }
+    Ok(paths)
+}
+
+/// One table.
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+    let before = KernelFile::open_ones()?;
+    let paths = paths()?;
+    let mut exporter = Exporter::open(&mut machine(), &paths, Exported::default())?;
+    let mut text = Vec::new();
+    for _ in 0..2 {
+        exporter.scrape(Format::Prometheus, &mut text)?;
+    }
+    let kept: BTreeSet<_> = KernelFile::open_ones()?.difference(&before).cloned().collect();
+    let series =
+        text.split(|byte| *byte == b'\n').filter(|line| line.first().is_some_and(|c| *c != b'#')).count();
+    ensure!(series > 300, "there are {series} series");
+    let files = KernelFile::once(&kept);
+    let mut reading = Floor::open(&files)?;
+
+    let (usual, lean) =
+        (Peer::start(&COLLECTORS, &[ALL_OF_VMSTAT])?, Peer::start(&COLLECTORS, &[ALL_OF_VMSTAT, LEAN[0]])?);
+    let served = served(&paths)?;
+    let title = format!(
+        "scrape: {series} series in {} bytes; the exporter has {}, and {} about itself",
+        text.len(),
+        lean.values,
+        usual.values - lean.values
+    );
+    let mut comparison = Comparison::new(title, series)
+        .per("series")
+        .variant("node_exporter's process, a scrape over a kept connection (peer)", || usual.scrape())
+        .timed_by(|| usual.exporter.cpu_ns().unwrap_or(f64::NAN))
+        .reference("peer")
+        .variant("the same without numbers about itself (lean)", || lean.scrape())
+        .timed_by(|| lean.exporter.cpu_ns().unwrap_or(f64::NAN))
+        .reference("lean")
+        .variant("pread of each file that is kept open (floor)", || reading.read().unwrap_or(0))
+        .reference("floor")
+        .variant("Exporter::scrape: collection and text", || {
+            let scraped = exporter.scrape(Format::Prometheus, black_box(&mut text));
+            scraped.map_or(0, |()| text.len() as u64)
+        })
+        .timed_by(process_cpu_ns)
+        .goal("peer", 0.04); // a twenty-fifth
+    if let Some(served) = &served {
+        comparison = comparison
+            .variant("perfset serve's process, a scrape over a kept connection", || served.scrape())
+            .timed_by(|| served.exporter.cpu_ns().unwrap_or(f64::NAN))
+            .goal("peer", 0.1);
+    }
+    let report = comparison.run(rounds);
+    usual.check()?;
+    lean.check()?;
+    served.map_or(Ok(()), Peer::check)?;
+    out(&report)
+}
+
+/// CPU time of all threads of this process, in ns: slow sources have threads of their own.
+fn process_cpu_ns() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
+/// A `perfset serve` of these paths; none if the command was not built.
+fn served(paths: &[CounterPath]) -> Result<Option<Peer>> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let program = target.join("release/perfset");
+    if !program.exists() {
+        eprintln!("bench: {} is not there: cargo build --release", program.display());
+        return Ok(None);
+    }
+    let file = std::env::temp_dir().join(format!("perfset-bench-{}", std::process::id()));
+    let lines: String = paths.iter().map(|path| format!("{path}\n")).collect();
+    std::fs::write(&file, lines).context("cannot write the paths")?;
+    let mut command = Command::new(program);
+    command.args(["serve", "--insecure", "--query"]).arg(&file);
+    let peer = Server::spawn(command, "--listen=").and_then(Peer::of);
+    std::fs::remove_file(&file)?;
+    peer.map(Some)
+}

@@ -1,0 +1,167 @@
+//! All instances of a program, into a block.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+use std::thread;
+
+use anyhow::{Result, ensure};
+use perfset_core::Guid;
+use perfset_engine::{Entry, Query, Snapshot};
+use perfset_shm::publish::{Instance, Publisher};
+use prometheus::{Encoder, IntCounterVec, Opts, TextEncoder};
+use prometheus_client::encoding::text;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+
+use super::{COUNTERS, Place, Shared, Striped, Ten};
+use crate::blocks::Copy;
+use crate::collect::{values, warm};
+use crate::measure::{Comparison, Report};
+use crate::{Options, Out};
+
+const SMALL: usize = 10_000;
+const MIDDLE: usize = 100_000;
+const LARGE: usize = 1_000_000;
+
+/// Rows of [`Striped`].
+const STRIPES: usize = 4;
+
+/// Sizes without stripes and with them, and a comparison with text.
+pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
+    for (instances, goal) in [(SMALL, None), (MIDDLE, Some(1.5)), (LARGE, Some(2.2))] {
+        out(&report::<Shared>(instances, goal, rounds)?)?;
+    }
+    for instances in [SMALL, MIDDLE] {
+        out(&report::<Striped>(instances, None, rounds)?)?;
+    }
+    out(&text_report(SMALL, rounds)?)?;
+    out(&text_report(MIDDLE, rounds.min(5))?)
+}
+
+fn report<T: Ten>(instances: usize, goal: Option<f64>, rounds: usize) -> Result<Report> {
+    let mut published = Published::<T>::new(instances)?;
+    let block = published.snapshot.block();
+    let title = format!(
+        "shm: {} of {instances} instances x {COUNTERS} counters, {} bytes",
+        T::definition().counterset().name,
+        block.len()
+    );
+    let (mut copy, source) = (Copy::of(block), block.to_vec());
+    let comparison = Comparison::new(title, instances * COUNTERS)
+        .variant("memcpy of the block", move || copy.copy(&source))
+        .reference("memcpy")
+        .variant("Query::collect", || published.collect())
+        .goal("memcpy", goal);
+    Ok(comparison.run(rounds))
+}
+
+/// The same values as text, as the other crates give them.
+fn text_report(instances: usize, rounds: usize) -> Result<Report> {
+    type Labels = [(&'static str, String); 1];
+    let mut published = Published::<Shared>::new(instances)?;
+    let of_prometheus = prometheus::Registry::new();
+    let mut of_client = prometheus_client::registry::Registry::default();
+    for counter in 0..COUNTERS {
+        let name = format!("counter{counter}");
+        let all = IntCounterVec::new(Opts::new(&name, "Help"), &["instance"])?;
+        let family = Family::<Labels, Counter>::default();
+        for row in 0..instances {
+            let value = value(row, counter);
+            all.with_label_values(&[&self::name(row)]).inc_by(value);
+            family.get_or_create(&[("instance", self::name(row))]).inc_by(value);
+        }
+        of_prometheus.register(Box::new(all))?;
+        of_client.register(name, "Help", family);
+    }
+    let title = format!("shm: {instances} instances x {COUNTERS} counters, beside text");
+    let (mut bytes, mut line) = (Vec::new(), String::new());
+    let comparison = Comparison::new(title, instances * COUNTERS)
+        .variant("prometheus: gather, TextEncoder", || {
+            bytes.clear();
+            let encoded = TextEncoder::new().encode(&of_prometheus.gather(), &mut bytes);
+            u64::from(encoded.is_ok()) + black_box(&bytes).len() as u64
+        })
+        .variant("prometheus-client: text::encode", || {
+            line.clear();
+            let encoded = text::encode(&mut line, &of_client);
+            u64::from(encoded.is_ok()) + black_box(&line).len() as u64
+        })
+        .reference("prometheus-client")
+        .variant("Query::collect", || published.collect())
+        .goal("prometheus-client", 0.033);
+    Ok(comparison.run(rounds))
+}
+
+/// A program's instances, and who collects them.
+pub struct Published<T: Ten> {
+    query: Query,
+    snapshot: Snapshot,
+    _instances: Vec<Instance<T>>,
+    _publisher: Publisher,
+    _place: Place,
+}
+
+impl<T: Ten> Published<T> {
+    /// So many, each value another one; every thread that may have a row counts.
+    pub fn new(instances: usize) -> Result<Self> {
+        let place = Place::new()?;
+        let publisher = place.publisher()?;
+        let all: Vec<Instance<T>> = (0..instances).map(|row| publisher.instance(&name(row))).collect();
+        let at_once = Barrier::new(STRIPES);
+        thread::scope(|scope| {
+            for part in 0..STRIPES {
+                let (all, at_once) = (&all, &at_once);
+                scope.spawn(move || {
+                    all.first().into_iter().for_each(|one| one.counters()[0].add(0)); // takes a row
+                    at_once.wait();
+                    for (row, one) in all.iter().enumerate() {
+                        for (counter, cell) in one.counters().into_iter().enumerate() {
+                            let share = value(row, counter) / STRIPES as u64;
+                            let rest = value(row, counter) % STRIPES as u64;
+                            cell.add(if part == 0 { share + rest } else { share });
+                        }
+                    }
+                });
+            }
+        });
+        let query = query(&place, T::definition().counterset().guid)?;
+        let mut this = Self {
+            query,
+            snapshot: Snapshot::default(),
+            _instances: all,
+            _publisher: publisher,
+            _place: place,
+        };
+        this.query.collect(&mut this.snapshot)?;
+        let found = values(this.snapshot.block())?;
+        let counters = |row: usize| (0..COUNTERS).map(move |counter| value(row, counter));
+        let sum: u64 = (0..instances).flat_map(counters).sum();
+        ensure!(
+            (found.count, found.sum) == (instances * COUNTERS, sum),
+            "{found:?} is read, but {} values, {sum} together, were published",
+            instances * COUNTERS
+        );
+        Ok(this)
+    }
+
+    /// Collects them once more.
+    pub fn collect(&mut self) -> u64 {
+        u64::from(self.query.collect(black_box(&mut self.snapshot)).is_ok())
+    }
+}
+
+/// A warm query of all instances of a counterset.
+pub fn query(place: &Place, guid: Guid) -> Result<Query> {
+    let mut query = place.machine().query();
+    warm(&mut query, [Entry::all(guid).instance("*")])?;
+    Ok(query)
+}
+
+/// Of an instance.
+pub fn name(row: usize) -> String {
+    format!("inst{row:06}")
+}
+
+fn value(row: usize, counter: usize) -> u64 {
+    (row * 100 + counter) as u64
+}

@@ -1,0 +1,239 @@
+//! Any bytes at all as a file that a program publishes in, and as a definition in one.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use perfset_core::Status;
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Entry, Machine, Provider, Snapshot};
+use perfset_shm::callback::{Answer, MOST_REQUEST, Request};
+use perfset_shm::definition::{decode, encode};
+use perfset_shm::publish::{Counter64, Counterset, Gauge, Publisher};
+use perfset_shm::read::Applications;
+use perfset_shm::{Folders, layout};
+
+use crate::input::Input;
+
+/// What is read is what was encoded, as far as a definition carries it.
+pub fn check_definition(input: &[u8]) {
+    let Ok(set) = decode(input) else { return };
+    assert!(set.counters.len() <= input.len() / 4);
+    let again = decode(&encode(&set)).expect("it was read before");
+    // Texts that were no Unicode are now.
+    assert_eq!(decode(&encode(&again)).expect("it was read before"), again);
+    assert!(perfset_shm::definition::agree(&set, &again));
+}
+
+/// What is read of a request is written as it was, but for what is reserved.
+pub fn check_request(packet: &[u8]) {
+    let Ok(request) = Request::decode(packet) else { return };
+    let again = request.encode();
+    assert_eq!((&again[..4], &again[8..]), (&packet[..4], &packet[8..]));
+    assert!(again.len() <= MOST_REQUEST);
+    let _ = (request.entry(), request.machine().to_string());
+}
+
+/// Packets behind their lengths: each value takes its bytes, and what is read is written and read again as it is.
+pub fn check_answer(input: &[u8]) {
+    let (mut input, mut answer, mut bytes) = (Input(input), Answer::from(Status::ERROR_SUCCESS), 0);
+    let mut has_more = true;
+    while has_more && input.has_more() {
+        let len = usize::from(input.u16()).min(input.0.len());
+        let (packet, rest) = input.0.split_at(len);
+        input = Input(rest);
+        bytes += len;
+        let taken = answer.decode(packet);
+        assert!(answer.values.len() <= bytes / 24);
+        match taken {
+            Ok(more) => has_more = more,
+            Err(_) => return,
+        }
+    }
+    let mut again = Answer::from(Status::ERROR_SUCCESS);
+    let packets: Vec<_> = answer.encode().collect();
+    for (place, packet) in packets.iter().enumerate() {
+        assert_eq!(again.decode(packet), Ok(place + 1 < packets.len()));
+    }
+    assert_eq!(again, answer);
+}
+
+/// Mapped or copied, it has the same instances with the same values, and no more than there are bytes for.
+pub fn check_file(input: &[u8]) {
+    let place = Place::new();
+    place.put(input);
+    place.check(input.len());
+}
+
+/// A real file with some words changed, while a reader has it open.
+pub fn check_mutated(input: &[u8]) {
+    static REAL: OnceLock<Vec<u8>> = OnceLock::new();
+    let place = Place::new();
+    let real = REAL.get_or_init(real);
+    place.put(real);
+    let mut machine = place.machine();
+    read(&mut machine);
+    let mut input = Input(input);
+    let mut change = 1 << 20;
+    while input.has_more() {
+        // Header, table, definition and what comes first in the segments: there is nothing in the rest.
+        let part = [0, layout::header::TABLE, 1024, 1536, 1600, 3000][input.below(6)];
+        let at = (part + usize::from(input.byte())) * layout::WORD;
+        let value = match input.below(4) {
+            0 => u64::from(input.byte()),
+            1 => u64::MAX - u64::from(input.byte()),
+            2 => u64::from(input.u16()) << 12,
+            _ => input.u64(),
+        };
+        place.file().write_all_at(&value.to_ne_bytes(), at as u64).expect("there is room");
+        change += 2;
+        let at = (layout::header::CHANGE * layout::WORD) as u64;
+        place.file().write_all_at(&u64::to_ne_bytes(change), at).expect("there is room");
+        read(&mut machine);
+    }
+    place.check(real.len());
+}
+
+/// Instance, id, counter and value, sorted.
+type Values = Vec<(String, Option<u32>, u32, Option<u64>)>;
+
+/// Everything that can be had, and what is said about it.
+fn read(machine: &mut Machine) -> Values {
+    let mut all = Vec::new();
+    for guid in machine.countersets() {
+        let _ = machine.instances(&guid);
+        let mut query = machine.query();
+        let _ = query.add(&Entry::all(guid).instance("*"));
+        let mut snapshot = Snapshot::default();
+        if query.collect(&mut snapshot).is_ok() {
+            all.extend(snapshot.values(None).filter_map(|value| {
+                let raw = value.raw?.get();
+                let id = value.instance_id.map(|id| id.0);
+                Some((value.instance.to_string(), id, value.counter.id.0, Some(raw)))
+            }));
+        }
+    }
+    all.sort_unstable();
+    all
+}
+
+/// A file of our choice that looks like one of a living program.
+struct Place {
+    folder: PathBuf,
+    locked: File,
+}
+
+impl Place {
+    fn new() -> &'static Self {
+        static PLACE: OnceLock<Place> = OnceLock::new();
+        PLACE.get_or_init(|| {
+            let folder = PathBuf::from(format!("/dev/shm/perfset-fuzz-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&folder); // there is none, as a rule
+            std::fs::create_dir(&folder).expect("a folder in memory");
+            // SAFETY: the handler lives as long as the process.
+            unsafe { libc::atexit(remove) };
+            let options =
+                File::options().read(true).write(true).create_new(true).open(folder.join("1-file.pfs"));
+            let locked = options.expect("a file in memory");
+            let whole = libc::flock {
+                l_type: libc::F_WRLCK as libc::c_short,
+                l_whence: libc::SEEK_SET as libc::c_short,
+                l_start: 0,
+                l_len: 1,
+                l_pid: 0,
+            };
+            // SAFETY: the descriptor is open, and the lock a valid place.
+            assert_eq!(unsafe { libc::fcntl(locked.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole) }, 0);
+            Place { folder, locked }
+        })
+    }
+
+    fn file(&self) -> &File {
+        &self.locked
+    }
+
+    /// Nobody has the file mapped now.
+    fn put(&self, bytes: &[u8]) {
+        self.locked.set_len(0).expect("it is ours");
+        self.locked.write_all_at(bytes, 0).expect("there is room");
+        self.mode(0o600);
+    }
+
+    fn mode(&self, mode: u32) {
+        self.locked.set_permissions(PermissionsExt::from_mode(mode)).expect("it is ours");
+    }
+
+    fn applications(&self) -> Applications {
+        Applications::new(&Folders::only(&self.folder), false, Box::new(|| None))
+    }
+
+    fn machine(&self) -> Machine {
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.register(Box::new(self.applications()));
+        machine
+    }
+
+    fn check(&self, len: usize) {
+        self.mode(0o600);
+        let mapped = read(&mut self.machine());
+        self.mode(0o660);
+        let copied = read(&mut self.machine());
+        assert!(mapped.len() <= len / layout::WORD, "{} values in {len} bytes", mapped.len());
+        // Names of what is copied begin with the user and a slash. Those without a name may be of a counterset with one
+        // instance: the first is used, and which one that is depends on the way.
+        let bare = |name: &str| name.split_once('/').map_or("", |(_, name)| name).to_owned();
+        let copied = copied.into_iter().map(|(name, id, counter, value)| (bare(&name), id, counter, value));
+        let named = |all: Values| {
+            let mut all: Values = all.into_iter().filter(|(name, ..)| !name.is_empty()).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(named(mapped), named(copied.collect()));
+        let mut applications = self.applications();
+        let _ = applications.catalogue();
+        assert!(applications.problems().len() <= 10);
+    }
+}
+
+extern "C" fn remove() {
+    let _ = std::fs::remove_dir_all(&Place::new().folder); // a folder that stays is no finding
+}
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = perfset_shm, provider = "Fuzz", name = "Fuzz Rows", instances = "multiple", stripes = 2)]
+struct Many {
+    #[counter(name = "Events/sec")]
+    events: Counter64,
+    #[counter(name = "Level")]
+    level: Gauge,
+}
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = perfset_shm, provider = "Fuzz", name = "Fuzz Single")]
+struct Single {
+    #[counter(name = "Level")]
+    level: Gauge,
+}
+
+/// What a program leaves that publishes both, without what says which process that was.
+fn real() -> Vec<u8> {
+    use layout::header;
+
+    let folder = PathBuf::from(format!("/dev/shm/perfset-fuzz-real-{}", std::process::id()));
+    let publisher = Publisher::in_folders(Folders::only(&folder));
+    let many = ["a", "b", "c"].map(|name| publisher.instance::<Many>(name));
+    let single = publisher.instance::<Single>("");
+    for instance in &many {
+        instance.events.add(7);
+        instance.level.set(11);
+    }
+    single.level.set(13);
+    let mut bytes = std::fs::read(publisher.path().expect("it is in memory")).expect("it is there");
+    let _ = std::fs::remove_dir_all(&folder);
+    for word in [header::PID_NAMESPACE, header::START_TIME, header::BOOT_ID, header::BOOT_ID + 1] {
+        bytes[word * layout::WORD..][..layout::WORD].fill(0);
+    }
+    bytes
+}

@@ -1,0 +1,37 @@
+//! Query strings of the server.
+
+use perfset_web::request::{PATHS_MOST, StreamRequest, TOP_MOST, stream, text, values, without};
+
+/// The input is a query string. What is asked of a stream, written anew, asks for the same; the other readings agree.
+pub fn check(input: &[u8]) {
+    let query = String::from_utf8_lossy(input);
+    let (rest, tokens) = without(&query, "token");
+    assert_eq!(without(&rest, "token"), (rest.clone(), Vec::new()));
+    assert!(rest.len() <= query.len() && (tokens.is_empty() || rest.len() < query.len()));
+    if let Ok(Some(words)) = text(&query, "words") {
+        assert!(!words.trim().is_empty() && words.len() <= query.len());
+    }
+    let asked = stream(&query);
+    if let Ok(paths) = values(&query) {
+        let asks = asked.clone().expect("paths alone are a stream too").asks;
+        assert!(asks.iter().map(|ask| &ask.path).eq(&paths));
+    }
+    let Ok(request) = asked else { return };
+    assert!((1..=PATHS_MOST).contains(&request.asks.len()));
+    assert!(request.asks.iter().filter_map(|ask| ask.top).all(|top| (1..=TOP_MOST).contains(&top)));
+    // A path has no escape: what it says is not always what it was made of. What can be made again reads the same.
+    if request.asks.iter().all(|ask| ask.path.make().is_ok()) {
+        assert_eq!(stream(&written(&request)), Ok(request));
+    }
+}
+
+fn written(request: &StreamRequest) -> String {
+    let mut query = format!("history={}", request.history_s);
+    for ask in &request.asks {
+        let bytes = ask.path.to_string().into_bytes();
+        let path: String = bytes.iter().map(|byte| format!("%{byte:02X}")).collect();
+        query += &format!("&path={path}");
+        query += &ask.top.map_or(String::new(), |top| format!("&top={top}"));
+    }
+    query
+}
