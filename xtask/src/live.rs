@@ -2,6 +2,9 @@
 //!
 //! Serial and bounded. A peer that is missing is a failure, not a reason to skip.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,6 +15,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::repository::{root, run as run_program, target};
 
+mod applications;
 mod c;
 mod disks;
 mod jq;
@@ -21,9 +25,12 @@ mod logs;
 mod memory;
 mod mpstat;
 mod network;
+mod page;
 mod proc;
 mod processes;
 mod procps;
+mod prometheus;
+mod published;
 mod protocols;
 mod record;
 mod v1;
@@ -69,11 +76,20 @@ pub fn run(args: &Args) -> Result<()> {
         ("network sockets and keys are those of ss and nstat", &network::sockets),
         ("control groups follow what runs in them", &kernel_own::control_groups),
         ("pressure, nice, load and new processes agree with the kernel", &kernel_own::machine),
+        ("programs that are killed or stopped cost their own rows", &|| applications::killed(rounds)),
+        ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
+        ("programs count where there is no space for their counters", &applications::full),
+        ("counters of other users are shown where they are asked for", &applications::other_users),
+        ("promtool has no complaint about metrics", &prometheus::linted),
+        ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
         ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
+        ("a server's published counters are a load generator's own counts", &published::http_counters),
+        ("another language publishes and reads by the layout's description", &published::python),
+        ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),
         ("the C library installs as packages want it", &c::installed),
         ("its headers are clean in every dialect", &c::headers),
         ("its suites pass under sanitizers and valgrind", &c::suites),
@@ -128,6 +144,29 @@ impl Load {
             }
         };
         Self { stop, thread: Some(spawn(spin)) }
+    }
+}
+
+/// A copy of a program for other users, who may not enter the folder that it was built in.
+struct ForAll(PathBuf);
+
+impl ForAll {
+    fn copy_of(program: &Path) -> Result<Self> {
+        let name = program.file_name().context("the program has no name")?;
+        let folder = std::env::temp_dir().join(format!("perfset-live-for-all-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder); // of an earlier process with this number
+        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+        fs::set_permissions(&folder, PermissionsExt::from_mode(0o755))?;
+        let copy = folder.join(name);
+        fs::copy(program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+        fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
+        Ok(Self(copy))
+    }
+}
+
+impl Drop for ForAll {
+    fn drop(&mut self) {
+        let _ = self.0.parent().map(fs::remove_dir_all); // there is no more to do about it
     }
 }
 

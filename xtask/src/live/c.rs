@@ -31,9 +31,10 @@ const DIALECTS: [(&str, &str); 10] = [
 const MODES: [(&str, &[&str]); 2] = [("native", &[]), ("short", &["-fshort-wchar"])];
 
 /// Our sources of C tests, and what they are built with besides.
-const SUITES: [(&str, &str); 4] = [
+const SUITES: [(&str, &str); 5] = [
     ("suite.c", "perflib"),
     ("suite_life.c", "perflib"),
+    ("suite_provider.c", "perflib"),
     ("suite_v1.c", "perflib-windows"),
     ("shim.c", "perflib-windows"),
 ];
@@ -294,8 +295,15 @@ pub fn windows_source() -> Result<String> {
             } else {
                 build(compiler, &args, &cpu_sources(), "perflib-windows", &program).with_context(what)?;
             }
+            let language: &[&str] = if is_c { &[] } else { &["-xc++"] };
+            let args = [&args[..], &["-DUNICODE"], language].concat();
+            let worker = [source("tests/windows/provider/Worker.c")];
+            build(compiler, &args, &worker, "perflib-windows", &program).with_context(what)?;
+            let mut run = start(&program);
+            let printed = finished(run.env("PERFSET_RUNTIME_DIR", folder().join("published")).output()?)?;
+            ensure!(printed.ends_with("0 left of 250\n"), "{}: it prints {printed}", what());
             std::fs::remove_file(&program)?;
-            built += 1;
+            built += 2;
         }
     }
     Ok(format!(": {built} programs"))

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::{Load, finished, record};
+use super::{ForAll, Load, finished, record};
 use crate::repository::{root, target};
 
 /// `process_load.py`, waiting for work.
@@ -287,8 +287,8 @@ fn table() -> Result<BTreeMap<u32, BTreeMap<String, f64>>> {
 
 /// What is refused is refused by field; a `/proc` that hides processes has the others; a container has no clocks.
 pub fn refused_and_hidden() -> Result<String> {
-    let program = target().join("release/perfset");
-    let program = program.display();
+    let program = ForAll::copy_of(&target().join("release/perfset"))?;
+    let program = program.0.display();
     let shell = |script: String| -> Result<String> {
         finished(
             Command::new("unshare")

@@ -1,0 +1,283 @@
+//! Counters of applications: programs that are killed, stopped, denied space, and other users'.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::{ForAll, finished};
+use crate::repository::{root, run as run_program, target};
+
+/// `crates/shm/examples/faults.rs`.
+fn faults() -> PathBuf {
+    target().join("release/examples/faults")
+}
+
+fn build() -> Result<()> {
+    let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
+    run_program(Command::new("cargo").args(build).current_dir(root()))
+}
+
+/// A folder in memory, gone when it is dropped.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Result<Self> {
+        let path = PathBuf::from(format!("/dev/shm/perfset-live-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+        Ok(Self(path))
+    }
+
+    fn files(&self) -> Result<usize> {
+        Ok(std::fs::read_dir(&self.0)?.count())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0); // there is no more to do about it
+    }
+}
+
+/// The program in one of its roles, killed when it is dropped.
+struct Program(Child);
+
+impl Program {
+    fn start(folder: &Folder, role: &[&str]) -> Result<Self> {
+        let mut command = Command::new(faults());
+        command.args(role).env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::piped()).stdout(Stdio::null());
+        Ok(Self(command.spawn().context("cannot start it")?))
+    }
+
+    fn signal(&self, signal: &str) -> Result<()> {
+        run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", self.0.id())]))
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        self.0.kill()?;
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.kill(); // it has ended already
+    }
+}
+
+/// What a reader prints there: rows, each of which is whole, and what it says.
+fn read(folder: &Path) -> Result<Vec<u64>> {
+    let mut command = Command::new(faults());
+    command.arg("read").env("PERFSET_RUNTIME_DIR", folder).stdin(Stdio::null());
+    rows(&finished(command.output()?)?)
+}
+
+fn rows(text: &str) -> Result<Vec<u64>> {
+    let mut rows = Vec::new();
+    for line in text.lines().filter(|line| !line.starts_with('!') && *line != "mapped") {
+        let mut words = line.split(' ');
+        let name = words.next().unwrap_or_default();
+        let number: u64 =
+            name.rsplit('/').next().unwrap_or_default().parse().with_context(|| line.to_owned())?;
+        let values: Vec<u64> =
+            words.map(str::parse).collect::<Result<_, _>>().with_context(|| line.to_owned())?;
+        let whole = values.len() == 2
+            && values.iter().zip([3, 5]).all(|(value, factor)| [0, number * factor].contains(value));
+        ensure!(whole, "{line:?} is torn");
+        rows.push(number);
+    }
+    Ok(rows)
+}
+
+/// Times that look random, the same each time.
+fn moments() -> impl Iterator<Item = Duration> {
+    let mut random = 88_172_645_463_325_252_u64;
+    std::iter::from_fn(move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        Some(Duration::from_micros(random % 4_000))
+    })
+}
+
+/// Programs that are killed at any time leave no row, those that are stopped delay nobody, and rows are whole.
+pub fn killed(rounds: usize) -> Result<String> {
+    build()?;
+    let folder = Folder::new("killed")?;
+    let (kills, stops) = (rounds * 680, rounds * 10);
+    let mut seen = 0;
+    for moment in moments().take(kills) {
+        let mut program = Program::start(&folder, &["churn"])?;
+        sleep(moment);
+        seen += read(&folder.0)?.len();
+        program.kill()?;
+        let left = read(&folder.0)?;
+        ensure!(left.is_empty(), "{left:?} are there without a program");
+        ensure!(folder.files()? <= 1, "files are left behind");
+    }
+    ensure!(seen > kills, "{seen} rows are seen in {kills} rounds");
+    let program = Program::start(&folder, &["churn"])?;
+    sleep(Duration::from_millis(20));
+    let mut slowest = Duration::ZERO;
+    for moment in moments().take(stops) {
+        program.signal("STOP")?;
+        let start = Instant::now();
+        let rows = read(&folder.0)?;
+        slowest = slowest.max(start.elapsed());
+        program.signal("CONT")?;
+        ensure!(rows.len() >= 20, "a stopped program costs {} of 24 rows", 24 - rows.len());
+        sleep(moment);
+    }
+    ensure!(slowest < Duration::from_secs(2), "reading takes {slowest:?} when the program is stopped");
+    Ok(format!(": {kills} kills, {seen} rows, all whole; {stops} stops, at most {slowest:.0?} to read"))
+}
+
+/// Programs that start at the same time leave each other alone; those that die are cleaned up by the next.
+pub fn started(rounds: usize) -> Result<String> {
+    const AT_ONCE: u64 = 6;
+    build()?;
+    let folder = Folder::new("started")?;
+    for round in 0..rounds * 5 {
+        let all: Vec<String> = (1..=AT_ONCE).map(|number| number.to_string()).collect();
+        let programs: Vec<_> =
+            all.iter().map(|n| Program::start(&folder, &["hold", n])).collect::<Result<_>>()?;
+        let start = Instant::now();
+        let mut rows = Vec::new();
+        while rows.len() < programs.len() {
+            ensure!(start.elapsed() < Duration::from_secs(20), "in round {round} there are only {rows:?}");
+            rows = read(&folder.0)?;
+        }
+        rows.sort_unstable();
+        ensure!(rows.iter().copied().eq(1..=AT_ONCE), "in round {round} there are {rows:?}");
+    }
+    let short_lived = rounds * 3_334;
+    for _ in 0..short_lived {
+        let mut program = Program::start(&folder, &["die"])?;
+        program.0.wait()?;
+    }
+    let files = folder.files()?;
+    ensure!(files <= 1, "{short_lived} programs leave {files} files");
+    let mut last = Program::start(&folder, &["hold", "1"])?;
+    let start = Instant::now();
+    while read(&folder.0)?.is_empty() {
+        ensure!(start.elapsed() < Duration::from_secs(20), "it does not publish");
+    }
+    ensure!(folder.files()? == 1, "the last one does not clean up");
+    drop(last.0.stdin.take());
+    last.0.wait()?;
+    ensure!(folder.files()? == 0, "it does not take its own file away");
+    Ok(format!(": {AT_ONCE} at once {} times, {short_lived} one after the other", rounds * 5))
+}
+
+/// Runs a script in which mounts are nobody else's, after a preamble: `$faults` is the program, `$run` where it
+/// publishes, `start COMMAND` starts one that ends with the script, and adds what it says to `$base/said`.
+fn script(options: &str, text: &str) -> Result<String> {
+    let (folder, faults) = (Folder::new("mounts")?, ForAll::copy_of(&faults())?);
+    std::fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let preamble = r#"faults=$1 base=$2 run=$2/run pids=
+        mkdir "$run"; mount -t tmpfs -o "$3" tmpfs "$run"
+        mkfifo "$base/input"; exec 3<> "$base/input"
+        start() { "$@" < "$base/input" >> "$base/said" & pids="$pids $!"; }
+        finish() { kill -9 $pids; wait; umount "$run"; } 2> /dev/null
+        as() { user=$1; shift; setpriv --reuid "$user" --regid "$user" --clear-groups "$@"; }
+        trap finish EXIT
+        "#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-euc", &format!("{preamble}{text}"), "sh"]);
+    command.arg(&faults.0).arg(&folder.0).arg(options);
+    command.env("PERFSET_RUNTIME_DIR", folder.0.join("run")).stdin(Stdio::null());
+    finished(command.output().context("cannot start unshare")?)
+}
+
+/// Where there is no space, or nothing may be written, programs count all the same, and say why nobody sees it.
+pub fn full() -> Result<String> {
+    build()?;
+    let cases = [
+        ("no space for a file", "size=4k", "cannot make a file: No space left on device", 0),
+        ("no inodes", "nr_inodes=1", "cannot make a file: No space left on device", 0),
+        ("no space for an instance", "size=16k", "cannot grow: No space left on device", 0),
+        ("no space for all", "size=100k", "cannot grow: No space left on device", 400),
+        ("read only", "ro", "Read-only file system", 0),
+    ];
+    for (case, options, says, least) in cases {
+        let text = script(
+            options,
+            r#"start "$faults" fill 5000
+               while ! [ -s "$base/said" ]; do kill -0 $!; sleep 0.01; done
+               echo "! writer $(cat "$base/said")"
+               "$faults" read"#,
+        );
+        let text = text.context(case)?;
+        ensure!(text.contains(says), "{case}: {text}");
+        let rows = rows(&text)?;
+        ensure!(rows.len() >= least && rows.len() < 5000, "{case}: {} rows", rows.len());
+    }
+    // What was reserved is there, also when others take the rest. The writer is stopped for the reading: a reader that
+    // waits for a processor meanwhile misses the instances that were replaced.
+    let text = script(
+        "size=1m",
+        r#"start "$faults" churn
+           sleep 0.2
+           dd if=/dev/zero of="$run/rest" bs=4k 2> /dev/null || true
+           sleep 0.3
+           kill -STOP $!
+           "$faults" read"#,
+    )?;
+    let rows = rows(&text)?;
+    ensure!(rows.len() >= 23, "in a full folder there are {} of 24 rows", rows.len());
+    Ok(format!(": {} cases", cases.len() + 1))
+}
+
+/// Rows of other users only where they are asked for, with their numbers, from copies; who may not read is told.
+pub fn other_users() -> Result<String> {
+    build()?;
+    const SHARED: &str = "mode=3777,gid=65534";
+    let text = script(
+        SHARED,
+        r#"start "$faults" hold 7
+           start setpriv --reuid 65534 --regid 65534 --clear-groups "$faults" hold 11
+           start setpriv --reuid 1001 --regid 1001 --clear-groups "$faults" hold 13
+           while [ "$(grep -c published "$base/said")" -lt 3 ]; do kill -0 $pids; sleep 0.01; done
+           echo "== modes"; stat -c '%a %g' "$run"/*
+           echo "== root"; "$faults" read
+           echo "== root, everybody"; "$faults" read everybody
+           echo "== member"; as 65534 "$faults" read
+           echo "== member, everybody"; as 65534 "$faults" read everybody
+           echo "== stranger"; as 1002 "$faults" read everybody
+           echo "== namespace"; unshare --pid --fork "$faults" read"#,
+    )?;
+    let part = |name: &str| -> Result<Vec<&str>> {
+        let (_, rest) =
+            text.split_once(&format!("== {name}\n")).with_context(|| format!("no {name}: {text}"))?;
+        Ok(rest.lines().take_while(|line| !line.starts_with("==")).collect())
+    };
+    let is = |name: &str, expected: &[&str]| -> Result<()> {
+        let mut found: Vec<&str> = part(name)?.into_iter().filter(|line| !line.starts_with('!')).collect();
+        found.sort_unstable();
+        ensure!(found == expected, "{name}: {found:?}, not {expected:?}");
+        Ok(())
+    };
+    is("modes", &["640 65534"; 3])?;
+    is("root", &["7 21 35", "mapped"])?;
+    is("root, everybody", &["1001/13 39 65", "65534/11 33 55", "7 21 35", "mapped"])?;
+    is("member", &["11 33 55", "7 21 35", "mapped"])?;
+    is("member, everybody", &["1001/13 39 65", "11 33 55", "7 21 35", "mapped"])?;
+    is("stranger", &[])?;
+    is("namespace", &["7 21 35", "mapped"])?;
+    ensure!(part("root")?.contains(&"! 2 files of other users not asked for"), "{text}");
+    let denied = part("stranger")?.into_iter().filter(|line| line.contains("Permission denied")).count();
+    ensure!(denied == 3, "a stranger is told of {denied} of 3 files that he may not read: {text}");
+    // Of others nothing is mapped.
+    let alone = script(
+        SHARED,
+        r#"start setpriv --reuid 65534 --regid 65534 --clear-groups "$faults" hold 11
+           while ! [ -s "$base/said" ]; do kill -0 $!; sleep 0.01; done
+           "$faults" read everybody"#,
+    )?;
+    ensure!(alone == "65534/11 33 55\n", "of a stranger alone: {alone:?}");
+    Ok(String::new())
+}

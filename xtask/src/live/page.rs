@@ -1,0 +1,123 @@
+//! The page of `perfset serve` in a browser: `xtask/browser/page.js` drives Chromium through it.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::spawn;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::perfset;
+use super::published::{Ended, Folder};
+use crate::repository::{root, run as run_program, target};
+
+/// How long all checks in the browser may take.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Names of instances that would do something if they were anything but text.
+const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"owned=1\">"];
+
+/// What the page does, check by check; prints figures, and fails with all that failed.
+pub fn check() -> Result<String> {
+    let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
+    run_program(Command::new("cargo").args(build).current_dir(root()))?;
+    let browser = root().join("xtask/browser");
+    run_program(Command::new("npm").args(["ci", "--silent"]).current_dir(&browser))?;
+    let folder = Folder::new("page")?;
+    let run = folder.0.join("run");
+    std::fs::create_dir(&run)?;
+    let token = folder.0.join("token");
+    std::fs::write(&token, "a-token-that-stays-when-the-server-is-restarted\n")?;
+    std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600))?;
+    let _strangers = Ended(
+        Command::new(target().join("release/examples/faults"))
+            .arg("named")
+            .args(NAMES)
+            .env("PERFSET_RUNTIME_DIR", &run)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()?,
+    );
+    let mut server = Server::start(&run, &token, "127.0.0.1:0")?;
+    let mut script = Ended(
+        Command::new("node")
+            .args(["page.js", &server.url])
+            .current_dir(&browser)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("cannot start node")?,
+    );
+    let mut input = script.0.stdin.take().context("its input")?;
+    let lines = lines_of(script.0.stdout.take().context("its output")?);
+    let end = Instant::now() + PATIENCE;
+    let (mut passed, mut failed) = (Vec::new(), Vec::new());
+    while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        if line == "please restart" {
+            let address = server.address()?;
+            drop(server);
+            std::thread::sleep(Duration::from_secs(4)); // as long as the page needs to notice, and for a gap to see
+            server = Server::start(&run, &token, &address)?;
+            writeln!(input, "done")?;
+        } else if let Some(name) = line.strip_prefix("ok ") {
+            passed.push(name.to_owned());
+        } else {
+            failed.push(line);
+        }
+    }
+    ensure!(
+        Instant::now() < end,
+        "the browser is not done after {PATIENCE:?}; passed: {}",
+        passed.join("; ")
+    );
+    let status = script.0.wait()?;
+    ensure!(failed.is_empty() && status.success(), "{}: {status}", failed.join("; "));
+    Ok(passed.iter().map(|line| format!("\n        {line}")).collect())
+}
+
+fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    lines
+}
+
+/// `perfset serve`, ended when it is dropped.
+struct Server {
+    _child: Ended,
+    /// The page's, as the server prints it: with the token that root's needs.
+    url: String,
+}
+
+impl Server {
+    fn start(run: &Path, token: &Path, address: &str) -> Result<Self> {
+        let mut command = perfset();
+        command.args(["serve", "--listen", address, "--token-file"]).arg(token).stdout(Stdio::null());
+        let mut child = Ended(command.env("PERFSET_RUNTIME_DIR", run).spawn()?);
+        let lines = lines_of(child.0.stderr.take().context("its messages")?);
+        let mut said = String::new();
+        while let Ok(line) = lines.recv_timeout(Duration::from_secs(10)) {
+            if let Some(url) = line.split_whitespace().find(|word| word.starts_with("http://")) {
+                let url = url.to_owned();
+                // What it says later is read, so that it never waits for a reader.
+                spawn(move || lines.iter().for_each(drop));
+                return Ok(Self { _child: child, url });
+            }
+            said = said + &line + "; ";
+        }
+        bail!("perfset serve does not say where it listens: {said}")
+    }
+
+    fn address(&self) -> Result<String> {
+        let rest = self.url.strip_prefix("http://").context("a URL")?;
+        Ok(rest.split(['/', '?']).next().unwrap_or_default().to_owned())
+    }
+}

@@ -1,0 +1,230 @@
+//! What programs publish: the example of an HTTP server under load, and another language by the layout's description.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::{sleep, spawn};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use super::{finished, perfset};
+use crate::repository::{root, run as run_program, target};
+
+const PATHS: [&str; 4] = ["/", "/users", "/slow", "/nothing/here"];
+
+/// The example publishes exactly what a load generator counts, in one process and in several, and moves meanwhile.
+pub fn http_counters() -> Result<String> {
+    let arguments = ["build", "--quiet", "--release", "--example", "http_counters"];
+    run_program(Command::new("cargo").args(arguments).current_dir(root()))?;
+    let mut told = String::new();
+    for processes in [1, 3] {
+        let folder = Folder::new("http")?;
+        let mut server = Ended(
+            Command::new(target().join("release/examples/http_counters"))
+                .args(["--address", "127.0.0.1:0", "--processes", &processes.to_string()])
+                .env("PERFSET_RUNTIME_DIR", &folder.0)
+                .stdout(Stdio::piped())
+                .spawn()?,
+        );
+        let output = server.0.stdout.take().context("its output")?;
+        let mut line = String::new();
+        BufReader::new(output).read_line(&mut line)?;
+        let address = line.trim().strip_prefix("http://").context("where it listens")?.to_owned();
+        let generators: Vec<_> = (0..4)
+            .map(|number| {
+                let address = address.clone();
+                spawn(move || generate(&address, number))
+            })
+            .collect();
+        sleep(Duration::from_millis(500));
+        let moving = values(&folder.0, &[r"\Http Example(*)\Requests/sec", "0.5", "2"])?;
+        let rates: Vec<f64> = moving.iter().filter_map(|value| value["value"].as_f64()).collect();
+        ensure!(rates.iter().any(|rate| *rate > 0.0), "nothing moves: {moving:?}");
+        let mut sent: BTreeMap<&str, u64> = BTreeMap::new();
+        for generator in generators {
+            for (path, count) in generator.join().map_err(|_| anyhow!("a generator panicked"))?? {
+                *sent.entry(path).or_default() += count;
+            }
+        }
+        let named = |path: &str| match path {
+            "/nothing/here" => "others".to_owned(),
+            path => format!("GET {path}"),
+        };
+        for counter in ["Requests", "Requests/sec", "Average Latency"] {
+            let mut counted: BTreeMap<String, u64> = BTreeMap::new();
+            for value in values(&folder.0, &["--raw", &format!(r"\Http Example(*)\{counter}")])? {
+                let name = value["instance"].as_str().context("a name")?;
+                let name = name.split('#').next().unwrap_or_default().to_owned();
+                // Of a timer the base counts.
+                let number = if counter == "Average Latency" { &value["base"] } else { &value["raw"] };
+                *counted.entry(name).or_default() += number.as_u64().context("a number")?;
+            }
+            let expected: BTreeMap<String, u64> = sent.iter().map(|(path, n)| (named(path), *n)).collect();
+            ensure!(counted == expected, "{counter}: published {counted:?}, sent {expected:?}");
+        }
+        let total: u64 = sent.values().sum();
+        told += &format!(
+            "{} {total} requests in {processes} process{}",
+            if processes == 1 { ":" } else { "," },
+            if processes == 1 { "" } else { "es" }
+        );
+    }
+    Ok(told)
+}
+
+/// Sends requests over one connection, and says how many to each path.
+fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>> {
+    let mut sent = BTreeMap::new();
+    let mut stream = TcpStream::connect(address)?;
+    let mut answers = BufReader::new(stream.try_clone()?);
+    for n in 0..1_500 {
+        let path = match (n + number) % 97 {
+            0 => "/slow",
+            k => *PATHS.get([0, 0, 1, 3][k % 4]).unwrap_or(&"/"),
+        };
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: example\r\n\r\n")?;
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            ensure!(answers.read_line(&mut line)? > 0, "the connection was closed");
+            let line = line.trim().to_lowercase();
+            if let Some(number) = line.strip_prefix("content-length:") {
+                length = number.trim().parse()?;
+            }
+            if line.is_empty() {
+                break;
+            }
+        }
+        answers.by_ref().take(length).read_to_end(&mut Vec::new())?;
+        *sent.entry(path).or_default() += 1;
+    }
+    Ok(sent)
+}
+
+/// Another language reads the same values, and publishes what perfset reads, by the description of the layout alone.
+pub fn python() -> Result<String> {
+    let folder = Folder::new("python")?;
+    let script = root().join("xtask/src/live/published.py");
+    let mut writer = Ended(
+        Command::new("python3")
+            .arg(&script)
+            .arg("write")
+            .arg(&folder.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?,
+    );
+    let mut input = writer.0.stdin.take().context("its input")?;
+    let mut output = BufReader::new(writer.0.stdout.take().context("its output")?).lines();
+    ensure!(output.next().context("ready")?? == "ready");
+    for count in 1..=50_u64 {
+        writeln!(input, "line")?;
+        ensure!(output.next().context("a count")?? == count.to_string());
+        if count % 10 == 0 {
+            let read = values(&folder.0, &["--raw", r"\Python Lines(input)\*"])?;
+            let numbers: Vec<_> = read.iter().filter_map(|value| value["raw"].as_u64()).collect();
+            ensure!(numbers == [count, count], "after {count} lines: {read:?}");
+        }
+    }
+    let python = lines(Command::new("python3").arg(&script).arg("read").arg(folder.only()?))?;
+    ensure!(python == ["Python Lines\tinput\t7\t1\t50", "Python Lines\tinput\t7\t2\t50"], "{python:?}");
+    drop((input, writer));
+    let gone = perfset()
+        .args(["get", "--raw", r"\Python Lines(*)\*"])
+        .env("PERFSET_RUNTIME_DIR", &folder.0)
+        .output()?;
+    ensure!(gone.status.code() == Some(3), "it is gone: {gone:?}");
+
+    // And a file of ours, with rows, instances that came and went, and long names.
+    let mut server = Ended(
+        Command::new(target().join("release/examples/http_counters"))
+            .args(["--address", "127.0.0.1:0"])
+            .env("PERFSET_RUNTIME_DIR", &folder.0)
+            .stdout(Stdio::piped())
+            .spawn()?,
+    );
+    let mut line = String::new();
+    BufReader::new(server.0.stdout.take().context("its output")?).read_line(&mut line)?;
+    generate(line.trim().strip_prefix("http://").context("where it listens")?, 1)?;
+    let ours = values(&folder.0, &["--raw", "--all", r"\Http Example(*)\*"])?;
+    let path = folder.newest(server.0.id())?;
+    let theirs = lines(Command::new("python3").arg(&script).arg("read").arg(path))?;
+    let mut compared = 0;
+    for value in &ours {
+        let (name, raw) = (value["instance"].as_str(), value["raw"].as_u64());
+        let id = match value["counter"].as_str() {
+            Some("Requests/sec") => 1,
+            Some("Requests") => 2,
+            Some("Average Latency") => 3,
+            Some("Active Requests") => 5,
+            other => return Err(anyhow!("a counter {other:?}")),
+        };
+        let (name, raw) = name.zip(raw).context("a value")?;
+        let line = format!("Http Example\t{name}\t{}\t{id}\t{raw}", server.0.id());
+        ensure!(theirs.contains(&line), "{line:?} is not among {theirs:?}");
+        compared += 1;
+    }
+    Ok(format!(": 50 counts of Python, {compared} values of ours"))
+}
+
+/// The values that `perfset get` says of what is published in a folder.
+fn values(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>> {
+    let mut command = perfset();
+    command.arg("get").args(arguments).args(["--format", "json"]).env("PERFSET_RUNTIME_DIR", folder);
+    lines(&mut command)?.iter().map(|line| Ok(serde_json::from_str(line)?)).collect()
+}
+
+fn lines(command: &mut Command) -> Result<Vec<String>> {
+    Ok(finished(command.output()?)?.lines().map(str::to_owned).collect())
+}
+
+/// A folder to publish in; gone when dropped.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new(name: &str) -> Result<Self> {
+        let path = target().join(format!("live-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path)?;
+        Ok(Self(path))
+    }
+
+    /// The only file in it.
+    fn only(&self) -> Result<PathBuf> {
+        let mut files = std::fs::read_dir(&self.0)?;
+        let first = files.next().context("a file")??.path();
+        ensure!(files.next().is_none(), "more than one file");
+        Ok(first)
+    }
+
+    /// The file of a process.
+    fn newest(&self, pid: u32) -> Result<PathBuf> {
+        let mut paths = std::fs::read_dir(&self.0)?.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{pid}-"));
+        paths.find(is_it).context("its file")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A program that is ended when dropped, with what it started.
+pub(super) struct Ended(pub(super) Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
+        for pid in children.unwrap_or_default().split_ascii_whitespace() {
+            let _ = Command::new("kill").arg(pid).status();
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
