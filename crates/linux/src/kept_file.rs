@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use perfset_core::NoValue;
+use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::sources::text::TextError;
 
@@ -67,6 +68,10 @@ pub enum Printed {
     InLines,
 }
 
+/// What is not there is looked for again after 10 s: a driver may be loaded at any time. Looking costs as much as
+/// reading, and a machine without cpufreq lacks four files a processor. The same holds for what hardly ever changes.
+pub(crate) const LOOK_AGAIN_NS: u64 = 10_000_000_000;
+
 /// A kernel file with what makes reading it again cheap: its descriptor and the buffer.
 ///
 /// After the first readings of a file of about the same length nothing is allocated.
@@ -75,6 +80,7 @@ pub struct KeptFile {
     path: PathBuf,
     printed: Printed,
     keep: bool,
+    tells: bool,
     file: Option<File>,
     buffer: Vec<u8>,
     len: usize,
@@ -88,21 +94,25 @@ impl KeptFile {
     const PAGE: usize = 4_096;
     /// Longer than any line of a file that is printed in lines.
     const LINE: usize = 1_024;
-    /// A file that is not there is looked for again after 10 s: a driver may be loaded at any time. Looking costs as
-    /// much as reading, and a machine without cpufreq lacks four files a processor.
-    const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 
     /// The file at `path`. It is not opened yet.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, printed: Printed) -> Self {
         let (path, buffer) = (path.into(), Vec::new());
-        Self { path, printed, keep: true, file: None, buffer, len: 0, absent_at_ns: None }
+        Self { path, printed, keep: true, tells: false, file: None, buffer, len: 0, absent_at_ns: None }
     }
 
     /// Whether the descriptor stays open from reading to reading, which saves nine tenths of the cost.
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
         Self { keep, ..self }
+    }
+
+    /// That the kernel tells by `poll(2)` whether it says something else than at the last reading, as
+    /// `proc_pid_mountinfo(5)` describes. It is read only then.
+    #[must_use]
+    pub fn tells_changes(self) -> Self {
+        Self { tells: true, ..self }
     }
 
     /// Goes over to another file, whose path `change` makes of the old one, and takes the buffer along.
@@ -119,23 +129,24 @@ impl KeptFile {
 
     /// The whole file, as it is now; `None` if it is not there. `elapsed_ns` is the monotonic clock.
     ///
-    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one.
+    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one. But not if it answers
+    /// `EINVAL`, which is the file's own way to say that there is nothing to tell.
     ///
     /// # Errors
     /// If the system refuses it, or it does not end.
     pub fn read(&mut self, elapsed_ns: u64) -> Result<Option<&[u8]>, ReadError> {
-        if self.absent_at_ns.is_some_and(|at| elapsed_ns.saturating_sub(at) < Self::LOOK_AGAIN_NS) {
+        if self.absent_at_ns.is_some_and(|at| elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS) {
             return Ok(None);
         }
         self.absent_at_ns = None;
-        let kept = self.file.take().filter(|file| self.fill(file).is_ok());
-        let file = match kept {
-            Some(file) => file,
+        if self.tells && self.file.as_ref().is_some_and(is_as_it_was) {
+            return Ok(self.buffer.get(..self.len));
+        }
+        let kept = self.file.take().map(|file| (self.fill(&file), file));
+        let (filled, file) = match kept.filter(|(filled, _)| self.is_answer(filled)) {
+            Some(kept) => kept,
             None => match open(&self.path) {
-                Ok(file) => {
-                    self.fill(&file)?;
-                    file
-                }
+                Ok(file) => (self.fill(&file), file),
                 Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                     self.absent_at_ns = Some(elapsed_ns);
                     return Ok(None);
@@ -143,7 +154,8 @@ impl KeptFile {
                 Err(source) => return Err(self.io(source)),
             },
         };
-        self.file = Some(file).filter(|_| self.keep);
+        self.file = Some(file).filter(|_| self.keep && self.is_answer(&filled));
+        filled?;
         Ok(self.buffer.get(..self.len))
     }
 
@@ -151,6 +163,16 @@ impl KeptFile {
     #[must_use]
     pub fn text(&self) -> Option<&[u8]> {
         self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
+    }
+
+    /// Whether it is the file that answered so, and not a descriptor whose file is gone.
+    fn is_answer(&self, filled: &Result<(), ReadError>) -> bool {
+        let invalid = Some(rustix::io::Errno::INVAL.raw_os_error());
+        match filled {
+            Ok(()) => true,
+            Err(ReadError::Io { source, .. }) => source.raw_os_error() == invalid && !self.tells,
+            Err(_) => false,
+        }
     }
 
     fn fill(&mut self, file: &File) -> Result<(), ReadError> {
@@ -199,6 +221,15 @@ impl KeptFile {
     }
 }
 
+/// Whether the kernel says that a file is what it was when it was asked last, or opened. It says so only of files that it
+/// watches; others are always ready, also to be written.
+fn is_as_it_was(file: &File) -> bool {
+    let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
+    let mut polled = [PollFd::new(file, asked)];
+    rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready == 1)
+        && polled.iter().all(|file| file.revents() == PollFlags::IN)
+}
+
 /// Opens a kernel file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     // A pipe must not block.
@@ -212,6 +243,7 @@ mod tests {
     use std::fs;
 
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use rustix::io::Errno;
 
     use super::*;
 
@@ -262,10 +294,9 @@ mod tests {
                 let text = file.read(0).unwrap().unwrap();
                 assert!(text.ends_with(b"\n"), "{path}");
                 let lines = memchr::memchr_iter(b'\n', text).count();
-                assert!(
-                    printed != Printed::InLines || file.buffer.len() - file.len > KeptFile::LINE,
-                    "{path}"
-                );
+                let ends_early = text.len() < KeptFile::PAGE - KeptFile::LINE;
+                let has_room = file.buffer.len() - file.len > KeptFile::LINE;
+                assert!(printed != Printed::InLines || !ends_early || has_room, "{path}");
                 lines
             };
             assert_eq!(lines(Printed::InLines), lines(Printed::InRecords), "{path}");
@@ -280,8 +311,8 @@ mod tests {
             assert_eq!(file.read(7).unwrap(), None);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, "7\n").unwrap();
-            let found = [7, 8, 6 + KeptFile::LOOK_AGAIN_NS, 7 + KeptFile::LOOK_AGAIN_NS]
-                .map(|now| file.read(now).unwrap().is_some());
+            let found =
+                [7, 8, 6 + LOOK_AGAIN_NS, 7 + LOOK_AGAIN_NS].map(|now| file.read(now).unwrap().is_some());
             assert_eq!(found, [false, false, false, true]);
             fs::remove_file(&path).unwrap();
             assert_eq!(file.read(0).unwrap(), Some(&b"7\n"[..]), "kept");
@@ -302,6 +333,31 @@ mod tests {
             std::thread::yield_now(); // the kernel may take a moment to forget a thread
         }
         assert_eq!(file.read(0).unwrap(), None, "it is gone, and not an error");
+    }
+
+    #[test]
+    fn a_descriptor_is_kept_when_the_file_answers_that_it_has_nothing_to_tell() {
+        let file = KeptFile::new("/sys/class/net/ifb0/speed", Printed::AtOnce);
+        let failed = |errno: Errno| Err(file.io(errno.into()));
+        let answers = [Errno::INVAL, Errno::NODEV, Errno::SRCH].map(|errno| file.is_answer(&failed(errno)));
+        assert_eq!(answers, [true, false, false]);
+    }
+
+    #[test]
+    fn a_file_that_tells_changes_is_read_when_it_has_some() {
+        let mounts = Path::new("/proc/self/mountinfo");
+        assert!(is_as_it_was(&open(mounts).unwrap()), "it was opened just now");
+        let mut file = KeptFile::new(mounts, Printed::InRecords).tells_changes();
+        let text = file.read(0).unwrap().unwrap().to_vec();
+        assert_eq!(file.read(0).unwrap().unwrap(), text);
+        // Nobody watches an ordinary file: it may have changed.
+        let folder = Folder::new("tells");
+        let path = folder.0.join("mountinfo");
+        let mut file = KeptFile::new(&path, Printed::InRecords).tells_changes();
+        for text in ["1 2\n", "3\n", "", "4 5 6\n"] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(file.read(0).unwrap().unwrap(), text.as_bytes());
+        }
     }
 
     #[test]

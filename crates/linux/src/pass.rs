@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::NoValue;
 
 use crate::folder::Folder;
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
 use crate::long_file::LongFile;
 use crate::sources::attribute;
 use crate::sources::named::Number;
@@ -36,6 +36,15 @@ impl Pass {
     pub(crate) fn enumeration(elapsed_ns: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
+    }
+
+    /// Whether it is time to look again, 10 s after `looked_at_ns` on the monotonic clock; if so, notes that it was done.
+    pub(crate) fn is_due(&self, looked_at_ns: &mut Option<u64>) -> bool {
+        let due = looked_at_ns.is_none_or(|at| self.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
+        if due {
+            *looked_at_ns = Some(self.elapsed_ns);
+        }
+        due
     }
 
     /// Reads a file and takes from it what is wanted. `absent` is the reason for having no value if it is not there.
@@ -155,8 +164,11 @@ impl SharedFile {
 
     /// `keep`: whether its descriptor is kept.
     pub(crate) fn keeping(path: PathBuf, printed: Printed, keep: bool) -> Self {
-        let file = KeptFile::new(&path, printed).keep(keep);
-        Self { path, latest: Arc::new(Mutex::new((file, 0))) }
+        Self::of(KeptFile::new(path, printed).keep(keep))
+    }
+
+    pub(crate) fn of(file: KeptFile) -> Self {
+        Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
     /// As [`Pass::read`], but only the first of a collection reads.
@@ -242,8 +254,7 @@ impl<T: Default> Table<T> {
     /// As [`get`](Self::get), for what hardly ever changes and costs much: read again after 10 s, in between what was
     /// read then. Whether it was read before.
     pub(crate) fn in_turn(&mut self, pass: &mut Pass) -> Result<(&T, bool), NoValue> {
-        const TURN_NS: u64 = 10_000_000_000;
-        let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < TURN_NS;
+        let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
         let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
         if reused {
             return Ok((&self.parsed, true));

@@ -8,8 +8,9 @@ use std::time::Duration;
 use perfset_core::Guid;
 use perfset_engine::{Catalogue, Provider, Rows, Slow, SourceError, Want};
 
+use crate::clock::elapsed_ns;
 use crate::folder::Folder;
-use crate::kept_file::ReadError;
+use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
 /// Puts a provider on a thread of its own, with a deadline, as [`Slow`] does, when it is asked for the first time: a
 /// program that asks for other countersets has no such thread.
@@ -20,6 +21,8 @@ pub(crate) struct WhenAsked {
     slow: Option<Slow>,
     /// Without anything in it there are no instances.
     folder: Option<Folder>,
+    /// When it was seen to be empty, on the monotonic clock.
+    empty_at_ns: Option<u64>,
 }
 
 impl WhenAsked {
@@ -35,18 +38,30 @@ impl WhenAsked {
     /// The same with another deadline.
     pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: Duration) -> Self {
         let catalogue = provider.catalogue();
-        Self { catalogue, provider: Some(Box::new(provider)), deadline, slow: None, folder: None }
+        Self {
+            catalogue,
+            provider: Some(Box::new(provider)),
+            deadline,
+            slow: None,
+            folder: None,
+            empty_at_ns: None,
+        }
     }
 
     /// Whether there can be no instances. What cannot be listed is left to the provider, who says why.
-    fn has_none(&mut self) -> bool {
+    fn has_none(&mut self, now_ns: u64) -> bool {
         let Some(folder) = &mut self.folder else { return false };
+        if self.empty_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < LOOK_AGAIN_NS) {
+            return true;
+        }
         let mut is_empty = true;
-        match folder.names(|name| is_empty &= matches!(name, b"." | b"..")) {
+        let is_empty = match folder.names(|name| is_empty &= matches!(name, b"." | b"..")) {
             Ok(()) => is_empty,
             Err(ReadError::Io { source, .. }) => source.kind() == ErrorKind::NotFound,
             Err(_) => false,
-        }
+        };
+        self.empty_at_ns = is_empty.then_some(now_ns);
+        is_empty
     }
 
     fn slow(&mut self) -> Result<&mut Slow, SourceError> {
@@ -63,14 +78,14 @@ impl Provider for WhenAsked {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        if self.has_none() {
+        if self.has_none(elapsed_ns()) {
             return Ok(());
         }
         self.slow()?.instances(counterset, rows)
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        if self.has_none() {
+        if self.has_none(elapsed_ns()) {
             return Ok(());
         }
         self.slow()?.collect(want, rows)
@@ -84,7 +99,7 @@ mod tests {
     use super::*;
     use crate::countersets::numa::{LinuxNuma, online};
     use crate::countersets::several::Several;
-    use crate::testing::{Got, collect, fixture};
+    use crate::testing::{Got, Tree, collect, fixture};
 
     #[test]
     fn the_thread_starts_when_somebody_asks() {
@@ -123,5 +138,16 @@ mod tests {
             (3, true),
             "what is no folder is the provider's to say"
         );
+        let tree = Tree::copy_of("two-nodes");
+        let folder = tree.path("sys/new");
+        std::fs::create_dir(&folder).unwrap();
+        let mut provider =
+            WhenAsked::of_folder(folder.clone(), Several::new(LinuxNuma::new(&roots, online(&roots))));
+        let mut has_none = |at| provider.has_none(at);
+        assert!(has_none(7));
+        std::fs::write(folder.join("file"), "").unwrap();
+        let later = [6 + LOOK_AGAIN_NS, 7 + LOOK_AGAIN_NS].map(&mut has_none);
+        std::fs::remove_file(folder.join("file")).unwrap();
+        assert_eq!((later, has_none(8 + LOOK_AGAIN_NS)), ([true, false], true));
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::tree::Tree;
-use crate::kept_file::{KeptFile, Printed};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed};
 use crate::pass::Pass;
 use crate::sources::cgroup::Controllers;
 
@@ -64,9 +64,6 @@ pub(super) struct Mounts {
 }
 
 impl Mounts {
-    /// Mounts hardly ever change.
-    const LOOK_AGAIN_NS: u64 = 10_000_000_000;
-
     pub(super) fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -110,7 +107,7 @@ impl Mounts {
 
     /// Looks where the hierarchies are; whether they are elsewhere than before.
     fn find(&mut self, pass: &mut Pass) -> bool {
-        let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < Self::LOOK_AGAIN_NS;
+        let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS;
         if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {
             return false;
         }

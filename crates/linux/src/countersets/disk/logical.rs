@@ -15,8 +15,8 @@ use super::requests::{Requests, never, total};
 use crate::countersets::several::{Instances, Key, sum};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
-use crate::kept_file::Printed;
-use crate::pass::{Latest, Pass, Table};
+use crate::kept_file::{KeptFile, Printed};
+use crate::pass::{Latest, Pass, SharedFile, Table};
 use crate::roots::Roots;
 
 /// LogicalDisk from a list of mounts, `/proc/diskstats`, and the file systems themselves.
@@ -62,9 +62,9 @@ impl LogicalDisk {
             true => ("self", "there is no /proc/self/mountinfo"),
             false => ("1", "there is no /proc/1/mountinfo"),
         };
-        let file = roots.proc.join(process).join("mountinfo");
+        let file = KeptFile::new(roots.proc.join(process).join("mountinfo"), Printed::InRecords);
         Self {
-            mounts: Table::new(file, Printed::InRecords, absent, Mounts::parse),
+            mounts: Table::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
             disks,
             space,
             changes: 0,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use perfset_core::NoValue;
 
+use super::Luid;
 use super::card::CardFiles;
-use super::{Luid, is_due};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
 use crate::pass::Pass;
@@ -66,7 +66,7 @@ impl Adapters {
 
     /// Looks for them, every 10 s.
     pub(super) fn refresh(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
-        if !is_due(&mut self.looked_at_ns, pass) {
+        if !pass.is_due(&mut self.looked_at_ns) {
             return Ok(());
         }
         let looked = self.look(pass);

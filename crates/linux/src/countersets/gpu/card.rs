@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use perfset_core::NoValue;
 
-use super::is_due;
 use crate::countersets::value::unavailable;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
@@ -167,7 +166,7 @@ impl CardFiles {
     }
 
     fn find_hwmon(&mut self, pass: &mut Pass) {
-        if self.hwmon.is_some() || !is_due(&mut self.looked_for_hwmon_ns, pass) {
+        if self.hwmon.is_some() || !pass.is_due(&mut self.looked_for_hwmon_ns) {
             return;
         }
         let folder = self.folder.join("device/hwmon");

@@ -7,8 +7,8 @@ use perfset_core::{Mark, NoValue};
 use rustix::fs::{Mode, OFlags, RawDir};
 use rustix::io::Errno;
 
+use super::Luid;
 use super::adapters::Adapters;
-use super::{Luid, is_due};
 use crate::countersets::value::Value;
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed, ReadError};
@@ -97,7 +97,7 @@ impl Clients {
                 changed |= came != Came::Same;
                 came != Came::Gone
             });
-            if is_due(&mut self.walked_at_ns, pass) {
+            if pass.is_due(&mut self.walked_at_ns) {
                 match self.walk(adapters, pass) {
                     Ok(found) => changed |= found,
                     Err(reason) => {

@@ -131,15 +131,3 @@ impl fmt::Display for Luid {
         write!(f, "luid_0x{:08X}_0x{:08X}", self.high(), self.low())
     }
 }
-
-/// What each look for adapters, processes and devices waits for, on the monotonic clock.
-const LOOK_AGAIN_NS: u64 = 10_000_000_000;
-
-/// Whether it is time to look again; if so, notes that it was done.
-fn is_due(looked_at_ns: &mut Option<u64>, pass: &Pass) -> bool {
-    let due = looked_at_ns.is_none_or(|at| pass.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
-    if due {
-        *looked_at_ns = Some(pass.elapsed_ns);
-    }
-    due
-}

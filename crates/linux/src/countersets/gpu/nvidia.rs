@@ -3,7 +3,6 @@
 use perfset_core::NoValue;
 
 use super::card::Gauge;
-use super::is_due;
 use super::nvml::{Listed, Nvml, Process};
 use crate::countersets::value::unavailable;
 use crate::pass::Pass;
@@ -41,7 +40,7 @@ impl Nvidia {
 
     /// The library, and its number for a GPU. It is opened if it is not, and asked for its GPUs, every 10 s.
     fn device(&mut self, address: PciAddress, pass: &mut Pass) -> Result<(&mut dyn Nvml, u32), NoValue> {
-        if is_due(&mut self.looked_at_ns, pass) {
+        if pass.is_due(&mut self.looked_at_ns) {
             if self.library.is_err() {
                 self.library = (self.open)();
             }

@@ -12,6 +12,7 @@ use perfset_engine::SourceError;
 
 use super::*;
 use crate::countersets::several::{Instances, Several};
+use crate::kept_file::LOOK_AGAIN_NS;
 use crate::testing::{Collected, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
 const MACHINE: &str = "gpu-desktop";

@@ -10,7 +10,7 @@ use perfset_core::NoValue;
 use rustix::io::Errno;
 
 use crate::countersets::value::{instance_name, unavailable};
-use crate::kept_file::{KeptFile, Printed, ReadError};
+use crate::kept_file::{KeptFile, LOOK_AGAIN_NS, Printed, ReadError};
 use crate::pass::{Attribute, Latest, Pass};
 use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
@@ -35,14 +35,13 @@ pub(super) struct Link {
 
 /// Up to so many interfaces keep the descriptors of their own files, two each.
 const LINKS_THAT_KEEP: usize = 32;
-/// Numbers are read anew after 10 s: one that was removed and made again may have the same name and place.
-const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 
 /// Makes the links those of the interfaces. Whether there are others than before.
 ///
 /// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
-/// before, when it has counted less than before, and now and then.
+/// before, when it has counted less than before, and now and then: one that was removed and made again may have the same
+/// name and place.
 pub(super) fn refresh(
     links: &mut Vec<Link>,
     interfaces: &[Interface],

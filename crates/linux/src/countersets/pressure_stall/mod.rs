@@ -22,6 +22,8 @@ pub(crate) struct PressureStall {
     resources: [Resource; 4],
     /// Which of them there are.
     found: Vec<usize>,
+    /// When that was looked at, on the monotonic clock.
+    looked_at_ns: Option<u64>,
     keys: Vec<Key>,
 }
 
@@ -40,7 +42,7 @@ impl PressureStall {
             Resource { name, file: KeptFile::new(path, Printed::AtOnce), pressure: Latest::default() }
         };
         let resources = ["cpu", "memory", "io", "irq"].map(resource);
-        Self { resources, found: Vec::new(), keys: Vec::new() }
+        Self { resources, found: Vec::new(), looked_at_ns: None, keys: Vec::new() }
     }
 }
 
@@ -48,8 +50,11 @@ impl Instances for PressureStall {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = false;
 
-    fn find(&mut self, _: &mut Pass) -> Result<(), NoValue> {
-        let Self { resources, found, keys } = self;
+    fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
+        let Self { resources, found, looked_at_ns, keys } = self;
+        if !pass.is_due(looked_at_ns) {
+            return Ok(());
+        }
         found.clear();
         // What cannot be looked at is there: reading it says why.
         let there =

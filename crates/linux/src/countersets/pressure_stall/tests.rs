@@ -6,8 +6,9 @@ use perfset_core::CounterId;
 use perfset_core::catalogue::pressure_stall as id;
 
 use super::{PressureStall, or_off};
-use crate::countersets::several::Several;
-use crate::kept_file::ReadError;
+use crate::countersets::several::{Instances, Several};
+use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
+use crate::pass::Pass;
 use crate::roots::Roots;
 use crate::testing::{FAULTS, Got, Tree, collect, collect_all, fixture, opened};
 
@@ -128,19 +129,27 @@ fn reasons_name_file_line_and_what() {
 #[test]
 fn resources_come_and_go() {
     let tree = Tree::proc_of("two-nodes");
-    let mut provider = provider(&tree.roots());
+    let mut stall = PressureStall::new(&tree.roots());
+    let mut found = |number, elapsed_ns| {
+        let mut pass = Pass::new(number, elapsed_ns);
+        stall.find(&mut pass).unwrap();
+        let keys = stall.keys().to_vec();
+        let last = keys.len().checked_sub(1).map(|at| stall.value(at, PERCENT_FULL_STALLED_TIME, &mut pass));
+        let names = keys.iter().map(|key| (key.name.clone(), key.id.0));
+        (names.collect::<Vec<_>>(), last.map(|value| value.unwrap().raw))
+    };
+    let named = |rows: &[(&str, u32)]| rows.iter().map(|(name, id)| ((*name).to_owned(), *id)).collect();
+    let all: Vec<_> = named(&[("cpu", 0), ("memory", 1), ("io", 2), ("irq", 3)]);
+    let irq = Some(20_001_070);
+    assert_eq!(found(1, 5), (all.clone(), irq));
     let text = tree.text("proc/pressure/memory");
-    assert_eq!(collect_all(&mut provider).names().len(), 4);
     tree.remove("proc/pressure/memory");
-    let without = collect_all(&mut provider);
-    assert_eq!(without.rows.iter().map(|row| (row.0.as_str(), row.1)).collect::<Vec<_>>(), {
-        [("cpu", 0), ("io", 2), ("irq", 3)]
-    });
-    assert_eq!(*without.get("irq", PERCENT_FULL_STALLED_TIME), Got::Value(20_001_070));
+    assert_eq!(found(2, 4 + LOOK_AGAIN_NS), (all.clone(), irq), "not yet looked at again");
+    assert_eq!(found(3, 5 + LOOK_AGAIN_NS), (named(&[("cpu", 0), ("io", 2), ("irq", 3)]), irq));
     tree.write("proc/pressure/memory", &text);
-    assert_eq!(collect_all(&mut provider).names().len(), 4);
+    assert_eq!(found(4, 5 + 2 * LOOK_AGAIN_NS), (all, irq));
     std::fs::remove_dir_all(tree.path("proc/pressure")).unwrap();
-    assert_eq!(collect_all(&mut provider).rows, []);
+    assert_eq!(found(5, 5 + 3 * LOOK_AGAIN_NS), (Vec::new(), None));
 }
 
 #[test]
