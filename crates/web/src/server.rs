@@ -43,7 +43,7 @@ pub struct Limits {
     pub paths: usize,
     /// Connections.
     pub connections: usize,
-    /// How long a request may take to come, and a connection may wait for one.
+    /// How long a request may take to come, and a connection may wait for one: longer than the pause between scrapes.
     pub header_time: Duration,
     /// How long a reader may not read.
     pub patience: Duration,
@@ -59,7 +59,7 @@ impl Default for Limits {
             streams: 256,
             paths: 512,
             connections: 512,
-            header_time: Duration::from_secs(30),
+            header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
             history: Duration::from_secs(3_600),
         }
