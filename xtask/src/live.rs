@@ -2,9 +2,6 @@
 //!
 //! Serial and bounded. A peer that is missing is a failure, not a reason to skip.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,6 +22,7 @@ mod logs;
 mod memory;
 mod mpstat;
 mod network;
+mod owned;
 mod page;
 mod proc;
 mod processes;
@@ -144,29 +142,6 @@ impl Load {
             }
         };
         Self { stop, thread: Some(spawn(spin)) }
-    }
-}
-
-/// A copy of a program for other users, who may not enter the folder that it was built in.
-struct ForAll(PathBuf);
-
-impl ForAll {
-    fn copy_of(program: &Path) -> Result<Self> {
-        let name = program.file_name().context("the program has no name")?;
-        let folder = std::env::temp_dir().join(format!("perfset-live-for-all-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder); // of an earlier process with this number
-        fs::create_dir(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
-        fs::set_permissions(&folder, PermissionsExt::from_mode(0o755))?;
-        let copy = folder.join(name);
-        fs::copy(program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
-        fs::set_permissions(&copy, PermissionsExt::from_mode(0o755))?;
-        Ok(Self(copy))
-    }
-}
-
-impl Drop for ForAll {
-    fn drop(&mut self) {
-        let _ = self.0.parent().map(fs::remove_dir_all); // there is no more to do about it
     }
 }
 

@@ -1,13 +1,14 @@
 //! Counters of applications: programs that are killed, stopped, denied space, and other users'.
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{ForAll, finished};
+use super::finished;
+use super::owned::{Folder, ForAll, Running};
 use crate::repository::{root, run as run_program, target};
 
 /// `crates/shm/examples/faults.rs`.
@@ -20,53 +21,19 @@ fn build() -> Result<()> {
     run_program(Command::new("cargo").args(build).current_dir(root()))
 }
 
-/// A folder in memory, gone when it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Result<Self> {
-        let path = PathBuf::from(format!("/dev/shm/perfset-live-{name}-{}", std::process::id()));
-        std::fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
-        Ok(Self(path))
-    }
-
-    fn files(&self) -> Result<usize> {
-        Ok(std::fs::read_dir(&self.0)?.count())
-    }
+fn files(folder: &Folder) -> Result<usize> {
+    Ok(std::fs::read_dir(&folder.0)?.count())
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0); // there is no more to do about it
-    }
+/// The program in one of its roles.
+fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
+    let mut command = Command::new(faults());
+    command.args(role).env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::piped()).stdout(Stdio::null());
+    Ok(Running(command.spawn().context("cannot start it")?))
 }
 
-/// The program in one of its roles, killed when it is dropped.
-struct Program(Child);
-
-impl Program {
-    fn start(folder: &Folder, role: &[&str]) -> Result<Self> {
-        let mut command = Command::new(faults());
-        command.args(role).env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::piped()).stdout(Stdio::null());
-        Ok(Self(command.spawn().context("cannot start it")?))
-    }
-
-    fn signal(&self, signal: &str) -> Result<()> {
-        run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", self.0.id())]))
-    }
-
-    fn kill(&mut self) -> Result<()> {
-        self.0.kill()?;
-        self.0.wait()?;
-        Ok(())
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        let _ = self.kill(); // it has ended already
-    }
+fn signal(program: &Running, signal: &str) -> Result<()> {
+    run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", program.0.id())]))
 }
 
 /// What a reader prints there: rows, each of which is whole, and what it says.
@@ -107,28 +74,29 @@ fn moments() -> impl Iterator<Item = Duration> {
 /// Programs that are killed at any time leave no row, those that are stopped delay nobody, and rows are whole.
 pub fn killed(rounds: usize) -> Result<String> {
     build()?;
-    let folder = Folder::new("killed")?;
+    let folder = Folder::in_memory("killed")?;
     let (kills, stops) = (rounds * 680, rounds * 10);
     let mut seen = 0;
     for moment in moments().take(kills) {
-        let mut program = Program::start(&folder, &["churn"])?;
+        let mut program = start(&folder, &["churn"])?;
         sleep(moment);
         seen += read(&folder.0)?.len();
-        program.kill()?;
+        program.0.kill()?;
+        program.0.wait()?;
         let left = read(&folder.0)?;
         ensure!(left.is_empty(), "{left:?} are there without a program");
-        ensure!(folder.files()? <= 1, "files are left behind");
+        ensure!(files(&folder)? <= 1, "files are left behind");
     }
     ensure!(seen > kills, "{seen} rows are seen in {kills} rounds");
-    let program = Program::start(&folder, &["churn"])?;
+    let program = start(&folder, &["churn"])?;
     sleep(Duration::from_millis(20));
     let mut slowest = Duration::ZERO;
     for moment in moments().take(stops) {
-        program.signal("STOP")?;
-        let start = Instant::now();
+        signal(&program, "STOP")?;
+        let began = Instant::now();
         let rows = read(&folder.0)?;
-        slowest = slowest.max(start.elapsed());
-        program.signal("CONT")?;
+        slowest = slowest.max(began.elapsed());
+        signal(&program, "CONT")?;
         ensure!(rows.len() >= 20, "a stopped program costs {} of 24 rows", 24 - rows.len());
         sleep(moment);
     }
@@ -140,15 +108,14 @@ pub fn killed(rounds: usize) -> Result<String> {
 pub fn started(rounds: usize) -> Result<String> {
     const AT_ONCE: u64 = 6;
     build()?;
-    let folder = Folder::new("started")?;
+    let folder = Folder::in_memory("started")?;
     for round in 0..rounds * 5 {
         let all: Vec<String> = (1..=AT_ONCE).map(|number| number.to_string()).collect();
-        let programs: Vec<_> =
-            all.iter().map(|n| Program::start(&folder, &["hold", n])).collect::<Result<_>>()?;
-        let start = Instant::now();
+        let programs: Vec<_> = all.iter().map(|n| start(&folder, &["hold", n])).collect::<Result<_>>()?;
+        let began = Instant::now();
         let mut rows = Vec::new();
         while rows.len() < programs.len() {
-            ensure!(start.elapsed() < Duration::from_secs(20), "in round {round} there are only {rows:?}");
+            ensure!(began.elapsed() < Duration::from_secs(20), "in round {round} there are only {rows:?}");
             rows = read(&folder.0)?;
         }
         rows.sort_unstable();
@@ -156,27 +123,27 @@ pub fn started(rounds: usize) -> Result<String> {
     }
     let short_lived = rounds * 3_334;
     for _ in 0..short_lived {
-        let mut program = Program::start(&folder, &["die"])?;
+        let mut program = start(&folder, &["die"])?;
         program.0.wait()?;
     }
-    let files = folder.files()?;
-    ensure!(files <= 1, "{short_lived} programs leave {files} files");
-    let mut last = Program::start(&folder, &["hold", "1"])?;
-    let start = Instant::now();
+    let left = files(&folder)?;
+    ensure!(left <= 1, "{short_lived} programs leave {left} files");
+    let mut last = start(&folder, &["hold", "1"])?;
+    let began = Instant::now();
     while read(&folder.0)?.is_empty() {
-        ensure!(start.elapsed() < Duration::from_secs(20), "it does not publish");
+        ensure!(began.elapsed() < Duration::from_secs(20), "it does not publish");
     }
-    ensure!(folder.files()? == 1, "the last one does not clean up");
+    ensure!(files(&folder)? == 1, "the last one does not clean up");
     drop(last.0.stdin.take());
     last.0.wait()?;
-    ensure!(folder.files()? == 0, "it does not take its own file away");
+    ensure!(files(&folder)? == 0, "it does not take its own file away");
     Ok(format!(": {AT_ONCE} at once {} times, {short_lived} one after the other", rounds * 5))
 }
 
 /// Runs a script in which mounts are nobody else's, after a preamble: `$faults` is the program, `$run` where it
 /// publishes, `start COMMAND` starts one that ends with the script, and adds what it says to `$base/said`.
 fn script(options: &str, text: &str) -> Result<String> {
-    let (folder, faults) = (Folder::new("mounts")?, ForAll::copy_of(&faults())?);
+    let (folder, faults) = (Folder::in_memory("mounts")?, ForAll::copy_of(&faults())?);
     std::fs::set_permissions(&folder.0, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     let preamble = r#"faults=$1 base=$2 run=$2/run pids=
         mkdir "$run"; mount -t tmpfs -o "$3" tmpfs "$run"
@@ -188,7 +155,7 @@ fn script(options: &str, text: &str) -> Result<String> {
         "#;
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-euc", &format!("{preamble}{text}"), "sh"]);
-    command.arg(&faults.0).arg(&folder.0).arg(options);
+    command.arg(&faults.program).arg(&folder.0).arg(options);
     command.env("PERFSET_RUNTIME_DIR", folder.0.join("run")).stdin(Stdio::null());
     finished(command.output().context("cannot start unshare")?)
 }

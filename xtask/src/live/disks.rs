@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+use super::owned::Folder;
 use super::{finished, median, record};
 
 /// The size of the image, of what is written and read in it, and of the swap file.
@@ -61,7 +62,7 @@ const EXACT: [(usize, f64, &str); 8] = [
 
 /// Rates agree with iostat, and raw values with the kernel's own once the device is at rest.
 pub fn check(rounds: usize) -> Result<String> {
-    let place = Place::new()?;
+    let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
     exactly_at_rest(&image)?;
     let disks = disks()?;
@@ -110,7 +111,7 @@ pub fn check(rounds: usize) -> Result<String> {
 
 /// Free space is what df says, which disks there are what `/sys` says, and swap what swapon says.
 pub fn sizes() -> Result<String> {
-    let place = Place::new()?;
+    let place = Folder::new("disks with spaces")?;
     let image = Image::mount(&place)?;
     space(&image)?;
     let disks = disks()?;
@@ -260,7 +261,7 @@ fn space(image: &Image) -> Result<()> {
 }
 
 /// With one swap file more, if this machine allows it: each area is as large and as full as swapon says.
-fn swap(place: &Place) -> Result<String> {
+fn swap(place: &Folder) -> Result<String> {
     let file = place.0.join("swap file");
     let zeros = vec![0; usize::try_from(SWAP_MIB << 20)?];
     let mut image = File::create(&file)?;
@@ -292,23 +293,6 @@ fn swap(place: &Place) -> Result<String> {
     Ok(format!("{count} swap areas"))
 }
 
-/// A folder for what is needed, gone when it is dropped.
-struct Place(PathBuf);
-
-impl Place {
-    fn new() -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("perfset live disks {}", std::process::id()));
-        fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
-        Ok(Self(folder))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0); // left to the system's own cleaning
-    }
-}
-
 /// A file system on a loop device, unmounted and detached when it is dropped.
 struct Image {
     /// The kernel's name of the device.
@@ -318,7 +302,7 @@ struct Image {
 }
 
 impl Image {
-    fn mount(place: &Place) -> Result<Self> {
+    fn mount(place: &Folder) -> Result<Self> {
         let (file, mount_point) = (place.0.join("image"), place.0.join("mount"));
         File::create(&file)?.set_len(IMAGE_MIB << 20)?;
         fs::create_dir_all(&mount_point)?;

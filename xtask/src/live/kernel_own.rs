@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
+use super::owned::Running;
 use super::{finished, record};
 
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -232,16 +233,6 @@ struct CpuLoad {
     nice: f64,
     iowait: f64,
     steal: f64,
-}
-
-/// A process of its own, until it is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may have ended
-        let _ = self.0.wait();
-    }
 }
 
 /// A loop of low priority is in % Nice Time, as mpstat has it.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use super::owned::Running;
 use super::proc::{self, of};
 use super::{Load, finished, median, record};
 use crate::repository::target;
@@ -35,7 +36,7 @@ pub fn check() -> Result<String> {
 
     let before = proc::read()?;
     let (few_processes, few_threads) = (samples(processes)?, samples(threads)?);
-    let sleepers = Sleepers::start(PROCESSES)?;
+    let sleepers = sleepers(PROCESSES)?;
     let stop = Arc::new(AtomicBool::new(false));
     let threads_asleep: Vec<_> = (0..THREADS)
         .map(|_| {
@@ -88,26 +89,12 @@ pub fn check() -> Result<String> {
 }
 
 /// Processes that do nothing.
-struct Sleepers(Vec<Child>);
-
-impl Sleepers {
-    fn start(count: usize) -> Result<Self> {
-        let mut all = Self(Vec::new());
-        for _ in 0..count {
-            let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
-            all.0.push(child.context("cannot start sleep")?);
-        }
-        Ok(all)
-    }
-}
-
-impl Drop for Sleepers {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let _ = child.kill(); // it has ended already
-            let _ = child.wait();
-        }
-    }
+fn sleepers(count: usize) -> Result<Vec<Running>> {
+    let sleeper = |_| {
+        let child = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn();
+        Ok(Running(child.context("cannot start sleep")?))
+    };
+    (0..count).map(sleeper).collect()
 }
 
 /// What [`events`] makes happen at least.

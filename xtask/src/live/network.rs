@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
+use super::owned::Running;
 use super::{finished, record};
 use crate::repository::target;
 
@@ -251,16 +252,6 @@ fn sar(text: &str) -> Result<[f64; 4]> {
     Ok([column("rxpck/s")?, column("txpck/s")?, column("rxkB/s")? * 1024.0, column("txkB/s")? * 1024.0])
 }
 
-/// A program that holds sockets open until it is dropped.
-struct Holder(Child);
-
-impl Drop for Holder {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it may have ended
-        let _ = self.0.wait();
-    }
-}
-
 /// Sockets that are open, as counted and as `ss -s` says; all keys as `nstat` says, after a load.
 pub fn sockets() -> Result<String> {
     const TCP: u64 = 7;
@@ -279,7 +270,7 @@ pub fn sockets() -> Result<String> {
     );
     let mut holder = within(&pair.near, "python3");
     let holder = holder.args(["-c", &program]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut holder = Holder(holder.spawn().context("cannot start python3")?);
+    let mut holder = Running(holder.spawn().context("cannot start python3")?);
     let mut ready = [0; 6];
     holder.0.stdout.take().context("it has an output")?.read_exact(&mut ready).context("no sockets")?;
     let after = pair.raw(&paths)?;

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use super::owned::{Folder, Running};
 use super::perfset;
-use super::published::{Ended, Folder};
 use crate::repository::{root, run as run_program, target};
 
 /// How long all checks in the browser may take.
@@ -32,7 +32,7 @@ pub fn check() -> Result<String> {
     let token = folder.0.join("token");
     std::fs::write(&token, "a-token-that-stays-when-the-server-is-restarted\n")?;
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600))?;
-    let _strangers = Ended(
+    let _strangers = Running(
         Command::new(target().join("release/examples/faults"))
             .arg("named")
             .args(NAMES)
@@ -42,7 +42,7 @@ pub fn check() -> Result<String> {
             .spawn()?,
     );
     let mut server = Server::start(&run, &token, "127.0.0.1:0")?;
-    let mut script = Ended(
+    let mut script = Running(
         Command::new("node")
             .args(["page.js", &server.url])
             .current_dir(&browser)
@@ -92,7 +92,7 @@ fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 
 /// `perfset serve`, ended when it is dropped.
 struct Server {
-    _child: Ended,
+    _child: Running,
     /// The page's, as the server prints it: with the token that root's needs.
     url: String,
 }
@@ -101,7 +101,7 @@ impl Server {
     fn start(run: &Path, token: &Path, address: &str) -> Result<Self> {
         let mut command = perfset();
         command.args(["serve", "--listen", address, "--token-file"]).arg(token).stdout(Stdio::null());
-        let mut child = Ended(command.env("PERFSET_RUNTIME_DIR", run).spawn()?);
+        let mut child = Running(command.env("PERFSET_RUNTIME_DIR", run).spawn()?);
         let lines = lines_of(child.0.stderr.take().context("its messages")?);
         let mut said = String::new();
         while let Ok(line) = lines.recv_timeout(Duration::from_secs(10)) {

@@ -3,35 +3,38 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::{ForAll, Load, finished, record};
+use super::owned::{ForAll, Running};
+use super::{Load, finished, record};
 use crate::repository::{root, target};
 
 /// `process_load.py`, waiting for work.
 struct Worker {
-    child: Child,
+    running: Running,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
 }
 
 impl Worker {
     fn start() -> Result<Self> {
-        let mut child = Command::new("python3")
-            .arg(root().join("xtask/src/live/process_load.py"))
-            .arg(target().join("live-stored"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start python3")?;
-        let input = child.stdin.take().context("it has no input")?;
-        let output = BufReader::new(child.stdout.take().context("it has no output")?);
-        let mut worker = Self { child, input, output };
+        let mut running = Running(
+            Command::new("python3")
+                .arg(root().join("xtask/src/live/process_load.py"))
+                .arg(target().join("live-stored"))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .context("cannot start python3")?,
+        );
+        let input = running.0.stdin.take().context("it has no input")?;
+        let output = BufReader::new(running.0.stdout.take().context("it has no output")?);
+        let mut worker = Self { running, input, output };
         worker.work("nothing", 1)?;
         Ok(worker)
     }
@@ -49,16 +52,8 @@ impl Worker {
     /// The raw value of a counter of it.
     fn raw(&self, counterset: &str, counter: &str) -> Result<f64> {
         let separator = if counterset == "Thread" { '/' } else { ':' };
-        let path = format!(r"\{counterset}(*{separator}{})\{counter}", self.child.id());
+        let path = format!(r"\{counterset}(*{separator}{})\{counter}", self.running.0.id());
         record::one_sample(&[&path], &["--raw"])?[0].raw()
-    }
-}
-
-impl Drop for Worker {
-    fn drop(&mut self) {
-        let _ = self.child.kill(); // it has ended already
-        let _ = self.child.wait();
-        let _ = std::fs::remove_file(target().join("live-stored")); // it may not be there
     }
 }
 
@@ -106,7 +101,7 @@ pub fn known_work() -> Result<String> {
     let lower = worker.raw("Process V2", "Priority Base")?;
     ensure!((priority, lower) == (8.0, 6.0), "nice 7 makes a priority of {priority} one of {lower}");
     let threads = every(r"\Thread(python3/*)\ID Process")?;
-    let own = threads.iter().filter(|record| record.raw == Some(worker.child.id().into())).count();
+    let own = threads.iter().filter(|record| record.raw == Some(worker.running.0.id().into())).count();
     ensure!(own == 8, "Thread has {own} threads of it, not 8");
     Ok(format!(": {} counters", KNOWN.len() + 2))
 }
@@ -132,7 +127,7 @@ struct Named {
 pub fn pidstat(rounds: usize) -> Result<String> {
     const SECONDS: &str = "4";
     let mut worker = Worker::start()?;
-    let pid = worker.child.id();
+    let pid = worker.running.0.id();
     let mut differences = Vec::new();
     let mut busiest: f64 = 0.0;
     for round in 0..rounds {
@@ -288,7 +283,7 @@ fn table() -> Result<BTreeMap<u32, BTreeMap<String, f64>>> {
 /// What is refused is refused by field; a `/proc` that hides processes has the others; a container has no clocks.
 pub fn refused_and_hidden() -> Result<String> {
     let program = ForAll::copy_of(&target().join("release/perfset"))?;
-    let program = program.0.display();
+    let program = program.program.display();
     let shell = |script: String| -> Result<String> {
         finished(
             Command::new("unshare")

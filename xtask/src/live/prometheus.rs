@@ -3,33 +3,22 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+use super::owned::{Folder, Running};
 use super::{Load, perfset};
-use crate::repository::target;
-
-/// A program that is ended when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // it has ended already
-        let _ = self.0.wait();
-    }
-}
 
 /// `promtool check metrics` has nothing to say about the default counters, and about all processes.
 pub fn linted() -> Result<String> {
     let mut lines = 0;
     for profile in ["perf", "windows_exporter"] {
-        let folder = scratch("linted")?;
-        let processes = folder.join("processes.txt");
+        let folder = Folder::new("linted")?;
+        let processes = folder.0.join("processes.txt");
         fs::write(&processes, "\\Process V2(*)\\*\n\\Linux Process(*)\\*\n\\CGroup(*)\\*\n\\Thread(*)\\*\n")?;
         for query in [None, Some(&processes)] {
             let address = free_address()?;
@@ -60,9 +49,9 @@ pub fn linted() -> Result<String> {
 /// A server scrapes it each second: what a known load takes, processes that come and go, a restart.
 pub fn scraped() -> Result<String> {
     const CHILDREN: usize = 20;
-    let folder = scratch("scraped")?;
+    let folder = Folder::new("scraped")?;
     let (ours, theirs) = (free_address()?, free_address()?);
-    let query = folder.join("query.txt");
+    let query = folder.0.join("query.txt");
     fs::write(&query, "\\Process V2(*)\\% Processor Time\n\\Perfset Engine\\*\n")?;
     let start = || {
         let mut command = serve(ours);
@@ -71,12 +60,12 @@ pub fn scraped() -> Result<String> {
     };
     let serving = start()?;
     get(ours, "/metrics")?;
-    let config = folder.join("prometheus.yml");
+    let config = folder.0.join("prometheus.yml");
     let job = format!("scrape_configs:\n- job_name: perfset\n  static_configs:\n  - targets: ['{ours}']\n");
     fs::write(&config, format!("global:\n  scrape_interval: 1s\n  scrape_timeout: 1s\n{job}"))?;
     let prometheus = Command::new("prometheus")
         .arg(format!("--config.file={}", config.display()))
-        .arg(format!("--storage.tsdb.path={}", folder.join("data").display()))
+        .arg(format!("--storage.tsdb.path={}", folder.0.join("data").display()))
         .arg(format!("--web.listen-address={theirs}"))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -122,7 +111,6 @@ pub fn scraped() -> Result<String> {
     ensure!((0.0..100.0).contains(&rate), "over the restart {rate} collections a second");
     let failed = ask("sum(perf_exporter_collector_success == bool 0)")?;
     ensure!(failed == Some(0.0), "{failed:?} countersets failed");
-    let _ = fs::remove_dir_all(&folder); // left there after a failure, to look at
     Ok(format!(": a busy thread is {:.3} by /proc", kernel))
 }
 
@@ -137,13 +125,6 @@ fn serve(address: SocketAddr) -> Command {
 /// Free a moment ago.
 fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
-}
-
-fn scratch(name: &str) -> Result<PathBuf> {
-    let folder = target().join("live").join(format!("prometheus-{name}"));
-    let _ = fs::remove_dir_all(&folder); // of the last time
-    fs::create_dir_all(&folder)?;
-    Ok(folder)
 }
 
 /// CPU time of this process so far, by /proc: utime and stime are the 14th and 15th field of its stat.

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::{sleep, spawn};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
+use super::owned::{Folder, Running};
 use super::{finished, perfset};
 use crate::repository::{root, run as run_program, target};
 
@@ -23,7 +24,7 @@ pub fn http_counters() -> Result<String> {
     let mut told = String::new();
     for processes in [1, 3] {
         let folder = Folder::new("http")?;
-        let mut server = Ended(
+        let mut server = Running(
             Command::new(target().join("release/examples/http_counters"))
                 .args(["--address", "127.0.0.1:0", "--processes", &processes.to_string()])
                 .env("PERFSET_RUNTIME_DIR", &folder.0)
@@ -109,7 +110,7 @@ fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>>
 pub fn python() -> Result<String> {
     let folder = Folder::new("python")?;
     let script = root().join("xtask/src/live/published.py");
-    let mut writer = Ended(
+    let mut writer = Running(
         Command::new("python3")
             .arg(&script)
             .arg("write")
@@ -130,7 +131,7 @@ pub fn python() -> Result<String> {
             ensure!(numbers == [count, count], "after {count} lines: {read:?}");
         }
     }
-    let python = lines(Command::new("python3").arg(&script).arg("read").arg(folder.only()?))?;
+    let python = lines(Command::new("python3").arg(&script).arg("read").arg(only_file(&folder)?))?;
     ensure!(python == ["Python Lines\tinput\t7\t1\t50", "Python Lines\tinput\t7\t2\t50"], "{python:?}");
     drop((input, writer));
     let gone = perfset()
@@ -140,7 +141,7 @@ pub fn python() -> Result<String> {
     ensure!(gone.status.code() == Some(3), "it is gone: {gone:?}");
 
     // And a file of ours, with rows, instances that came and went, and long names.
-    let mut server = Ended(
+    let mut server = Running(
         Command::new(target().join("release/examples/http_counters"))
             .args(["--address", "127.0.0.1:0"])
             .env("PERFSET_RUNTIME_DIR", &folder.0)
@@ -151,7 +152,7 @@ pub fn python() -> Result<String> {
     BufReader::new(server.0.stdout.take().context("its output")?).read_line(&mut line)?;
     generate(line.trim().strip_prefix("http://").context("where it listens")?, 1)?;
     let ours = values(&folder.0, &["--raw", "--all", r"\Http Example(*)\*"])?;
-    let path = folder.newest(server.0.id())?;
+    let path = file_of(server.0.id(), &folder)?;
     let theirs = lines(Command::new("python3").arg(&script).arg("read").arg(path))?;
     let mut compared = 0;
     for value in &ours {
@@ -182,49 +183,17 @@ fn lines(command: &mut Command) -> Result<Vec<String>> {
     Ok(finished(command.output()?)?.lines().map(str::to_owned).collect())
 }
 
-/// A folder to publish in; gone when dropped.
-pub(super) struct Folder(pub(super) PathBuf);
-
-impl Folder {
-    pub(super) fn new(name: &str) -> Result<Self> {
-        let path = target().join(format!("live-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path)?;
-        Ok(Self(path))
-    }
-
-    /// The only file in it.
-    fn only(&self) -> Result<PathBuf> {
-        let mut files = std::fs::read_dir(&self.0)?;
-        let first = files.next().context("a file")??.path();
-        ensure!(files.next().is_none(), "more than one file");
-        Ok(first)
-    }
-
-    /// The file of a process.
-    fn newest(&self, pid: u32) -> Result<PathBuf> {
-        let mut paths = std::fs::read_dir(&self.0)?.filter_map(|entry| Some(entry.ok()?.path()));
-        let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{pid}-"));
-        paths.find(is_it).context("its file")
-    }
+/// The only file in a folder.
+fn only_file(folder: &Folder) -> Result<PathBuf> {
+    let mut files = std::fs::read_dir(&folder.0)?;
+    let first = files.next().context("a file")??.path();
+    ensure!(files.next().is_none(), "more than one file");
+    Ok(first)
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A program that is ended when dropped, with what it started.
-pub(super) struct Ended(pub(super) Child);
-
-impl Drop for Ended {
-    fn drop(&mut self) {
-        let children = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
-        for pid in children.unwrap_or_default().split_ascii_whitespace() {
-            let _ = Command::new("kill").arg(pid).status();
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// The file of a process.
+fn file_of(pid: u32, folder: &Folder) -> Result<PathBuf> {
+    let mut paths = std::fs::read_dir(&folder.0)?.filter_map(|entry| Some(entry.ok()?.path()));
+    let is_it = |path: &PathBuf| path.to_string_lossy().contains(&format!("/{pid}-"));
+    paths.find(is_it).context("its file")
 }

@@ -1,0 +1,71 @@
+//! What a check starts or makes, and ends or removes again however the check goes.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+
+use anyhow::{Context, Result};
+
+/// A program, ended with what it started when this is dropped.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.0.id()));
+        for pid in children.unwrap_or_default().split_ascii_whitespace() {
+            let _ = Command::new("kill").arg(pid).status(); // it says why itself
+        }
+        let _ = self.0.kill(); // it may have ended
+        let _ = self.0.wait();
+    }
+}
+
+/// A folder of who runs the checks alone, removed with all that is in it when this is dropped.
+pub struct Folder(pub PathBuf);
+
+impl Folder {
+    /// Among temporary files.
+    pub fn new(name: &str) -> Result<Self> {
+        Self::in_folder(&std::env::temp_dir(), name)
+    }
+
+    /// In memory.
+    pub fn in_memory(name: &str) -> Result<Self> {
+        Self::in_folder(Path::new("/dev/shm"), name)
+    }
+
+    fn in_folder(folder: &Path, name: &str) -> Result<Self> {
+        let path = folder.join(format!("perfset-live-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path); // of an earlier process with this number
+        fs::create_dir(&path).with_context(|| format!("cannot make {}", path.display()))?;
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o700))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0); // left to the system's own cleaning
+    }
+}
+
+/// A copy of a program for other users, who may not enter the folder that it was built in.
+pub struct ForAll {
+    _folder: Folder,
+    /// Where it is.
+    pub program: PathBuf,
+}
+
+impl ForAll {
+    pub fn copy_of(program: &Path) -> Result<Self> {
+        let name = program.file_name().context("the program has no name")?;
+        let folder = Folder::new("for-all")?;
+        let copy = folder.0.join(name);
+        fs::copy(program, &copy).with_context(|| format!("cannot copy {}", program.display()))?;
+        for path in [&copy, &folder.0] {
+            fs::set_permissions(path, PermissionsExt::from_mode(0o755))?;
+        }
+        Ok(Self { _folder: folder, program: copy })
+    }
+}
