@@ -1,5 +1,6 @@
 //! An exporter of our own: started on a free loopback port, scraped over one connection, ended by its id.
 
+use std::cell::{OnceCell, RefCell};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -7,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Error, Result, bail, ensure};
+
+use crate::measure::Comparison;
 
 /// A running exporter. It is killed when this is dropped.
 #[derive(Debug)]
@@ -18,7 +21,7 @@ pub struct Exporter {
 
 const PROGRAM: &str = "prometheus-node-exporter";
 /// No numbers about the exporter itself.
-pub const LEAN: &[&str] = &["--web.disable-exporter-metrics"];
+const LEAN: &str = "--web.disable-exporter-metrics";
 
 impl Exporter {
     /// Starts a node_exporter with these collectors and no others, and these arguments.
@@ -138,5 +141,95 @@ mod tests {
             assert!(is_whole(whole.as_bytes()).unwrap(), "{whole:?}");
         }
         assert!(is_whole(b"HTTP/1.1 404 Not Found\r\n\r\n").is_err());
+    }
+}
+
+/// An exporter, and the connection over which it is scraped.
+#[derive(Debug)]
+pub struct Peer {
+    /// The exporter.
+    pub exporter: Exporter,
+    connection: RefCell<Connection>,
+    /// How many values it has.
+    pub values: usize,
+    /// The first failure; there is no further scrape.
+    failed: OnceCell<Error>,
+}
+
+impl Peer {
+    /// Starts a node_exporter, and scrapes it once.
+    pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
+        Self::of(Exporter::start(collectors, arguments)?)
+    }
+
+    /// Scrapes it once.
+    pub fn of(mut exporter: Exporter) -> Result<Self> {
+        let mut connection = exporter.connect()?;
+        let answer = connection.scrape()?;
+        let is_value =
+            |line: &&[u8]| line.first().is_some_and(u8::is_ascii_lowercase) && line.contains(&b' ');
+        let body = answer.windows(4).position(|part| part == b"\r\n\r\n").unwrap_or(0);
+        let values = answer[body..].split(|byte| *byte == b'\n').filter(is_value).count();
+        exporter.cpu_ns()?;
+        Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
+    }
+
+    /// One scrape; the length of the answer.
+    pub fn scrape(&self) -> u64 {
+        if self.failed.get().is_some() {
+            return 0;
+        }
+        match self.connection.borrow_mut().scrape() {
+            Ok(answer) => answer.len() as u64,
+            Err(error) => {
+                let _ = self.failed.set(error); // it was not set
+                0
+            }
+        }
+    }
+
+    /// Whether all went well.
+    pub fn check(self) -> Result<()> {
+        self.failed.into_inner().map_or(Ok(()), Err)
+    }
+}
+
+/// A node_exporter as people run it, and one without numbers about itself.
+#[derive(Debug)]
+pub struct NodeExporters {
+    usual: Peer,
+    lean: Peer,
+}
+
+impl NodeExporters {
+    /// Starts both with these collectors and no others, and these arguments.
+    pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
+        let lean = [arguments, &[LEAN]].concat();
+        Ok(Self { usual: Peer::start(collectors, arguments)?, lean: Peer::start(collectors, &lean)? })
+    }
+
+    /// How many values they have.
+    pub fn about(&self) -> String {
+        let Self { usual, lean } = self;
+        format!("the exporter has {}, and {} about itself", lean.values, usual.values - lean.values)
+    }
+
+    /// Adds them as references: `peer` and `lean`.
+    pub fn in_comparison<'a>(&'a self, comparison: Comparison<'a>) -> Comparison<'a> {
+        comparison
+            .variant("node_exporter's process, a scrape over a kept connection (peer)", || {
+                self.usual.scrape()
+            })
+            .timed_by(|| self.usual.exporter.cpu_ns().unwrap_or(f64::NAN))
+            .reference("peer")
+            .variant("the same without numbers about itself (lean)", || self.lean.scrape())
+            .timed_by(|| self.lean.exporter.cpu_ns().unwrap_or(f64::NAN))
+            .reference("lean")
+    }
+
+    /// Whether all went well.
+    pub fn check(self) -> Result<()> {
+        self.usual.check()?;
+        self.lean.check()
     }
 }

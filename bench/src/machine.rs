@@ -19,11 +19,11 @@ use sysinfo::{Disks, Networks, System};
 use crate::collect::floor::Floor;
 use crate::collect::kernel_file::KernelFile;
 use crate::collect::{machine, values, warm};
+use crate::exporter::Peer;
 use crate::measure::{Comparison, Report};
 use crate::process::collectors::{Perfset, Procfs, Sysinfo};
 use crate::process::nursery::{Nursery, Who};
 use crate::process::{TURNS, processes};
-use crate::system::Peer;
 use crate::{Options, Out};
 use psutil::Psutil;
 

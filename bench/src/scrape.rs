@@ -14,9 +14,8 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::collect::floor::Floor;
 use crate::collect::kernel_file::KernelFile;
 use crate::collect::machine;
-use crate::exporter::{Exporter as Server, LEAN};
+use crate::exporter::{Exporter as Server, NodeExporters, Peer};
 use crate::measure::Comparison;
-use crate::system::Peer;
 use crate::{Options, Out};
 
 /// What the default paths are about, and what is added to them.
@@ -66,23 +65,11 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let files = KernelFile::once(&kept);
     let mut reading = Floor::open(&files)?;
 
-    let (usual, lean) =
-        (Peer::start(&COLLECTORS, &[ALL_OF_VMSTAT])?, Peer::start(&COLLECTORS, &[ALL_OF_VMSTAT, LEAN[0]])?);
+    let peers = NodeExporters::start(&COLLECTORS, &[ALL_OF_VMSTAT])?;
     let served = served(&paths)?;
-    let title = format!(
-        "scrape: {series} series in {} bytes; the exporter has {}, and {} about itself",
-        text.len(),
-        lean.values,
-        usual.values - lean.values
-    );
-    let mut comparison = Comparison::new(title, series)
-        .per("series")
-        .variant("node_exporter's process, a scrape over a kept connection (peer)", || usual.scrape())
-        .timed_by(|| usual.exporter.cpu_ns().unwrap_or(f64::NAN))
-        .reference("peer")
-        .variant("the same without numbers about itself (lean)", || lean.scrape())
-        .timed_by(|| lean.exporter.cpu_ns().unwrap_or(f64::NAN))
-        .reference("lean")
+    let title = format!("scrape: {series} series in {} bytes; {}", text.len(), peers.about());
+    let mut comparison = peers
+        .in_comparison(Comparison::new(title, series).per("series"))
         .variant("pread of each file that is kept open (floor)", || reading.read().unwrap_or(0))
         .reference("floor")
         .variant("Exporter::scrape: collection and text", || {
@@ -98,8 +85,7 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
             .goal("peer", 0.1);
     }
     let report = comparison.run(rounds);
-    usual.check()?;
-    lean.check()?;
+    peers.check()?;
     served.map_or(Ok(()), Peer::check)?;
     out(&report)
 }

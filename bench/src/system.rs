@@ -1,17 +1,16 @@
 //! A warm collection of Processor Information, Memory and System, beside a node_exporter that is scraped for the same.
 
-use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 use std::hint::black_box;
 
-use anyhow::{Error, Result};
+use anyhow::Result;
 use perfset_core::catalogue::{memory, processor_information as cpu, system};
 use perfset_engine::{Entry, Query, Snapshot};
 
 use crate::collect::floor::{self, Floor, after_blanks, after_line, cpu_lines_and_rest, number};
 use crate::collect::kernel_file::{KernelFile, Kind};
 use crate::collect::{OF_INTERRUPTS, machine, values, warm};
-use crate::exporter::{self, Connection, Exporter};
+use crate::exporter::NodeExporters;
 use crate::measure::Comparison;
 use crate::{Options, Out};
 
@@ -28,21 +27,15 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let files = KernelFile::once(&kept);
     let (mut floor, mut reading) = (Floor::open(&files)?, Floor::open(&files)?);
 
-    let (usual, lean) = (Peer::start(&COLLECTORS, &[])?, Peer::start(&COLLECTORS, exporter::LEAN)?);
+    let peers = NodeExporters::start(&COLLECTORS, &[])?;
     let title = format!(
-        "system: Processor Information, Memory, System: {} values; the exporter has {}, and {} about itself:\n{}",
+        "system: Processor Information, Memory, System: {} values; {}:\n{}",
         values.count,
-        lean.values,
-        usual.values - lean.values,
+        peers.about(),
         KernelFile::list(&kept),
     );
-    let comparison = Comparison::new(title, values.count)
-        .variant("node_exporter's process, a scrape over a kept connection (peer)", || usual.scrape())
-        .timed_by(|| usual.exporter.cpu_ns().unwrap_or(f64::NAN))
-        .reference("peer")
-        .variant("the same without numbers about itself (lean)", || lean.scrape())
-        .timed_by(|| lean.exporter.cpu_ns().unwrap_or(f64::NAN))
-        .reference("lean")
+    let comparison = peers
+        .in_comparison(Comparison::new(title, values.count))
         .variant("pread of each file and a position parser (floor)", || {
             floor.collect_with(everything).unwrap_or(0)
         })
@@ -58,59 +51,8 @@ pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
         })
         .variant("pread of each file alone", || reading.read().unwrap_or(0));
     let report = comparison.run(rounds);
-    usual.check()?;
-    lean.check()?;
+    peers.check()?;
     out(&report)
-}
-
-/// An exporter, and the connection over which it is scraped.
-#[derive(Debug)]
-pub struct Peer {
-    /// The exporter.
-    pub exporter: Exporter,
-    connection: RefCell<Connection>,
-    /// How many values it has.
-    pub values: usize,
-    /// The first failure; there is no further scrape.
-    failed: OnceCell<Error>,
-}
-
-impl Peer {
-    /// Starts a node_exporter, and scrapes it once.
-    pub fn start(collectors: &[&str], arguments: &[&str]) -> Result<Self> {
-        Self::of(Exporter::start(collectors, arguments)?)
-    }
-
-    /// Scrapes it once.
-    pub fn of(mut exporter: Exporter) -> Result<Self> {
-        let mut connection = exporter.connect()?;
-        let answer = connection.scrape()?;
-        let is_value =
-            |line: &&[u8]| line.first().is_some_and(u8::is_ascii_lowercase) && line.contains(&b' ');
-        let body = answer.windows(4).position(|part| part == b"\r\n\r\n").unwrap_or(0);
-        let values = answer[body..].split(|byte| *byte == b'\n').filter(is_value).count();
-        exporter.cpu_ns()?;
-        Ok(Self { exporter, connection: connection.into(), values, failed: OnceCell::new() })
-    }
-
-    /// One scrape; the length of the answer.
-    pub fn scrape(&self) -> u64 {
-        if self.failed.get().is_some() {
-            return 0;
-        }
-        match self.connection.borrow_mut().scrape() {
-            Ok(answer) => answer.len() as u64,
-            Err(error) => {
-                let _ = self.failed.set(error); // it was not set
-                0
-            }
-        }
-    }
-
-    /// Whether all went well.
-    pub fn check(self) -> Result<()> {
-        self.failed.into_inner().map_or(Ok(()), Err)
-    }
 }
 
 fn warm_query() -> Result<Query> {
