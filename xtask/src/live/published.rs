@@ -87,7 +87,8 @@ fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>>
             0 => "/slow",
             k => *PATHS.get([0, 0, 1, 3][k % 4]).unwrap_or(&"/"),
         };
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: example\r\n\r\n")?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: example\r\n\r\n");
+        stream.write_all(request.as_bytes())?; // in one piece: the next would wait for the first to be acknowledged
         let mut length = 0;
         loop {
             let mut line = String::new();
@@ -102,6 +103,7 @@ fn generate(address: &str, number: usize) -> Result<BTreeMap<&'static str, u64>>
         }
         answers.by_ref().take(length).read_to_end(&mut Vec::new())?;
         *sent.entry(path).or_default() += 1;
+        sleep(Duration::from_millis(2)); // the load is to last for as long as it is looked at
     }
     Ok(sent)
 }
