@@ -103,14 +103,17 @@ pub fn run(args: &Args) -> Result<()> {
     let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
     let (mut passed, mut failed) = (0, 0);
     for (name, check) in checks.iter().filter(|(name, _)| is_wanted(name)) {
-        match check() {
+        let began = Instant::now();
+        let checked = check();
+        let seconds = began.elapsed().as_secs();
+        match checked {
             Ok(figures) => {
                 passed += 1;
-                println!("ok    {name}{figures}");
+                println!("ok   {seconds:>4} s  {name}{figures}");
             }
             Err(error) => {
                 failed += 1;
-                println!("FAIL  {name}: {error:#}");
+                println!("FAIL {seconds:>4} s  {name}: {error:#}");
             }
         }
     }
