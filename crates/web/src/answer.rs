@@ -103,8 +103,8 @@ pub fn to_json(what: &impl Serialize) -> String {
 }
 
 /// JSON as an answer that nobody keeps.
-pub fn json(text: String) -> Response {
-    with_type("application/json", Body::from(text))
+pub fn json(text: impl Into<Body>) -> Response {
+    with_type("application/json", text.into())
 }
 
 /// An answer of a type that nobody keeps.

@@ -23,6 +23,7 @@ use crate::request::{self, BadRequest};
 use crate::sampler::{Handle, State as Sampled};
 use crate::scrape::Scrapes;
 use crate::server::{Limits, Local};
+use crate::unread::Unread;
 
 /// What all requests share.
 #[derive(Debug)]
@@ -31,6 +32,7 @@ pub struct App {
     pub assets: Assets,
     pub sampler: Handle,
     pub scrapes: Scrapes,
+    pub unread: Unread,
     /// One for each stream that there may be.
     pub streams: Arc<Semaphore>,
     pub charts: Vec<Chart>,
@@ -158,11 +160,15 @@ async fn about(State(app): Shared) -> Answer {
 
 async fn countersets(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     let filter = request::text(&query.unwrap_or_default(), "filter")?.unwrap_or_default();
-    app.sampler.ask(move |sampler| crate::catalogue::countersets(&sampler.machine, &filter)).await.map(json)
+    let text =
+        app.sampler.ask(move |sampler| crate::catalogue::countersets(&sampler.machine, &filter)).await?;
+    app.unread.take(text).map(json)
 }
 
 async fn counterset(State(app): Shared, Path(name): Path<String>) -> Answer {
-    app.sampler.ask(move |sampler| crate::catalogue::counterset(&sampler.machine, &name)).await?.map(json)
+    let text =
+        app.sampler.ask(move |sampler| crate::catalogue::counterset(&sampler.machine, &name)).await??;
+    app.unread.take(text).map(json)
 }
 
 async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
@@ -170,7 +176,8 @@ async fn find(State(app): Shared, RawQuery(query): RawQuery) -> Answer {
     let Some(words) = words else {
         return Err(BadRequest("words are missing: words=disk+write".into()).into());
     };
-    app.sampler.ask(move |sampler| crate::catalogue::found(&sampler.machine, &words)).await.map(json)
+    let text = app.sampler.ask(move |sampler| crate::catalogue::found(&sampler.machine, &words)).await?;
+    app.unread.take(text).map(json)
 }
 
 async fn query(State(app): Shared, RawQuery(query): RawQuery) -> Answer {

@@ -30,6 +30,7 @@ mod scrape;
 mod server;
 mod stream;
 mod token;
+mod unread;
 
 pub use access::is_privileged;
 pub use server::{Limits, Options, ServeError, Server, Stopper};

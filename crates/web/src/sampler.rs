@@ -21,6 +21,7 @@ use crate::overview::{Chart, Kind};
 use crate::request::Ask;
 use crate::server::Limits;
 use crate::stream::{Events, queue};
+use crate::unread::Unread;
 
 mod feed;
 mod series;
@@ -47,7 +48,7 @@ const SILENCE: Duration = Duration::from_secs(15);
 pub type Job = Box<dyn FnOnce(&mut Sampler) + Send>;
 
 /// What a single question gets: JSON.
-type Answer = Result<String, Problem>;
+type Answer = Result<Bytes, Problem>;
 
 /// How to reach the thread that collects.
 #[derive(Clone, Debug)]
@@ -100,6 +101,7 @@ pub struct Sampler {
     table: Table,
     readings: Vec<Reading>,
     exporter: Exporter,
+    unread: Unread,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -153,11 +155,12 @@ pub fn start(
     charts: Vec<Chart>,
     interval: Duration,
     limits: Limits,
+    unread: Unread,
 ) -> std::io::Result<(Handle, JoinHandle<()>)> {
     let (handle, receiver) = Handle::new();
     let (sender, started) = std::sync::mpsc::channel();
     let thread = std::thread::Builder::new().name("sampler".to_owned()).spawn(move || {
-        match Sampler::new(machine, exporter, &charts, interval, limits) {
+        match Sampler::new(machine, exporter, &charts, interval, limits, unread) {
             Ok(sampler) => {
                 let _ = sender.send(Ok(())); // who started us waits
                 sampler.run(&receiver);
@@ -177,6 +180,7 @@ impl Sampler {
         charts: &[Chart],
         interval: Duration,
         limits: Limits,
+        unread: Unread,
     ) -> Result<Self, Problem> {
         let query = PathQuery::open(&mut machine)?;
         let table = Table::new(limits.series, limits.depth(interval));
@@ -188,6 +192,7 @@ impl Sampler {
             table,
             readings: Vec::new(),
             exporter,
+            unread,
             interval,
             limits,
             samples: 0,
@@ -250,7 +255,7 @@ impl Sampler {
         }
         let (viewer, events) = queue();
         if let Some(feed) = self.feeds.get_mut(asks) {
-            viewer.send(feed.begin(since, self.samples, &self.table));
+            viewer.send(feed.begin(since, self.samples, &self.table, &self.unread)?);
             feed.viewers.push(viewer);
         }
         Ok(events)
@@ -260,7 +265,7 @@ impl Sampler {
     pub fn scrape(&mut self, format: Format) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
-        Ok(text.into())
+        self.unread.take(text)
     }
 
     /// What there is now.
@@ -316,7 +321,7 @@ impl Sampler {
         if self.watches.is_empty() || self.query.collect().is_err() {
             return; // an error is that there is nothing to deliver at all
         }
-        let Self { query, table, watches, feeds, .. } = self;
+        let Self { query, table, watches, feeds, unread, .. } = self;
         let time = query.snapshot().clocks().unix_ms();
         table.begin(time);
         let all = query.values();
@@ -332,7 +337,7 @@ impl Sampler {
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample = Sample { time, taken: &taken, values: &values, query };
         for feed in feeds.values_mut() {
-            feed.send(&sample, table);
+            feed.send(&sample, table, unread);
         }
         self.samples = self.samples.saturating_add(1);
         self.last_sent = now;
@@ -393,7 +398,9 @@ impl Sampler {
             return;
         }
         match self.begin_reading(paths) {
-            Ok((reading, false)) => drop(answer.send(records(&reading.query, &reading.paths))),
+            Ok((reading, false)) => {
+                drop(answer.send(records(&reading.query, &reading.paths, &self.unread)));
+            }
             Ok((mut reading, true)) => {
                 reading.asked_by.push(answer);
                 self.readings.push(reading);
@@ -425,7 +432,7 @@ impl Sampler {
         let due: Vec<Reading> = due;
         for mut reading in due {
             let collected = reading.query.collect().map_err(Problem::from);
-            let text = collected.and_then(|_| records(&reading.query, &reading.paths));
+            let text = collected.and_then(|_| records(&reading.query, &reading.paths, &self.unread));
             for asked in reading.asked_by {
                 let _ = asked.send(text.clone()); // who asked may be gone
             }
@@ -452,7 +459,7 @@ impl Sampler {
             values.iter().filter(|v| v.path == *position && !is_hidden(path, v)).collect::<Vec<_>>()
         };
         let asked: Vec<_> = positions.iter().zip(paths).flat_map(of_path).collect();
-        Some(answer_of(&self.query, &asked))
+        Some(answer_of(&self.query, &asked, &self.unread))
     }
 }
 
@@ -463,14 +470,14 @@ fn processor_time() -> Duration {
 }
 
 /// The values of a query as JSON.
-fn records(query: &PathQuery, paths: &[CounterPath]) -> Answer {
+fn records(query: &PathQuery, paths: &[CounterPath], unread: &Unread) -> Answer {
     let values = query.values();
     let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
-    answer_of(query, &shown.collect::<Vec<_>>())
+    answer_of(query, &shown.collect::<Vec<_>>(), unread)
 }
 
 /// Values of the last sample as JSON.
-fn answer_of(query: &PathQuery, values: &[&PathValue<'_>]) -> Answer {
+fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &Unread) -> Answer {
     #[derive(Serialize)]
     struct Values<'a> {
         values: Vec<Record<'a>>,
@@ -480,7 +487,7 @@ fn answer_of(query: &PathQuery, values: &[&PathValue<'_>]) -> Answer {
         return Err(Problem::new(StatusCode::BAD_REQUEST, text).hint("name instances or counters"));
     }
     let clocks = query.snapshot().clocks();
-    Ok(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
+    unread.take(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
 /// Other machines are not asked.

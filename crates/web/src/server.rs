@@ -29,6 +29,7 @@ use crate::overview::charts;
 use crate::sampler;
 use crate::scrape::Scrapes;
 use crate::token::Token;
+use crate::unread::Unread;
 
 /// How much there may be of everything.
 #[derive(Clone, Copy, Debug)]
@@ -181,8 +182,10 @@ impl Server {
             hosts.push(name.clone());
         }
         let charts = charts(&machine);
+        let unread = Unread::default();
         let (sampler, thread) =
-            sampler::start(machine, exporter, charts.clone(), interval, limits).map_err(ServeError::Start)?;
+            sampler::start(machine, exporter, charts.clone(), interval, limits, unread.clone())
+                .map_err(ServeError::Start)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let depth = u32::try_from(limits.depth(interval)).unwrap_or(u32::MAX);
         let app = App {
@@ -190,6 +193,7 @@ impl Server {
             assets: Assets::new(),
             sampler,
             scrapes: Scrapes::default(),
+            unread,
             streams: Arc::new(Semaphore::new(limits.streams)),
             charts,
             machine: name,

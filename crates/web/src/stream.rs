@@ -48,11 +48,19 @@ impl Viewer {
         match self.events.try_send(events) {
             Ok(()) => true,
             Err(TrySendError::Closed(_)) => false,
-            Err(TrySendError::Full(_)) => {
-                self.end("the reader is too slow: events were lost from here on");
-                false
-            }
+            Err(TrySendError::Full(_)) => self.cut_off(),
         }
+    }
+
+    /// Whether not all was read that was sent.
+    pub fn has_unread(&self) -> bool {
+        self.events.capacity() < self.events.max_capacity()
+    }
+
+    /// Ends it, because it reads too slowly; false, as after [`send`](Self::send).
+    pub fn cut_off(&self) -> bool {
+        self.end("the reader is too slow: events were lost from here on");
+        false
     }
 
     /// Says why the stream ends, which it does when the viewer is dropped.
@@ -114,8 +122,9 @@ mod tests {
     #[test]
     fn who_reads_too_slowly_is_told_so() {
         let (viewer, mut events) = queue();
+        assert!(!viewer.has_unread());
         for n in 0..QUEUE_LEN {
-            assert!(viewer.send(n.to_string().into()));
+            assert!(viewer.send(n.to_string().into()) && viewer.has_unread());
         }
         assert!(!viewer.send("one too many".into()));
         drop(viewer);

@@ -12,8 +12,10 @@ use perfset::NoValue;
 use perfset::path::{CounterPath, PathQuery, PathValue, keep_greatest};
 
 use super::series::{SeriesId, Table};
+use crate::answer::Problem;
 use crate::request::Ask;
 use crate::stream::Viewer;
+use crate::unread::Unread;
 
 /// The most numbers that a reader gets of what came before: the newest.
 const HISTORY_LEN_MOST: usize = 400_000;
@@ -140,10 +142,14 @@ impl Feed {
     }
 
     /// Sends a sample to all viewers; those that are gone or too slow are not viewers any more.
-    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table) {
+    pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &Unread) {
         self.before = None;
-        let events: Bytes = self.events(sample, table).into();
-        self.viewers.retain(|viewer| viewer.send(events.clone()));
+        let is_too_much = unread.is_too_much();
+        let events = unread.hold(self.events(sample, table));
+        self.viewers.retain(|viewer| match is_too_much && viewer.has_unread() {
+            true => viewer.cut_off(),
+            false => viewer.send(events.clone()),
+        });
     }
 
     /// The events of a sample.
@@ -212,10 +218,19 @@ impl Feed {
     }
 
     /// What a new viewer is told first: the series, and their values since a time.
-    pub fn begin(&mut self, since: i64, sample: u64, table: &Table) -> Bytes {
+    ///
+    /// # Errors
+    /// If too much waits for readers already.
+    pub fn begin(
+        &mut self,
+        since: i64,
+        sample: u64,
+        table: &Table,
+        unread: &Unread,
+    ) -> Result<Bytes, Problem> {
         if let Some((key, bytes)) = &self.before {
             if *key == (sample, since) {
-                return bytes.clone();
+                return Ok(bytes.clone());
             }
         }
         let mut kept = BTreeSet::new();
@@ -243,9 +258,9 @@ impl Feed {
         if out.is_empty() {
             out.extend_from_slice(b":\n\n"); // so that the headers leave at once
         }
-        let bytes = Bytes::from(out);
+        let bytes = unread.take(out)?;
         self.before = Some(((sample, since), bytes.clone()));
-        bytes
+        Ok(bytes)
     }
 }
 
