@@ -1,6 +1,7 @@
 //! `perfset serve`: this machine's counters in the browser.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use perfset::path::BindError;
@@ -40,7 +41,7 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let server = Server::open(machine, options).map_err(failed)?;
     let stopper = server.stopper();
     ctrlc::set_handler(move || stopper.stop()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-    tell(&server);
+    tell(&server, args.token_file.as_deref());
     server.run().map_err(failed)?;
     Ok(Exit::Ok)
 }
@@ -78,10 +79,13 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
 }
 
 /// Says where it listens.
-fn tell(server: &Server) {
+fn tell(server: &Server, token_file: Option<&Path>) {
     let mut text = String::new();
     for (page, metrics) in server.pages().zip(server.metrics()) {
         text.push_str(&format!("page     {page}\nmetrics  {metrics}\n"));
+    }
+    if let Some(file) = token_file {
+        text.push_str(&format!("token    that of {}\n", name_of(file))); // not itself: this may be a log
     }
     // It serves even if nobody hears where.
     let _ = io::stderr().write_all(text.as_bytes());

@@ -64,8 +64,9 @@ fn it_prints_where_it_is_and_ends_when_asked() {
         let file = folder.join("token");
         fs::write(&file, SECRET).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        let served = Served::start(&["--token-file", file.to_str().unwrap()], 2);
-        assert!(served.lines[0].ends_with(&format!("/?token={SECRET}")), "{:?}", served.lines);
+        let served = Served::start(&["--token-file", file.to_str().unwrap()], 3);
+        assert!(served.lines[0].ends_with('/') && served.lines[2].starts_with("token    that of "));
+        assert!(!served.lines.concat().contains(SECRET), "{:?}", served.lines);
         assert!(
             served.lines[1].starts_with("metrics  http://127.0.0.1:")
                 && served.lines[1].ends_with("/metrics")

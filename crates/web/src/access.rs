@@ -85,8 +85,12 @@ impl Access {
             return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, text).hint(hint));
         }
         // Pages of others may lead to this one; they must not use it behind its reader's back.
-        let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
-        if uri.path() != "/" && matches!(site, Some(b"cross-site" | b"same-site")) {
+        let fetch = |name| headers.get(name).map(HeaderValue::as_bytes);
+        let is_theirs = matches!(fetch("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
+        // A link is followed by the reader, who sees where it leads.
+        let is_link = fetch("sec-fetch-mode") == Some(b"navigate")
+            && matches!(fetch("sec-fetch-dest"), None | Some(b"document"));
+        if uri.path() != "/" && is_theirs && !is_link {
             return Err(Problem::new(StatusCode::FORBIDDEN, "pages of other sites get nothing here"));
         }
         Ok(())
@@ -94,19 +98,20 @@ impl Access {
 
     /// Whether a host is one of ours. Who was led here by a name of somebody else's asks for that name.
     fn is_ours(&self, host: &str, local: IpAddr) -> bool {
-        let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-        match bare.parse::<IpAddr>() {
-            Ok(ip) => {
-                ip.to_canonical() == local.to_canonical()
-                    || ip.is_loopback() && local.to_canonical().is_loopback()
-            }
-            Err(_) => {
-                let is_named = |name: &String| host.eq_ignore_ascii_case(name);
-                let is_local = host.eq_ignore_ascii_case("localhost");
-                is_local && local.to_canonical().is_loopback() || self.hosts.iter().any(is_named)
-            }
-        }
+        let host = plain(host);
+        let local = local.to_canonical();
+        let is_local = match host.parse::<IpAddr>() {
+            Ok(ip) => ip.to_canonical() == local || ip.is_loopback() && local.is_loopback(),
+            Err(_) => host.eq_ignore_ascii_case("localhost") && local.is_loopback(),
+        };
+        is_local || self.hosts.iter().any(|name| plain(name).eq_ignore_ascii_case(host))
     }
+}
+
+/// A host without what may stand around it: the brackets of an address, the point behind a name.
+fn plain(host: &str) -> &str {
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    bare.strip_suffix('.').unwrap_or(bare)
 }
 
 /// The host that a request names, without its port.
@@ -160,7 +165,7 @@ fn to_the_same(asked: Asked<'_>, query: &str, token: Option<&Token>) -> Response
     let mut headers = HeaderMap::new();
     headers.insert(LOCATION, HeaderValue::from_str(&to).unwrap_or(HeaderValue::from_static("/")));
     let cookie = token.map(|token| {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(asked.local), token.secret())
+        format!("{}={}; Path=/; HttpOnly; SameSite=Lax", cookie_name(asked.local), token.secret())
     });
     if let Some(mut cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
         cookie.set_sensitive(true);
@@ -243,6 +248,19 @@ mod tests {
             assert_eq!(access.is_ours(host, local), want, "{host}");
         }
         assert!(access.is_ours("192.0.2.7", "::ffff:192.0.2.7".parse().unwrap()));
+        // What it is called by others, behind a translation of addresses.
+        let hosts = ["203.0.113.5", "2001:db8::5", "Node.example."].map(str::to_owned).to_vec();
+        let access = Access { hosts, token: None };
+        for (host, want) in [
+            ("203.0.113.5", true),
+            ("[2001:db8::5]", true),
+            ("node.example", true),
+            ("node.EXAMPLE.", true),
+            ("203.0.113.6", false),
+            ("other.example", false),
+        ] {
+            assert_eq!(access.is_ours(host, local), want, "{host}");
+        }
     }
 
     #[test]
@@ -261,6 +279,17 @@ mod tests {
             ("/", ("sec-fetch-site", "cross-site"), 200),
         ] {
             assert_eq!(status(&access, uri, &[host, more]).0, want, "{uri:.20} {more:?}");
+        }
+        // A link is followed by its reader; what a page loads is not.
+        let theirs = ("sec-fetch-site", "cross-site");
+        for (mode, to, want) in [
+            ("navigate", "document", 200),
+            ("navigate", "iframe", 403),
+            ("no-cors", "image", 403),
+            ("cors", "empty", 403),
+        ] {
+            let more = [host, theirs, ("sec-fetch-mode", mode), ("sec-fetch-dest", to)];
+            assert_eq!(status(&access, "/metrics", &more).0, want, "{mode} {to}");
         }
     }
 
@@ -290,10 +319,7 @@ mod tests {
         ] {
             let headers = status(&access, uri, &[host]).1.unwrap();
             assert_eq!(headers[LOCATION], to, "{uri}");
-            assert_eq!(
-                headers[SET_COOKIE],
-                "perfset-9182=0123456789abcdef; Path=/; HttpOnly; SameSite=Strict"
-            );
+            assert_eq!(headers[SET_COOKIE], "perfset-9182=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax");
         }
         // A server without a token takes the parameter away all the same.
         let headers = status(&Access { hosts: vec![], token: None }, "/?token=x", &[host]).1.unwrap();

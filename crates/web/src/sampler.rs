@@ -80,7 +80,8 @@ impl Handle {
         answer.await.map_err(|_| Problem::busy())?
     }
 
-    fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), Problem> {
+    /// Does something there, when it is its turn.
+    pub fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), Problem> {
         self.jobs.try_send(Box::new(job)).map_err(|_| Problem::busy())
     }
 
@@ -247,6 +248,7 @@ impl Sampler {
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
+            self.has_time()?; // what is asked by nobody else is written for this one alone
             let mut bound = Vec::new();
             for ask in asks {
                 bound.push((ask.clone(), self.watch(&ask.path, ask.top.is_none())?));
@@ -287,16 +289,10 @@ impl Sampler {
             return Ok(Rc::clone(watch));
         }
         on_this_machine(path)?;
+        self.has_time()?;
         if self.watches.len() >= self.limits.paths {
             let text = format!("{} different paths are looked at, and no more can be", self.limits.paths);
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
-        }
-        // Half of the time for what is asked already is enough.
-        if self.took.saturating_mul(2) > self.interval {
-            let text = format!("a sample takes {:?} already: no other paths can be looked at", self.took);
-            return Err(
-                Problem::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time")
-            );
         }
         let position = self.query.add(&mut self.machine, path)?;
         let watch = Rc::new(Watch {
@@ -308,6 +304,15 @@ impl Sampler {
         });
         self.watches.push(Rc::clone(&watch));
         Ok(watch)
+    }
+
+    /// Whether a sample may take longer than it does: half of the time is enough for what is asked already.
+    fn has_time(&self) -> Result<(), Problem> {
+        if self.took.saturating_mul(2) <= self.interval {
+            return Ok(());
+        }
+        let text = format!("a sample takes {:?} already: nothing else can be looked at", self.took);
+        Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text).hint("--interval gives it more time"))
     }
 
     /// Takes a sample of everything and sends it.

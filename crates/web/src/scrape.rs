@@ -1,7 +1,7 @@
 //! Scrapes: one collection for all who ask while it runs.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use perfset_export::Format;
@@ -12,52 +12,52 @@ use crate::sampler::Handle;
 
 type Answer = Result<Bytes, Problem>;
 
-/// Who waits for a scrape that is under way, by its format.
+/// Who waits for a scrape, by its format.
+type Waiting = Arc<Mutex<HashMap<Format, Vec<oneshot::Sender<Answer>>>>>;
+
+/// Scrapes that are under way.
 #[derive(Debug, Default)]
-pub struct Scrapes {
-    waiting: Mutex<HashMap<Format, Vec<oneshot::Sender<Answer>>>>,
-}
+pub struct Scrapes(Waiting);
 
 impl Scrapes {
     /// The text of a scrape: of the one under way, or of one that begins now.
     pub async fn text(&self, format: Format, sampler: &Handle) -> Answer {
-        if let Some(under_way) = self.join(format) {
-            return under_way.await.unwrap_or_else(|_| Err(Problem::busy()));
+        let (sender, receiver) = oneshot::channel();
+        let is_under_way = {
+            let mut waiting = lock(&self.0);
+            let others = waiting.entry(format).or_default();
+            others.push(sender);
+            others.len() > 1
+        };
+        if !is_under_way {
+            // Where it is made all are answered: who asked first may go away meanwhile.
+            let begun = Begun { waiting: Arc::clone(&self.0), format, answer: Err(Problem::busy()) };
+            sampler.send(move |sampler| begun.end(sampler.scrape(format)))?;
         }
-        // Should who began it go away meanwhile, those who wait are not left behind.
-        let mut begun = Begun { scrapes: self, format, answer: Err(Problem::busy()) };
-        begun.answer = sampler.ask(move |sampler| sampler.scrape(format)).await.and_then(|answer| answer);
-        begun.answer.clone()
-    }
-
-    /// What comes of the scrape under way; if there is none, one begins.
-    fn join(&self, format: Format) -> Option<oneshot::Receiver<Answer>> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        match waiting.get_mut(&format) {
-            Some(others) => {
-                let (sender, receiver) = oneshot::channel();
-                others.push(sender);
-                Some(receiver)
-            }
-            None => {
-                waiting.insert(format, Vec::new());
-                None
-            }
-        }
+        receiver.await.unwrap_or_else(|_| Err(Problem::busy()))
     }
 }
 
-/// A scrape that somebody waits for.
-struct Begun<'a> {
-    scrapes: &'a Scrapes,
+fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<Format, Vec<oneshot::Sender<Answer>>>> {
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A scrape; when it is over, done or not, all who wait are answered.
+struct Begun {
+    waiting: Waiting,
     format: Format,
     answer: Answer,
 }
 
-impl Drop for Begun<'_> {
+impl Begun {
+    fn end(mut self, answer: Answer) {
+        self.answer = answer;
+    }
+}
+
+impl Drop for Begun {
     fn drop(&mut self) {
-        let mut waiting = self.scrapes.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        for waiting in waiting.remove(&self.format).unwrap_or_default() {
+        for waiting in lock(&self.waiting).remove(&self.format).unwrap_or_default() {
             let _ = waiting.send(self.answer.clone()); // who asked may be gone
         }
     }
@@ -87,6 +87,21 @@ mod tests {
         assert_eq!(two.as_mut().poll(context), Poll::Ready(Err(Problem::busy())));
         let mut next = pin!(scrapes.text(Format::Prometheus, &sampler));
         assert!(next.as_mut().poll(context).is_pending());
+        assert_eq!(jobs.try_iter().count(), 1);
+    }
+
+    #[test]
+    fn who_goes_away_takes_nobody_along() {
+        let (sampler, jobs) = Handle::new();
+        let scrapes = Scrapes::default();
+        let context = &mut Context::from_waker(Waker::noop());
+        let mut other = pin!(scrapes.text(Format::Prometheus, &sampler));
+        {
+            let mut first = pin!(scrapes.text(Format::Prometheus, &sampler));
+            assert!(first.as_mut().poll(context).is_pending());
+            assert!(other.as_mut().poll(context).is_pending());
+        }
+        assert!(other.as_mut().poll(context).is_pending(), "its scrape is under way still");
         assert_eq!(jobs.try_iter().count(), 1);
     }
 }

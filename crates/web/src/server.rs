@@ -44,7 +44,9 @@ pub struct Limits {
     pub paths: usize,
     /// Connections.
     pub connections: usize,
-    /// How long a request may take to come, and a connection may wait for one: longer than the pause between scrapes.
+    /// How long the first request of a connection may take to come.
+    pub first_time: Duration,
+    /// How long a further one may take, and a connection may wait for it: longer than the pause between scrapes.
     pub header_time: Duration,
     /// How long a reader may not read.
     pub patience: Duration,
@@ -60,6 +62,7 @@ impl Default for Limits {
             streams: 256,
             paths: 512,
             connections: 512,
+            first_time: Duration::from_secs(10),
             header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
             history: Duration::from_secs(3_600),
@@ -212,9 +215,10 @@ impl Server {
         &self.addresses
     }
 
-    /// The address of the page at each of them, with the token if there is one: for who may look.
+    /// The address of the page at each of them. It has the token if that was made by chance for this server, and nobody
+    /// could know it otherwise; who can see the address may look.
     pub fn pages(&self) -> impl Iterator<Item = String> {
-        let token = self.app.access.token.as_ref();
+        let token = self.app.access.token.as_ref().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
         self.roots().map(move |root| format!("{root}/{query}"))
     }
@@ -340,7 +344,9 @@ async fn connection(
 ) {
     let Ok(local) = stream.local_addr() else { return };
     let _ = stream.set_nodelay(true); // events are small, and wait for no others
+    let (has_asked, mut asked) = watch::channel(false);
     let service = service_fn(move |request: Request<Incoming>| {
+        has_asked.send_replace(true);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Local(local));
         router.clone().call(request)
@@ -352,9 +358,15 @@ async fn connection(
         .max_buf_size(64 << 10);
     let serving = http.serve_connection(Patient::new(stream, limits.patience), service);
     let mut serving = std::pin::pin!(serving);
+    let says_nothing = async {
+        if timeout(limits.first_time, asked.wait_for(|asked| *asked)).await.is_ok() {
+            std::future::pending::<()>().await;
+        }
+    };
     // What goes wrong with a connection is its other end's matter.
     let is_stopped = tokio::select! {
         _ = serving.as_mut() => false,
+        () = says_nothing => return,
         _ = stop.wait_for(|stopped| *stopped) => true,
     };
     if is_stopped {

@@ -8,7 +8,10 @@ use std::path::Path;
 
 /// A secret that readers must know. Never shown by `Debug`.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct Token {
+    secret: String,
+    is_random: bool,
+}
 
 impl std::fmt::Debug for Token {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -55,7 +58,7 @@ impl Token {
         for byte in bytes {
             let _ = write!(text, "{byte:02x}"); // a String takes everything
         }
-        Ok(Self(text))
+        Ok(Self { secret: text, is_random: true })
     }
 
     /// The one that a file holds, which nobody but its owner may open: us, or root.
@@ -84,14 +87,19 @@ impl Token {
     /// Whether a text is the token. It takes as long for a text that begins like it as for any other of its length.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
-        let (own, other) = (self.0.as_bytes(), text.as_bytes());
+        let (own, other) = (self.secret.as_bytes(), text.as_bytes());
         let differing = own.iter().zip(other).fold(0_u8, |all, (a, b)| all | (a ^ b));
         own.len() == other.len() && std::hint::black_box(differing) == 0
     }
 
     /// The secret itself: for the address that its owner is told, and the cookie.
     pub(crate) fn secret(&self) -> &str {
-        &self.0
+        &self.secret
+    }
+
+    /// Whether it was made by chance, and ends with this server.
+    pub(crate) fn is_random(&self) -> bool {
+        self.is_random
     }
 }
 
@@ -102,7 +110,7 @@ impl std::str::FromStr for Token {
         let text = text.trim();
         let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         match (Self::LEAST..=Self::MOST).contains(&text.len()) && text.chars().all(fits) {
-            true => Ok(Self(text.to_owned())),
+            true => Ok(Self { secret: text.to_owned(), is_random: false }),
             false => Err(TokenError::NotAToken),
         }
     }

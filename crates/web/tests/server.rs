@@ -149,7 +149,7 @@ fn a_token_opens() {
     let led = get(&server, &format!("/?token={SECRET}"), &[]);
     assert_eq!((led.status, led.header("location")), (303, "/"));
     let cookie = led.header("set-cookie").split(';').next().unwrap().to_owned();
-    assert!(led.header("set-cookie").ends_with("; HttpOnly; SameSite=Strict"));
+    assert!(led.header("set-cookie").ends_with("; HttpOnly; SameSite=Lax"));
     assert_eq!(get(&server, "/", &[("Cookie", &cookie)]).status, 200);
     assert!(!format!("{server:?}").contains(SECRET));
 }
@@ -324,12 +324,28 @@ fn who_does_not_read_is_cut_off() {
 
 #[test]
 fn half_a_request_does_not_stay() {
-    let server = Running::start(|options| options.limits.header_time = Duration::from_millis(50));
-    for text in ["", "GET / HTTP/1.1\r\nHost: loc"] {
-        let answer = request(&server, text.as_bytes());
-        assert!(matches!(answer.status, 0 | 408), "{text:?}: {}", answer.text);
+    let short = Duration::from_millis(50);
+    for is_first in [true, false] {
+        let server = Running::start(|options| match is_first {
+            true => options.limits.first_time = short,
+            false => options.limits.header_time = short,
+        });
+        for text in ["", "GET / HTTP/1.1\r\nHost: loc"] {
+            let answer = request(&server, text.as_bytes());
+            assert!(matches!(answer.status, 0 | 408), "{text:?}: {}", answer.text);
+        }
+        assert_eq!(get(&server, "/healthz", &[]).status, 200);
     }
-    assert_eq!(get(&server, "/healthz", &[]).status, 200);
+}
+
+#[test]
+fn who_has_asked_once_may_wait_longer() {
+    let server = Running::start(|options| options.limits.first_time = Duration::from_millis(50));
+    let mut stream = server.stream("path=/Shop(tea)/Stock", &[]);
+    let began = std::time::Instant::now();
+    while began.elapsed() < Duration::from_millis(200) {
+        stream.samples(1);
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::repository::{root, run as run_program, target};
 /// How long all checks in the browser may take.
 const PATIENCE: Duration = Duration::from_secs(240);
 
+const TOKEN: &str = "a-token-that-stays-when-the-server-is-restarted";
+
 /// Names of instances that would do something if they were anything but text.
 const NAMES: [&str; 2] = ["<script>owned=1</script>", "\"><img src=x onerror=\"owned=1\">"];
 
@@ -30,7 +32,7 @@ pub fn check() -> Result<String> {
     let run = folder.0.join("run");
     std::fs::create_dir(&run)?;
     let token = folder.0.join("token");
-    std::fs::write(&token, "a-token-that-stays-when-the-server-is-restarted\n")?;
+    std::fs::write(&token, TOKEN)?;
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600))?;
     let _strangers = Running(
         Command::new(target().join("release/examples/faults"))
@@ -44,7 +46,7 @@ pub fn check() -> Result<String> {
     let mut server = Server::start(&run, &token, "127.0.0.1:0")?;
     let mut script = Running(
         Command::new("node")
-            .args(["page.js", &server.url])
+            .args(["page.js", &format!("{}?token={TOKEN}", server.url)])
             .current_dir(&browser)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -93,7 +95,7 @@ fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 /// `perfset serve`, ended when it is dropped.
 struct Server {
     _child: Running,
-    /// The page's, as the server prints it: with the token that root's needs.
+    /// The page's, as the server prints it.
     url: String,
 }
 
