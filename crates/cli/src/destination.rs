@@ -10,6 +10,8 @@ use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
 use crate::text::name_of;
 
+const BUFFER: usize = 1 << 16;
+
 /// Writes a whole file, over one that exists; no file is standard output.
 pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     match file.filter(|file| !is_dash(file)) {
@@ -28,7 +30,7 @@ pub fn create(file: &Path) -> Result<BufWriter<File>, Failure> {
 }
 
 fn created(file: &Path) -> io::Result<BufWriter<File>> {
-    Ok(BufWriter::with_capacity(1 << 16, File::create(file)?))
+    Ok(BufWriter::with_capacity(BUFFER, File::create(file)?))
 }
 
 /// What is said of a file that cannot be written.
@@ -57,8 +59,7 @@ impl Destination {
         if is_dash(file) {
             return Self { file: file.to_owned(), part: None };
         }
-        // What a link points to is replaced, not the link.
-        let file = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let file = at_the_end_of_links(file);
         let is_special = fs::metadata(&file).is_ok_and(|found| !found.is_file());
         let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
@@ -92,8 +93,12 @@ impl Destination {
     }
 
     fn open(&self) -> Result<BufWriter<File>, Failure> {
-        let place = self.part.as_ref().unwrap_or(&self.file);
-        created(place).map_err(|error| unwritable(&self.file, error))
+        let opened = match &self.part {
+            // Nobody is to have put a link there.
+            Some(part) => File::create_new(part).map(|file| BufWriter::with_capacity(BUFFER, file)),
+            None => created(&self.file),
+        };
+        opened.map_err(|error| unwritable(&self.file, error))
     }
 
     /// Puts what was written at its place.
@@ -103,10 +108,49 @@ impl Destination {
     }
 }
 
+/// What links point to is replaced, not the links; it need not be there yet.
+fn at_the_end_of_links(file: &Path) -> PathBuf {
+    /// As many as the kernel follows.
+    const LINKS: usize = 40;
+    let mut at = file.to_owned();
+    for _ in 0..LINKS {
+        let Ok(target) = fs::read_link(&at) else { break };
+        at = at.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
+    }
+    fs::canonicalize(&at).unwrap_or(at)
+}
+
 impl Drop for Destination {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
             let _ = fs::remove_file(part); // it is there only if writing failed
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_stay_and_nobody_puts_one_in_the_way() {
+        let folder = std::env::temp_dir().join(format!("perfset-destination-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let [dangling, other] = ["dangling", "other"].map(|name| folder.join(name));
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+        std::os::unix::fs::symlink(&dangling, &other).unwrap();
+        let destination = Destination::new(&other);
+        destination.writer().unwrap().write_all(b"text").unwrap();
+        destination.keep().unwrap();
+        assert!(fs::read_link(&other).is_ok() && fs::read_link(&dangling).is_ok());
+        assert_eq!(fs::read(folder.join("nowhere")).unwrap(), b"text");
+
+        let destination = Destination::new(&folder.join("file"));
+        let part = destination.part.clone().unwrap();
+        std::os::unix::fs::symlink("nowhere", &part).unwrap();
+        assert!(destination.check().is_err() && destination.writer().is_err());
+        drop(destination);
+        assert_eq!(fs::read(folder.join("nowhere")).unwrap(), b"text");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
