@@ -103,6 +103,8 @@ pub struct Sampler {
     readings: Vec<Reading>,
     exporter: Exporter,
     unread: Unread,
+    /// Of scrapes, which go on while others do not read.
+    unread_scrapes: Unread,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -194,6 +196,7 @@ impl Sampler {
             readings: Vec::new(),
             exporter,
             unread,
+            unread_scrapes: Unread::default(),
             interval,
             limits,
             samples: 0,
@@ -267,7 +270,7 @@ impl Sampler {
     pub fn scrape(&mut self, format: Format) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
-        self.unread.take(text)
+        self.unread_scrapes.take(text)
     }
 
     /// What there is now.
