@@ -47,7 +47,7 @@ mod testing;
 #[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
-pub use countersets::{ProcessorInformation, providers};
+pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers};
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
 pub use roots::Roots;

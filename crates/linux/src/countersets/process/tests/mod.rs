@@ -17,7 +17,7 @@ const START_100NS: u64 = 130_000_000_000_000_000;
 
 fn provider(roots: &Roots) -> Processes {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS)
+    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS, ProcessSource::Auto)
 }
 
 fn all_of(set: &Counterset) -> Vec<CounterId> {
