@@ -84,7 +84,7 @@ pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
 /// This machine, with the providers of Linux.
 pub fn machine() -> Machine {
     let machine = Machine::new(Box::new(SystemClock));
-    for provider in providers(Roots::default()) {
+    for provider in providers(Roots::default(), ProcessSource::Auto) {
         machine.register(provider);
     }
     machine

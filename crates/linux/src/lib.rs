@@ -26,6 +26,8 @@
 pub mod sources;
 
 #[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
 mod countersets;
@@ -44,6 +46,8 @@ mod roots;
 #[cfg(test)]
 mod testing;
 
+#[cfg(target_os = "linux")]
+pub use capabilities::drop_walk_capabilities;
 #[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]

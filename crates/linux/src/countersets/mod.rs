@@ -49,8 +49,8 @@ use numa::{LinuxNuma, NodeMemory};
 use objects::Objects;
 use paging_file::PagingFile;
 use pressure_stall::PressureStall;
-pub use process::{ProcessSource, prepare_walks};
 use process::Processes;
+pub use process::{ProcessSource, prepare_walks};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
@@ -88,7 +88,13 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
         Box::new(Single::new(Cache::new(vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
-        Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_in_ticks_100ns, processes)),
+        Box::new(Processes::new(
+            &roots,
+            stat.clone(),
+            (clock_ticks, page_size),
+            start_in_ticks_100ns,
+            processes,
+        )),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),

@@ -103,9 +103,9 @@ impl Ways {
         let layer = if clocks && wish != ProcessSource::Proc { Layer::Gate } else { Layer::Plain };
         let walk = match (wish, clocks) {
             (ProcessSource::Gate | ProcessSource::Proc, _) => Walk::Closed("files were asked for".into()),
-            (_, false) => {
-                Walk::Closed("these processes are not of this PID namespace, so their clocks cannot be read".into())
-            }
+            (_, false) => Walk::Closed(
+                "these processes are not of this PID namespace, so their clocks cannot be read".into(),
+            ),
             _ => Walk::Untried,
         };
         let files = Files::new(roots, clocks, layer);
@@ -175,7 +175,9 @@ impl Ways {
         }
         match &self.walk {
             Walk::Open(tasks) if self.taken == Layer::Tasks => format!("{what}, {}", tasks.about()),
-            Walk::Open(_) => format!("{what}; {} takes over once it has paid for its loading", Layer::Tasks.what()),
+            Walk::Open(_) => {
+                format!("{what}; {} takes over once it has paid for its loading", Layer::Tasks.what())
+            }
             Walk::Closed(why) => format!("{what}; {why}"),
             Walk::Untried => what.to_owned(),
         }

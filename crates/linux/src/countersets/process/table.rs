@@ -233,7 +233,9 @@ impl<const N: usize> Numbers<N> {
     /// Makes it anew, in the memory that it has.
     pub(super) fn set(&mut self, numbers: [Number; N]) {
         match &mut self.unusual {
-            Some(unusual) if numbers.iter().any(|number| !matches!(number, Some(Ok(_)))) => **unusual = numbers,
+            Some(unusual) if numbers.iter().any(|number| !matches!(number, Some(Ok(_)))) => {
+                **unusual = numbers
+            }
             _ => *self = numbers.into(),
         }
     }
@@ -414,9 +416,7 @@ impl Table {
         let Self { processes, order, .. } = self;
         order.clear();
         order.extend(0..processes.len());
-        order.sort_unstable_by_key(|at| {
-            processes.get(*at).map(|process| (process.birth, process.pid))
-        });
+        order.sort_unstable_by_key(|at| processes.get(*at).map(|process| (process.birth, process.pid)));
     }
 }
 

@@ -76,7 +76,8 @@ impl Tasks {
         let btf = std::fs::read(&path).map_err(|error| {
             format!("no walk over the tasks: {}: {error} (CONFIG_DEBUG_INFO_BTF)", path.display())
         })?;
-        let kernel = Kernel::of(btf).map_err(|error| format!("no walk over the tasks: {}: {error}", path.display()))?;
+        let kernel = Kernel::of(btf)
+            .map_err(|error| format!("no walk over the tasks: {}: {error}", path.display()))?;
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
         let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };
@@ -217,7 +218,8 @@ impl Tasks {
     /// Loads a walk anew, with more room.
     fn replace(&mut self, at: usize, parts: Parts, room: Option<u32>) -> Result<(), String> {
         let walk = self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room);
-        let walk = walk.map_err(|why| format!("more processes than a walk over the tasks has room for; {why}"))?;
+        let walk =
+            walk.map_err(|why| format!("more processes than a walk over the tasks has room for; {why}"))?;
         if let Some(place) = self.walks.get_mut(at) {
             *place = (parts, walk);
         }
@@ -287,7 +289,9 @@ impl Tasks {
                 Err(WalkError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
                     let more = self.load_threads(Some(room));
-                    more.map_err(|why| format!("more threads than a walk over the tasks has room for; {why}"))?;
+                    more.map_err(|why| {
+                        format!("more threads than a walk over the tasks has room for; {why}")
+                    })?;
                     continue;
                 }
                 Err(error) => return Err(said(&error)),
@@ -303,7 +307,8 @@ impl Tasks {
         rules::may_show_all(&self.roots)?;
         let text = std::fs::read(self.roots.proc.join("self/stat")).unwrap_or_default();
         let read = comm(&text).and_then(|comm| Ok((comm, Stat::parse(&text)?)));
-        let (name, stat) = read.map_err(|error| format!("no walk over the tasks: /proc/self/stat: {error}"))?;
+        let (name, stat) =
+            read.map_err(|error| format!("no walk over the tasks: /proc/self/stat: {error}"))?;
         let units = self.units;
         let Some((parts, walk)) = self.walks.first_mut() else { return Ok(()) };
         let records = match walk.run() {
@@ -339,7 +344,9 @@ fn said(error: &WalkError) -> String {
                  `setcap cap_bpf,cap_perfmon+ep {program}`"
             )
         }
-        (true, true) => format!("{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)"),
+        (true, true) => {
+            format!("{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)")
+        }
         _ => what,
     }
 }

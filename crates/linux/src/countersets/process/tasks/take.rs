@@ -127,9 +127,7 @@ impl StatPlaces {
     fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: Units) -> Stat {
         let times = (record.get(self.user), record.get(self.system));
         let (utime, stime) = match self.shown {
-            Some((user, system)) => {
-                shown_times(times, runtime, (record.get(user), record.get(system)))
-            }
+            Some((user, system)) => shown_times(times, runtime, (record.get(user), record.get(system))),
             None => times,
         };
         const NICE_0: i64 = 120;
@@ -162,9 +160,8 @@ impl Taker {
                 place(Column::CancelledWriteBytes)?,
             ])
         };
-        let resident = || {
-            Some([place(Column::FilePages)?, place(Column::AnonymousPages)?, place(Column::SharedPages)?])
-        };
+        let resident =
+            || Some([place(Column::FilePages)?, place(Column::AnonymousPages)?, place(Column::SharedPages)?]);
         let status = || {
             Some(StatusPlaces {
                 user: place(Column::User)?,
@@ -288,9 +285,7 @@ impl Taker {
                 session: old.session,
                 delayacct_blkio_ticks: old.delayacct_blkio_ticks,
                 rss: match resident {
-                    Some([file, anonymous, shared]) => {
-                        file.saturating_add(anonymous).saturating_add(shared)
-                    }
+                    Some([file, anonymous, shared]) => file.saturating_add(anonymous).saturating_add(shared),
                     None => old.rss,
                 },
                 ..places.stat(record, (record.get(self.start), record.get(self.runtime)), units)
@@ -362,11 +357,9 @@ pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut Table, no
         }
         let stat = places.stat(&record, times, units);
         let schedstat = match waits {
-            Some((delay, count)) => Ok(SchedStat {
-                run_ns: times.1,
-                wait_ns: record.get(delay),
-                timeslices: record.get(count),
-            }),
+            Some((delay, count)) => {
+                Ok(SchedStat { run_ns: times.1, wait_ns: record.get(delay), timeslices: record.get(count) })
+            }
             None => Err(no_schedstat()),
         };
         let part = &mut process.seldom.get_or_insert_default().threads;
@@ -454,7 +447,11 @@ fn state(state: u32, exit_state: u32) -> u8 {
 
 /// The times in program and kernel that `stat` shows, in ns: the measured sum, divided as the ticks say, and neither
 /// less than what was shown before.
-fn shown_times((user, system): (u64, u64), runtime: u64, (user_shown, system_shown): (u64, u64)) -> (u64, u64) {
+fn shown_times(
+    (user, system): (u64, u64),
+    runtime: u64,
+    (user_shown, system_shown): (u64, u64),
+) -> (u64, u64) {
     if user_shown.saturating_add(system_shown) >= runtime {
         return (user_shown, system_shown);
     }
