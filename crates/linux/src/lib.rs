@@ -40,6 +40,8 @@ mod kept_file;
 #[cfg(target_os = "linux")]
 mod long_file;
 #[cfg(target_os = "linux")]
+mod may_trace;
+#[cfg(target_os = "linux")]
 mod pass;
 mod roots;
 #[cfg(target_os = "linux")]

@@ -161,6 +161,11 @@ impl<T> Part<T> {
         }
     }
 
+    /// Whether it was read before, with or without success.
+    pub(super) fn is_known(&self) -> bool {
+        self.read.turn != 0
+    }
+
     /// Whether it was read in this collection.
     pub(super) fn is_new(&self, now: Moment) -> bool {
         self.read.turn == now.turn
@@ -450,10 +455,6 @@ impl Parts {
 
     pub(super) fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
-    }
-
-    pub(super) fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
     }
 
     pub(super) fn count(self) -> u32 {

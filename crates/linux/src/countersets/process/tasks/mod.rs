@@ -148,9 +148,6 @@ impl Tasks {
         if self.counts_roughly() && parts.has(Parts::STATM) {
             of_walk = of_walk | Parts::STAT; // which tells whether memory may have changed
         }
-        if parts.has(Parts::IO) && !rules::may_trace_all() {
-            of_walk = of_walk.without(Parts::IO); // the kernel decides, file by file
-        }
         let is_listed = table.is_listed(pass);
         let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
         let has = |process: &Process| process.is_new(of_walk, now);

@@ -4,9 +4,11 @@ use perfset_bpf::{Column, Place, Record, Records, Torn};
 use perfset_core::NoValue;
 
 use super::super::files::Files;
-use super::super::table::{Moment, Parts, Process, Table, Thread, Waits};
+use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
+use super::rules::may_trace_all;
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
+use crate::may_trace::may_trace;
 use crate::pass::Pass;
 use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
@@ -60,6 +62,8 @@ pub(super) struct Taker {
     io: Option<[Place; 7]>,
     status: Option<StatusPlaces>,
     schedstat: Option<(Place, Place)>,
+    /// Whether this thread may see nearly everything.
+    traces_all: bool,
 }
 
 /// What `stat` says of processes and threads.
@@ -197,6 +201,7 @@ impl Taker {
             } else {
                 None
             },
+            traces_all: parts.has(Parts::IO) && may_trace_all(),
         })
     }
 
@@ -267,6 +272,16 @@ impl Taker {
         other
     }
 
+    /// Whether the kernel would show what the process has read and written. Where it would not, its file says so. It is
+    /// asked each time, or, by who may see nearly everything, first and then in turn.
+    fn may_show_io(&self, process: &Process, now: Moment) -> bool {
+        let io = &process.io;
+        match self.traces_all && io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) {
+            true => io.get().is_ok(),
+            false => may_trace(process.pid),
+        }
+    }
+
     /// Takes over the parts, unless they are torn: then they stay as they were.
     pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) {
         if self.torn.is(record) {
@@ -308,7 +323,7 @@ impl Taker {
             let shared = file.saturating_add(shared);
             *process.statm.renew(now) = Statm { resident: shared.saturating_add(anonymous), shared };
         }
-        if let Some(io) = self.io {
+        if let Some(io) = self.io.filter(|_| self.may_show_io(process, now)) {
             process.io.renew(now).set_words(io.map(|place| record.get(place)));
         }
         if let Some((delay, count)) = self.schedstat {
