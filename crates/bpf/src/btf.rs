@@ -35,7 +35,8 @@ pub struct Member {
 /// ```no_run
 /// use perfset_bpf::Btf;
 ///
-/// let btf = Btf::parse(std::fs::read("/sys/kernel/btf/vmlinux")?, &["task_struct"])?;
+/// let bytes = std::fs::read("/sys/kernel/btf/vmlinux")?;
+/// let btf = Btf::parse(&bytes, &["task_struct"])?;
 /// let task = btf.structure("task_struct").expect("every kernel has it");
 /// println!("a process has its name at byte {}", btf.member(task, "comm").expect("and this").offset);
 /// # Ok::<_, Box<dyn std::error::Error>>(())
@@ -43,8 +44,8 @@ pub struct Member {
 ///
 /// [`STEPS`]: Self::STEPS
 #[derive(Debug)]
-pub struct Btf {
-    bytes: Vec<u8>,
+pub struct Btf<'a> {
+    bytes: &'a [u8],
     strings: Range<usize>,
     /// Where each type begins, by its number less one.
     at: Vec<u32>,
@@ -125,7 +126,7 @@ impl Type {
     }
 }
 
-impl Btf {
+impl<'a> Btf<'a> {
     /// The most members that are looked at for one question.
     pub const STEPS: u32 = 200_000;
     /// The most types behind one another that are one, and the deepest that structures without names are in others.
@@ -135,8 +136,8 @@ impl Btf {
     ///
     /// # Errors
     /// If it is none of version 1 in this machine's byte order, or is cut, or has a type of a kind that is not known.
-    pub fn parse(bytes: Vec<u8>, wanted: &[&'static str]) -> Result<Self, BtfError> {
-        let field = |at: usize, why| u32_at(&bytes, at).ok_or(BtfError { at, why });
+    pub fn parse(bytes: &'a [u8], wanted: &[&'static str]) -> Result<Self, BtfError> {
+        let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { at, why });
         let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "it is cut" })?;
         let (order, version) = magic.split_at_checked(2).unwrap_or_default();
         if order != 0xEB9F_u16.to_ne_bytes() {
@@ -275,8 +276,8 @@ impl Btf {
         for part in 0..of.parts() {
             *steps = steps.checked_sub(1)?;
             let at = members.checked_add(part.checked_mul(MEMBER)?)?;
-            let (own_name, type_id) = (u32_at(&self.bytes, at)?, u32_at(&self.bytes, at.checked_add(4)?)?);
-            let place = u32_at(&self.bytes, at.checked_add(8)?)?;
+            let (own_name, type_id) = (u32_at(self.bytes, at)?, u32_at(self.bytes, at.checked_add(4)?)?);
+            let place = u32_at(self.bytes, at.checked_add(8)?)?;
             let (bits, width) = if has_bits { (place & 0xFF_FFFF, place >> 24) } else { (place, 0) };
             let own_name = self.text(own_name)?;
             if own_name == name && !name.is_empty() {
@@ -298,7 +299,7 @@ impl Btf {
     /// A type's elements and how many there are.
     fn array(&self, of: Type) -> Option<(u32, u32)> {
         let tail = of.at.checked_add(HEAD)?;
-        Some((u32_at(&self.bytes, tail)?, u32_at(&self.bytes, tail.checked_add(8)?)?))
+        Some((u32_at(self.bytes, tail)?, u32_at(self.bytes, tail.checked_add(8)?)?))
     }
 
     /// The type behind names and qualifiers, and its number.
@@ -316,8 +317,8 @@ impl Btf {
 
     fn type_of(&self, id: u32) -> Option<Type> {
         let at = usize::try_from(*self.at.get(usize::try_from(id.checked_sub(1)?).ok()?)?).ok()?;
-        let info = u32_at(&self.bytes, at.checked_add(4)?)?;
-        Some(Type { at, info, kind: Kind::of(info)?, size_or_type: u32_at(&self.bytes, at.checked_add(8)?)? })
+        let info = u32_at(self.bytes, at.checked_add(4)?)?;
+        Some(Type { at, info, kind: Kind::of(info)?, size_or_type: u32_at(self.bytes, at.checked_add(8)?)? })
     }
 
     /// A text of the table, from its place there. The longest name that is looked for is shorter than what is given.

@@ -6,7 +6,9 @@
 
 use std::ffi::{CStr, c_int};
 use std::io::{self, Error, ErrorKind, Read};
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
@@ -157,6 +159,70 @@ pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
         }
     }
     Err(ErrorKind::TimedOut.into())
+}
+
+/// Memory of its own for a file of some megabytes.
+///
+/// Not from the allocator: what it once gave back of that size it no longer gets from the kernel, and keeps.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// So many of them are the file's.
+    used: usize,
+}
+
+impl Buffer {
+    /// Of Debian's kernels they have five to ten.
+    const MOST: u64 = 256 << 20;
+
+    /// A whole file.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        // What is no file, such as a pipe, could block.
+        let about = std::fs::metadata(path)?;
+        if !about.is_file() || about.len() > Self::MOST {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file, or too long"));
+        }
+        let mut file = std::fs::File::open(path)?;
+        let bytes = usize::try_from(about.len()).map_err(|_| ErrorKind::OutOfMemory)?.max(1);
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
+        let mut buffer = Self { start, bytes, used: 0 };
+        // SAFETY: the mapping has so many bytes, all zero, is nobody else's, and lasts as long as `buffer`.
+        let room = unsafe { std::slice::from_raw_parts_mut(buffer.start.as_ptr(), buffer.bytes) };
+        let mut used = 0_usize;
+        while let Some(rest) = room.get_mut(used..).filter(|rest| !rest.is_empty()) {
+            match file.read(rest) {
+                Ok(0) => break,
+                Ok(more) => used = used.saturating_add(more),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        buffer.used = used;
+        Ok(buffer)
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes of the mapping are the file's; it lasts as long as `self`, and nobody writes it any more.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used.min(self.bytes)) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `of_file`, and nobody has its bytes any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
 }
 
 /// The beginning of a map's value, in this process's memory.

@@ -65,9 +65,12 @@ pub(crate) struct Place {
 }
 
 /// Why a kernel cannot be walked over by its description.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
+    /// Its file cannot be read.
+    #[error("cannot be read")]
+    File(#[source] std::sync::Arc<std::io::Error>),
     /// It makes no sense.
     #[error(transparent)]
     Btf(#[from] BtfError),
@@ -101,11 +104,20 @@ const WANTED: [&str; 14] = [
 const ITERATOR: &str = "bpf_iter_task";
 
 impl Kernel {
+    /// Reads the description of types in a file, by default that of this kernel, `/sys/kernel/btf/vmlinux`.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or as [`of`](Self::of).
+    #[cfg(target_os = "linux")]
+    pub fn read(path: &std::path::Path) -> Result<Self, KernelError> {
+        Self::of(&crate::call::Buffer::of_file(path).map_err(|error| KernelError::File(error.into()))?)
+    }
+
     /// Reads a description of types, as in `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
     /// If it is none, or lacks what no walk can do without.
-    pub fn of(btf: Vec<u8>) -> Result<Self, KernelError> {
+    pub fn of(btf: &[u8]) -> Result<Self, KernelError> {
         let btf = Btf::parse(btf, &WANTED)?;
         let place = |structure: &str, path: &str| -> Option<Place> {
             let member = btf.member(btf.structure(structure)?, path)?;
@@ -145,7 +157,7 @@ impl Kernel {
         Ok(kernel)
     }
 
-    fn source(column: Column, place: &dyn Fn(&str, &str) -> Option<Place>, btf: &Btf) -> Option<Source> {
+    fn source(column: Column, place: &dyn Fn(&str, &str) -> Option<Place>, btf: &Btf<'_>) -> Option<Source> {
         let definition = column.definition();
         let first = |structure: &str| definition.paths.iter().find_map(|path| place(structure, path));
         let structure = match definition.from {
@@ -182,7 +194,7 @@ impl Kernel {
         })
     }
 
-    fn iterator(btf: &Btf) -> Option<Iterator> {
+    fn iterator(btf: &Btf<'_>) -> Option<Iterator> {
         Some(Iterator {
             new: btf.function("bpf_iter_task_new")?,
             next: btf.function("bpf_iter_task_next")?,
@@ -196,7 +208,7 @@ impl Kernel {
         })
     }
 
-    fn exact(btf: &Btf, pointer: &dyn Fn(&str, &str) -> Option<u32>) -> Option<Exact> {
+    fn exact(btf: &Btf<'_>, pointer: &dyn Fn(&str, &str) -> Option<u32>) -> Option<Exact> {
         let counters = |path| pointer(MEMORY, path);
         Some(Exact {
             cast: btf.function("bpf_rdonly_cast")?,

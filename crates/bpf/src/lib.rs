@@ -4,7 +4,7 @@
 //! ```no_run
 //! use perfset_bpf::{Column, Columns, Each, Kernel, Request, Walk, Way};
 //!
-//! let kernel = Kernel::of(std::fs::read("/sys/kernel/btf/vmlinux")?)?;
+//! let kernel = Kernel::read("/sys/kernel/btf/vmlinux".as_ref())?;
 //! let columns = Columns::of(&[Column::Pid, Column::Runtime]);
 //! let request = Request { each: Each::Process, way: Way::OpenCoded, columns, room: 10_000, offsets: None };
 //! let mut walk = Walk::load(&kernel, &request)?; // takes CAP_BPF and CAP_PERFMON

@@ -185,7 +185,7 @@ impl Walk {
         };
         if self.view.words().len().saturating_mul(WORD) < bytes(count) {
             let most = bytes(self.room);
-            let ample = bytes(count.saturating_add(count / 4)).min(most);
+            let ample = bytes(count.saturating_add(count / 16)).min(most);
             self.view = View::of(&self.map, ample).map_err(failed("mapping what the task walk writes"))?;
         }
         Ok(())

@@ -13,7 +13,7 @@ const BTF: &str = "/sys/kernel/btf/vmlinux";
 
 /// A kernel that lets this process walk, with the exact memory of its CPUs.
 fn allowed() -> Option<(Kernel, Offsets)> {
-    let kernel = Kernel::of(fs::read(BTF).ok()?).unwrap();
+    let kernel = Kernel::read(BTF.as_ref()).ok()?;
     let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
     let last: u32 = possible.trim().rsplit(['-', ',']).next().unwrap().parse().unwrap();
     match Offsets::find(&kernel, last + 1) {

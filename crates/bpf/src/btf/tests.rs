@@ -121,7 +121,7 @@ const NAMES: [&str; 5] = ["outer", "inner", "walk", "bits", "absent"];
 #[test]
 fn names_and_members() {
     let (bytes, outer) = example();
-    let btf = Btf::parse(bytes, &NAMES).unwrap();
+    let btf = Btf::parse(&bytes, &NAMES).unwrap();
     assert_eq!(btf.structure("outer"), Some(outer));
     assert_eq!((btf.function("walk"), btf.function("outer")), (Some(outer + 2), Some(outer + 3)));
     assert_eq!((btf.function("inner"), btf.structure("absent"), btf.function("int")), (None, None, None));
@@ -162,9 +162,9 @@ fn no_sense() {
     let changed = |at: usize, word: u32| {
         let mut bytes = good.clone();
         bytes[at..at + 4].copy_from_slice(&word.to_ne_bytes());
-        Btf::parse(bytes, &NAMES).unwrap_err().to_string()
+        Btf::parse(&bytes, &NAMES).unwrap_err().to_string()
     };
-    let parse = |bytes: &[u8]| Btf::parse(bytes.to_vec(), &NAMES).unwrap_err().to_string();
+    let parse = |bytes: &[u8]| Btf::parse(bytes, &NAMES).unwrap_err().to_string();
     assert_eq!(parse(b""), "BTF at byte 0: it is cut");
     assert_eq!(
         parse(b"ELF\x7F"),
@@ -181,7 +181,7 @@ fn no_sense() {
 }
 
 /// Asks everything, whatever it is.
-fn ask(bytes: Vec<u8>) {
+fn ask(bytes: &[u8]) {
     let Ok(btf) = Btf::parse(bytes, &NAMES) else { return };
     let mut ids: Vec<u32> = NAMES.iter().filter_map(|name| btf.structure(name)).collect();
     ids.extend([0, 1, 5, u32::MAX]);
@@ -197,13 +197,13 @@ fn ask(bytes: Vec<u8>) {
 fn every_prefix_and_every_changed_byte() {
     let (good, _) = example();
     for len in 0..good.len() {
-        ask(good[..len].to_vec());
+        ask(&good[..len]);
     }
     for at in 0..good.len() {
         for change in [1, 0x80, 0xFF] {
             let mut bytes = good.clone();
             bytes[at] ^= change;
-            ask(bytes);
+            ask(&bytes);
         }
     }
 }
@@ -218,7 +218,8 @@ fn types_that_are_in_themselves() {
     writer.compound(STRUCT, "outer", 8, &members);
     let many = vec![("", 4, 0); 60_000];
     writer.compound(STRUCT, "inner", 8, &many);
-    let btf = Btf::parse(writer.finish(), &NAMES).unwrap();
+    let bytes = writer.finish();
+    let btf = Btf::parse(&bytes, &NAMES).unwrap();
     assert_eq!((btf.size(1), btf.size(2)), (None, None));
     for name in ["outer", "inner"] {
         // It ends: by itself it would look at 40^16, or 60,000^16 members.
@@ -229,9 +230,9 @@ fn types_that_are_in_themselves() {
 proptest! {
     #[test]
     fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-        ask(bytes.clone());
+        ask(&bytes);
         let mut headed = example().0[..24].to_vec();
         headed.extend(bytes);
-        ask(headed);
+        ask(&headed);
     }
 }

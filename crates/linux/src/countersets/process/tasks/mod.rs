@@ -3,7 +3,7 @@
 //! They are the same as those of the files in `/proc`: what the kernel works out for these is worked out here, and
 //! what a walk cannot have, or has torn, is read from them.
 
-use perfset_bpf::{Columns, Each, Kernel, Offsets, Records, Request, Walk, WalkError, Way};
+use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, Walk, WalkError, Way};
 
 use super::files::Files;
 use super::table::{Moment, Parts, Process, Table};
@@ -73,11 +73,12 @@ impl Tasks {
     fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, String> {
         rules::may_show_all(roots)?;
         let path = roots.sys.join("kernel/btf/vmlinux");
-        let btf = std::fs::read(&path).map_err(|error| {
-            format!("no walk over the tasks: {}: {error} (CONFIG_DEBUG_INFO_BTF)", path.display())
+        let kernel = Kernel::read(&path).map_err(|error| match error {
+            KernelError::File(error) => {
+                format!("no walk over the tasks: {}: {error} (CONFIG_DEBUG_INFO_BTF)", path.display())
+            }
+            error => format!("no walk over the tasks: {}: {error}", path.display()),
         })?;
-        let kernel = Kernel::of(btf)
-            .map_err(|error| format!("no walk over the tasks: {}: {error}", path.display()))?;
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
         let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };
