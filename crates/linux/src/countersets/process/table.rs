@@ -457,6 +457,10 @@ impl Parts {
         Self(self.0 & other.0)
     }
 
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     pub(super) fn count(self) -> u32 {
         self.0.count_ones()
     }

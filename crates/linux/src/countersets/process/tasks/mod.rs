@@ -158,7 +158,10 @@ impl Tasks {
                 self.check()?;
                 self.unchecked = 0;
             }
-            self.walk(of_walk, is_listed, table, pass, files)?;
+            let whole = self.walk(of_walk, is_listed, table, pass, files)?;
+            if whole && parts.without(of_walk).is_none() {
+                return Ok(());
+            }
         }
         if parts.has(Parts::TASK) {
             self.walk_threads(table, now)?;
@@ -176,7 +179,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Walks over the processes: who is there, and what they have of those parts.
+    /// Walks over the processes: who is there, and what they have of those parts. Whether they have all of them now.
     fn walk(
         &mut self,
         parts: Parts,
@@ -184,7 +187,7 @@ impl Tasks {
         table: &mut Table,
         pass: &mut Pass,
         files: &mut Files,
-    ) -> Result<(), String> {
+    ) -> Result<bool, String> {
         let at = self.walk_of(parts)?;
         let mut room = None;
         for _ in 0..3 {
@@ -204,11 +207,10 @@ impl Tasks {
             let Some(taker) = Taker::new(&records, *parts, *units) else { break };
             if is_listed {
                 take_more(&records, &taker, table, table.moment(pass));
-            } else {
-                table.start(pass);
-                take_all(&records, &taker, table, (met, new), pass, files);
+                return Ok(false); // some may have ended since
             }
-            return Ok(());
+            table.start(pass);
+            return Ok(take_all(&records, &taker, table, (met, new), pass, files));
         }
         Err(format!("no walk over the tasks: they grow faster than room for them ({})", room.unwrap_or(0)))
     }
@@ -360,7 +362,7 @@ fn possible_cpus(roots: &Roots) -> Option<u32> {
     }
 }
 
-/// Takes over everything, and who is there.
+/// Takes over everything, and who is there. Whether all of it is of one moment.
 fn take_all(
     records: &Records<'_>,
     taker: &Taker,
@@ -368,24 +370,26 @@ fn take_all(
     (met, new): (&mut Vec<bool>, &mut Vec<Process>),
     pass: &mut Pass,
     files: &mut Files,
-) {
+) -> bool {
     let now = table.moment(pass);
     met.clear();
     met.resize(table.processes.len(), false);
-    let (mut last, mut count, mut changed) = (None, 0_usize, false);
+    let (mut last, mut count, mut changed, mut whole) = (None, 0_usize, false, true);
     for record in records.iter() {
         let pid = taker.pid(&record);
         let found = table.find(pid, last);
         if let Some((at, process)) = found {
             last = Some(at);
-            changed |= taker.take(&record, process, now, pass, files);
+            let taken = taker.take(&record, process, now, pass, files);
+            changed |= taken.other;
+            whole &= taken.whole;
             if let Some(met) = met.get_mut(at).filter(|met| !**met) {
                 *met = true;
                 count = count.saturating_add(1);
             }
         } else {
             let mut process = Process::new(pid);
-            taker.take(&record, &mut process, now, pass, files);
+            whole &= taker.take(&record, &mut process, now, pass, files).whole;
             new.push(process);
         }
     }
@@ -397,6 +401,7 @@ fn take_all(
     if changed || !new.is_empty() {
         table.arrange(new);
     }
+    whole
 }
 
 /// Takes over parts of those that are known already.

@@ -70,6 +70,15 @@ pub(super) struct Taker {
     traces_all: bool,
 }
 
+/// What was taken over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// It is of another process than before, with the same pid.
+    pub(super) other: bool,
+    /// It is all that the walk was asked for.
+    pub(super) whole: bool,
+}
+
 /// What `stat` says of processes and threads.
 #[derive(Clone, Copy, Debug)]
 struct StatPlaces {
@@ -232,7 +241,7 @@ impl Taker {
         process.started(self.start_ticks(record))
     }
 
-    /// Takes over everything. Whether it is another process than before, with the same pid.
+    /// Takes over everything.
     pub(super) fn take(
         &self,
         record: &Record<'_>,
@@ -240,7 +249,7 @@ impl Taker {
         now: Moment,
         pass: &mut Pass,
         files: &mut Files,
-    ) -> bool {
+    ) -> Taken {
         let flags = number(record, self.flags);
         let comm = self.comm(record);
         let lasting = Stat { flags, ..Stat::default() };
@@ -272,25 +281,24 @@ impl Taker {
         // The clock of a process that runs now may have shown more than the kernel has written down.
         process.held = runtime < process.clock_ns;
         process.clock_ns = process.clock_ns.max(runtime);
-        self.take_parts(record, process, now);
-        other
+        Taken { other, whole: self.take_parts(record, process, now) }
     }
 
-    /// Whether the kernel would show what the process has read and written. Where it would not, its file says so. It is
-    /// asked each time, or, by who may see nearly everything, first and then in turn.
-    fn may_show_io(&self, process: &Process, now: Moment) -> bool {
+    /// Whether the kernel would show what the process has read and written. It is asked each time, or, by who may see
+    /// nearly everything, first and then in turn; `None`: it was not its turn, and it would not have before.
+    fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
         let io = &process.io;
         match self.traces_all && io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) {
-            true => io.get().is_ok(),
-            false => may_trace(process.pid),
+            true => io.get().is_ok().then_some(true),
+            false => Some(may_trace(process.pid)),
         }
     }
 
-    /// Takes over the parts, unless they are torn: then they stay as they were.
-    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) {
+    /// Takes over the parts, unless they are torn: then they stay as they were. Whether it has all of them.
+    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) -> bool {
         if self.torn.is(record) {
             process.ran = now;
-            return;
+            return false;
         }
         let units = self.units;
         let flags = number(record, self.flags);
@@ -327,8 +335,13 @@ impl Taker {
             let shared = file.saturating_add(shared);
             *process.statm.renew(now) = Statm { resident: shared.saturating_add(anonymous), shared };
         }
-        if let Some(io) = self.io.filter(|_| self.may_show_io(process, now)) {
-            process.io.renew(now).set_words(io.map(|place| record.get(place)));
+        let mut whole = true;
+        if let Some(io) = self.io {
+            match self.may_show_io(process, now) {
+                Some(true) => process.io.renew(now).set_words(io.map(|place| record.get(place))),
+                Some(false) => whole = false, // its file says why
+                None => {}
+            }
         }
         if let Some((delay, count)) = self.schedstat {
             let waits = Waits { wait_ns: record.get(delay), timeslices: record.get(count) };
@@ -349,6 +362,7 @@ impl Taker {
             ];
             process.seldom.get_or_insert_default().status.renew(now).set(numbers);
         }
+        whole
     }
 }
 
