@@ -51,6 +51,7 @@ impl Tasks {
     const MANY: u32 = 50_000;
     /// Each so many walks it is checked that what they say is true.
     const CHECK: u32 = 256;
+    /// Who gives up the right to load more has room for so many tasks at least.
     const PREPARED_ROOM: u32 = 65_536;
 
     /// Finds out whether walks can be had: loads the smallest, and compares what it says of this process.
@@ -61,13 +62,26 @@ impl Tasks {
         Self::with_room(roots, None)
     }
 
-    /// The same with room for so many tasks, loading all that may be needed.
+    /// The same with room for many more tasks than there are, loading all that may be needed.
     pub(super) fn prepare(roots: &Roots) -> Result<Self, String> {
-        let mut tasks = Self::with_room(roots, Some(Self::PREPARED_ROOM))?;
-        tasks.load(tasks.provides, Some(Self::PREPARED_ROOM))?;
-        tasks.load_threads(Some(Self::PREPARED_ROOM))?;
+        let room = Some(rules::task_count(roots).saturating_mul(2).max(Self::PREPARED_ROOM));
+        let mut tasks = Self::with_room(roots, room)?;
+        tasks.load(tasks.provides, room)?;
+        tasks.load_threads(room)?;
         tasks.is_settled = true;
         Ok(tasks)
+    }
+
+    /// The same with room for so many tasks at first.
+    #[cfg(test)]
+    pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
+        Self::with_room(roots, Some(room))
+    }
+
+    /// As if the right to load more were gone.
+    #[cfg(test)]
+    pub(super) fn settle(&mut self) {
+        self.is_settled = true;
     }
 
     fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, String> {
@@ -217,7 +231,10 @@ impl Tasks {
 
     /// Loads a walk anew, with more room.
     fn replace(&mut self, at: usize, parts: Parts, room: Option<u32>) -> Result<(), String> {
-        let walk = self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room);
+        let walk = match self.is_settled {
+            true => Err(NO_MORE.to_owned()),
+            false => self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room),
+        };
         let walk =
             walk.map_err(|why| format!("more processes than a walk over the tasks has room for; {why}"))?;
         if let Some(place) = self.walks.get_mut(at) {
@@ -288,7 +305,10 @@ impl Tasks {
                 Ok(records) => records,
                 Err(WalkError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
-                    let more = self.load_threads(Some(room));
+                    let more = match self.is_settled {
+                        true => Err(NO_MORE.to_owned()),
+                        false => self.load_threads(Some(room)),
+                    };
                     more.map_err(|why| {
                         format!("more threads than a walk over the tasks has room for; {why}")
                     })?;
@@ -325,6 +345,8 @@ impl Tasks {
         Err("no walk over the tasks: it does not say of this process what /proc/self/stat says".to_owned())
     }
 }
+
+const NO_MORE: &str = "the right to load a larger one was given up";
 
 /// What went wrong, and what would help, if anything.
 fn said(error: &WalkError) -> String {

@@ -4,14 +4,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-
-use perfset_core::Birth;
-use perfset_engine::InstanceFilters;
 
 use super::*;
 use crate::clock::start_100ns;
 use linux_process as lp;
+use perfset_core::Birth;
 use process_v2 as v2;
 
 /// What others can change of a process that does not run, so that the gate reads it in turn: each tenth time.
@@ -132,25 +132,68 @@ fn value(got: &Got) -> Option<u64> {
 
 #[test]
 fn the_gate_says_what_plain_reading_says() {
-    conforms(ProcessSource::Gate, 1_000);
+    let _ = conforms(ProcessSource::Gate, 1_000, Duration::ZERO);
 }
 
 #[test]
 fn the_walk_says_what_plain_reading_says() {
-    conforms(ProcessSource::Bpf, 0);
+    let _ = conforms(ProcessSource::Bpf, 0, Duration::ZERO);
+}
+
+/// As many processes begin and end in half a minute as in an hour of a busy server.
+#[test]
+#[ignore = "half a minute of load, and the right to walk: cargo xtask live"]
+fn the_walk_says_so_through_an_hour_of_churn() {
+    let churn = |script: &'static str| {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(script).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn().unwrap()
+    };
+    let _churn = Busy((0..2).map(|_| churn("while :; do (:); (: & :); /bin/true; done")).collect());
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads = Arc::clone(&stop);
+    let threads = std::thread::spawn(move || {
+        while !threads.load(Relaxed) {
+            let some: Vec<_> = (0..8).map(|n| std::thread::spawn(move || n)).collect();
+            some.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
+        }
+    });
+    let begun = || -> u64 {
+        let stat = fs::read_to_string("/proc/stat").unwrap();
+        let line = stat.lines().find_map(|line| line.strip_prefix("processes ")).unwrap();
+        line.parse().unwrap()
+    };
+    let before = begun();
+    let mut walk = layered(ProcessSource::Bpf);
+    let _ = everything(&mut walk);
+    assert!(walk.about()[0].1.starts_with("a walk over the tasks"), "{:?}", walk.about());
+    let compared = conforms(ProcessSource::Bpf, 0, Duration::from_secs(30));
+    stop.store(true, Relaxed);
+    threads.join().unwrap();
+    let begun = begun() - before;
+    println!("{compared}, {begun} processes and threads begun");
+    assert!(begun >= 10_000, "{begun} processes and threads begun");
 }
 
 /// That all is the same as what plain reading says before or after, as far as nothing changed in between; so many
 /// values at least are to be taken over from an earlier collection.
-fn conforms(way: ProcessSource, least_reused: u32) {
+fn conforms(way: ProcessSource, least_reused: u32, at_least: Duration) -> String {
     let _busy = Busy::start();
     let (mut gate, mut plain) = (layered(way), layered(ProcessSource::Proc));
     let time = (false, v2::PERCENT_PROCESSOR_TIME.0);
     let (mut resting, mut running, mut reused) = (0, 0, 0);
     let mut late: BTreeMap<(String, (bool, u32)), u32> = BTreeMap::new();
     // Fifteen rounds at least, so that every process has its turn; more where few could be compared.
-    let (mut rounds, until) = (0, Instant::now() + Duration::from_secs(60));
-    while (rounds < 15 || resting < 200 || running < 20 || reused < least_reused) && Instant::now() < until {
+    let (mut rounds, start) = (0, Instant::now());
+    let until = start + Duration::from_secs(60);
+    while (rounds < 15
+        || start.elapsed() < at_least
+        || resting < 200
+        || running < 20
+        || reused < least_reused)
+        && Instant::now() < until
+    {
         rounds += 1;
         let before = everything(&mut plain);
         let between = everything(&mut gate);
@@ -202,6 +245,7 @@ fn conforms(way: ProcessSource, least_reused: u32) {
         }
     }
     assert!(resting >= 200 && running >= 20 && reused >= least_reused, "{resting} {running} {reused}");
+    format!("{rounds} rounds, {resting} times a process at rest, {running} times one that ran")
 }
 
 /// Reads as simply as it can be done.
@@ -317,21 +361,4 @@ fn threads_of_all_layers() {
     }
     drop(stop);
     assert!(waiting.join().unwrap());
-}
-
-#[test]
-fn which_layer_is_taken() {
-    let about = |roots: &Roots| provider(roots).about().remove(0).1.into_owned();
-    assert!(about(&Roots::default()).starts_with("files of processes whose CPU clock moved"));
-    let of_tree = about(&fixture("processes"));
-    assert!(
-        of_tree.starts_with("files of all processes, each time; these processes are not of this PID"),
-        "{of_tree}"
-    );
-    let mut rows = Rows::new([]);
-    rows.start();
-    let instances = InstanceFilters::default();
-    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
-    provider(&Roots::default()).collect(&want, &mut rows).unwrap();
-    assert_eq!(rows.layer(), 2);
 }

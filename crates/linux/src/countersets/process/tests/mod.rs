@@ -9,6 +9,7 @@ use crate::testing::{Collected, Got, Tree, collect_of, fixture, try_collect_of};
 mod identity;
 mod layers;
 mod values;
+mod ways;
 
 /// Not 100 and not 4,096: nobody may assume that.
 const CLOCK_TICKS: u64 = 250;
