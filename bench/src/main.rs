@@ -27,7 +27,8 @@ use anyhow::{Result, bail};
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|thread|machine|log|shm|scrape|all [options]
+    "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
+  machine, log, shm, scrape, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process` and `machine` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be

@@ -59,8 +59,8 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     nursery.check()
 }
 
-/// What loading a walk costs: the first collection of a new machine, which reads how the kernel lays out its types, loads
-/// what it takes, and checks it.
+/// What loading a walk costs: the first collection of a new machine, which reads how the kernel lays out its types,
+/// loads what it takes, and checks it.
 fn start(rounds: usize) -> Report {
     const GOAL_NS: f64 = 50e6;
     Comparison::new("process: the first collection of a new machine".to_owned(), 1)

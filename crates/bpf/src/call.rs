@@ -213,7 +213,7 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes of the mapping are the file's; it lasts as long as `self`, and nobody writes it any more.
+        // SAFETY: so many bytes of the mapping are the file's; it lasts as long as `self`, and nobody writes it.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used.min(self.bytes)) }
     }
 }

@@ -13,11 +13,11 @@ use crate::text::name_of;
 use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    args.processes.apply();
+    walks::settle(true);
     let listen = if args.listen.is_empty() { vec![Options::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;
-    args.processes.apply();
-    walks::settle(true);
     let machine = if args.all_users { perfset::all_users() } else { perfset::local() };
     let limits = Limits { history: args.history, ..Limits::default() };
     let mut options = Options {

@@ -11,8 +11,8 @@ use perfset_linux::ProcessSource;
 /// This machine, with the counters of its operating system and the engine's own.
 ///
 /// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
-/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call; in a program that has more rights
-/// than who started it they do not count.
+/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call; in a program that has more
+/// rights than who started it they do not count.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
@@ -45,9 +45,10 @@ pub fn set_process_source(source: ProcessSource) -> bool {
     backend::PROCESS_SOURCE.set(source).is_ok()
 }
 
-/// Loads what reading all processes and threads in the cheapest way takes, with room for 65,536 of them, for the machine
-/// that is asked next: for programs that go on collecting and then [give up the right to](drop_walk_capabilities).
-/// It costs some 100 ms of CPU time and 25 MB of the kernel's memory. Without it walks are loaded when they are needed.
+/// Loads what reading all processes and threads in the cheapest way takes, with room for 65,536 of them, for the
+/// machine that is asked next: for programs that go on collecting and then
+/// [give up the right to](perfset_linux::drop_walk_capabilities). It costs some 100 ms of CPU time and 25 MB of the
+/// kernel's memory. Without it walks are loaded when they are needed.
 ///
 /// # Errors
 /// Why processes will be read from files, which is slower and gives the same.

@@ -1,6 +1,7 @@
 //! Descriptions that are made by hand, cut, changed and garbage.
 
 use super::*;
+use crate::{Column, Columns, Kernel};
 use proptest::prelude::*;
 
 /// Writes descriptions.
@@ -234,5 +235,149 @@ proptest! {
         let mut headed = example().0[..24].to_vec();
         headed.extend(bytes);
         ask(&headed);
+    }
+}
+
+/// The least that a walk takes of a kernel, and everything else that it can use, but for one member.
+fn kernel(without: &str) -> Vec<u8> {
+    let mut writer = Writer::new();
+    let (int, long) = (writer.int(4), writer.int(8));
+    let byte = writer.int(1);
+    let pointer = writer.pointer(int);
+    let mut structure = |writer: &mut Writer, name: &str, members: &[(&str, u32)]| {
+        let there: Vec<_> = members.iter().filter(|(member, _)| *member != without).collect();
+        let placed: Vec<_> =
+            there.iter().zip(0..).map(|((member, of), at)| (*member, *of, at * 128)).collect();
+        writer.compound(STRUCT, name, u32::try_from(placed.len()).unwrap() * 16, &placed)
+    };
+    let io = ["rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"];
+    let ioac = structure(&mut writer, "", &io.map(|name| (name, long)));
+    let se = structure(&mut writer, "", &[("sum_exec_runtime", long)]);
+    let waits = structure(&mut writer, "", &[("run_delay", long), ("pcount", long)]);
+    let shown = structure(&mut writer, "", &[("utime", long), ("stime", long)]);
+    let count = structure(&mut writer, "", &[("sequence", int)]);
+    let count = structure(&mut writer, "", &[("seqcount", count)]);
+    let lock = structure(&mut writer, "", &[("seqcount", count)]);
+    let counter = structure(&mut writer, "percpu_counter", &[("count", long), ("counters", pointer)]);
+    let (name, four) = (writer.array(byte, 16), writer.array(counter, 4));
+    let pids = writer.array(pointer, 4);
+    let number = structure(&mut writer, "", &[("nr", int)]);
+    let numbers = writer.array(number, 0);
+    let user = writer.compound(STRUCT, "", 4, &[("val", int, 0)]);
+    structure(&mut writer, "pid", &[("numbers", numbers)]);
+    structure(&mut writer, "cred", &[("uid", user)]);
+    structure(&mut writer, "task_delay_info", &[("blkio_delay", long)]);
+    structure(&mut writer, "bpf_array", &[("pptrs", numbers)]);
+    structure(&mut writer, "bpf_iter_task", &[("opaque", long), ("more", long)]);
+    structure(
+        &mut writer,
+        "mm_struct",
+        &[("total_vm", long), ("hiwater_vm", long), ("hiwater_rss", long), ("rss_stat", four)],
+    );
+    structure(
+        &mut writer,
+        "signal_struct",
+        &[
+            ("nr_threads", int),
+            ("sum_sched_runtime", long),
+            ("utime", long),
+            ("stime", long),
+            ("prev_cputime", shown),
+            ("min_flt", long),
+            ("maj_flt", long),
+            ("ioac", ioac),
+            ("stats_lock", lock),
+            ("pids", pids),
+        ],
+    );
+    structure(
+        &mut writer,
+        "task_struct",
+        &[
+            ("pid", int),
+            ("tgid", int),
+            ("flags", int),
+            ("start_boottime", long),
+            ("comm", name),
+            ("se", se),
+            ("__state", int),
+            ("exit_state", int),
+            ("real_parent", pointer),
+            ("static_prio", int),
+            ("rt_priority", int),
+            ("policy", int),
+            ("utime", long),
+            ("stime", long),
+            ("prev_cputime", shown),
+            ("min_flt", long),
+            ("maj_flt", long),
+            ("delays", pointer),
+            ("ioac", ioac),
+            ("real_cred", pointer),
+            ("nvcsw", long),
+            ("nivcsw", long),
+            ("sched_info", waits),
+            ("signal", pointer),
+            ("mm", pointer),
+        ],
+    );
+    for function in [
+        "bpf_iter_task",
+        "bpf_iter_task_new",
+        "bpf_iter_task_next",
+        "bpf_iter_task_destroy",
+        "bpf_rcu_read_lock",
+        "bpf_rcu_read_unlock",
+        "bpf_rdonly_cast",
+    ] {
+        if function != without {
+            writer.function(function);
+        }
+    }
+    writer.finish()
+}
+
+#[test]
+fn what_a_kernel_has() {
+    let all = Columns::of(&Column::ALL);
+    let lost = |without: &str| -> Vec<Column> {
+        let has = Kernel::of(&kernel(without)).unwrap().has(all);
+        Column::ALL.into_iter().filter(|column| !has.contain((*column).into())).collect()
+    };
+    assert_eq!(lost(""), []);
+    for (without, want) in [
+        ("rt_priority", &[Column::RealTimePriority][..]),
+        ("numbers", &[Column::Session]),
+        ("delays", &[Column::BlockDelay]),
+        ("uid", &[Column::User]),
+        ("prev_cputime", &[Column::UserTimeShown, Column::SystemTimeShown]),
+        // What is summed up needs the sum of ended threads too.
+        ("min_flt", &[Column::MinorFaults]),
+        ("cancelled_write_bytes", &[Column::CancelledWriteBytes]),
+        ("sched_info", &[Column::RunDelay, Column::RunCount]),
+        ("rss_stat", &[Column::FilePages, Column::AnonymousPages, Column::SwapPages, Column::SharedPages]),
+        ("bpf_iter_task_next", &[]), // there is another way
+    ] {
+        assert_eq!(lost(without), want, "{without}");
+    }
+    for (without, want) in [
+        ("signal", "the kernel's types have no task_struct.signal"),
+        ("comm", "the kernel's types have no task_struct.comm"),
+        ("sum_sched_runtime", "the kernel's types have no task_struct.se.sum_exec_runtime"),
+        ("stats_lock", "the kernel's types have no signal_struct.stats_lock"),
+    ] {
+        assert_eq!(Kernel::of(&kernel(without)).unwrap_err().to_string(), want);
+    }
+}
+
+#[test]
+fn seeds_of_the_fuzz_target() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/btf");
+    for (name, bytes) in [("paths.bin", example().0), ("kernel.bin", kernel(""))] {
+        if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(name), &bytes).unwrap();
+        }
+        assert_eq!(std::fs::read(folder.join(name)).unwrap_or_default(), bytes, "{name}");
     }
 }

@@ -174,7 +174,7 @@ impl Ways {
             self.open();
         }
         match &self.walk {
-            Walk::Open(tasks) if self.taken == Layer::Tasks => format!("{what}, {}", tasks.about()),
+            Walk::Open(tasks) if self.taken == Layer::Tasks => format!("{what} ({})", tasks.about()),
             Walk::Open(_) => {
                 format!("{what}; {} takes over once it has paid for its loading", Layer::Tasks.what())
             }

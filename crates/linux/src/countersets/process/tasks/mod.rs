@@ -136,8 +136,8 @@ impl Tasks {
     /// Which walk it is, for people.
     pub(super) fn about(&self) -> &'static str {
         match self.way {
-            Way::OpenCoded => "a BPF program with the open-coded iterator",
-            Way::Classic => "a BPF program of the task iterator",
+            Way::OpenCoded => "open-coded iterator",
+            Way::Classic => "classic iterator",
         }
     }
 
