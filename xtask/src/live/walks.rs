@@ -51,8 +51,8 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(filter
 os.execv(sys.argv[1], sys.argv[1:])
 ";
 
-/// Where a walk is not permitted or forbidden, files are read, and `doctor` says why and what would help; a program with
-/// the two capabilities has it, and shows no more than the files would.
+/// Where a walk is not permitted, or forbidden, files are read, and `doctor` says why and what would help. A program
+/// with the two capabilities has it, and shows no more than the files would.
 pub fn rights() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
     let program = copy.0.display().to_string();

@@ -244,7 +244,7 @@ fn kernel(without: &str) -> Vec<u8> {
     let (int, long) = (writer.int(4), writer.int(8));
     let byte = writer.int(1);
     let pointer = writer.pointer(int);
-    let mut structure = |writer: &mut Writer, name: &str, members: &[(&str, u32)]| {
+    let structure = |writer: &mut Writer, name: &str, members: &[(&str, u32)]| {
         let there: Vec<_> = members.iter().filter(|(member, _)| *member != without).collect();
         let placed: Vec<_> =
             there.iter().zip(0..).map(|((member, of), at)| (*member, *of, at * 128)).collect();
