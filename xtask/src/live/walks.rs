@@ -63,7 +63,7 @@ pub fn rights() -> Result<String> {
     };
 
     let walked = asks(&mut Command::new(&program))?;
-    ensure!(walked.contains("a walk over the tasks in the kernel ("), "{walked}");
+    ensure!(walked.contains("a walk over the kernel's tasks ("), "{walked}");
     let refused = asks(Command::new("setpriv").args(nobody).arg(&program))?;
     let remedy = format!("`setcap cap_bpf,cap_perfmon+ep {program}`");
     ensure!(
@@ -89,7 +89,7 @@ pub fn rights() -> Result<String> {
     let mut with_rights = Command::new("setpriv");
     with_rights.args(nobody).args([&program, "doctor", "--process-source", "bpf"]);
     let said = finished(with_rights.output()?)?;
-    ensure!(said.contains("a walk over the tasks in the kernel ("), "with file capabilities: {said}");
+    ensure!(said.contains("a walk over the kernel's tasks ("), "with file capabilities: {said}");
     let by_walk = values("bpf")?;
     ensure!(by_walk == by_files, "by a walk {by_walk:?}, from files {by_files:?}");
     ensure!(by_walk.contains(&"IO Read Bytes/sec: denied".to_owned()), "{by_walk:?}");

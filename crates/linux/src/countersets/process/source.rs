@@ -17,7 +17,7 @@ pub enum ProcessSource {
     /// The cheapest way that can be had, all in all: a walk costs to load as much as reading thousands of files.
     #[default]
     Auto,
-    /// By a walk over the tasks in the kernel, from the first collection on.
+    /// By a walk over the kernel's tasks, from the first collection on.
     Bpf,
     /// From files, read again only of processes whose CPU clock moved.
     Gate,
@@ -62,7 +62,7 @@ impl Layer {
     /// For people.
     pub(super) fn what(self) -> &'static str {
         match self {
-            Self::Tasks => "a walk over the tasks in the kernel",
+            Self::Tasks => "a walk over the kernel's tasks",
             Self::Gate => "files of processes whose CPU clock moved, of the others in turn",
             Self::Plain => "files of all processes, each time",
         }

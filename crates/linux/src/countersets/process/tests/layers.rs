@@ -167,7 +167,7 @@ fn the_walk_says_so_through_an_hour_of_churn() {
     let before = begun();
     let mut walk = layered(ProcessSource::Bpf);
     let _ = everything(&mut walk);
-    assert!(walk.about()[0].1.starts_with("a walk over the tasks"), "{:?}", walk.about());
+    assert!(walk.about()[0].1.starts_with("a walk over the kernel's tasks"), "{:?}", walk.about());
     let compared = conforms(ProcessSource::Bpf, 0, Duration::from_secs(30));
     stop.store(true, Relaxed);
     threads.join().unwrap();

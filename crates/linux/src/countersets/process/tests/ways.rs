@@ -64,7 +64,7 @@ fn few_processes_are_not_worth_a_walk_at_first() {
     let start = "files of processes whose CPU clock moved, of the others in turn; ";
     let why = about.strip_prefix(start).unwrap();
     assert_eq!(layer, 2);
-    let can = why == "a walk over the tasks in the kernel takes over once it has paid for its loading";
+    let can = why == "a walk over the kernel's tasks takes over once it has paid for its loading";
     assert_eq!(can, Tasks::open(&Roots::default()).is_ok(), "{why}");
 }
 
@@ -74,7 +74,7 @@ fn a_walk_where_it_was_asked_for_and_can_be_had() {
     match Tasks::open(&Roots::default()) {
         Ok(_) => {
             assert_eq!(layer, 1);
-            assert!(about.starts_with("a walk over the tasks in the kernel ("), "{about}");
+            assert!(about.starts_with("a walk over the kernel's tasks ("), "{about}");
         }
         Err(why) => assert_eq!((layer, about.ends_with(&why)), (2, true), "{about}"),
     }
