@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 
-use super::{ForAll, finished};
+use super::finished;
+use super::owned::{ForAll, Running};
 use crate::repository::{root, target};
 
 /// A walk says what the files say, while as many processes begin and end as in an hour of a busy server.
@@ -55,7 +56,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 /// with the two capabilities has it, and shows no more than the files would.
 pub fn rights() -> Result<String> {
     let copy = ForAll::copy_of(&target().join("release/perfset"))?;
-    let program = copy.0.display().to_string();
+    let program = copy.program.display().to_string();
     let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
     let asks = |command: &mut Command| {
         let said = source(command.env("PERFSET_PROCESS_SOURCE", "bpf"));
@@ -108,7 +109,7 @@ pub fn rights() -> Result<String> {
 
 /// A server gives up the right to load walks, and goes on walking.
 pub fn given_up() -> Result<String> {
-    let mut child = Command::new(target().join("release/perfset"))
+    let child = Command::new(target().join("release/perfset"))
         .args([
             "get",
             r"\Process V2(kthreadd:2)\% Processor Time",
@@ -119,12 +120,12 @@ pub fn given_up() -> Result<String> {
         ])
         .stdout(Stdio::piped())
         .spawn()?;
-    let out = child.stdout.take().context("it has no output")?;
+    let mut child = Running(child);
+    let out = child.0.stdout.take().context("it has no output")?;
     let mut out = BufReader::new(out);
     let lines: Vec<String> = out.by_ref().lines().take(5).collect::<Result<_, _>>()?;
-    let status = fs::read_to_string(format!("/proc/{}/status", child.id()))?;
-    let _ = child.kill(); // it may have ended: its reader has gone
-    child.wait()?;
+    let status = fs::read_to_string(format!("/proc/{}/status", child.0.id()))?;
+    drop(child);
     ensure!(lines.len() == 5, "it says {lines:?}");
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).context("it has ended")?;
     let effective = u64::from_str_radix(effective.trim(), 16)?;
