@@ -14,7 +14,7 @@ use perfset_core::catalogue::processor_information as cpu;
 use perfset_core::v2::{Block, Body, Value};
 use perfset_core::wire::WireError;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
-use perfset_linux::{Roots, SystemClock, providers};
+use perfset_linux::{ProcessSource, Roots, SystemClock, providers};
 
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
@@ -83,8 +83,13 @@ pub fn warm_query(counters: &[CounterId]) -> Result<Query> {
 
 /// This machine, with the providers of Linux.
 pub fn machine() -> Machine {
+    machine_by(ProcessSource::Auto)
+}
+
+/// The same, reading processes in that way.
+pub fn machine_by(source: ProcessSource) -> Machine {
     let machine = Machine::new(Box::new(SystemClock));
-    for provider in providers(Roots::default()) {
+    for provider in providers(Roots::default(), source) {
         machine.register(provider);
     }
     machine

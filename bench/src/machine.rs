@@ -16,6 +16,8 @@ use perfset_engine::{Entry, Query, Snapshot};
 use procfs::{Current, CurrentSI, KernelStats, Meminfo, diskstats, net, vmstat};
 use sysinfo::{Disks, Networks, System};
 
+use perfset_linux::ProcessSource;
+
 use crate::collect::floor::Floor;
 use crate::collect::kernel_file::KernelFile;
 use crate::collect::{machine, values, warm};
@@ -153,7 +155,7 @@ fn of_processes(options: &Options) -> Result<Report> {
     let psutil = Psutil::start("processes")?;
     let nursery = Nursery::start(options.processes)?;
     let (mut procfs, mut sysinfo) = (Procfs::new(2), Sysinfo::new()?);
-    let mut perfset = Perfset::new(2)?;
+    let mut perfset = Perfset::new(2, ProcessSource::Gate)?;
     let processes = processes()?;
     let before = || nursery.let_run(Who::OneInTwenty);
     let comparison =

@@ -27,7 +27,8 @@ use anyhow::{Result, bail};
 use crate::record::Record;
 
 const USAGE: &str =
-    "usage: bench decode|v1-decode|encode|format|collect|path|c|system|process|machine|log|shm|scrape|all [options]
+    "usage: bench WORD [options], of decode, v1-decode, encode, format, collect, path, c, system, process, thread,
+  machine, log, shm, scrape, all
   --rounds N     how often each variant is measured (default 31)
   --processes N  so many processes more for `process` and `machine` (default 10000)
   --growth       `process` with 100, 1000, 10000 and 30000 processes more, or as many as there can be
@@ -60,7 +61,7 @@ type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 /// Measures, and hands over its tables.
 type Bench = fn(&Options, Out<'_>) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 13] = [
+const BENCHES: [(&str, Bench); 14] = [
     ("decode", decode::reports),
     ("v1-decode", v1_decode::reports),
     ("encode", encode::reports),
@@ -70,6 +71,7 @@ const BENCHES: [(&str, Bench); 13] = [
     ("c", c::reports),
     ("system", system::reports),
     ("process", process::reports),
+    ("thread", process::threads::reports),
     ("machine", machine::reports),
     ("log", log::reports),
     ("shm", shm::reports),
@@ -88,6 +90,7 @@ fn run() -> Result<()> {
         };
         match argument.as_str() {
             process::NURSERY => return process::nursery::serve(number(process::NURSERY)?),
+            process::threads::THREADS => return process::threads::serve(number(process::threads::THREADS)?),
             process::HOLDER => return process::memory::hold(&arguments.next().unwrap_or_default()),
             "all" => benches = &BENCHES,
             "--record" => record = Some(Record::open()?),

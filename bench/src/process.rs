@@ -5,10 +5,12 @@ pub mod collectors;
 mod floor;
 pub mod memory;
 pub mod nursery;
+pub mod threads;
 
 use std::fmt::{self, Display};
 
 use anyhow::{Context, Result, ensure};
+use perfset_linux::ProcessSource;
 
 use crate::measure::{Comparison, Report};
 use crate::{Options, Out};
@@ -28,13 +30,19 @@ struct State {
     who: Who,
     /// What a collection may cost, in multiples of the procfs crate.
     goal: Option<f64>,
+    /// What one by a walk over the tasks may cost: whoever ran.
+    walk_goal: f64,
 }
 
-const FEW: State = State { name: "5 % have run before each", who: Who::OneInTwenty, goal: Some(0.166) };
+/// A twenty-fifth of the procfs crate.
+const WALK: f64 = 0.04;
+
+const FEW: State =
+    State { name: "5 % have run before each", who: Who::OneInTwenty, goal: Some(0.166), walk_goal: WALK };
 const STATES: [State; 3] = [
     FEW,
-    State { name: "all have run before each", who: Who::Everybody, goal: Some(0.666) },
-    State { name: "none have run", who: Who::Nobody, goal: None },
+    State { name: "all have run before each", who: Who::Everybody, goal: Some(0.666), walk_goal: WALK },
+    State { name: "none have run", who: Who::Nobody, goal: None, walk_goal: WALK },
 ];
 
 /// Three states of the machine, and memory; or one state at several numbers of processes.
@@ -42,6 +50,7 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     if options.growth {
         return growth(options.rounds, out);
     }
+    out(&start(options.rounds))?;
     let nursery = Nursery::start(options.processes)?;
     for state in STATES {
         out(&report(&nursery, state, options.rounds)?)?;
@@ -50,10 +59,23 @@ pub fn reports(options: &Options, out: Out<'_>) -> Result<()> {
     nursery.check()
 }
 
+/// What loading a walk costs: the first collection of a new machine, which reads how the kernel lays out its types,
+/// loads what it takes, and checks it.
+fn start(rounds: usize) -> Report {
+    const GOAL_NS: f64 = 50e6;
+    Comparison::new("process: the first collection of a new machine".to_owned(), 1)
+        .per("start")
+        .variant(PERFSET, || Perfset::first(ProcessSource::Gate).unwrap_or(0))
+        .variant(WALKED, || Perfset::first(ProcessSource::Bpf).unwrap_or(0))
+        .ns_goal(GOAL_NS)
+        .run(rounds)
+}
+
 fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
     let who = state.who;
     let (mut floor, mut procfs) = (Floor::open(who != Who::Everybody)?, Procfs::new(2));
-    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new(2)?);
+    let (mut sysinfo, mut perfset) = (Sysinfo::new()?, Perfset::new(2, ProcessSource::Gate)?);
+    let mut walk = Perfset::new(2, ProcessSource::Bpf)?;
     let processes = processes()?;
     let values = perfset.values()?;
     ensure!(values.count >= processes, "there are {} values only", values.count);
@@ -77,7 +99,11 @@ fn report(nursery: &Nursery, state: State, rounds: usize) -> Result<Report> {
         .variant(PERFSET, || perfset.collect().unwrap_or(0))
         .before(|| nursery.let_run(who))
         .at_least(if who == Who::Everybody { 1 } else { TURNS })
-        .goal("procfs", state.goal);
+        .goal("procfs", state.goal)
+        .variant(WALKED, || walk.collect().unwrap_or(0))
+        .before(|| nursery.let_run(who))
+        .at_least(if who == Who::Everybody { 1 } else { TURNS })
+        .goal("procfs", state.walk_goal);
     Ok(comparison.run(rounds))
 }
 
@@ -87,7 +113,8 @@ pub const TURNS: usize = 10;
 const FLOOR: &str = "getdents, CPU clocks if not all ran, stat, statm, io (floor)";
 const PROCFS: &str = "procfs crate: stat, statm, io of all (peer)";
 const SYSINFO: &str = "sysinfo crate: CPU, memory, disk usage (peer)";
-const PERFSET: &str = "Query::collect";
+const PERFSET: &str = "Query::collect, from files";
+const WALKED: &str = "Query::collect, by a walk over the tasks (BPF)";
 
 /// How many processes there are.
 pub fn processes() -> Result<usize> {

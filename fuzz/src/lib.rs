@@ -1,6 +1,7 @@
 //! What the fuzz targets do with their input; a target itself is one line that calls it.
 
 pub mod input;
+pub mod btf;
 pub mod blocks;
 pub mod built;
 pub mod v1;

@@ -33,6 +33,7 @@ mod protocols;
 mod record;
 mod v1;
 mod vmstat;
+mod walks;
 
 /// Compare the command with its peers, under load; check it on a terminal and when it is interrupted.
 #[derive(clap::Args)]
@@ -67,6 +68,9 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
         ("processes agree with psutil", &processes::psutil),
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
+        ("a walk over the tasks agrees with files through an hour of churn", &walks::churn),
+        ("a walk is refused, forbidden and permitted, and shows no more than files", &walks::rights),
+        ("the right to walk is given up, and walking goes on", &walks::given_up),
         ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
         ("space and swap agree with df and swapon", &disks::sizes),
         ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),

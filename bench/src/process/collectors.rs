@@ -3,13 +3,14 @@
 use std::hint::black_box;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use perfset_core::catalogue::process_v2;
+use perfset_core::catalogue::{process_v2, thread};
 use perfset_core::{CounterId, Guid};
 use perfset_engine::{Entry, Query, Snapshot};
-use procfs::process::{Io, Stat, StatM, all_processes};
+use perfset_linux::ProcessSource;
+use procfs::process::{Io, Schedstat, Stat, StatM, all_processes};
 use sysinfo::{ProcessRefreshKind, ProcessesToUpdate, System};
 
-use crate::collect::{Values, machine, values};
+use crate::collect::{Values, machine_by, values};
 
 /// Counters that need files that no peer reads here: `status` and the list of open files.
 const OF_OTHER_FILES: [CounterId; 5] = [
@@ -39,14 +40,36 @@ pub struct Perfset {
 
 impl Perfset {
     /// The counters that the peers have too, all instances; so many collections are held.
-    pub fn new(held: usize) -> Result<Self> {
-        let mut perfset = Self { query: machine().query(), snapshots: Vec::new() };
-        let status = perfset.query.add(&Entry::several(GUID, counters()).instance("*"));
+    pub fn new(held: usize, source: ProcessSource) -> Result<Self> {
+        Self::of(Entry::several(GUID, counters()), held, source)
+    }
+
+    /// The first collection of a new machine; the length of its block.
+    pub fn first(source: ProcessSource) -> Result<u64> {
+        let mut query = machine_by(source).query();
+        let status = query.add(&Entry::several(GUID, counters()).instance("*"));
+        ensure!(status.is_success(), "the query refuses it: {status}");
+        let mut snapshot = Snapshot::default();
+        query.collect(&mut snapshot)?;
+        Ok(snapshot.block().len() as u64)
+    }
+
+    /// All counters of all threads.
+    pub fn of_threads(source: ProcessSource) -> Result<Self> {
+        Self::of(Entry::all(thread::GUID), 2, source)
+    }
+
+    fn of(entry: Entry, held: usize, source: ProcessSource) -> Result<Self> {
+        let machine = machine_by(source);
+        let mut perfset = Self { query: machine.query(), snapshots: Vec::new() };
+        let status = perfset.query.add(&entry.instance("*"));
         ensure!(status.is_success(), "the query refuses it: {status}");
         perfset.snapshots.resize_with(held, Snapshot::default);
         for _ in 0..held + 1 {
             perfset.collect()?;
         }
+        let walks = machine.about().iter().any(|(_, what)| what.starts_with("a walk over the kernel's tasks"));
+        ensure!(walks == (source == ProcessSource::Bpf), "`perfset doctor` says how processes are read");
         Ok(perfset)
     }
 
@@ -92,6 +115,16 @@ impl Procfs {
     }
 }
 
+/// The procfs crate, which reads `stat` and `schedstat` of each thread.
+pub fn procfs_threads(latest: &mut Vec<(Option<Stat>, Option<Schedstat>)>) -> Result<u64> {
+    latest.clear();
+    for process in all_processes()? {
+        let Some(tasks) = process.ok().and_then(|process| process.tasks().ok()) else { continue }; // it has ended
+        latest.extend(tasks.flatten().map(|task| (task.stat().ok(), task.schedstat().ok())));
+    }
+    Ok(latest.len() as u64)
+}
+
 /// The sysinfo crate.
 #[derive(Debug)]
 pub struct Sysinfo(System);
@@ -105,6 +138,12 @@ impl Sysinfo {
     /// CPU time, memory and disk usage of each process, and nothing of its threads.
     pub fn collect(&mut self) -> u64 {
         let what = ProcessRefreshKind::nothing().with_cpu().with_memory().with_disk_usage().without_tasks();
+        self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64
+    }
+
+    /// CPU time of each process and each of its threads.
+    pub fn collect_threads(&mut self) -> u64 {
+        let what = ProcessRefreshKind::nothing().with_cpu().with_tasks();
         self.0.refresh_processes_specifics(ProcessesToUpdate::All, true, what) as u64
     }
 }

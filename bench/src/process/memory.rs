@@ -5,12 +5,16 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
+use perfset_linux::ProcessSource;
+
 use super::collectors::{Perfset, Procfs, Sysinfo};
 
 /// Their words, and what they are.
-const COLLECTORS: [(&str, &str); 5] = [
+const COLLECTORS: [(&str, &str); 7] = [
     ("perfset", "Query::collect, the counters from stat, statm and io"),
     ("perfset-2", "the same, and the collection before"),
+    ("walk", "the same counters by a walk over the tasks"),
+    ("walk-2", "the same, and the collection before"),
     ("procfs", "procfs crate: stat, statm, io"),
     ("procfs-2", "the same, and the collection before"),
     ("sysinfo", "sysinfo crate: CPU, memory, disk usage, and what it keeps"),
@@ -57,8 +61,10 @@ pub fn report(processes: usize) -> Result<Report> {
 pub fn hold(who: &str) -> Result<()> {
     let (start, _) = resident_kib()?;
     let mut collect: Box<dyn FnMut() -> Result<u64>> = match who {
-        "perfset" => of_perfset(Perfset::new(1)?),
-        "perfset-2" => of_perfset(Perfset::new(2)?),
+        "perfset" => of_perfset(Perfset::new(1, ProcessSource::Gate)?),
+        "perfset-2" => of_perfset(Perfset::new(2, ProcessSource::Gate)?),
+        "walk" => of_perfset(Perfset::new(1, ProcessSource::Bpf)?),
+        "walk-2" => of_perfset(Perfset::new(2, ProcessSource::Bpf)?),
         "procfs" => of_procfs(Procfs::new(1)),
         "procfs-2" => of_procfs(Procfs::new(2)),
         "sysinfo" => {

@@ -14,8 +14,10 @@ use crate::plot::PlotArgs;
 use crate::text::escaped;
 use crate::when::When;
 
+mod processes;
 mod serve;
 
+pub use processes::ProcessArgs;
 pub use serve::ServeArgs;
 
 /// Performance counters of this machine, with the names that Windows gives them.
@@ -50,7 +52,7 @@ pub enum Command {
     Man(ManArgs),
     /// Say what works on this machine, what does not, and what would open it
     #[command(after_long_help = examples::DOCTOR)]
-    Doctor,
+    Doctor(ProcessArgs),
 }
 
 /// Show values of counter paths
@@ -107,11 +109,14 @@ pub struct LogFiles {
     /// Also what programs of other users publish, as far as their files may be read; their number stands before names
     #[arg(long, conflicts_with = "log", help_heading = "Programs")]
     pub all_users: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 }
 
 impl LogFiles {
     /// This machine, with the programs of those users that were asked for.
     pub fn local(&self) -> perfset::Machine {
+        self.processes.apply();
         if self.all_users { perfset::all_users() } else { perfset::local() }
     }
 }
@@ -225,6 +230,8 @@ pub struct LiveArgs {
     /// Show the counters' own names instead of short ones
     #[arg(long)]
     pub full_names: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 }
 
 /// List the countersets of this machine
@@ -388,6 +395,8 @@ pub struct V1QueryArgs {
     /// Also write the table of names, which a reader elsewhere needs
     #[arg(long, value_name = "FILE")]
     pub names: Option<PathBuf>,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 }
 
 /// List objects, counters and instances of a V1 block with their names, or the texts of a name table

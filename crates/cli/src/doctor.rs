@@ -10,12 +10,14 @@ use perfset::catalogue::perfset_engine as own;
 use perfset::manifest::store::{Store, system_folders};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
+use crate::args::ProcessArgs;
 use crate::exit::{Exit, Failure};
 use crate::provider;
 use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits};
 
-pub fn run() -> Result<Exit, Failure> {
+pub fn run(processes: ProcessArgs) -> Result<Exit, Failure> {
+    processes.apply();
     let machine = perfset::local();
     let sets = countersets(&machine);
     let mut out = io::stdout().lock();

@@ -259,6 +259,7 @@ Examples:
   $ perfset doctor
   perfset 0.1.0 on Linux 6.18.44, 2 processors, user 1000
   ok    45 countersets, 19 of them with counters that this machine lacks
+  ok    process source: a walk over the kernel's tasks (open-coded iterator)
   warn  denied: /proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE
           Linux Process, 18 instances: Proportional Set Bytes
   ok    a collection of everything takes 25.66 ms; 0 late, 3227 values missing

@@ -14,6 +14,7 @@ use crate::args::LiveArgs;
 use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::text::{cut, escaped, grouped};
+use crate::walks;
 
 /// What is shown, in order.
 const COLUMNS: [Column; 7] = [
@@ -34,6 +35,8 @@ struct Column {
 }
 
 pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
+    args.processes.apply();
+    walks::settle(false);
     let mut query = perfset::local().query();
     for column in &COLUMNS {
         let status = query.add(&Entry::one(cpu::GUID, column.counter).instance("*"));

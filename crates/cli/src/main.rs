@@ -31,6 +31,7 @@ mod samples;
 mod serve;
 mod text;
 mod v1;
+mod walks;
 mod when;
 mod windows;
 
@@ -65,7 +66,7 @@ fn main() -> ExitCode {
         Some(Command::Manifest(args)) => manifest::run(&args),
         Some(Command::Provider(args)) => provider::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
-        Some(Command::Doctor) => doctor::run(),
+        Some(Command::Doctor(processes)) => doctor::run(processes),
         Some(Command::Completions(args)) => man::completions(&args),
         Some(Command::Man(args)) => man::run(&args),
     };

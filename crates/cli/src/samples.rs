@@ -18,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::pace::Pace;
 use crate::resolve::{near_line, no_counterset};
 use crate::text::escaped;
+use crate::walks;
 
 /// What people want first, by a short name.
 const ALIASES: [(&str, &[&str]); 5] = [
@@ -133,6 +134,13 @@ pub struct Samples {
 impl Samples {
     /// Of this machine, or of logs if any are named.
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
+        files.processes.apply();
+        // What is over soon loads a walk only if that pays at once.
+        const SOON: u64 = 10;
+        let goes_on = operands.interval.is_some() && operands.count.is_none_or(|count| count > SOON);
+        if files.log.is_empty() && goes_on {
+            walks::settle(walks::are_asked(&operands.paths));
+        }
         let asked = Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?;
         let mut source = asked.source();
         let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;

@@ -11,8 +11,11 @@ use perfset_web::{Limits, Options, ServeError, Server, Token, is_privileged};
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Failure};
 use crate::text::name_of;
+use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
+    args.processes.apply();
+    walks::settle(true);
     let listen = if args.listen.is_empty() { vec![Options::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());
     let token = token(args, is_exposed)?;

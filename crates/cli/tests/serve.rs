@@ -153,3 +153,27 @@ fn every_option_is_in_the_guide() {
         assert!(guide.contains(&format!("--{option}")), "--{option}");
     }
 }
+
+/// The effective and permitted capabilities of a process.
+fn capabilities(pid: &str) -> [u64; 2] {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    ["CapEff:", "CapPrm:"].map(|name| {
+        let set = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(set.trim(), 16).unwrap()
+    })
+}
+
+#[test]
+fn the_right_to_walk_over_tasks_is_given_up_and_no_other() {
+    const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
+    let served = Served::start(&["--insecure"], if capabilities("self")[0] == 0 { 2 } else { 3 });
+    let tasks = fs::read_dir(format!("/proc/{}/task", served.child.id())).unwrap();
+    let tasks: Vec<_> = tasks.map(|task| task.unwrap().file_name().into_string().unwrap()).collect();
+    assert!(tasks.len() > 1, "{tasks:?}");
+    for task in &tasks {
+        let has = capabilities(&format!("{}/task/{task}", served.child.id()));
+        assert_eq!(has, capabilities("self").map(|all| all & !PERFMON_AND_BPF), "{task}");
+    }
+    assert!(served.get("/api/countersets", "").contains("Process V2"));
+    served.end("TERM");
+}

@@ -26,6 +26,8 @@
 pub mod sources;
 
 #[cfg(target_os = "linux")]
+mod capabilities;
+#[cfg(target_os = "linux")]
 mod clock;
 #[cfg(target_os = "linux")]
 mod countersets;
@@ -38,6 +40,8 @@ mod kept_file;
 #[cfg(target_os = "linux")]
 mod long_file;
 #[cfg(target_os = "linux")]
+mod may_trace;
+#[cfg(target_os = "linux")]
 mod pass;
 mod roots;
 #[cfg(target_os = "linux")]
@@ -45,9 +49,11 @@ mod roots;
 mod testing;
 
 #[cfg(target_os = "linux")]
+pub use capabilities::drop_walk_capabilities;
+#[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
-pub use countersets::{ProcessorInformation, providers};
+pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers};
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
 pub use roots::Roots;

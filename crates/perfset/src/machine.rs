@@ -5,15 +5,18 @@ use std::sync::OnceLock;
 use perfset_core::clock::ClockReading;
 use perfset_engine::source::local_machine;
 use perfset_engine::{Machine, SourceError};
+#[cfg(target_os = "linux")]
+use perfset_linux::ProcessSource;
 
 /// This machine, with the counters of its operating system and the engine's own.
 ///
 /// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
-/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call.
+/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call; in a program that has more
+/// rights than who started it they do not count.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| backend::machine(true, false)).clone()
+    LOCAL.get_or_init(|| backend::machine(!backend::has_more_rights(), false)).clone()
 }
 
 /// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
@@ -21,7 +24,7 @@ pub fn local() -> Machine {
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| backend::machine(true, true)).clone()
+    ALL.get_or_init(|| backend::machine(!backend::has_more_rights(), true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
@@ -32,6 +35,26 @@ pub fn all_users() -> Machine {
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
     backend::machine(trusts_environment, false)
+}
+
+/// How processes and threads are read from now on: by machines that are made after this, so call it before the first
+/// [`local`]. Without it they are read as `PERFSET_PROCESS_SOURCE` says, or else in the cheapest way that can be had.
+/// Only the first call counts; whether it was this one.
+#[cfg(target_os = "linux")]
+pub fn set_process_source(source: ProcessSource) -> bool {
+    backend::PROCESS_SOURCE.set(source).is_ok()
+}
+
+/// Loads what reading all processes and threads in the cheapest way takes, with room for 65,536 of them, for the
+/// machine that is asked next: for programs that go on collecting and then
+/// [give up the right to](perfset_linux::drop_walk_capabilities). It costs some 100 ms of CPU time and 25 MB of the
+/// kernel's memory. Without it walks are loaded when they are needed.
+///
+/// # Errors
+/// Why processes will be read from files, which is slower and gives the same.
+#[cfg(target_os = "linux")]
+pub fn prepare_walks() -> Result<(), String> {
+    backend::prepare_walks()
 }
 
 /// What the clocks of this machine show: the same that collections carry.
@@ -79,18 +102,36 @@ pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
 mod backend {
     use perfset_core::clock::ClockReading;
     use perfset_engine::{Clock, Machine};
-    use perfset_linux::{Roots, SystemClock, hostname, providers};
+    use perfset_linux::{ProcessSource, Roots, SystemClock, hostname, providers};
     pub use perfset_linux::{perf_time, time_100ns};
+    use std::sync::OnceLock;
     use std::time::{Duration, Instant};
 
     use perfset_manifest::store::{Store, system_folders};
     use perfset_shm::Folders;
+    pub use perfset_shm::folder::has_more_rights;
     use perfset_shm::read::Applications;
+
+    /// As it was said by the program.
+    pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
+
+    fn process_source(trusts_environment: bool) -> ProcessSource {
+        let other = || if trusts_environment { ProcessSource::from_env() } else { ProcessSource::Auto };
+        PROCESS_SOURCE.get().copied().unwrap_or_else(other)
+    }
+
+    fn roots(trusts_environment: bool) -> Roots {
+        if trusts_environment { Roots::from_env() } else { Roots::default() }
+    }
+
+    pub fn prepare_walks() -> Result<(), String> {
+        let trusts_environment = !has_more_rights();
+        perfset_linux::prepare_walks(&roots(trusts_environment), process_source(trusts_environment))
+    }
 
     pub fn machine(trusts_environment: bool, all_users: bool) -> Machine {
         let machine = Machine::new(Box::new(SystemClock));
-        let roots = if trusts_environment { Roots::from_env() } else { Roots::default() };
-        for provider in providers(roots) {
+        for provider in providers(roots(trusts_environment), process_source(trusts_environment)) {
             machine.register(provider);
         }
         let folders = if trusts_environment { Folders::from_env() } else { Folders::without_env() };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 
-use super::interval;
+use super::{ProcessArgs, interval};
 use crate::examples;
 
 /// Show this machine's counters in the browser, and give them to programs
@@ -49,6 +49,8 @@ pub struct ServeArgs {
     /// Also what programs of other users publish, as far as their files may be read; their number stands before names
     #[arg(long)]
     pub all_users: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 }
 
 /// Which names metrics have.

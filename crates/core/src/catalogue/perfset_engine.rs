@@ -312,9 +312,9 @@ static COUNTERS: [Counter; 13] = [
         name: Some(Cow::Borrowed("Source Layer")),
         help: Cow::Borrowed(concat!(
             "Which way to their numbers the sources took that have several, the last time that one of ",
-            "them was asked; the higher, the dearer. For processes 2 reads files of those whose CPU ",
-            "clock moved, 3 files of all; 1 is kept for a walk inside the kernel. None until a ",
-            "counterset was collected whose source has several ways.",
+            "them was asked; the higher, the dearer. For processes 1 is a walk inside the kernel, 2 ",
+            "reads files of those whose CPU clock moved, 3 files of all. None until a counterset was ",
+            "collected whose source has several ways.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),

@@ -50,6 +50,7 @@ use objects::Objects;
 use paging_file::PagingFile;
 use pressure_stall::PressureStall;
 use process::Processes;
+pub use process::{ProcessSource, prepare_walks};
 use process_count::ProcessCount;
 pub use processor_information::ProcessorInformation;
 use sensors::LinuxSensors;
@@ -60,9 +61,9 @@ use sockets::Sockets;
 use system::System;
 use thermal::ThermalZones;
 
-/// The providers of the operating system's counters, reading below `roots`.
+/// The providers of the operating system's counters, reading below `roots`, processes in the way that is wished for.
 #[must_use]
-pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
+pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
@@ -87,7 +88,13 @@ pub fn providers(roots: Roots) -> Vec<Box<dyn Provider>> {
         Box::new(Single::new(Cache::new(vmstat))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
-        Box::new(Processes::new(&roots, stat.clone(), (clock_ticks, page_size), start_in_ticks_100ns)),
+        Box::new(Processes::new(
+            &roots,
+            stat.clone(),
+            (clock_ticks, page_size),
+            start_in_ticks_100ns,
+            processes,
+        )),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
         Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
         Box::new(Several::new(BlockIo::new(disks))),

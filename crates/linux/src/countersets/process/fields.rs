@@ -193,9 +193,8 @@ impl Field {
             | Self::ThreadCount
             | Self::PriorityBase
             | Self::ElapsedTime
-            | Self::CreatingProcessId
-            | Self::SessionId
-            | Self::BlockIoDelay => Parts::STAT,
+            | Self::CreatingProcessId => Parts::STAT,
+            Self::SessionId | Self::BlockIoDelay => Parts::STAT | Parts::RARE,
             Self::WorkingSet | Self::WorkingSetPrivate => Parts::STATM,
             Self::VirtualBytesPeak
             | Self::WorkingSetPeak
@@ -229,7 +228,9 @@ impl Field {
     /// Its value for a process.
     pub(super) fn value(self, of: &Process, units: Units) -> Result<Value, NoValue> {
         let raw = match self {
-            Self::ProcessorTime if units.clocks => of.clock_ns / 100,
+            Self::ProcessorTime if units.clocks => {
+                return Ok(Value { raw: of.clock_ns / 100, mark: of.held.then_some(Mark::Held) });
+            }
             Self::ProcessorTime => {
                 let user = held(of.stat.get()?.utime, of.most_utime, units);
                 let privileged = held(of.stat.get()?.stime, of.most_stime, units);

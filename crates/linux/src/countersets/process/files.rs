@@ -3,7 +3,7 @@
 use perfset_core::NoValue;
 
 use super::reader::{Reader, gone};
-use super::source::{Layer, Source};
+use super::source::Layer;
 use super::table::{Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Pass;
@@ -39,6 +39,33 @@ impl Files {
     pub(super) fn new(roots: &Roots, clocks: bool, layer: Layer) -> Self {
         let (pids, tids, ended) = Default::default();
         Self { reader: Reader::new(&roots.proc), clocks, layer, pids, tids, ended }
+    }
+
+    pub(super) fn layer(&self) -> Layer {
+        self.layer
+    }
+
+    /// Lists the processes, if nobody did in this collection, and brings those parts of the `wanted` ones up to date.
+    ///
+    /// # Errors
+    /// If they cannot be listed.
+    pub(super) fn refresh(
+        &mut self,
+        parts: Parts,
+        wanted: &dyn Fn(&Process) -> bool,
+        table: &mut Table,
+        pass: &mut Pass,
+    ) -> Result<(), NoValue> {
+        if !table.is_listed(pass) {
+            self.list(table, pass)?;
+        }
+        let now = table.moment(pass);
+        if parts.has(Parts::BEYOND_STAT) {
+            for process in table.processes.iter_mut().filter(|process| wanted(process)) {
+                self.read_parts(parts, process, now, pass);
+            }
+        }
+        Ok(())
     }
 
     /// Finds out which processes there are, and whether they have run.
@@ -95,6 +122,7 @@ impl Files {
                     if process.clock_ns != ns {
                         (process.clock_ns, process.ran) = (ns, now);
                     }
+                    process.held = false;
                     moved = !process.stat.is_unchanged(process.ran);
                 }
                 Err(_) => return false,
@@ -106,14 +134,15 @@ impl Files {
     }
 
     /// Reads its name and `stat`. Whether it is still there.
-    fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+    pub(super) fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
         let pid = process.pid;
         let read = self.reader.read((pid, None), "stat", pass, |text| {
             let stat = Stat::parse(text)?;
             let name = stat.lasting_name(comm(text)?);
-            if process.begins(name, &stat) {
+            if process.begins(name, stat.starttime) {
                 self.ended.push(pid);
             }
+            process.holds(&stat);
             Ok(stat)
         });
         let stat = match read {
@@ -133,7 +162,7 @@ impl Files {
     }
 
     /// Brings parts up to date.
-    fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
+    pub(super) fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
         let Self { reader, layer, clocks, tids, .. } = self;
         let pid = process.pid;
         let own = (pid, None);
@@ -163,7 +192,8 @@ impl Files {
         }
         if parts.has(Parts::SCHEDSTAT) {
             let part = &mut seldom.schedstat;
-            of_itself.bring(part, || reader.read(own, "schedstat", pass, SchedStat::parse));
+            let waits = |text: &[u8]| SchedStat::parse(text).map(Into::into);
+            of_itself.bring(part, || reader.read(own, "schedstat", pass, waits));
         }
         if parts.has(Parts::SMAPS_ROLLUP) {
             let part = &mut seldom.smaps_rollup;
@@ -179,7 +209,7 @@ impl Files {
             let mut threads = std::mem::take(&mut seldom.threads.value);
             let read = match reader.tids(pid, tids, pass) {
                 Ok(Some(())) => {
-                    read_threads(reader, pid, tids, &mut threads, pass);
+                    read_threads(reader, (pid, tids), &mut threads, now, pass);
                     Ok(threads)
                 }
                 Ok(None) => Err(gone()),
@@ -187,31 +217,6 @@ impl Files {
             };
             seldom.threads.set(read, now);
         }
-    }
-}
-
-impl Source for Files {
-    fn layer(&self) -> Layer {
-        self.layer
-    }
-
-    fn refresh(
-        &mut self,
-        parts: Parts,
-        wanted: &dyn Fn(&Process) -> bool,
-        table: &mut Table,
-        pass: &mut Pass,
-    ) -> Result<(), NoValue> {
-        if !table.is_listed(pass) {
-            self.list(table, pass)?;
-        }
-        let now = table.moment(pass);
-        if parts.has(Parts::BEYOND_STAT) {
-            for process in table.processes.iter_mut().filter(|process| wanted(process)) {
-                self.read_parts(parts, process, now, pass);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -244,7 +249,13 @@ impl Fresh {
 }
 
 /// Replaces what is known of a process's threads. One that ends meanwhile is left out.
-fn read_threads(reader: &mut Reader, pid: u32, tids: &[u32], threads: &mut Vec<Thread>, pass: &mut Pass) {
+fn read_threads(
+    reader: &mut Reader,
+    (pid, tids): (u32, &[u32]),
+    threads: &mut Vec<Thread>,
+    now: Moment,
+    pass: &mut Pass,
+) {
     let mut before = std::mem::take(threads).into_iter().peekable();
     for tid in tids {
         while before.next_if(|thread| thread.tid < *tid).is_some() {}
@@ -252,20 +263,9 @@ fn read_threads(reader: &mut Reader, pid: u32, tids: &[u32], threads: &mut Vec<T
         let path = (pid, Some(*tid));
         let Some(stat) = reader.read(path, "stat", pass, Stat::parse).transpose() else { continue };
         let schedstat = reader.read(path, "schedstat", pass, SchedStat::parse);
-        let schedstat = schedstat.and_then(|read| read.ok_or_else(gone));
-        let same = known.filter(|known| match (&known.stat, &stat) {
-            (Ok(old), Ok(new)) => old.starttime == new.starttime,
-            _ => true,
-        });
-        let (utime, stime) = stat.as_ref().map_or((0, 0), |stat| (stat.utime, stat.stime));
-        let (most_utime, most_stime) = same.map_or((0, 0), |known| (known.most_utime, known.most_stime));
-        threads.push(Thread {
-            tid: *tid,
-            most_utime: most_utime.max(utime),
-            most_stime: most_stime.max(stime),
-            stat,
-            schedstat,
-        });
+        let mut thread = known.unwrap_or_else(|| Thread::new(*tid));
+        thread.take(stat, schedstat.and_then(|read| read.ok_or_else(gone)), now);
+        threads.push(thread);
     }
 }
 

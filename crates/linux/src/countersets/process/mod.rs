@@ -22,15 +22,17 @@ mod files;
 mod reader;
 mod source;
 mod table;
+mod tasks;
 #[cfg(test)]
 mod tests;
 mod threads;
 
 use fields::{Field, Units};
-use files::Files;
 use reader::is_procfs;
-use source::{Layer, Source};
+pub use source::ProcessSource;
+use source::Ways;
 use table::{Parts, Process, Table};
+pub use tasks::prepared::prepare_walks;
 
 /// Provides Process V2, Process, Linux Process and Thread.
 ///
@@ -39,9 +41,7 @@ use table::{Parts, Process, Table};
 #[derive(Debug)]
 pub(crate) struct Processes {
     catalogue: Arc<Catalogue>,
-    source: Box<dyn Source>,
-    /// Why no cheaper way is taken.
-    why: &'static str,
+    source: Ways,
     table: Table,
     units: Units,
     start_100ns: fn() -> u64,
@@ -88,33 +88,16 @@ impl Total {
 const IDLE_ID: InstanceId = InstanceId(0);
 
 impl Processes {
-    /// Reads below `roots`, and a `/proc/stat` that others read too. `start_100ns` is when the machine started, in
-    /// terms of PerfTime100NSec.
+    /// Reads below `roots`, and a `/proc/stat` that others read too, in the way that is wished for. `start_100ns` is
+    /// when the machine started, in terms of PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
         stat: SharedFile,
         (clock_ticks, page_size): (u64, u64),
         start_100ns: fn() -> u64,
+        wish: ProcessSource,
     ) -> Self {
         let clocks = clocks_are_ours(&roots.proc);
-        let (layer, why) = match clocks {
-            true => (Layer::Gate, "the BPF task walk is not built in"),
-            false => (
-                Layer::Plain,
-                "these processes are not of this PID namespace, so their clocks cannot be read",
-            ),
-        };
-        Self::with(roots, stat, (clock_ticks, page_size), start_100ns, (clocks, layer, why))
-    }
-
-    /// The same in that way.
-    fn with(
-        roots: &Roots,
-        stat: SharedFile,
-        (clock_ticks, page_size): (u64, u64),
-        start_100ns: fn() -> u64,
-        (clocks, layer, why): (bool, Layer, &'static str),
-    ) -> Self {
         let units = Units { clock_ticks, page_size, start_100ns: 0, clocks, delays: false };
         let sets =
             [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
@@ -123,8 +106,7 @@ impl Processes {
                 origin: "Linux".into(),
                 countersets: sets.into_iter().map(|set| Arc::new(set.clone())).collect(),
             }),
-            source: Box::new(Files::new(roots, clocks, layer)),
-            why,
+            source: Ways::new(roots, clocks, wish),
             table: Table::default(),
             units,
             start_100ns,
@@ -239,7 +221,7 @@ impl Processes {
         pass: &mut Pass,
     ) -> Result<(), SourceError> {
         let Self { source, table, totals, units, .. } = self;
-        source.refresh(Parts::STAT | Parts::TASK, &|_| true, table, pass).map_err(source_error)?;
+        source.refresh(Parts::TASK, &|_| true, table, pass).map_err(source_error)?;
         rows.set_layer(source.layer().number());
         totals.clear();
         totals.resize(want.counters.len(), Total::default());
@@ -374,8 +356,7 @@ impl Provider for Processes {
     }
 
     fn about(&mut self) -> Vec<(Text, Text)> {
-        let layer = self.source.layer();
-        vec![("process source".into(), format!("{}; {}", layer.what(), self.why).into())]
+        vec![("process source".into(), self.source.about().into())]
     }
 }
 

@@ -18,7 +18,7 @@ use crate::sources::text::TextError;
 #[derive(Debug)]
 pub(super) struct Reader {
     root: PathBuf,
-    /// `root`, open while a collection goes on.
+    /// `root`, as it was when processes were listed last.
     folder: Option<OwnedFd>,
     /// `PID/file` with a NUL behind it.
     path: Vec<u8>,
@@ -49,8 +49,7 @@ impl Reader {
     pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
         pids.clear();
         self.path.clear(); // an error is about the root
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let listed = rustix::fs::open(&self.root, flags, Mode::empty()).and_then(|folder| {
+        let listed = open(&self.root).and_then(|folder| {
             let listed = list(&folder, &mut self.names, pass, |name| pids.extend(pid(name)));
             self.folder = Some(folder);
             listed
@@ -137,12 +136,15 @@ impl Reader {
         drop(written); // into memory: it cannot fail
     }
 
-    fn with_path<T>(&self, call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>) -> Result<T, Errno> {
-        let folder = self.folder.as_ref().ok_or(Errno::NOENT)?;
+    fn with_path<T>(&mut self, call: impl FnOnce(&OwnedFd, &CStr) -> Result<T, Errno>) -> Result<T, Errno> {
+        let folder = match &mut self.folder {
+            Some(folder) => folder,
+            none => none.insert(open(&self.root)?), // nobody has listed it
+        };
         call(folder, CStr::from_bytes_with_nul(&self.path).map_err(|_| Errno::INVAL)?)
     }
 
-    fn open_folder(&self) -> Result<Option<OwnedFd>, Errno> {
+    fn open_folder(&mut self) -> Result<Option<OwnedFd>, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match self.with_path(|folder, path| rustix::fs::openat(folder, path, flags, Mode::empty())) {
             Err(Errno::NOENT | Errno::SRCH) => Ok(None),
@@ -187,6 +189,11 @@ impl Reader {
         };
         NoValue::Denied(why.into())
     }
+}
+
+fn open(root: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    rustix::fs::open(root, flags, Mode::empty())
 }
 
 /// Whether a folder is the kernel's.

@@ -33,6 +33,8 @@ pub(super) struct Process {
     name: Box<str>,
     /// What its CPU clock showed in this collection, in ns, where that clock can be had.
     pub(super) clock_ns: u64,
+    /// Whether that clock stepped back, and this is what it showed before.
+    pub(super) held: bool,
     /// When that clock was last seen to have moved: something was executed.
     pub(super) ran: Moment,
     /// When `stat` last said something else of its memory.
@@ -51,21 +53,68 @@ pub(super) struct Process {
 #[derive(Debug, Default)]
 pub(super) struct Seldom {
     pub(super) status: Part<Numbers<7>>,
-    pub(super) schedstat: Part<SchedStat>,
+    pub(super) schedstat: Part<Waits>,
     pub(super) smaps_rollup: Part<Numbers<1>>,
     pub(super) fd: Part<u64>,
     pub(super) oom_score: Part<u64>,
     pub(super) threads: Part<Vec<Thread>>,
 }
 
+/// What the first thread of a process has of `schedstat` that is not in the clock of all.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waits {
+    pub(super) wait_ns: u64,
+    pub(super) timeslices: u64,
+}
+
+impl From<SchedStat> for Waits {
+    fn from(SchedStat { run_ns: _, wait_ns, timeslices }: SchedStat) -> Self {
+        Self { wait_ns, timeslices }
+    }
+}
+
 /// A thread of a process.
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tid: u32,
+    /// The listing that it was last seen in.
+    turn: u32,
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
     pub(super) stat: Result<Stat, NoValue>,
     pub(super) schedstat: Result<SchedStat, NoValue>,
+}
+
+impl Thread {
+    /// One of which nothing is known.
+    pub(super) fn new(tid: u32) -> Self {
+        let (most_utime, most_stime) = (0, 0);
+        let (stat, schedstat) = (Err(NoValue::NotGiven), Err(NoValue::NotGiven));
+        Self { tid, turn: 0, most_utime, most_stime, stat, schedstat }
+    }
+
+    /// Takes over what is known now. One that started at another time is another one.
+    pub(super) fn take(
+        &mut self,
+        stat: Result<Stat, NoValue>,
+        schedstat: Result<SchedStat, NoValue>,
+        now: Moment,
+    ) {
+        if let (Ok(old), Ok(new)) = (&self.stat, &stat) {
+            if old.starttime != new.starttime {
+                (self.most_utime, self.most_stime) = (0, 0);
+            }
+        }
+        let (utime, stime) = stat.as_ref().map_or((0, 0), |stat| (stat.utime, stat.stime));
+        self.most_utime = self.most_utime.max(utime);
+        self.most_stime = self.most_stime.max(stime);
+        (self.turn, self.stat, self.schedstat) = (now.turn, stat, schedstat);
+    }
+
+    /// Whether it was there in this collection.
+    pub(super) fn is_of(&self, now: Moment) -> bool {
+        self.turn == now.turn
+    }
 }
 
 /// What one file said of a process, and when.
@@ -112,6 +161,11 @@ impl<T> Part<T> {
         }
     }
 
+    /// Whether it was read before, with or without success.
+    pub(super) fn is_known(&self) -> bool {
+        self.read.turn != 0
+    }
+
     /// Whether it was read in this collection.
     pub(super) fn is_new(&self, now: Moment) -> bool {
         self.read.turn == now.turn
@@ -128,6 +182,12 @@ impl<T> Part<T> {
     pub(super) fn is_due(&self, turn: Turn, pid: u32, now: Moment) -> bool {
         turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
             || turn.of(pid, self.read.second) != turn.of(pid, now.second)
+    }
+
+    /// The value, which is made anew.
+    pub(super) fn renew(&mut self, now: Moment) -> &mut T {
+        (self.read, self.none) = (now, None);
+        &mut self.value
     }
 
     /// Takes over what was read.
@@ -170,6 +230,21 @@ impl<const N: usize> From<[Number; N]> for Numbers<N> {
 }
 
 impl<const N: usize> Numbers<N> {
+    /// Makes it anew of numbers, one for each line.
+    pub(super) fn set_words(&mut self, words: [u64; N]) {
+        (self.words, self.unusual) = (words, None);
+    }
+
+    /// Makes it anew, in the memory that it has.
+    pub(super) fn set(&mut self, numbers: [Number; N]) {
+        match &mut self.unusual {
+            Some(unusual) if numbers.iter().any(|number| !matches!(number, Some(Ok(_)))) => {
+                **unusual = numbers
+            }
+            _ => *self = numbers.into(),
+        }
+    }
+
     /// The number of a line; `Ok(None)` if there is no such line.
     pub(super) fn get(&self, at: usize) -> Result<Option<u64>, &TextError> {
         match &self.unusual {
@@ -183,9 +258,9 @@ impl<const N: usize> Numbers<N> {
     }
 }
 
-/// Tells a process or thread from others that had its number before: when it started.
-pub(super) fn birth(stat: &Stat) -> Birth {
-    NonZeroU64::new(stat.starttime.saturating_add(1))
+/// Tells a process or thread from others that had its number before: when it started, in ticks.
+pub(super) fn birth(start: u64) -> Birth {
+    NonZeroU64::new(start.saturating_add(1))
 }
 
 impl Process {
@@ -194,6 +269,7 @@ impl Process {
             pid,
             name: Box::default(),
             clock_ns: 0,
+            held: false,
             ran: Moment::default(),
             memory_moved: Moment::default(),
             birth: None,
@@ -244,19 +320,34 @@ impl Process {
                     && new(Parts::TASK, &|seldom| seldom.threads.is_new(now)))
     }
 
-    /// Takes over name and `stat`. Whether it is another process than before, with the same pid: then nothing else is
-    /// known of it.
-    pub(super) fn begins(&mut self, name: &[u8], stat: &Stat) -> bool {
-        let birth = birth(stat);
+    /// Whether it started at that tick.
+    pub(super) fn started(&self, start: u64) -> bool {
+        self.birth == birth(start)
+    }
+
+    /// Takes over its name and when it started. Whether it is another process than before, with the same pid: then
+    /// nothing else is known of it.
+    pub(super) fn begins(&mut self, name: &[u8], start: u64) -> bool {
+        let other = self.restarts(start);
+        self.set_name(name);
+        other
+    }
+
+    /// The same without a name, which it keeps if it is no other.
+    pub(super) fn restarts(&mut self, start: u64) -> bool {
+        let birth = birth(start);
         let other = self.birth.is_some() && self.birth != birth;
         if other {
             *self = Self { clock_ns: self.clock_ns, ran: self.ran, ..Self::new(self.pid) };
         }
         self.birth = birth;
-        self.set_name(name);
+        other
+    }
+
+    /// Notes its times, which must not be shown less later.
+    pub(super) fn holds(&mut self, stat: &Stat) {
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
-        other
     }
 
     /// Whether `statm` says what it said: by `stat` there were no page faults since, nothing was mapped or unmapped,
@@ -300,6 +391,21 @@ impl Table {
         Moment { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
+    /// What [`moment`](Self::moment) is once a listing in this collection has begun.
+    pub(super) fn next_moment(&self, pass: &Pass) -> Moment {
+        Moment { turn: self.turn.saturating_add(1), ..self.moment(pass) }
+    }
+
+    /// The process with that pid, and its place. It is looked for behind the `last` that was found first.
+    pub(super) fn find(&mut self, pid: u32, last: Option<usize>) -> Option<(usize, &mut Process)> {
+        let next = last.map_or(0, |last| last.saturating_add(1));
+        let at = match self.processes.get(next) {
+            Some(process) if process.pid == pid => next,
+            _ => self.processes.binary_search_by_key(&pid, |process| process.pid).ok()?,
+        };
+        Some((at, self.processes.get_mut(at)?))
+    }
+
     /// All processes in the order of their rows.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Process> {
         self.order.iter().filter_map(|at| self.processes.get(*at))
@@ -315,9 +421,7 @@ impl Table {
         let Self { processes, order, .. } = self;
         order.clear();
         order.extend(0..processes.len());
-        order.sort_unstable_by_key(|at| {
-            processes.get(*at).map(|process| (process.stat.value.starttime, process.pid))
-        });
+        order.sort_unstable_by_key(|at| processes.get(*at).map(|process| (process.birth, process.pid)));
     }
 }
 
@@ -327,20 +431,38 @@ pub(super) struct Parts(u16);
 
 impl Parts {
     pub(super) const NONE: Self = Self(0);
-    pub(super) const BEYOND_STAT: Self = Self(!1);
+    pub(super) const BEYOND_STAT: Self = Self(!Self::STAT.0 & !Self::RARE.0);
     pub(super) const STAT: Self = Self(1);
     pub(super) const STATM: Self = Self(1 << 1);
     pub(super) const IO: Self = Self(1 << 2);
-    pub(super) const SELDOM: Self = Self(!7);
+    pub(super) const SELDOM: Self = Self(Self::BEYOND_STAT.0 & !Self::STATM.0 & !Self::IO.0);
     pub(super) const STATUS: Self = Self(1 << 3);
     pub(super) const SCHEDSTAT: Self = Self(1 << 4);
     pub(super) const SMAPS_ROLLUP: Self = Self(1 << 5);
     pub(super) const FD: Self = Self(1 << 6);
     pub(super) const OOM_SCORE: Self = Self(1 << 7);
     pub(super) const TASK: Self = Self(1 << 8);
+    /// What is asked of `stat` in one counterset alone.
+    pub(super) const RARE: Self = Self(1 << 9);
 
     pub(super) fn has(self, other: Self) -> bool {
         self.0 & other.0 != 0
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self == Self::NONE
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    pub(super) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(super) fn count(self) -> u32 {
+        self.0.count_ones()
     }
 }
 

@@ -11,7 +11,7 @@ use crate::sources::pid::stat::Stat;
 impl Thread {
     /// Tells it from others that had its number before: when it started.
     pub(super) fn birth(&self) -> Birth {
-        self.stat.as_ref().ok().and_then(birth)
+        self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
     }
 
     fn stat(&self) -> Result<&Stat, NoValue> {

@@ -9,6 +9,7 @@ use crate::testing::{Collected, Got, Tree, collect_of, fixture, try_collect_of};
 mod identity;
 mod layers;
 mod values;
+mod ways;
 
 /// Not 100 and not 4,096: nobody may assume that.
 const CLOCK_TICKS: u64 = 250;
@@ -17,7 +18,7 @@ const START_100NS: u64 = 130_000_000_000_000_000;
 
 fn provider(roots: &Roots) -> Processes {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS)
+    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS, ProcessSource::Auto)
 }
 
 fn all_of(set: &Counterset) -> Vec<CounterId> {

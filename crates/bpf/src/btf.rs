@@ -1,0 +1,364 @@
+//! The kernel's own description of its types: BTF, the BPF type format.
+//!
+//! Source: `Documentation/bpf/btf.rst` of the kernel.
+
+use std::ops::Range;
+
+/// What is wrong with a description of types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("BTF at byte {at}: {why}")]
+#[non_exhaustive]
+pub struct BtfError {
+    /// Where, from the start of the file.
+    pub at: usize,
+    /// What.
+    pub why: &'static str,
+}
+
+/// Where a member lies in its structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Member {
+    /// In bytes, from the start of the structure.
+    pub offset: u32,
+    /// In bytes.
+    pub size: u32,
+    /// Its type, without names and qualifiers.
+    pub type_id: u32,
+}
+
+/// A description of types, of which some functions and structures can be found by name.
+///
+/// **Shape**: a table of texts and a list of types, each with a number; structures have members, which have types.
+/// Any bytes at all can be read: what makes no sense is not found, and no question takes longer than [`STEPS`] members.
+///
+/// ```no_run
+/// use perfset_bpf::Btf;
+///
+/// let bytes = std::fs::read("/sys/kernel/btf/vmlinux")?;
+/// let btf = Btf::parse(&bytes, &["task_struct"])?;
+/// let task = btf.structure("task_struct").expect("every kernel has it");
+/// println!("a process has its name at byte {}", btf.member(task, "comm").expect("and this").offset);
+/// # Ok::<_, Box<dyn std::error::Error>>(())
+/// ```
+///
+/// [`STEPS`]: Self::STEPS
+#[derive(Debug)]
+pub struct Btf<'a> {
+    bytes: &'a [u8],
+    strings: Range<usize>,
+    /// Where each type begins, by its number less one.
+    at: Vec<u32>,
+    /// Functions and structures of the names that were wanted: which name, kind, number.
+    found: Vec<(&'static str, Kind, u32)>,
+}
+
+/// What a type is: those of the format that matter here by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Int,
+    Pointer,
+    Array,
+    /// A structure or union.
+    Compound,
+    Enum,
+    /// Another name, or a qualifier: the same type behind it.
+    Alias,
+    Function,
+    Prototype,
+    Variable,
+    Section,
+    Enum64,
+    Float,
+    /// What has neither size nor members.
+    Other,
+}
+
+impl Kind {
+    fn of(info: u32) -> Option<Self> {
+        Some(match info >> 24 & 31 {
+            1 => Self::Int,
+            2 => Self::Pointer,
+            3 => Self::Array,
+            4 | 5 => Self::Compound,
+            6 => Self::Enum,
+            7 => Self::Other, // declared only
+            8..=11 | 18 => Self::Alias,
+            12 => Self::Function,
+            13 => Self::Prototype,
+            14 => Self::Variable,
+            15 => Self::Section,
+            16 => Self::Float,
+            17 => Self::Variable, // a tag of a declaration, as long
+            19 => Self::Enum64,
+            _ => return None,
+        })
+    }
+
+    /// How many bytes follow the head of a type that has so many parts.
+    fn tail(self, parts: usize) -> usize {
+        match self {
+            Self::Compound | Self::Section | Self::Enum64 => parts.saturating_mul(MEMBER),
+            Self::Enum | Self::Prototype => parts.saturating_mul(8),
+            Self::Array => 12,
+            Self::Int | Self::Variable => 4,
+            Self::Float | Self::Pointer | Self::Alias | Self::Function | Self::Other => 0,
+        }
+    }
+}
+
+const HEAD: usize = 12;
+const MEMBER: usize = 12;
+
+/// A type: where it is, what it is.
+#[derive(Clone, Copy, Debug)]
+struct Type {
+    at: usize,
+    info: u32,
+    kind: Kind,
+    /// Its size, or the number of another type.
+    size_or_type: u32,
+}
+
+impl Type {
+    fn parts(self) -> usize {
+        usize::try_from(self.info & 0xFFFF).unwrap_or(0)
+    }
+}
+
+impl<'a> Btf<'a> {
+    /// The most members that are looked at for one question.
+    pub const STEPS: u32 = 200_000;
+    /// The most types behind one another that are one, and the deepest that structures without names are in others.
+    const DEPTH: u32 = 16;
+
+    /// Reads a description. Only functions and structures of the `wanted` names can be asked for.
+    ///
+    /// # Errors
+    /// If it is none of version 1 in this machine's byte order, or is cut, or has a type of a kind that is not known.
+    pub fn parse(bytes: &'a [u8], wanted: &[&'static str]) -> Result<Self, BtfError> {
+        let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { at, why });
+        let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "it is cut" })?;
+        let (order, version) = magic.split_at_checked(2).unwrap_or_default();
+        if order != 0xEB9F_u16.to_ne_bytes() {
+            return Err(BtfError {
+                at: 0,
+                why: "it does not begin as a description of types in this byte order",
+            });
+        }
+        if version != [1] {
+            return Err(BtfError { at: 2, why: "it is of another version" });
+        }
+        let header = field(4, "it is cut")?;
+        let section = |at: usize| -> Result<Range<usize>, BtfError> {
+            let (start, len) = (field(at, "it is cut")?, field(at.saturating_add(4), "it is cut")?);
+            let start = usize::try_from(u64::from(header).saturating_add(start.into())).unwrap_or(usize::MAX);
+            let end = start.saturating_add(usize::try_from(len).unwrap_or(usize::MAX));
+            if end > bytes.len() {
+                return Err(BtfError { at, why: "a section goes beyond the end" });
+            }
+            Ok(start..end)
+        };
+        let (types, strings) = (section(8)?, section(16)?);
+        let names = places(bytes.get(strings.clone()).unwrap_or_default(), wanted);
+        // A type takes twelve bytes at least: no more memory than a third of the file's.
+        let mut at = Vec::with_capacity(types.len() / 32);
+        let mut found: Vec<(&'static str, Kind, u32)> = Vec::new();
+        let mut next = types.start;
+        while next < types.end {
+            let start = next;
+            let error = |why| BtfError { at: start, why };
+            let head = bytes.get(next..next.saturating_add(HEAD)).ok_or(error("a type is cut"))?;
+            let (name, info) = (u32_at(head, 0).unwrap_or(0), u32_at(head, 4).unwrap_or(0));
+            let kind = Kind::of(info).ok_or(error("a type of a kind that is not known"))?;
+            let parts = usize::try_from(info & 0xFFFF).unwrap_or(0);
+            at.push(u32::try_from(next).map_err(|_| error("it is too long"))?);
+            let number = u32::try_from(at.len()).unwrap_or(u32::MAX);
+            if matches!(kind, Kind::Function | Kind::Compound) {
+                if let Ok(place) = names.binary_search_by_key(&name, |(place, _)| *place) {
+                    let name = names.get(place).map(|(_, name)| *name);
+                    let is_new =
+                        |name: &&str| !found.iter().any(|(other, of, _)| other == name && *of == kind);
+                    found.extend(name.filter(is_new).map(|name| (name, kind, number)));
+                }
+            }
+            next = next.saturating_add(HEAD).saturating_add(kind.tail(parts));
+            if next > types.end {
+                return Err(error("a type is cut"));
+            }
+        }
+        Ok(Self { bytes, strings, at, found })
+    }
+
+    /// How many types there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// The number of the first function of that name, which must have been wanted.
+    #[must_use]
+    pub fn function(&self, name: &str) -> Option<u32> {
+        self.named(name, Kind::Function)
+    }
+
+    /// The number of the first structure of that name, which must have been wanted.
+    #[must_use]
+    pub fn structure(&self, name: &str) -> Option<u32> {
+        self.named(name, Kind::Compound)
+    }
+
+    fn named(&self, name: &str, kind: Kind) -> Option<u32> {
+        let found = self.found.iter().find(|found| found.0 == name && found.1 == kind);
+        found.map(|found| found.2)
+    }
+
+    /// The size of a type in bytes.
+    #[must_use]
+    pub fn size(&self, type_id: u32) -> Option<u32> {
+        let (mut size, mut id) = (1_u32, type_id);
+        for _ in 0..Self::DEPTH {
+            let (of, _) = self.plain(id)?;
+            match of.kind {
+                Kind::Pointer => return size.checked_mul(8),
+                Kind::Array => {
+                    let (element, count) = self.array(of)?;
+                    size = size.checked_mul(count)?;
+                    id = element;
+                }
+                Kind::Int | Kind::Float | Kind::Compound | Kind::Enum | Kind::Enum64 => {
+                    return size.checked_mul(of.size_or_type);
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    /// A member of a structure by its path, such as `comm`, `se.sum_exec_runtime` or `rss_stat[1].count`. Members of
+    /// structures without a name are members of that which they are in. Members of single bits are none.
+    #[must_use]
+    pub fn member(&self, of: u32, path: &str) -> Option<Member> {
+        let (mut offset, mut type_id, mut steps) = (0_u32, of, Self::STEPS);
+        for part in path.split('.') {
+            let (name, index) = match part.split_once('[') {
+                Some((name, index)) => (name, Some(index.strip_suffix(']')?.parse::<u32>().ok()?)),
+                None => (part, None),
+            };
+            let (compound, _) = self.plain(type_id)?;
+            let (at, of_member) = self.find(compound, name.as_bytes(), Self::DEPTH, &mut steps)?;
+            offset = offset.checked_add(at)?;
+            type_id = of_member;
+            if let Some(index) = index {
+                let (array, _) = self.plain(type_id)?;
+                let (element, _) =
+                    Some(array).filter(|array| array.kind == Kind::Array).and_then(|a| self.array(a))?;
+                offset = offset.checked_add(index.checked_mul(self.size(element)?)?)?;
+                type_id = element;
+            }
+        }
+        Some(Member { offset, size: self.size(type_id)?, type_id: self.plain(type_id)?.1 })
+    }
+
+    /// The member of that name: its offset in bytes and its type.
+    fn find(&self, of: Type, name: &[u8], depth: u32, steps: &mut u32) -> Option<(u32, u32)> {
+        if of.kind != Kind::Compound {
+            return None;
+        }
+        let has_bits = of.info >> 31 == 1;
+        let members = of.at.checked_add(HEAD)?;
+        for part in 0..of.parts() {
+            *steps = steps.checked_sub(1)?;
+            let at = members.checked_add(part.checked_mul(MEMBER)?)?;
+            let (own_name, type_id) = (u32_at(self.bytes, at)?, u32_at(self.bytes, at.checked_add(4)?)?);
+            let place = u32_at(self.bytes, at.checked_add(8)?)?;
+            let (bits, width) = if has_bits { (place & 0xFF_FFFF, place >> 24) } else { (place, 0) };
+            let own_name = self.text(own_name)?;
+            if own_name == name && !name.is_empty() {
+                let is_bytes = width == 0 && bits.checked_rem(8) == Some(0);
+                return is_bytes.then_some((bits / 8, type_id));
+            }
+            if own_name.is_empty() {
+                let inner = self.plain(type_id).filter(|(inner, _)| inner.kind == Kind::Compound);
+                if let (Some((inner, _)), Some(depth)) = (inner, depth.checked_sub(1)) {
+                    if let Some((offset, type_id)) = self.find(inner, name, depth, steps) {
+                        return Some(((bits / 8).checked_add(offset)?, type_id));
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// A type's elements and how many there are.
+    fn array(&self, of: Type) -> Option<(u32, u32)> {
+        let tail = of.at.checked_add(HEAD)?;
+        Some((u32_at(self.bytes, tail)?, u32_at(self.bytes, tail.checked_add(8)?)?))
+    }
+
+    /// The type behind names and qualifiers, and its number.
+    fn plain(&self, type_id: u32) -> Option<(Type, u32)> {
+        let mut id = type_id;
+        for _ in 0..Self::DEPTH {
+            let of = self.type_of(id)?;
+            if of.kind != Kind::Alias {
+                return Some((of, id));
+            }
+            id = of.size_or_type;
+        }
+        None
+    }
+
+    fn type_of(&self, id: u32) -> Option<Type> {
+        let at = usize::try_from(*self.at.get(usize::try_from(id.checked_sub(1)?).ok()?)?).ok()?;
+        let info = u32_at(self.bytes, at.checked_add(4)?)?;
+        Some(Type { at, info, kind: Kind::of(info)?, size_or_type: u32_at(self.bytes, at.checked_add(8)?)? })
+    }
+
+    /// A text of the table, from its place there. The longest name that is looked for is shorter than what is given.
+    fn text(&self, place: u32) -> Option<&[u8]> {
+        const LONGEST: usize = 128;
+        let table = self.bytes.get(self.strings.clone())?;
+        let rest = table.get(usize::try_from(place).ok()?..)?;
+        let rest = rest.get(..LONGEST).unwrap_or(rest);
+        Some(rest.get(..memchr::memchr(0, rest).unwrap_or(rest.len())).unwrap_or_default())
+    }
+}
+
+/// Where in the table of texts the wanted names are, ascending. One pass over the table.
+fn places(table: &[u8], wanted: &[&'static str]) -> Vec<(u32, &'static str)> {
+    /// Each name is in the table once; more of them are garbage.
+    const MOST: usize = 1_024;
+    // Bits for the lengths that names have: most texts are none of them by that alone. A name that is empty or longer
+    // than 63 bytes is never found.
+    let bit = |len: usize| u32::try_from(len).ok().and_then(|len| 1_u64.checked_shl(len)).unwrap_or(0) & !1;
+    let lengths = wanted.iter().fold(0, |all, name| all | bit(name.len()));
+    let mut places = Vec::new();
+    let mut start = 0_usize;
+    for end in memchr::memchr_iter(0, table) {
+        let text = table.get(start..end).unwrap_or_default();
+        if lengths & bit(text.len()) != 0 {
+            if let Some(name) = wanted.iter().find(|name| name.as_bytes() == text) {
+                if places.len() < MOST {
+                    places.extend(u32::try_from(start).ok().map(|start| (start, *name)));
+                }
+            }
+        }
+        start = end.saturating_add(1);
+    }
+    places
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let word = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(word.try_into().ok()?))
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

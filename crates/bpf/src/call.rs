@@ -1,0 +1,274 @@
+//! bpf(2), and memory that the kernel writes.
+//!
+//! Source: `bpf(2)`, and `include/uapi/linux/bpf.h` of the kernel for the places in its argument.
+
+#![expect(unsafe_code, reason = "system calls, and memory that is mapped")]
+
+use std::ffi::{CStr, c_int};
+use std::io::{self, Error, ErrorKind, Read};
+use std::ops::Deref;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
+
+use crate::asm::Instruction;
+
+/// The argument of a call: a union of structures, of which all bytes that are not used are zero.
+#[repr(align(8))]
+struct Argument([u8; Self::LEN]);
+
+impl Argument {
+    /// As long as what is used here takes; a kernel that knows less accepts what it does not know if that is zero.
+    const LEN: usize = 160;
+
+    fn new() -> Self {
+        Self([0; Self::LEN])
+    }
+
+    fn u32(mut self, at: usize, value: u32) -> Self {
+        self.put(at, &value.to_ne_bytes());
+        self
+    }
+
+    fn descriptor(self, at: usize, value: RawFd) -> Self {
+        self.u32(at, u32::from_ne_bytes(value.to_ne_bytes()))
+    }
+
+    /// An address, which must stay good until the call is over.
+    fn address<T: ?Sized>(mut self, at: usize, of: *const T) -> Self {
+        let address = u64::try_from(of.cast::<u8>().addr()).unwrap_or(0);
+        self.put(at, &address.to_ne_bytes());
+        self
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        let end = at.saturating_add(bytes.len());
+        if let Some(place) = self.0.get_mut(at..end) {
+            place.copy_from_slice(bytes);
+        }
+    }
+
+    /// # Safety
+    /// Addresses in it are those of as much memory as the command wants, and stay so until it is over.
+    unsafe fn call(&mut self, command: c_int) -> io::Result<c_int> {
+        // SAFETY: the argument is as long as is said, and the caller answers for what it refers to.
+        let got = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), Self::LEN) };
+        match c_int::try_from(got) {
+            Ok(got) if got >= 0 => Ok(got),
+            _ => Err(Error::last_os_error()),
+        }
+    }
+
+    /// # Safety
+    /// As [`call`](Self::call), and the command's result is a new descriptor.
+    unsafe fn open(&mut self, command: c_int) -> io::Result<OwnedFd> {
+        // SAFETY: the caller answers for what it refers to.
+        let descriptor = unsafe { self.call(command) }?;
+        // SAFETY: it is new, so nobody else has it.
+        Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+    }
+}
+
+/// What kind of map.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Map {
+    /// One value that can be mapped.
+    Mapped,
+    /// One value for each CPU.
+    ByCpu,
+}
+
+/// A new map with one value of that size.
+pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
+    const MAP_CREATE: c_int = 0;
+    let (kind, flags) = match kind {
+        Map::Mapped => (2, 1 << 10),
+        Map::ByCpu => (6, 0),
+    };
+    let [key_size, entries] = [4, 1];
+    let argument = Argument::new().u32(0, kind).u32(4, key_size).u32(8, value_size).u32(12, entries);
+    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    unsafe { argument.u32(16, flags).open(MAP_CREATE) }
+}
+
+/// How a program is loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// To be run by a call.
+    Called,
+    /// To be called by the iterator whose function has that number.
+    Iterator(u32),
+}
+
+/// Loads a program. `log` takes what the kernel says of it; empty, it says nothing.
+pub(crate) fn load(code: &[Instruction], kind: Kind, licence: &CStr, log: &mut [u8]) -> io::Result<OwnedFd> {
+    const PROG_LOAD: c_int = 5;
+    const SYSCALL: u32 = 31;
+    const SLEEPABLE: u32 = 1 << 4;
+    const TRACING: u32 = 26;
+    let count = u32::try_from(code.len()).map_err(|_| ErrorKind::InvalidInput)?;
+    let mut argument = Argument::new().u32(4, count).address(8, code.as_ptr()).address(16, licence.as_ptr());
+    if !log.is_empty() {
+        const LEVEL: u32 = 1;
+        let len = u32::try_from(log.len()).map_err(|_| ErrorKind::InvalidInput)?;
+        argument = argument.u32(24, LEVEL).u32(28, len).address(32, log.as_mut_ptr());
+    }
+    argument.put(48, b"perfset_walk");
+    let mut argument = match kind {
+        Kind::Called => argument.u32(0, SYSCALL).u32(44, SLEEPABLE),
+        Kind::Iterator(function) => argument.u32(0, TRACING).u32(68, TRACE_ITER).u32(108, function),
+    };
+    // SAFETY: the instructions, the licence with its NUL and the log are as long as is said, outlive the call, and only
+    // the log is written. What is loaded is a descriptor.
+    unsafe { argument.open(PROG_LOAD) }
+}
+
+const TRACE_ITER: u32 = 28;
+
+/// Runs a program once, to its end.
+pub(crate) fn run(program: &OwnedFd) -> io::Result<()> {
+    const PROG_TEST_RUN: c_int = 10;
+    let mut argument = Argument::new().descriptor(0, program.as_raw_fd());
+    // SAFETY: there are no addresses in it.
+    unsafe { argument.call(PROG_TEST_RUN) }.map(drop)
+}
+
+/// Attaches an iterator's program to it.
+pub(crate) fn link(program: &OwnedFd) -> io::Result<OwnedFd> {
+    const LINK_CREATE: c_int = 28;
+    let mut argument = Argument::new().descriptor(0, program.as_raw_fd()).u32(8, TRACE_ITER);
+    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    unsafe { argument.open(LINK_CREATE) }
+}
+
+/// Has an iterator go over everything once.
+pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
+    const ITER_CREATE: c_int = 33;
+    /// The kernel pauses after a million tasks, of which it has four at most.
+    const PAUSES: u32 = 100;
+    let mut argument = Argument::new().descriptor(0, link.as_raw_fd());
+    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    let mut file = std::fs::File::from(unsafe { argument.open(ITER_CREATE) }?);
+    for _ in 0..PAUSES {
+        match file.read(&mut [0; 64]) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::TimedOut.into())
+}
+
+/// Memory of its own for a file of some megabytes.
+///
+/// Not from the allocator: what it once gave back of that size it no longer gets from the kernel, and keeps.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    start: NonNull<u8>,
+    bytes: usize,
+    /// So many of them are the file's.
+    used: usize,
+}
+
+impl Buffer {
+    /// Of Debian's kernels they have five to ten.
+    const MOST: u64 = 256 << 20;
+
+    /// A whole file.
+    pub fn of_file(path: &Path) -> io::Result<Self> {
+        // What is no file, such as a pipe, could block.
+        let about = std::fs::metadata(path)?;
+        if !about.is_file() || about.len() > Self::MOST {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file, or too long"));
+        }
+        let mut file = std::fs::File::open(path)?;
+        let bytes = usize::try_from(about.len()).map_err(|_| ErrorKind::OutOfMemory)?.max(1);
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
+        let mut buffer = Self { start, bytes, used: 0 };
+        // SAFETY: the mapping has so many bytes, all zero, is nobody else's, and lasts as long as `buffer`.
+        let room = unsafe { std::slice::from_raw_parts_mut(buffer.start.as_ptr(), buffer.bytes) };
+        let mut used = 0_usize;
+        while let Some(rest) = room.get_mut(used..).filter(|rest| !rest.is_empty()) {
+            match file.read(rest) {
+                Ok(0) => break,
+                Ok(more) => used = used.saturating_add(more),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        buffer.used = used;
+        Ok(buffer)
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // SAFETY: so many bytes of the mapping are the file's; it lasts as long as `self`, and nobody writes it.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used.min(self.bytes)) }
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `of_file`, and nobody has its bytes any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// The beginning of a map's value, in this process's memory.
+#[derive(Debug)]
+pub(crate) struct View {
+    start: NonNull<AtomicU64>,
+    bytes: usize,
+}
+
+// SAFETY: what it points to is used through atomics alone, by whichever thread.
+unsafe impl Send for View {}
+// SAFETY: as above.
+unsafe impl Sync for View {}
+
+impl View {
+    /// So many bytes, in whole pages. There must be as many.
+    pub fn of(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
+        let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
+        let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, map.as_raw_fd(), 0) };
+        if start == libc::MAP_FAILED {
+            return Err(Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
+        Ok(Self { start, bytes })
+    }
+
+    /// Its words. The kernel writes them while the map's program runs.
+    pub fn words(&self) -> &[AtomicU64] {
+        let count = self.bytes / 8;
+        // SAFETY: the mapping has so many words, begins on a page, lasts as long as `self`, cannot be shortened (the
+        // memory of a map is as long as the map), and any bits are a word.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), count) }
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        // SAFETY: it was mapped by `of`, and nobody has its words any more.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+fn page_size() -> usize {
+    // SAFETY: it takes a number and gives one.
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4_096)
+}

@@ -1,0 +1,388 @@
+//! Makes the programs: the walk over the tasks, and the one that finds where each CPU's memory is.
+
+use crate::asm::{Assembler, Instruction, Reg, Width};
+use crate::column::{Column, Columns, From};
+use crate::kernel::{Kernel, Source};
+
+/// What a record is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Each {
+    /// A process, all its threads summed up.
+    Process,
+    /// A thread.
+    Thread,
+}
+
+/// Who goes over the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// The program itself, by the open-coded iterator: since Linux 6.7. All tasks at one moment, the threads of a
+    /// process behind one another.
+    OpenCoded,
+    /// The kernel's iterator, which calls the program for each task: since Linux 5.8. Threads of a process are
+    /// anywhere, and are summed up afterwards.
+    Classic,
+}
+
+/// Where the columns of a record are.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    places: [Option<InRecord>; Column::ALL.len()],
+    /// In bytes: whole words.
+    pub size: u32,
+}
+
+/// A place in a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InRecord {
+    /// In bytes.
+    pub at: u16,
+    pub is_wide: bool,
+}
+
+impl Layout {
+    pub fn of(columns: Columns) -> Option<Self> {
+        let mut places = [None; Column::ALL.len()];
+        let mut next = 0_u16;
+        for is_wide in [true, false] {
+            for column in columns.iter().filter(|column| column.definition().is_wide == is_wide) {
+                *places.get_mut(column.place())? = Some(InRecord { at: next, is_wide });
+                next = next.checked_add(if is_wide { 8 } else { 4 })?;
+            }
+        }
+        Some(Self { places, size: u32::from(next).checked_next_multiple_of(8)? })
+    }
+
+    pub fn place(&self, column: Column) -> Option<InRecord> {
+        *self.places.get(column.place())?
+    }
+}
+
+/// What is in front of the records: how many were met, in the first word. A record for what has no place follows.
+pub(crate) const HEADER: u32 = 64;
+
+/// What a walk is to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan<'a> {
+    pub each: Each,
+    pub way: Way,
+    pub columns: Columns,
+    pub layout: &'a Layout,
+    /// So many records have a place.
+    pub room: u32,
+    /// By how much the memory of each CPU is away from what is the same for all.
+    pub offsets: Option<&'a [u64]>,
+    /// The map's descriptor.
+    pub map: i32,
+}
+
+const RECORD: Reg = Reg::R6;
+const TASK: Reg = Reg::R7;
+const SIGNAL: Reg = Reg::R8;
+const MEMORY: Reg = Reg::R9;
+
+/// A walk in the making.
+struct Walk<'a> {
+    kernel: &'a Kernel,
+    plan: Plan<'a>,
+    asm: Assembler,
+}
+
+/// The program of a walk; `None` if the kernel lacks what it takes.
+pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> {
+    let mut walk = Walk { kernel, plan, asm: Assembler::default() };
+    match plan.way {
+        Way::OpenCoded => walk.open_coded()?,
+        Way::Classic => walk.classic()?,
+    }
+    walk.asm.finish()
+}
+
+impl Walk<'_> {
+    /// One call goes over all tasks.
+    fn open_coded(&mut self) -> Option<()> {
+        let iterator = self.kernel.iterator?;
+        let state = i32::try_from(iterator.size).ok()?.checked_neg()?;
+        let [next, done, thread] = [(); 3].map(|()| self.asm.label());
+        let sums = self.sums();
+        self.asm.call(iterator.lock);
+        self.asm.copy(Reg::R1, Reg::Frame);
+        self.asm.add_number(Reg::R1, state);
+        self.asm.set(Reg::R2, 0);
+        const PROCESSES: i32 = 0;
+        const THREADS: i32 = 1;
+        let all_threads = sums || self.plan.each == Each::Thread;
+        self.asm.set(Reg::R3, if all_threads { THREADS } else { PROCESSES });
+        self.asm.call(iterator.new);
+        self.asm.map_value(Reg::R1, self.plan.map, 0);
+        self.asm.set(Reg::R2, 0);
+        self.asm.store(Width::W8, Reg::R1, 0, Reg::R2);
+        // A first value of the right type for what is a signal from now on, and a record that nobody reads.
+        const GET_CURRENT_TASK_BTF: i32 = 158;
+        self.asm.call_helper(GET_CURRENT_TASK_BTF);
+        self.asm.load(Width::W8, SIGNAL, Reg::R0, self.kernel.signal);
+        self.asm.map_value(RECORD, self.plan.map, HEADER);
+
+        self.asm.place(next);
+        self.asm.copy(Reg::R1, Reg::Frame);
+        self.asm.add_number(Reg::R1, state);
+        self.asm.call(iterator.next);
+        self.asm.if_zero(Reg::R0, done);
+        self.asm.copy(TASK, Reg::R0);
+        if sums {
+            self.load_task(Reg::R1, Column::Pid)?;
+            self.load_task(Reg::R2, Column::Tgid)?;
+            self.asm.if_other(Reg::R1, Reg::R2, thread);
+        }
+        self.end_sequence()?;
+        self.take_record()?;
+        self.asm.load(Width::W8, SIGNAL, TASK, self.kernel.signal);
+        self.fill(true)?;
+        self.asm.go(next);
+        if sums {
+            // Nobody may be there to jump here otherwise, and the kernel refuses what is not reached.
+            self.asm.place(thread);
+            let pid = self.plan.layout.place(Column::Pid)?;
+            self.asm.load(Width::W4, Reg::R1, RECORD, pid.at.into());
+            self.asm.if_other(Reg::R1, Reg::R2, next);
+            self.add_thread()?;
+            self.asm.go(next);
+        }
+        self.asm.place(done);
+        self.end_sequence()?;
+        self.asm.copy(Reg::R1, Reg::Frame);
+        self.asm.add_number(Reg::R1, state);
+        self.asm.call(iterator.destroy);
+        self.asm.call(iterator.unlock);
+        self.asm.set(Reg::R0, 0);
+        self.asm.exit();
+        Some(())
+    }
+
+    /// A call goes over one task.
+    fn classic(&mut self) -> Option<()> {
+        let [done, thread] = [(); 2].map(|()| self.asm.label());
+        let sums = self.plan.each == Each::Process;
+        const TASK_OF_CONTEXT: u32 = 8;
+        self.asm.load(Width::W8, TASK, Reg::R1, TASK_OF_CONTEXT);
+        self.asm.if_zero(TASK, done);
+        self.take_record()?;
+        self.asm.load(Width::W8, SIGNAL, TASK, self.kernel.signal);
+        if sums {
+            self.load_task(Reg::R1, Column::Pid)?;
+            self.load_task(Reg::R2, Column::Tgid)?;
+            self.asm.if_other(Reg::R1, Reg::R2, thread);
+        }
+        self.fill(true)?;
+        self.asm.go(done);
+        if sums {
+            self.asm.place(thread);
+            self.fill(false)?;
+        }
+        self.asm.place(done);
+        self.asm.set(Reg::R0, 0);
+        self.asm.exit();
+        Some(())
+    }
+
+    /// Whether threads are added to the records of their processes.
+    fn sums(&self) -> bool {
+        self.plan.each == Each::Process && self.plan.columns.iter().any(|c| c.definition().ended.is_some())
+    }
+
+    fn load_task(&mut self, to: Reg, column: Column) -> Option<()> {
+        let place = self.kernel.source_of(column)?.paths;
+        self.asm.load(place.width, to, TASK, place.offset);
+        Some(())
+    }
+
+    fn store(&mut self, column: Column, from: Reg) -> Option<()> {
+        let place = self.plan.layout.place(column)?;
+        let width = if place.is_wide { Width::W8 } else { Width::W4 };
+        self.asm.store(width, RECORD, i16::try_from(place.at).ok()?, from);
+        Some(())
+    }
+
+    /// The next record, or that for what has no place.
+    ///
+    /// Its number is kept in the map and loaded from there, so that for the verifier it is any number, and the loop
+    /// looks the same the second time round. Kept in a register it is another one each time: ten seconds to load.
+    fn take_record(&mut self) -> Option<()> {
+        let [has_room, taken] = [(); 2].map(|()| self.asm.label());
+        let size = self.plan.layout.size;
+        self.asm.map_value(Reg::R2, self.plan.map, 0);
+        self.asm.load(Width::W8, Reg::R1, Reg::R2, 0);
+        self.asm.copy(Reg::R3, Reg::R1);
+        self.asm.add_number(Reg::R3, 1);
+        self.asm.store(Width::W8, Reg::R2, 0, Reg::R3);
+        self.asm.map_value(RECORD, self.plan.map, HEADER);
+        self.asm.if_below(Reg::R1, i32::try_from(self.plan.room).ok()?, has_room);
+        self.asm.go(taken);
+        self.asm.place(has_room);
+        self.asm.multiply(Reg::R1, i32::try_from(size).ok()?);
+        self.asm.map_value(RECORD, self.plan.map, HEADER.checked_add(size)?);
+        self.asm.add(RECORD, Reg::R1);
+        self.asm.place(taken);
+        Some(())
+    }
+
+    /// Notes in the record before where the sequence of its process is now.
+    fn end_sequence(&mut self) -> Option<()> {
+        if self.plan.layout.place(Column::SequenceEnd).is_none() {
+            return Some(());
+        }
+        let sequence = self.kernel.source_of(Column::Sequence)?.paths;
+        self.asm.load(sequence.width, Reg::R1, SIGNAL, sequence.offset);
+        self.store(Column::SequenceEnd, Reg::R1)
+    }
+
+    /// Fills the record: of a process or of a thread by itself, or else, of a thread that is to be added to its
+    /// process, what is added and what tells which it is.
+    fn fill(&mut self, is_whole: bool) -> Option<()> {
+        let for_sum = [Column::Pid, Column::Tgid, Column::Sequence];
+        let columns = self.plan.columns;
+        for column in columns.iter().filter(|column| is_whole || for_sum.contains(column) || is_sum(*column))
+        {
+            let Some(source) = self.kernel.source_of(column) else { continue }; // what the program makes
+            if source.from != From::Memory {
+                self.copy(column, source, is_whole)?;
+            }
+        }
+        if self.plan.way == Way::Classic && self.plan.layout.place(Column::SequenceEnd).is_some() {
+            self.end_sequence()?;
+        }
+        if is_whole { self.fill_memory() } else { Some(()) }
+    }
+
+    /// Copies a number.
+    fn copy(&mut self, column: Column, source: &Source, is_whole: bool) -> Option<()> {
+        let paths = source.paths;
+        match (source.from, source.pointer) {
+            (From::Signal, _) => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
+            (From::SignalOrTask, _) => match (self.plan.each, source.of_thread) {
+                (Each::Thread, Some(task)) => self.asm.load(task.width, Reg::R1, TASK, task.offset),
+                _ => self.asm.load(paths.width, Reg::R1, SIGNAL, paths.offset),
+            },
+            (From::Pointer("signal_struct", ..), Some(pointer)) => {
+                self.asm.load(Width::W8, Reg::R2, SIGNAL, pointer);
+                self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
+            }
+            (From::Pointer(..), Some(pointer)) => {
+                self.asm.load(Width::W8, Reg::R2, TASK, pointer);
+                self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
+            }
+            _ => self.asm.load(paths.width, Reg::R1, TASK, paths.offset),
+        }
+        if let Some(ended) = source.ended.filter(|_| is_whole && self.plan.each == Each::Process) {
+            self.asm.load(ended.width, Reg::R2, SIGNAL, ended.offset);
+            self.asm.add(Reg::R1, Reg::R2);
+        }
+        self.store(column, Reg::R1)
+    }
+
+    /// Adds a thread to the record of its process.
+    fn add_thread(&mut self) -> Option<()> {
+        for column in self.plan.columns.iter().filter(|column| is_sum(*column)) {
+            let place = self.plan.layout.place(column)?;
+            self.load_task(Reg::R1, column)?;
+            self.asm.load(Width::W8, Reg::R2, RECORD, place.at.into());
+            self.asm.add(Reg::R1, Reg::R2);
+            self.store(column, Reg::R1)?;
+        }
+        Some(())
+    }
+
+    /// What is in memory; zeros for who has none.
+    fn fill_memory(&mut self) -> Option<()> {
+        let (kernel, columns) = (self.kernel, self.plan.columns);
+        let of_memory = |column: &Column| column.definition().from == From::Memory;
+        if !columns.iter().any(|column| of_memory(&column)) {
+            return Some(());
+        }
+        let [none, done, same] = [(); 3].map(|()| self.asm.label());
+        self.asm.load(Width::W8, MEMORY, TASK, kernel.memory);
+        self.asm.if_zero(MEMORY, none);
+        let mut uses_signal = false;
+        for column in columns.iter().filter(of_memory) {
+            let source = kernel.source_of(column)?;
+            let paths = source.paths;
+            match (column.part_of_memory(), kernel.exact, self.plan.offsets) {
+                (Some(part), Some(exact), Some(offsets)) => {
+                    // The register of signals lends itself to the sum.
+                    uses_signal = true;
+                    self.asm.load(paths.width, SIGNAL, MEMORY, paths.offset);
+                    for offset in offsets {
+                        self.asm.load(Width::W8, Reg::R1, MEMORY, *exact.counters.get(part)?);
+                        self.asm.set_wide(Reg::R2, *offset);
+                        self.asm.add(Reg::R1, Reg::R2);
+                        self.asm.set(Reg::R2, i32::try_from(exact.cast_type).ok()?);
+                        self.asm.call(exact.cast);
+                        self.asm.load(Width::W4, Reg::R1, Reg::R0, 0);
+                        self.asm.extend_sign(Reg::R1);
+                        self.asm.add(SIGNAL, Reg::R1);
+                    }
+                    self.store(column, SIGNAL)?;
+                }
+                _ => {
+                    self.asm.load(paths.width, Reg::R1, MEMORY, paths.offset);
+                    self.store(column, Reg::R1)?;
+                }
+            }
+        }
+        if uses_signal {
+            self.asm.load(Width::W8, SIGNAL, TASK, kernel.signal);
+        }
+        // Memory that is the task's still was its all the time. That of a task that ends meanwhile may be another's.
+        let notes = self.plan.layout.place(Column::MemoryGone).is_some();
+        if notes {
+            self.asm.set(Reg::R2, 0);
+            self.asm.load(Width::W8, Reg::R1, TASK, kernel.memory);
+            self.asm.if_equal(Reg::R1, MEMORY, same);
+            self.asm.set(Reg::R2, 1);
+            self.asm.place(same);
+            self.store(Column::MemoryGone, Reg::R2)?;
+        }
+        self.asm.go(done);
+        self.asm.place(none);
+        self.asm.set(Reg::R1, 0);
+        for column in columns.iter().filter(|column| of_memory(column) || *column == Column::MemoryGone) {
+            self.store(column, Reg::R1)?;
+        }
+        self.asm.place(done);
+        Some(())
+    }
+}
+
+fn is_sum(column: Column) -> bool {
+    column.definition().ended.is_some()
+}
+
+/// A program that writes into a map where a map by CPU has its number for each CPU, behind one word that says where
+/// it has it for a CPU without memory of its own, so that the differences are those of all memory by CPU.
+pub(crate) fn offsets(kernel: &Kernel, map: i32, by_cpu: i32, cpus: u32) -> Option<Vec<Instruction>> {
+    const LOOKUP_PERCPU_ELEM: i32 = 195;
+    const PROBE_READ_KERNEL: i32 = 113;
+    const KEY: i16 = -8;
+    let mut asm = Assembler::default();
+    asm.set(Reg::R1, 0);
+    asm.store(Width::W8, Reg::Frame, KEY, Reg::R1);
+    for cpu in 0..cpus {
+        asm.map(Reg::R1, by_cpu);
+        asm.copy(Reg::R2, Reg::Frame);
+        asm.add_number(Reg::R2, KEY.into());
+        asm.set(Reg::R3, i32::try_from(cpu).ok()?);
+        asm.call_helper(LOOKUP_PERCPU_ELEM);
+        asm.map_value(Reg::R1, map, cpu.checked_add(1)?.checked_mul(8)?);
+        asm.store(Width::W8, Reg::R1, 0, Reg::R0);
+    }
+    // The map's own address, as a number, then what it has at the place of its memory by CPU.
+    asm.map(Reg::R2, by_cpu);
+    asm.map_value(Reg::R1, map, 0);
+    asm.store(Width::W8, Reg::R1, 0, Reg::R2);
+    asm.load(Width::W8, Reg::R3, Reg::R1, 0);
+    asm.add_number(Reg::R3, i32::try_from(kernel.exact?.of_map).ok()?);
+    asm.set(Reg::R2, 8);
+    asm.call_helper(PROBE_READ_KERNEL);
+    asm.exit();
+    asm.finish()
+}

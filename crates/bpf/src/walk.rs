@@ -1,0 +1,444 @@
+//! Walks over the kernel's tasks, loaded and ready to run.
+
+use std::ffi::CStr;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::asm::Instruction;
+use crate::call::{self, Kind, Map, View};
+use crate::column::{Column, Columns};
+use crate::kernel::Kernel;
+use crate::program::{self, Each, HEADER, InRecord, Layout, Plan, Way};
+
+/// What the programs are licensed under, in one of the texts that the kernel knows. `LICENSE.md` says more.
+const LICENCE: &CStr = c"Dual MIT/GPL";
+
+/// What a walk is to give.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// What a record is about.
+    pub each: Each,
+    /// Who goes over the tasks.
+    pub way: Way,
+    /// What a record has; what the kernel lacks is left out.
+    pub columns: Columns,
+    /// For so many records there is to be room: of the classic way a process takes one for each thread.
+    pub room: u32,
+    /// If what is in memory is to be exact.
+    pub offsets: Option<&'a Offsets>,
+}
+
+/// Why there is no walk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WalkError {
+    /// The kernel lacks something that this one takes.
+    #[error("this kernel has not all that it takes")]
+    Lacks,
+    /// A system call failed.
+    #[error("{what} failed")]
+    Call {
+        /// What was done.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The kernel does not run the program.
+    #[error("the kernel refuses the program{}{said}", if said.is_empty() { "" } else { ": " })]
+    Refused {
+        /// The last that it said of it.
+        said: String,
+        /// Its error.
+        source: io::Error,
+    },
+    /// There are more tasks than there is room for.
+    #[error("{met} tasks were met, and there is room for {room}")]
+    Full {
+        /// So many there are.
+        met: u64,
+        /// So many have room.
+        room: u32,
+    },
+    /// It was loaded by the process that this one was forked from, which may be using it.
+    #[error("it is another process's")]
+    Forked,
+}
+
+impl WalkError {
+    /// The system's error, if it is one.
+    #[must_use]
+    pub fn os_error(&self) -> Option<i32> {
+        match self {
+            Self::Call { source, .. } | Self::Refused { source, .. } => source.raw_os_error(),
+            _ => None,
+        }
+    }
+}
+
+fn failed(what: &'static str) -> impl FnOnce(io::Error) -> WalkError {
+    move |source| WalkError::Call { what, source }
+}
+
+/// A walk that can be run again and again.
+///
+/// Loading it takes `CAP_BPF` and `CAP_PERFMON`, running it takes nothing.
+#[derive(Debug)]
+pub struct Walk {
+    map: OwnedFd,
+    /// The program, or what attaches it to the iterator.
+    runs: OwnedFd,
+    view: View,
+    layout: Layout,
+    each: Each,
+    way: Way,
+    room: u32,
+    owner: u32,
+    /// Pids of processes with the places of their records, to add up threads.
+    leaders: Vec<(u64, usize)>,
+}
+
+impl Walk {
+    /// Makes the program and gives it to the kernel.
+    ///
+    /// # Errors
+    /// If the kernel lacks something, or refuses it, or this process may not.
+    pub fn load(kernel: &Kernel, request: &Request<'_>) -> Result<Self, WalkError> {
+        let Request { each, way, columns, room, offsets } = *request;
+        let room = room.max(1);
+        if size_of::<usize>() != size_of::<u64>() {
+            return Err(WalkError::Lacks); // pointers in the kernel are taken for eight bytes
+        }
+        let is_memory = |column: Column| column.definition().from == crate::column::From::Memory;
+        let mut columns = columns | Column::Pid.into();
+        if each == Each::Process {
+            columns = columns | Columns::of(&[Column::Sequence, Column::SequenceEnd]);
+            if way == Way::Classic {
+                columns = columns | Columns::of(&[Column::Tgid, Column::Threads]);
+            }
+        }
+        if columns.iter().any(is_memory) {
+            columns = columns | Column::MemoryGone.into();
+        }
+        let columns = kernel.has(columns);
+        let layout = Layout::of(columns).ok_or(WalkError::Lacks)?;
+        let bytes =
+            room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
+        // What is in the map is reached by numbers of 32 bits with a sign.
+        let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(WalkError::Lacks)?;
+        let map = call::new_map(Map::Mapped, bytes).map_err(failed("making a map for the task walk"))?;
+        let plan = Plan {
+            each,
+            way,
+            columns,
+            layout: &layout,
+            room,
+            offsets: offsets.map(|offsets| offsets.0.as_slice()),
+            map: map.as_raw_fd(),
+        };
+        let code = program::walk(kernel, plan).ok_or(WalkError::Lacks)?;
+        let runs = match way {
+            Way::OpenCoded => load(&code, Kind::Called)?,
+            Way::Classic => {
+                let program = load(&code, Kind::Iterator(kernel.classic.ok_or(WalkError::Lacks)?))?;
+                call::link(&program).map_err(failed("attaching the task walk to its iterator"))?
+            }
+        };
+        let view = View::of(&map, HEADER_BYTES).map_err(failed("mapping what the task walk writes"))?;
+        Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
+    }
+
+    /// Walks once, and gives what was met.
+    ///
+    /// # Errors
+    /// If there are more tasks than room, or a system call fails.
+    pub fn run(&mut self) -> Result<Records<'_>, WalkError> {
+        if self.owner != std::process::id() {
+            return Err(WalkError::Forked);
+        }
+        match self.way {
+            Way::OpenCoded => call::run(&self.runs).map_err(failed("running the task walk"))?,
+            Way::Classic => {
+                if let Some(met) = self.view.words().first() {
+                    met.store(0, Relaxed);
+                }
+                call::iterate(&self.runs).map_err(failed("iterating over the tasks"))?;
+            }
+        }
+        let met = self.view.words().first().map_or(0, |met| met.load(Relaxed));
+        let count = u32::try_from(met).ok().filter(|met| *met <= self.room);
+        let count = count.ok_or(WalkError::Full { met, room: self.room })?;
+        self.reach(count)?;
+        let count = usize::try_from(count).unwrap_or(0);
+        if self.way == Way::Classic && self.each == Each::Process {
+            self.add_up(count);
+        }
+        Ok(self.records(count))
+    }
+
+    /// Maps as much as so many records take, and somewhat more, if it is not mapped.
+    fn reach(&mut self, count: u32) -> Result<(), WalkError> {
+        let bytes = |count: u32| {
+            let records = usize::try_from(count.saturating_add(1)).unwrap_or(usize::MAX);
+            records.saturating_mul(self.record_bytes()).saturating_add(HEADER_BYTES)
+        };
+        if self.view.words().len().saturating_mul(WORD) < bytes(count) {
+            let most = bytes(self.room);
+            let ample = bytes(count.saturating_add(count / 16)).min(most);
+            self.view = View::of(&self.map, ample).map_err(failed("mapping what the task walk writes"))?;
+        }
+        Ok(())
+    }
+
+    fn record_bytes(&self) -> usize {
+        usize::try_from(self.layout.size).unwrap_or(usize::MAX)
+    }
+
+    fn records(&self, count: usize) -> Records<'_> {
+        let words = self.record_bytes() / WORD;
+        let start = (HEADER_BYTES / WORD).saturating_add(words); // behind that for what had no place
+        let end = start.saturating_add(words.saturating_mul(count));
+        Records {
+            words: self.view.words().get(start..end).unwrap_or_default(),
+            size: words.max(1),
+            layout: &self.layout,
+            threads: if self.each == Each::Process { None } else { Some(()) },
+        }
+    }
+
+    /// Adds the records of threads to those of their processes. What does not fit together is made to look torn: the
+    /// sequence moved between two of its threads, or there are not as many as it says.
+    fn add_up(&mut self, count: usize) {
+        let mut leaders = std::mem::take(&mut self.leaders);
+        leaders.clear();
+        let records = self.records(count);
+        let place = |column| records.place(column);
+        let (Some(pid), Some(tgid), Some(threads)) =
+            (place(Column::Pid), place(Column::Tgid), place(Column::Threads))
+        else {
+            return;
+        };
+        let (Some(sequence), Some(end)) = (place(Column::Sequence), place(Column::SequenceEnd)) else {
+            return;
+        };
+        let is_sum = |column: &Column| column.definition().ended.is_some();
+        let all = records.all();
+        leaders.extend(
+            all.enumerate().filter(|(_, r)| r.get(pid) == r.get(tgid)).map(|(at, r)| (r.get(pid), at)),
+        );
+        leaders.sort_unstable();
+        // How many of a process's threads are still to come.
+        for record in records.all() {
+            let of = record.get(tgid);
+            if record.get(pid) == of {
+                continue;
+            }
+            let leader = leaders.binary_search_by_key(&of, |leader| leader.0);
+            let leader = leader.ok().and_then(|at| leaders.get(at)).and_then(|(_, at)| records.at(*at));
+            let Some(leader) = leader else { continue };
+            leader.set(threads, leader.get(threads).wrapping_sub(1) & u64::from(u32::MAX));
+            if record.get(sequence) != leader.get(sequence) {
+                leader.set(end, !leader.get(sequence));
+            }
+            for column in Column::ALL.iter().filter(|column| is_sum(column)) {
+                if let Some(place) = records.place(*column) {
+                    leader.set(place, leader.get(place).wrapping_add(record.get(place)));
+                }
+            }
+        }
+        for (_, at) in &leaders {
+            let Some(leader) = records.at(*at) else { continue };
+            // The first thread is in the number, and was not counted down. One that has ended has left it.
+            if leader.get(threads) > 1 {
+                leader.set(end, !leader.get(sequence));
+            }
+        }
+        self.leaders = leaders;
+    }
+}
+
+const WORD: usize = 8;
+const HEADER_BYTES: usize = 64;
+const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
+
+/// Loads a program. If the kernel refuses it, loads it once more to hear why.
+fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
+    let source = match call::load(code, kind, LICENCE, &mut []) {
+        Ok(program) => return Ok(program),
+        Err(source) => source,
+    };
+    if source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error() == Some(libc::EPERM) {
+        return Err(failed("loading the task walk")(source));
+    }
+    /// What a verifier says of a program of this size and refuses.
+    const LOG: usize = 4 << 20;
+    let mut log = vec![0; LOG];
+    let said = match call::load(code, kind, LICENCE, &mut log) {
+        Ok(program) => return Ok(program),
+        Err(_) => last_said(&log),
+    };
+    Err(WalkError::Refused { said, source })
+}
+
+/// The last line of a log that says something.
+fn last_said(log: &[u8]) -> String {
+    let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
+    let mut lines = text.rsplit(|byte| *byte == b'\n');
+    let says = |line: &&[u8]| !line.is_empty() && !line.starts_with(b"processed ");
+    String::from_utf8_lossy(lines.find(says).unwrap_or_default()).into_owned()
+}
+
+/// What a walk met: record by record.
+#[derive(Clone, Copy)]
+pub struct Records<'a> {
+    words: &'a [AtomicU64],
+    /// Of a record, in words.
+    size: usize,
+    layout: &'a Layout,
+    /// Whether all records count, and not only those of first threads.
+    threads: Option<()>,
+}
+
+impl<'a> Records<'a> {
+    /// Where a column is in each record; `None` if it was not asked for, or the kernel lacks it.
+    #[must_use]
+    pub fn place(&self, column: Column) -> Option<Place> {
+        let InRecord { at, is_wide } = self.layout.place(column)?;
+        let at = usize::from(at);
+        let is_behind = at % WORD != 0;
+        let shift = if is_behind == cfg!(target_endian = "little") { 32 } else { 0 };
+        Some(match is_wide {
+            true => Place { word: at / WORD, shift: 0, mask: u64::MAX },
+            false => Place { word: at / WORD, shift, mask: u32::MAX.into() },
+        })
+    }
+
+    /// The most that there can be.
+    #[must_use]
+    pub fn most(&self) -> usize {
+        self.words.len().checked_div(self.size).unwrap_or(0)
+    }
+
+    /// Each, in the order in which they were met.
+    pub fn iter(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        let of_first = (self.place(Column::Pid), self.place(Column::Tgid));
+        let all = self.threads.is_some();
+        self.all().filter(move |record| match of_first {
+            (Some(pid), Some(tgid)) if !all => record.get(pid) == record.get(tgid),
+            _ => true,
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
+        self.words.chunks_exact(self.size).map(|words| Record { words })
+    }
+
+    fn at(&self, at: usize) -> Option<Record<'a>> {
+        let start = at.checked_mul(self.size)?;
+        Some(Record { words: self.words.get(start..start.checked_add(self.size)?)? })
+    }
+
+    /// Where to look whether a record is [torn](Torn::is).
+    #[must_use]
+    pub fn torn(&self) -> Torn {
+        Torn {
+            sequence: self.place(Column::Sequence),
+            end: self.place(Column::SequenceEnd),
+            gone: self.place(Column::MemoryGone),
+        }
+    }
+}
+
+impl fmt::Debug for Records<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Records").field("most", &self.most()).finish_non_exhaustive()
+    }
+}
+
+/// Where a column is in a record.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    word: usize,
+    shift: u32,
+    mask: u64,
+}
+
+/// What was met of a process or thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    words: &'a [AtomicU64],
+}
+
+impl Record<'_> {
+    /// The number in a column.
+    #[must_use]
+    pub fn get(&self, place: Place) -> u64 {
+        let word = self.words.get(place.word).map_or(0, |word| word.load(Relaxed));
+        word.wrapping_shr(place.shift) & place.mask
+    }
+
+    fn set(&self, place: Place, value: u64) {
+        if let Some(word) = self.words.get(place.word) {
+            let others = word.load(Relaxed) & !place.mask.wrapping_shl(place.shift);
+            word.store(others | (value & place.mask).wrapping_shl(place.shift), Relaxed);
+        }
+    }
+}
+
+/// Tells whether a record is of one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Torn {
+    sequence: Option<Place>,
+    end: Option<Place>,
+    gone: Option<Place>,
+}
+
+impl Torn {
+    /// Whether it is not: a thread ended while its process was summed up, or its memory went away.
+    #[must_use]
+    pub fn is(&self, record: &Record<'_>) -> bool {
+        let sums = self.sequence.zip(self.end).is_some_and(|(start, end)| {
+            let start = record.get(start);
+            start & 1 == 1 || start != record.get(end)
+        });
+        sums || self.gone.is_some_and(|gone| record.get(gone) != 0)
+    }
+}
+
+/// By how much the memory of each CPU is away from what is the same for all. It holds for this boot of the kernel.
+///
+/// These are addresses of the kernel: they are not shown.
+pub struct Offsets(Vec<u64>);
+
+impl Offsets {
+    /// Finds them, of so many CPUs.
+    ///
+    /// # Errors
+    /// As [`Walk::load`].
+    pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, WalkError> {
+        let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(WalkError::Lacks)?;
+        let what = "finding the memory of each CPU";
+        let map = call::new_map(Map::Mapped, bytes).map_err(failed(what))?;
+        let by_cpu = call::new_map(Map::ByCpu, 8).map_err(failed(what))?;
+        let code =
+            program::offsets(kernel, map.as_raw_fd(), by_cpu.as_raw_fd(), cpus).ok_or(WalkError::Lacks)?;
+        call::run(&load(&code, Kind::Called)?).map_err(failed(what))?;
+        let view = View::of(&map, usize::try_from(bytes).unwrap_or(0)).map_err(failed(what))?;
+        let mut words = view.words().iter().map(|word| word.swap(0, Relaxed));
+        let base = words.next().unwrap_or(0);
+        let count = usize::try_from(cpus).unwrap_or(0);
+        let offsets: Vec<_> = words.by_ref().take(count).map(|address| address.wrapping_sub(base)).collect();
+        if base == 0 || offsets.len() != count || offsets.iter().any(|offset| offset.wrapping_add(base) == 0)
+        {
+            return Err(WalkError::Lacks); // a CPU that cannot be
+        }
+        Ok(Self(offsets))
+    }
+}
+
+impl fmt::Debug for Offsets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Offsets({} CPUs)", self.0.len())
+    }
+}

@@ -1,0 +1,147 @@
+//! Walks over this machine, where that is allowed. Where it is not, that it says so.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use perfset_bpf::{Column, Columns, Each, Kernel, Offsets, Request, Walk, WalkError, Way};
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+/// A kernel that lets this process walk, with the exact memory of its CPUs.
+fn allowed() -> Option<(Kernel, Offsets)> {
+    let kernel = Kernel::read(BTF.as_ref()).ok()?;
+    let possible = fs::read_to_string("/sys/devices/system/cpu/possible").unwrap();
+    let last: u32 = possible.trim().rsplit(['-', ',']).next().unwrap().parse().unwrap();
+    match Offsets::find(&kernel, last + 1) {
+        Ok(offsets) => Some((kernel, offsets)),
+        Err(error) => {
+            let refused = [libc::EPERM, libc::EACCES, libc::ENOSYS];
+            assert!(error.os_error().is_some_and(|code| refused.contains(&code)), "{error:?}");
+            None
+        }
+    }
+}
+
+fn request(each: Each, way: Way, room: u32, offsets: Option<&Offsets>) -> Request<'_> {
+    Request { each, way, columns: Columns::of(&Column::ALL), room, offsets }
+}
+
+/// Everything that a walk met, by number.
+fn walked(walk: &mut Walk) -> BTreeMap<u64, BTreeMap<Column, u64>> {
+    let records = walk.run().unwrap();
+    let torn = records.torn();
+    let columns: Vec<_> =
+        Column::ALL.iter().filter_map(|column| Some((*column, records.place(*column)?))).collect();
+    let whole = records.iter().filter(|record| !torn.is(record));
+    whole
+        .map(|record| {
+            let all: BTreeMap<Column, u64> =
+                columns.iter().map(|(column, place)| (*column, record.get(*place))).collect();
+            (all[&Column::Pid], all)
+        })
+        .collect()
+}
+
+/// The numbers behind the name in a `stat`, from field 3 on.
+fn stat(path: &str) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap();
+    text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
+}
+
+#[test]
+fn both_ways_say_what_the_files_say() {
+    let Some((kernel, offsets)) = allowed() else { return };
+    // It does nothing but wait, so nothing of it changes.
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let pid = child.id();
+    for way in [Way::OpenCoded, Way::Classic] {
+        let mut processes =
+            Walk::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
+        let mut threads = Walk::load(&kernel, &request(Each::Thread, way, 50_000, None)).unwrap();
+        let all = walked(&mut processes);
+        let of = |column: Column| all[&u64::from(pid)][&column];
+        let fields = stat(&format!("/proc/{pid}/stat"));
+        let field = |number: usize| fields[number - 3].parse::<u64>().unwrap();
+        assert_eq!(of(Column::Tgid), u64::from(pid), "{way:?}");
+        assert_eq!(of(Column::Parent), u64::from(std::process::id()));
+        assert_eq!(&[of(Column::Name), of(Column::NameEnd)].map(u64::to_ne_bytes).concat()[..4], b"cat\0");
+        assert_eq!(of(Column::Session), field(6));
+        assert_eq!(of(Column::Flags), field(9));
+        assert_eq!((of(Column::MinorFaults), of(Column::MajorFaults)), (field(10), field(12)));
+        assert_eq!(of(Column::StaticPriority), field(19) + 120);
+        assert_eq!(of(Column::Threads), 1);
+        assert_eq!(of(Column::Start) / 10_000_000, field(22));
+        assert_eq!(of(Column::TotalVm) * 4_096, field(23));
+        assert_eq!((of(Column::RealTimePriority), of(Column::Policy)), (field(40), field(41)));
+        let text = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap();
+        let statm: Vec<u64> = text("statm").split_whitespace().map(|word| word.parse().unwrap()).collect();
+        let shared = of(Column::FilePages) + of(Column::SharedPages);
+        assert_eq!((of(Column::AnonymousPages) + shared, shared), (statm[1], statm[2]), "{way:?}");
+        let io: Vec<u64> =
+            text("io").lines().map(|line| line.rsplit_once(' ').unwrap().1.parse().unwrap()).collect();
+        let ours = [
+            Column::ReadChars,
+            Column::WriteChars,
+            Column::ReadCalls,
+            Column::WriteCalls,
+            Column::ReadBytes,
+            Column::WriteBytes,
+            Column::CancelledWriteBytes,
+        ];
+        assert_eq!(ours.map(of).as_slice(), io);
+        let schedstat: Vec<u64> =
+            text("schedstat").split_whitespace().map(|word| word.parse().unwrap()).collect();
+        assert_eq!([of(Column::Runtime), of(Column::RunDelay), of(Column::RunCount)].as_slice(), schedstat);
+        let status = text("status");
+        let line = |name: &str| -> u64 {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+            line.split_whitespace().next().unwrap().parse().unwrap()
+        };
+        assert_eq!(of(Column::User), line("Uid:"));
+        assert_eq!(of(Column::VoluntarySwitches), line("voluntary_ctxt_switches:"));
+        assert_eq!(of(Column::InvoluntarySwitches), line("nonvoluntary_ctxt_switches:"));
+        assert_eq!(of(Column::PeakVm).max(of(Column::TotalVm)) * 4, line("VmPeak:"));
+        assert_eq!(of(Column::PeakResident).max(statm[1]) * 4, line("VmHWM:"));
+        assert_eq!(of(Column::AnonymousPages) * 4, line("RssAnon:"));
+        assert_eq!(of(Column::SwapPages) * 4, line("VmSwap:"));
+
+        let listed = fs::read_dir("/proc").unwrap().flatten();
+        let listed = listed.filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit()).count();
+        assert!(all.len().abs_diff(listed) < 100, "{} of {listed}", all.len());
+        let all = walked(&mut threads);
+        let own = fs::read_dir("/proc/self/task").unwrap().count();
+        let ours = all.values().filter(|of| of[&Column::Tgid] == u64::from(std::process::id())).count();
+        assert!((1..=own + 8).contains(&ours), "{ours} of {own}"); // other tests come and go
+        assert_eq!(all[&u64::from(pid)][&Column::Runtime], schedstat[0]);
+    }
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
+#[test]
+fn too_little_room_says_how_much_it_takes() {
+    let Some((kernel, _)) = allowed() else { return };
+    for way in [Way::OpenCoded, Way::Classic] {
+        let mut walk = Walk::load(&kernel, &request(Each::Process, way, 3, None)).unwrap();
+        match walk.run() {
+            Err(WalkError::Full { met, room: 3 }) => assert!(met > 3),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_room_at_all_and_too_much() {
+    let Some((kernel, _)) = allowed() else { return };
+    let mut walk = Walk::load(&kernel, &request(Each::Thread, Way::OpenCoded, 0, None)).unwrap();
+    assert!(matches!(walk.run(), Err(WalkError::Full { room: 1, .. })));
+    for room in [u32::MAX, i32::MAX.unsigned_abs(), 20_000_000] {
+        let error = Walk::load(&kernel, &request(Each::Thread, Way::OpenCoded, room, None)).unwrap_err();
+        assert!(matches!(error, WalkError::Lacks | WalkError::Call { .. }), "{error:?}");
+    }
+}

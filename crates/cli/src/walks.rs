@@ -1,0 +1,33 @@
+//! The rights to load walks over processes: used at the start by commands that go on, then given up.
+
+use std::io::{self, Write};
+
+use perfset::catalogue::{linux_process, process, process_v2, thread};
+use perfset::path::CounterPath;
+
+/// Whether paths ask for processes or threads.
+pub fn are_asked(paths: &[CounterPath]) -> bool {
+    let sets =
+        [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
+    let is_named = |path: &CounterPath| {
+        let guid = |set: &perfset::Counterset| format!("{{{}}}", set.guid);
+        sets.iter().any(|set| {
+            path.counterset.eq_ignore_ascii_case(&set.name)
+                || path.counterset.eq_ignore_ascii_case(&guid(set))
+        })
+    };
+    paths.iter().any(is_named)
+}
+
+/// What a command that goes on does before anything else: loads walks, if processes may be asked for, and gives up
+/// the rights that this took.
+pub fn settle(may_be_asked: bool) {
+    if may_be_asked {
+        // Without walks processes are read from files; `perfset doctor` says why.
+        let _ = perfset::prepare_walks();
+    }
+    if let Err(error) = perfset::drop_walk_capabilities() {
+        // It goes on with rights that it does not need. Nobody is left to tell if this fails too.
+        let _ = writeln!(io::stderr(), "warning: {error}");
+    }
+}

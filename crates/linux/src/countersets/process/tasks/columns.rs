@@ -1,0 +1,98 @@
+//! Which columns of a walk stand for which part.
+
+use perfset_bpf::{Column, Columns, Kernel};
+
+use super::super::table::Parts;
+
+/// What tells one process from another, and its time.
+const BASE: [Column; 6] =
+    [Column::Pid, Column::Flags, Column::Start, Column::Name, Column::NameEnd, Column::Runtime];
+const STAT: [Column; 12] = [
+    Column::State,
+    Column::ExitState,
+    Column::Parent,
+    Column::StaticPriority,
+    Column::RealTimePriority,
+    Column::Policy,
+    Column::Threads,
+    Column::UserTime,
+    Column::SystemTime,
+    Column::MinorFaults,
+    Column::MajorFaults,
+    Column::TotalVm,
+];
+/// What not every kernel has, and need not.
+const SHOWN: [Column; 2] = [Column::UserTimeShown, Column::SystemTimeShown];
+const RARE: [Column; 2] = [Column::Session, Column::BlockDelay];
+const RESIDENT: [Column; 3] = [Column::FilePages, Column::AnonymousPages, Column::SharedPages];
+const IO: [Column; 7] = [
+    Column::ReadChars,
+    Column::WriteChars,
+    Column::ReadCalls,
+    Column::WriteCalls,
+    Column::ReadBytes,
+    Column::WriteBytes,
+    Column::CancelledWriteBytes,
+];
+const STATUS: [Column; 9] = [
+    Column::User,
+    Column::VoluntarySwitches,
+    Column::InvoluntarySwitches,
+    Column::TotalVm,
+    Column::PeakVm,
+    Column::PeakResident,
+    Column::FilePages,
+    Column::AnonymousPages,
+    Column::SharedPages,
+];
+const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
+
+/// The parts that a walk can have, with the columns that each needs.
+fn walked() -> [(Parts, Columns); 6] {
+    [
+        (Parts::STAT, Columns::of(&STAT)),
+        (Parts::RARE, Columns::of(&RARE)),
+        (Parts::STATM, Columns::of(&RESIDENT)),
+        (Parts::IO, Columns::of(&IO)),
+        (Parts::STATUS, Columns::of(&STATUS) | Column::SwapPages.into()),
+        (Parts::SCHEDSTAT, Columns::of(&SCHEDSTAT)),
+    ]
+}
+
+/// The parts that walks on this kernel have. `roughly`: it counts what is in memory less exactly than files say.
+pub(super) fn provides(kernel: &Kernel, roughly: bool) -> Parts {
+    let is_exact = |part: &Parts| !roughly || *part != Parts::STATM && *part != Parts::STATUS;
+    let walked = walked().into_iter();
+    let there = walked.filter(|(part, columns)| is_exact(part) && kernel.has(*columns) == *columns);
+    there.fold(Parts::NONE, |all, (part, _)| all | part)
+}
+
+/// The columns for those parts.
+pub(super) fn columns_of(parts: Parts, roughly: bool) -> Columns {
+    let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
+    let mut columns = asked.fold(Columns::of(&BASE), |all, (_, columns)| all | columns);
+    if parts.has(Parts::STAT) {
+        columns = columns | Columns::of(&SHOWN);
+        if roughly {
+            columns = columns | Columns::of(&RESIDENT); // as `stat` counts them
+        }
+    }
+    columns
+}
+
+pub(super) fn columns_of_threads() -> Columns {
+    Columns::of(&[
+        Column::Tgid,
+        Column::Start,
+        Column::Runtime,
+        Column::State,
+        Column::ExitState,
+        Column::StaticPriority,
+        Column::RealTimePriority,
+        Column::Policy,
+        Column::UserTime,
+        Column::SystemTime,
+        Column::RunDelay,
+        Column::RunCount,
+    ]) | Columns::of(&SHOWN)
+}

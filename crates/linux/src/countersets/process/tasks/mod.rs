@@ -1,0 +1,439 @@
+//! The numbers of all processes and threads by a walk over the kernel's tasks.
+//!
+//! They are the same as those of the files in `/proc`: what the kernel works out for these is worked out here, and
+//! what a walk cannot have, or has torn, is read from them.
+
+use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, Walk, WalkError, Way};
+
+use super::files::Files;
+use super::table::{Moment, Parts, Process, Table};
+use crate::pass::Pass;
+use crate::roots::Roots;
+use crate::sources::cpulist;
+use crate::sources::pid::stat::{Stat, comm};
+
+mod columns;
+pub(super) mod prepared;
+pub(super) mod rules;
+mod take;
+
+use columns::{columns_of, columns_of_threads};
+use take::{Taker, Units};
+
+/// Walks over the tasks, loaded for what is asked.
+#[derive(Debug)]
+pub(super) struct Tasks {
+    roots: Roots,
+    kernel: Kernel,
+    offsets: Option<Offsets>,
+    way: Way,
+    /// What walks can have on this kernel.
+    provides: Parts,
+    /// Walks over processes, by the parts that they give.
+    walks: Vec<(Parts, Walk)>,
+    threads: Option<Walk>,
+    /// Whether no more can be loaded.
+    is_settled: bool,
+    units: Units,
+    /// Walks since the last check.
+    unchecked: u32,
+    /// For each process of the table, whether it was met.
+    met: Vec<bool>,
+    new: Vec<Process>,
+}
+
+impl Tasks {
+    /// So many walks over processes are loaded at most: one for each kind of question, and one for all others.
+    const MOST: usize = 4;
+    /// Above so many CPUs the exact sum of what is in memory is cheaper from files.
+    const MOST_CPUS: u32 = 16;
+    /// More tasks are not gone over in one go, during which one processor does nothing else.
+    const MANY: u32 = 50_000;
+    /// Each so many walks it is checked that what they say is true.
+    const CHECK: u32 = 256;
+    /// Who gives up the right to load more has room for so many tasks at least.
+    const PREPARED_ROOM: u32 = 65_536;
+
+    /// Finds out whether walks can be had: loads the smallest, and compares what it says of this process.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(super) fn open(roots: &Roots) -> Result<Self, String> {
+        Self::with_room(roots, None)
+    }
+
+    /// The same with room for many more tasks than there are, loading all that may be needed.
+    pub(super) fn prepare(roots: &Roots) -> Result<Self, String> {
+        let room = Some(rules::task_count(roots).saturating_mul(2).max(Self::PREPARED_ROOM));
+        let mut tasks = Self::with_room(roots, room)?;
+        tasks.load(tasks.provides, room)?;
+        tasks.load_threads(room)?;
+        tasks.is_settled = true;
+        Ok(tasks)
+    }
+
+    /// The same with room for so many tasks at first.
+    #[cfg(test)]
+    pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
+        Self::with_room(roots, Some(room))
+    }
+
+    /// As if the right to load more were gone.
+    #[cfg(test)]
+    pub(super) fn settle(&mut self) {
+        self.is_settled = true;
+    }
+
+    fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, String> {
+        rules::may_show_all(roots)?;
+        let path = roots.sys.join("kernel/btf/vmlinux");
+        let kernel = Kernel::read(&path).map_err(|error| match error {
+            KernelError::File(error) => {
+                format!("no walk over the tasks: {}: {error} (CONFIG_DEBUG_INFO_BTF)", path.display())
+            }
+            error => format!("no walk over the tasks: {}: {error}", path.display()),
+        })?;
+        let units = Units::of_this_machine();
+        let many = rules::task_count(roots) > Self::MANY;
+        let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };
+        let offsets = match possible_cpus(roots) {
+            Some(cpus) if cpus <= Self::MOST_CPUS && kernel.counts_memory_by_cpu() => {
+                Offsets::find(&kernel, cpus).ok()
+            }
+            _ => None,
+        };
+        let mut tasks = Self {
+            roots: roots.clone(),
+            offsets,
+            way: Way::OpenCoded,
+            provides: Parts::NONE,
+            walks: Vec::new(),
+            threads: None,
+            is_settled: false,
+            units,
+            unchecked: 0,
+            met: Vec::new(),
+            new: Vec::new(),
+            kernel,
+        };
+        tasks.provides = columns::provides(&tasks.kernel, tasks.counts_roughly());
+        let mut first = None;
+        for way in ways {
+            tasks.way = way;
+            match tasks.load(Parts::NONE, room) {
+                Ok(()) => {
+                    tasks.check()?;
+                    return Ok(tasks);
+                }
+                Err(why) => {
+                    first.get_or_insert(why);
+                }
+            }
+        }
+        Err(first.unwrap_or_default())
+    }
+
+    /// Which walk it is, for people.
+    pub(super) fn about(&self) -> &'static str {
+        match self.way {
+            Way::OpenCoded => "open-coded iterator",
+            Way::Classic => "classic iterator",
+        }
+    }
+
+    /// Whether what it has of memory is less exact than what files say.
+    fn counts_roughly(&self) -> bool {
+        self.kernel.counts_memory_by_cpu() && self.offsets.is_none()
+    }
+
+    /// Lists the processes, if nobody did in this collection, and brings those parts up to date: all from a walk that
+    /// can be, the rest of the `wanted` ones from `files`.
+    ///
+    /// # Errors
+    /// Why walks cannot be had any more.
+    pub(super) fn refresh(
+        &mut self,
+        parts: Parts,
+        wanted: &dyn Fn(&Process) -> bool,
+        table: &mut Table,
+        pass: &mut Pass,
+        files: &mut Files,
+    ) -> Result<(), String> {
+        let mut of_walk = parts.and(self.provides);
+        if self.counts_roughly() && parts.has(Parts::STATM) {
+            of_walk = of_walk | Parts::STAT; // which tells whether memory may have changed
+        }
+        let is_listed = table.is_listed(pass);
+        let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
+        let has = |process: &Process| process.is_new(of_walk, now);
+        if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
+            self.unchecked = self.unchecked.saturating_add(1);
+            if self.unchecked >= Self::CHECK {
+                self.check()?;
+                self.unchecked = 0;
+            }
+            let whole = self.walk(of_walk, is_listed, table, pass, files)?;
+            if whole && parts.without(of_walk).is_none() {
+                return Ok(());
+            }
+        }
+        if parts.has(Parts::TASK) {
+            self.walk_threads(table, now)?;
+        }
+        let unlike_stat = parts.has(Parts::RARE) && !of_walk.has(Parts::RARE);
+        for process in table.processes.iter_mut().filter(|process| wanted(process)) {
+            let stat_is_old = parts.has(Parts::STAT) && !process.stat.is_new(now);
+            if (stat_is_old || unlike_stat) && !files.read_stat(process, now, pass) {
+                continue; // it ended since, and is not listed next time
+            }
+            if parts.has(Parts::BEYOND_STAT) && !process.is_new(parts, now) {
+                files.read_parts(parts, process, now, pass);
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks over the processes: who is there, and what they have of those parts. Whether they have all of them now.
+    fn walk(
+        &mut self,
+        parts: Parts,
+        is_listed: bool,
+        table: &mut Table,
+        pass: &mut Pass,
+        files: &mut Files,
+    ) -> Result<bool, String> {
+        let at = self.walk_of(parts)?;
+        let mut room = None;
+        for _ in 0..3 {
+            let Self { walks, met, new, units, .. } = self;
+            let Some((parts, walk)) = walks.get_mut(at) else { break };
+            let records = match walk.run() {
+                Ok(records) => records,
+                Err(WalkError::Full { met, .. }) => {
+                    let met = u32::try_from(met).unwrap_or(u32::MAX);
+                    room = Some(met.saturating_mul(2));
+                    let parts = *parts;
+                    self.replace(at, parts, room)?;
+                    continue;
+                }
+                Err(error) => return Err(said(&error)),
+            };
+            let Some(taker) = Taker::new(&records, *parts, *units) else { break };
+            if is_listed {
+                take_more(&records, &taker, table, table.moment(pass));
+                return Ok(false); // some may have ended since
+            }
+            table.start(pass);
+            return Ok(take_all(&records, &taker, table, (met, new), pass, files));
+        }
+        Err(format!("no walk over the tasks: they grow faster than room for them ({})", room.unwrap_or(0)))
+    }
+
+    /// Loads a walk anew, with more room.
+    fn replace(&mut self, at: usize, parts: Parts, room: Option<u32>) -> Result<(), String> {
+        let walk = match self.is_settled {
+            true => Err(NO_MORE.to_owned()),
+            false => self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room),
+        };
+        let walk =
+            walk.map_err(|why| format!("more processes than a walk over the tasks has room for; {why}"))?;
+        if let Some(place) = self.walks.get_mut(at) {
+            *place = (parts, walk);
+        }
+        Ok(())
+    }
+
+    /// The walk that gives those parts with the fewest others; loads one if there is none.
+    fn walk_of(&mut self, parts: Parts) -> Result<usize, String> {
+        let exact = self.walks.iter().position(|(of, _)| *of == parts);
+        if let Some(exact) = exact {
+            return Ok(exact);
+        }
+        let is_full = self.walks.len() >= Self::MOST;
+        if !self.is_settled && (!is_full || self.wider(parts).is_none()) {
+            let done = self.load(if is_full { self.provides } else { parts }, None);
+            match (done, self.wider(parts)) {
+                (Ok(()), _) => return Ok(self.walks.len().saturating_sub(1)),
+                (Err(_), Some(_)) => self.is_settled = true,
+                (Err(why), None) => return Err(why),
+            }
+        }
+        self.wider(parts).ok_or_else(|| "no walk over the tasks has all that is asked".to_owned())
+    }
+
+    /// Of the walks that give those parts and others, the one with the fewest others.
+    fn wider(&self, parts: Parts) -> Option<usize> {
+        let wider = self.walks.iter().enumerate().filter(|(_, (of, _))| of.and(parts) == parts);
+        wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
+    }
+
+    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), String> {
+        let walk = self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room)?;
+        self.walks.push((parts, walk));
+        Ok(())
+    }
+
+    fn load_threads(&mut self, room: Option<u32>) -> Result<(), String> {
+        self.threads = Some(self.loaded(Each::Thread, columns_of_threads(), room)?);
+        Ok(())
+    }
+
+    /// A new walk, with room for somewhat more than there is now.
+    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<Walk, String> {
+        let count = match (each, self.way) {
+            (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
+            _ => rules::task_count(&self.roots),
+        };
+        let ample = count.saturating_add(count / 4).saturating_add(512);
+        let offsets = self.offsets.as_ref();
+        let room = room.unwrap_or(ample);
+        let request = Request { each, way: self.way, columns, room, offsets };
+        Walk::load(&self.kernel, &request).map_err(|error| said(&error))
+    }
+
+    /// Walks over the threads.
+    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), String> {
+        if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
+            return Ok(());
+        }
+        if self.threads.is_none() {
+            self.load_threads(None)?;
+        }
+        for _ in 0..3 {
+            let Some(walk) = &mut self.threads else { break };
+            let records = match walk.run() {
+                Ok(records) => records,
+                Err(WalkError::Full { met, .. }) => {
+                    let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
+                    let more = match self.is_settled {
+                        true => Err(NO_MORE.to_owned()),
+                        false => self.load_threads(Some(room)),
+                    };
+                    more.map_err(|why| {
+                        format!("more threads than a walk over the tasks has room for; {why}")
+                    })?;
+                    continue;
+                }
+                Err(error) => return Err(said(&error)),
+            };
+            take::threads(&records, self.units, table, now);
+            return Ok(());
+        }
+        Err("no walk over the tasks: they grow faster than room for them".to_owned())
+    }
+
+    /// Whether a walk says of this process what `/proc` says of it, and may be used still.
+    fn check(&mut self) -> Result<(), String> {
+        rules::may_show_all(&self.roots)?;
+        let text = std::fs::read(self.roots.proc.join("self/stat")).unwrap_or_default();
+        let read = comm(&text).and_then(|comm| Ok((comm, Stat::parse(&text)?)));
+        let (name, stat) =
+            read.map_err(|error| format!("no walk over the tasks: /proc/self/stat: {error}"))?;
+        let units = self.units;
+        let Some((parts, walk)) = self.walks.first_mut() else { return Ok(()) };
+        let records = match walk.run() {
+            Ok(records) => records,
+            Err(WalkError::Full { .. }) => return Ok(()), // it gets more room when it is used
+            Err(error) => return Err(said(&error)),
+        };
+        let taker = Taker::new(&records, *parts, units).ok_or("no walk over the tasks: it lacks columns")?;
+        let own = std::process::id();
+        let agrees = |record| taker.pid(&record) == own && taker.is(&record, name, stat.starttime);
+        if records.iter().any(agrees) {
+            return Ok(());
+        }
+        Err("no walk over the tasks: it does not say of this process what /proc/self/stat says".to_owned())
+    }
+}
+
+const NO_MORE: &str = "the right to load a larger one was given up";
+
+/// What went wrong, and what would help, if anything.
+fn said(error: &WalkError) -> String {
+    const EPERM: i32 = 1;
+    const EACCES: i32 = 13;
+    let what = match std::error::Error::source(error) {
+        Some(source) => format!("no walk over the tasks: {error}: {source}"),
+        None => format!("no walk over the tasks: {error}"),
+    };
+    let refused = error.os_error().is_some_and(|code| matches!(code, EPERM | EACCES));
+    match (refused, rules::may_load()) {
+        (true, false) => {
+            let program = std::env::current_exe();
+            let program = program.map_or("PROGRAM".to_owned(), |path| path.display().to_string());
+            format!(
+                "no walk over the tasks: it needs CAP_BPF and CAP_PERFMON, which a program has after \
+                 `setcap cap_bpf,cap_perfmon+ep {program}`"
+            )
+        }
+        (true, true) => {
+            format!("{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)")
+        }
+        _ => what,
+    }
+}
+
+/// How many CPUs there can be, if their numbers have no gaps.
+fn possible_cpus(roots: &Roots) -> Option<u32> {
+    let text = std::fs::read(roots.sys.join("devices/system/cpu/possible")).ok()?;
+    let mut ranges = Vec::new();
+    cpulist::ranges(&text, cpulist::CPU_LIMIT, &mut ranges).ok()?;
+    match ranges.as_slice() {
+        [only] if *only.start() == 0 => only.end().checked_add(1),
+        _ => None,
+    }
+}
+
+/// Takes over everything, and who is there. Whether all of it is of one moment.
+fn take_all(
+    records: &Records<'_>,
+    taker: &Taker,
+    table: &mut Table,
+    (met, new): (&mut Vec<bool>, &mut Vec<Process>),
+    pass: &mut Pass,
+    files: &mut Files,
+) -> bool {
+    let now = table.moment(pass);
+    met.clear();
+    met.resize(table.processes.len(), false);
+    let (mut last, mut count, mut changed, mut whole) = (None, 0_usize, false, true);
+    for record in records.iter() {
+        let pid = taker.pid(&record);
+        let found = table.find(pid, last);
+        if let Some((at, process)) = found {
+            last = Some(at);
+            let taken = taker.take(&record, process, now, pass, files);
+            changed |= taken.other;
+            whole &= taken.whole;
+            if let Some(met) = met.get_mut(at).filter(|met| !**met) {
+                *met = true;
+                count = count.saturating_add(1);
+            }
+        } else {
+            let mut process = Process::new(pid);
+            whole &= taker.take(&record, &mut process, now, pass, files).whole;
+            new.push(process);
+        }
+    }
+    if count != table.processes.len() {
+        let mut met = met.iter();
+        table.processes.retain(|_| met.next().is_some_and(|met| *met));
+        changed = true;
+    }
+    if changed || !new.is_empty() {
+        table.arrange(new);
+    }
+    whole
+}
+
+/// Takes over parts of those that are known already.
+fn take_more(records: &Records<'_>, taker: &Taker, table: &mut Table, now: Moment) {
+    let mut last = None;
+    for record in records.iter() {
+        let Some((at, process)) = table.find(taker.pid(&record), last) else { continue };
+        last = Some(at);
+        if taker.is_same(&record, process) {
+            taker.take_parts(&record, process, now);
+        }
+    }
+}

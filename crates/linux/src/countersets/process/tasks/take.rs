@@ -1,0 +1,567 @@
+//! Takes over what a walk met, in the units of the files in `/proc`.
+
+use perfset_bpf::{Column, Place, Record, Records, Torn};
+use perfset_core::NoValue;
+
+use super::super::files::Files;
+use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
+use super::rules::may_trace_all;
+use crate::countersets::value::unavailable;
+use crate::cpu_clock::cpu_clock_ns;
+use crate::may_trace::may_trace;
+use crate::pass::Pass;
+use crate::sources::pid::schedstat::SchedStat;
+use crate::sources::pid::stat::Stat;
+use crate::sources::pid::statm::Statm;
+
+/// What `/proc` counts in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Units {
+    ns_in_tick: u64,
+    page_size: u64,
+}
+
+impl Units {
+    pub(super) fn of_this_machine() -> Self {
+        const NS: u64 = 1_000_000_000; // in a second
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        Self {
+            ns_in_tick: NS.checked_div(ticks).unwrap_or(1).max(1),
+            page_size: u64::try_from(rustix::param::page_size()).unwrap_or(4_096),
+        }
+    }
+
+    fn ticks(self, ns: u64) -> u64 {
+        const USUAL: u64 = 10_000_000;
+        match self.ns_in_tick {
+            USUAL => ns / USUAL, // a multiplication
+            other => ns.checked_div(other).unwrap_or(0),
+        }
+    }
+
+    fn kib(self, pages: u64) -> u64 {
+        pages.saturating_mul(self.page_size) >> 10
+    }
+}
+
+/// The kernel's `PF_KTHREAD`: a thread of the kernel, whose memory is borrowed.
+const KERNEL_THREAD: u32 = 0x0020_0000;
+
+/// Takes over records about processes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taker {
+    parts: Parts,
+    units: Units,
+    torn: Torn,
+    pid: Place,
+    flags: Place,
+    start: Place,
+    name: Place,
+    name_end: Place,
+    runtime: Place,
+    stat: Option<StatPlaces>,
+    rare: Option<(Place, Place)>,
+    /// Files, no file, shared.
+    resident: Option<[Place; 3]>,
+    io: Option<[Place; 7]>,
+    status: Option<StatusPlaces>,
+    schedstat: Option<(Place, Place)>,
+    /// Whether this thread may see nearly everything.
+    traces_all: bool,
+}
+
+/// What was taken over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// It is of another process than before, with the same pid.
+    pub(super) other: bool,
+    /// It is all that the walk was asked for.
+    pub(super) whole: bool,
+}
+
+/// What `stat` says of processes and threads.
+#[derive(Clone, Copy, Debug)]
+struct StatPlaces {
+    state: Place,
+    exit_state: Place,
+    priority: Place,
+    real_time: Place,
+    policy: Place,
+    user: Place,
+    system: Place,
+    /// What was shown before; a kernel that measures both times has none.
+    shown: Option<(Place, Place)>,
+    /// What it says of processes alone.
+    process: Option<ProcessPlaces>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ProcessPlaces {
+    parent: Place,
+    threads: Place,
+    minor: Place,
+    major: Place,
+    vm: Place,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct StatusPlaces {
+    user: Place,
+    voluntary: Place,
+    involuntary: Place,
+    vm: Place,
+    peak_vm: Place,
+    peak_resident: Place,
+    swap: Place,
+}
+
+impl StatPlaces {
+    fn of(records: &Records<'_>) -> Option<Self> {
+        let place = |column| records.place(column);
+        let process = || {
+            Some(ProcessPlaces {
+                parent: place(Column::Parent)?,
+                threads: place(Column::Threads)?,
+                minor: place(Column::MinorFaults)?,
+                major: place(Column::MajorFaults)?,
+                vm: place(Column::TotalVm)?,
+            })
+        };
+        Some(Self {
+            state: place(Column::State)?,
+            exit_state: place(Column::ExitState)?,
+            priority: place(Column::StaticPriority)?,
+            real_time: place(Column::RealTimePriority)?,
+            policy: place(Column::Policy)?,
+            user: place(Column::UserTime)?,
+            system: place(Column::SystemTime)?,
+            shown: place(Column::UserTimeShown).zip(place(Column::SystemTimeShown)),
+            process: process(),
+        })
+    }
+
+    /// What processes and threads have.
+    fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: Units) -> Stat {
+        let times = (record.get(self.user), record.get(self.system));
+        let (utime, stime) = match self.shown {
+            Some((user, system)) => shown_times(times, runtime, (record.get(user), record.get(system))),
+            None => times,
+        };
+        const NICE_0: i64 = 120;
+        let nice = i64::from(number(record, self.priority)).saturating_sub(NICE_0);
+        Stat {
+            state: state(number(record, self.state), number(record, self.exit_state)),
+            utime: units.ticks(utime),
+            stime: units.ticks(stime),
+            nice: i8::try_from(nice).unwrap_or(0),
+            starttime: units.ticks(start),
+            rt_priority: u8::try_from(number(record, self.real_time)).ok(),
+            policy: u8::try_from(number(record, self.policy)).ok(),
+            ..Stat::default()
+        }
+    }
+}
+
+impl Taker {
+    /// `None` if the records lack a column of those parts.
+    pub(super) fn new(records: &Records<'_>, parts: Parts, units: Units) -> Option<Self> {
+        let place = |column| records.place(column);
+        let io = || {
+            Some([
+                place(Column::ReadChars)?,
+                place(Column::WriteChars)?,
+                place(Column::ReadCalls)?,
+                place(Column::WriteCalls)?,
+                place(Column::ReadBytes)?,
+                place(Column::WriteBytes)?,
+                place(Column::CancelledWriteBytes)?,
+            ])
+        };
+        let resident =
+            || Some([place(Column::FilePages)?, place(Column::AnonymousPages)?, place(Column::SharedPages)?]);
+        let status = || {
+            Some(StatusPlaces {
+                user: place(Column::User)?,
+                voluntary: place(Column::VoluntarySwitches)?,
+                involuntary: place(Column::InvoluntarySwitches)?,
+                vm: place(Column::TotalVm)?,
+                peak_vm: place(Column::PeakVm)?,
+                peak_resident: place(Column::PeakResident)?,
+                swap: place(Column::SwapPages)?,
+            })
+        };
+        Some(Self {
+            parts,
+            units,
+            torn: records.torn(),
+            pid: place(Column::Pid)?,
+            flags: place(Column::Flags)?,
+            start: place(Column::Start)?,
+            name: place(Column::Name)?,
+            name_end: place(Column::NameEnd)?,
+            runtime: place(Column::Runtime)?,
+            stat: if parts.has(Parts::STAT) { Some(StatPlaces::of(records)?) } else { None },
+            rare: if parts.has(Parts::RARE) {
+                Some((place(Column::Session)?, place(Column::BlockDelay)?))
+            } else {
+                None
+            },
+            resident: resident(),
+            io: if parts.has(Parts::IO) { Some(io()?) } else { None },
+            status: if parts.has(Parts::STATUS) { Some(status()?) } else { None },
+            schedstat: if parts.has(Parts::SCHEDSTAT) {
+                Some((place(Column::RunDelay)?, place(Column::RunCount)?))
+            } else {
+                None
+            },
+            traces_all: parts.has(Parts::IO) && may_trace_all(),
+        })
+    }
+
+    /// The number of the process.
+    pub(super) fn pid(&self, record: &Record<'_>) -> u32 {
+        number(record, self.pid)
+    }
+
+    fn comm(&self, record: &Record<'_>) -> Comm {
+        Comm::of(record.get(self.name), record.get(self.name_end))
+    }
+
+    fn start_ticks(&self, record: &Record<'_>) -> u64 {
+        self.units.ticks(record.get(self.start))
+    }
+
+    /// Whether it is about a process of that name that started at that tick.
+    pub(super) fn is(&self, record: &Record<'_>, name: &[u8], start: u64) -> bool {
+        self.comm(record).bytes() == name && self.start_ticks(record) == start
+    }
+
+    /// Whether it is about that process, and no other with its pid.
+    pub(super) fn is_same(&self, record: &Record<'_>, process: &Process) -> bool {
+        process.started(self.start_ticks(record))
+    }
+
+    /// Takes over everything.
+    pub(super) fn take(
+        &self,
+        record: &Record<'_>,
+        process: &mut Process,
+        now: Moment,
+        pass: &mut Pass,
+        files: &mut Files,
+    ) -> Taken {
+        let flags = number(record, self.flags);
+        let comm = self.comm(record);
+        let lasting = Stat { flags, ..Stat::default() };
+        let name = lasting.lasting_name(comm.bytes());
+        let may_be_cut = flags & KERNEL_THREAD != 0 && name.len() == Comm::LONGEST;
+        let other = match may_be_cut && !process.comm().as_bytes().starts_with(name) {
+            // Only the file has all of the name. If it has gone, so has the process, next time.
+            true => {
+                let other = process.begins(name, self.start_ticks(record));
+                files.read_stat(process, now, pass);
+                other
+            }
+            false if may_be_cut => process.restarts(self.start_ticks(record)),
+            false => process.begins(name, self.start_ticks(record)),
+        };
+        let runtime = match self.torn.is(record) {
+            true => {
+                process.ran = now; // so that what it has is read from its files
+                cpu_clock_ns(process.pid).unwrap_or(process.clock_ns)
+            }
+            false => record.get(self.runtime),
+        };
+        if runtime != process.clock_ns {
+            process.ran = now;
+        }
+        if other {
+            process.clock_ns = 0;
+        }
+        // The clock of a process that runs now may have shown more than the kernel has written down.
+        process.held = runtime < process.clock_ns;
+        process.clock_ns = process.clock_ns.max(runtime);
+        Taken { other, whole: self.take_parts(record, process, now) }
+    }
+
+    /// Whether the kernel would show what the process has read and written. It is asked each time, or, by who may see
+    /// nearly everything, first and then in turn; `None`: it was not its turn, and it would not have before.
+    fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
+        let io = &process.io;
+        match self.traces_all && io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) {
+            true => io.get().is_ok().then_some(true),
+            false => Some(may_trace(process.pid)),
+        }
+    }
+
+    /// Takes over the parts, unless they are torn: then they stay as they were. Whether it has all of them.
+    pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) -> bool {
+        if self.torn.is(record) {
+            process.ran = now;
+            return false;
+        }
+        let units = self.units;
+        let flags = number(record, self.flags);
+        let has_memory = flags & KERNEL_THREAD == 0;
+        let pages = |place: Place| if has_memory { amount(record.get(place)) } else { 0 };
+        let resident = self.resident.map(|resident| resident.map(pages));
+        if let Some(places) = &self.stat {
+            let old = &process.stat.value;
+            let mut stat = Stat {
+                flags,
+                session: old.session,
+                delayacct_blkio_ticks: old.delayacct_blkio_ticks,
+                rss: match resident {
+                    Some([file, anonymous, shared]) => file.saturating_add(anonymous).saturating_add(shared),
+                    None => old.rss,
+                },
+                ..places.stat(record, (record.get(self.start), record.get(self.runtime)), units)
+            };
+            if let Some(of) = &places.process {
+                stat.ppid = number(record, of.parent);
+                stat.num_threads = number(record, of.threads);
+                stat.minflt = record.get(of.minor);
+                stat.majflt = record.get(of.major);
+                stat.vsize = pages(of.vm).saturating_mul(units.page_size);
+            }
+            if let Some((session, delay)) = self.rare {
+                stat.session = number(record, session);
+                stat.delayacct_blkio_ticks = Some(units.ticks(record.get(delay)));
+            }
+            process.holds(&stat);
+            process.set_stat(Ok(stat), now);
+        }
+        if let Some([file, anonymous, shared]) = resident.filter(|_| self.parts.has(Parts::STATM)) {
+            let shared = file.saturating_add(shared);
+            *process.statm.renew(now) = Statm { resident: shared.saturating_add(anonymous), shared };
+        }
+        let mut whole = true;
+        if let Some(io) = self.io {
+            match self.may_show_io(process, now) {
+                Some(true) => process.io.renew(now).set_words(io.map(|place| record.get(place))),
+                Some(false) => whole = false, // its file says why
+                None => {}
+            }
+        }
+        if let Some((delay, count)) = self.schedstat {
+            let waits = Waits { wait_ns: record.get(delay), timeslices: record.get(count) };
+            *process.seldom.get_or_insert_default().schedstat.renew(now) = waits;
+        }
+        if let (Some(places), Some([file, anonymous, shared])) = (&self.status, resident) {
+            let vm = pages(places.vm);
+            let in_memory = file.saturating_add(anonymous).saturating_add(shared);
+            let kib = |pages: u64| (vm != 0).then(|| Ok(units.kib(pages)));
+            let numbers = [
+                Some(Ok(record.get(places.user))),
+                kib(vm.max(pages(places.peak_vm))),
+                kib(in_memory.max(pages(places.peak_resident))),
+                kib(anonymous),
+                kib(pages(places.swap)),
+                Some(Ok(record.get(places.voluntary))),
+                Some(Ok(record.get(places.involuntary))),
+            ];
+            process.seldom.get_or_insert_default().status.renew(now).set(numbers);
+        }
+        whole
+    }
+}
+
+/// Takes over threads, each with its process.
+pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut Table, now: Moment) {
+    let place = |column| records.place(column);
+    let (Some(tid), Some(tgid), Some(start), Some(runtime), Some(places)) = (
+        place(Column::Pid),
+        place(Column::Tgid),
+        place(Column::Start),
+        place(Column::Runtime),
+        StatPlaces::of(records),
+    ) else {
+        return;
+    };
+    let waits = place(Column::RunDelay).zip(place(Column::RunCount));
+    let mut last = None;
+    for record in records.iter() {
+        let Some((at, process)) = table.find(number(&record, tgid), last) else { continue };
+        last = Some(at);
+        let tid = number(&record, tid);
+        let times = (record.get(start), record.get(runtime));
+        if tid == process.pid && !process.started(units.ticks(times.0)) {
+            continue; // another process since
+        }
+        let stat = places.stat(&record, times, units);
+        let schedstat = match waits {
+            Some((delay, count)) => {
+                Ok(SchedStat { run_ns: times.1, wait_ns: record.get(delay), timeslices: record.get(count) })
+            }
+            None => Err(no_schedstat()),
+        };
+        let part = &mut process.seldom.get_or_insert_default().threads;
+        let threads = part.renew(now);
+        let place = match threads.binary_search_by_key(&tid, |thread| thread.tid) {
+            Ok(place) => place,
+            Err(place) => {
+                threads.insert(place, Thread::new(tid));
+                place
+            }
+        };
+        if let Some(thread) = threads.get_mut(place) {
+            thread.take(Ok(stat), schedstat, now);
+        }
+    }
+    for process in &mut table.processes {
+        let Some(seldom) = process.seldom.as_deref_mut().filter(|seldom| seldom.threads.is_new(now)) else {
+            continue;
+        };
+        seldom.threads.value.retain(|thread| thread.is_of(now)); // the others have ended
+    }
+}
+
+fn no_schedstat() -> NoValue {
+    unavailable("this kernel does not report it")
+}
+
+/// A number of four bytes.
+fn number(record: &Record<'_>, place: Place) -> u32 {
+    u32::try_from(record.get(place)).unwrap_or(u32::MAX)
+}
+
+/// What is counted by CPU may be below zero for a moment.
+fn amount(pages: u64) -> u64 {
+    if i64::from_ne_bytes(pages.to_ne_bytes()) < 0 { 0 } else { pages }
+}
+
+/// A name as the kernel has it.
+#[derive(Clone, Copy)]
+struct Comm {
+    bytes: [u8; 16],
+    len: usize,
+}
+
+impl Comm {
+    /// There is a NUL behind it.
+    const LONGEST: usize = 15;
+
+    fn of(start: u64, end: u64) -> Self {
+        let mut bytes = [0; 16];
+        for (to, from) in bytes.iter_mut().zip(start.to_ne_bytes().into_iter().chain(end.to_ne_bytes())) {
+            *to = from;
+        }
+        let len = bytes.iter().position(|byte| *byte == 0).unwrap_or(Self::LONGEST);
+        Self { bytes, len }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// The letter that `stat` has for a state.
+fn state(state: u32, exit_state: u32) -> u8 {
+    const IDLE: u32 = 0x402;
+    const LOCK: u32 = 0x1000;
+    const FROZEN: u32 = 0x8000;
+    if state & IDLE == IDLE {
+        return b'I';
+    }
+    if state & (LOCK | FROZEN) != 0 {
+        return b'D';
+    }
+    match ((state | exit_state) & 0x7F).checked_ilog2() {
+        None => b'R',
+        Some(0) => b'S',
+        Some(1) => b'D',
+        Some(2) => b'T',
+        Some(3) => b't',
+        Some(4) => b'X',
+        Some(5) => b'Z',
+        Some(_) => b'P',
+    }
+}
+
+/// The times in program and kernel that `stat` shows, in ns: the measured sum, divided as the ticks say, and neither
+/// less than what was shown before.
+fn shown_times(
+    (user, system): (u64, u64),
+    runtime: u64,
+    (user_shown, system_shown): (u64, u64),
+) -> (u64, u64) {
+    if user_shown.saturating_add(system_shown) >= runtime {
+        return (user_shown, system_shown);
+    }
+    let in_kernel = match (user, system) {
+        (_, 0) => 0,
+        (0, _) => runtime,
+        (user, system) => {
+            let all = u128::from(user).saturating_add(system.into());
+            let share = u128::from(system).saturating_mul(runtime.into()).checked_div(all);
+            share.and_then(|share| u64::try_from(share).ok()).unwrap_or(runtime).min(runtime)
+        }
+    };
+    let in_kernel = in_kernel.max(system_shown);
+    let in_program = runtime.saturating_sub(in_kernel);
+    match in_program < user_shown {
+        true => (user_shown, runtime.saturating_sub(user_shown)),
+        false => (in_program, in_kernel),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states() {
+        for (bits, exit, want) in [
+            (0, 0, b'R'),
+            (1, 0, b'S'),
+            (2, 0, b'D'),
+            (0x402, 0, b'I'),
+            (4, 0, b'T'),
+            (0x104, 0, b'T'),
+            (8, 0, b't'),
+            (0x80, 0x10, b'X'),
+            (0x80, 0x20, b'Z'),
+            (0x40, 0, b'P'),
+            (0x1000, 0, b'D'),
+            (0x8000, 0, b'D'),
+            (0x2000, 0, b'R'),
+        ] {
+            assert_eq!(char::from(state(bits, exit)), char::from(want), "{bits:#x} {exit:#x}");
+        }
+    }
+
+    #[test]
+    fn times_of_program_and_kernel() {
+        for (name, ticks, runtime, shown, want) in [
+            ("nothing yet", (0, 0), 0, (0, 0), (0, 0)),
+            ("too short for a tick", (0, 0), 700, (0, 0), (700, 0)),
+            ("all in the program", (30, 0), 700, (0, 0), (700, 0)),
+            ("all in the kernel", (0, 30), 700, (0, 0), (0, 700)),
+            ("a third in the kernel", (20, 10), 900, (0, 0), (600, 300)),
+            ("the same as before", (20, 10), 900, (500, 400), (500, 400)),
+            ("no less in the kernel", (20, 10), 900, (100, 400), (500, 400)),
+            ("no less in the program", (0, 30), 900, (800, 50), (800, 100)),
+            ("large", (1 << 62, 1 << 62), 1 << 63, (0, 0), (1 << 62, 1 << 62)),
+        ] {
+            assert_eq!(shown_times(ticks, runtime, shown), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        let word = |text: &[u8; 8]| u64::from_ne_bytes(*text);
+        for (start, end, want) in [
+            (b"bash\0\0\0\0", b"\0\0\0\0\0\0\0\0", "bash"),
+            (b"12345678", b"9abcdef\0", "123456789abcdef"),
+            (b"12345678", b"9abcdefg", "123456789abcdef"), // without its NUL, for a moment
+            (b"\0old\0\0\0\0", b"\0\0\0\0\0\0\0\0", ""),
+        ] {
+            assert_eq!(Comm::of(word(start), word(end)).bytes(), want.as_bytes());
+        }
+    }
+
+    #[test]
+    fn what_is_counted_by_cpu() {
+        assert_eq!([0, 7, u64::MAX, 1 << 63].map(amount), [0, 7, 0, 0]);
+    }
+}

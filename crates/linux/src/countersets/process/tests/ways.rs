@@ -1,0 +1,134 @@
+//! Which way is taken, and why no cheaper one.
+
+use std::fs;
+
+use perfset_engine::InstanceFilters;
+
+use super::*;
+use crate::countersets::process::tasks::Tasks;
+use process_v2 as v2;
+
+fn by(roots: &Roots, wish: ProcessSource) -> Processes {
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS, wish)
+}
+
+/// The layer of a collection, and what is said of it.
+fn taken(processes: &mut Processes) -> (u32, String) {
+    let mut rows = Rows::new([]);
+    rows.start();
+    let instances = InstanceFilters::default();
+    let want = Want { counterset: &v2::COUNTERSET, counters: &[], instances: &instances, collection: 7 };
+    processes.collect(&want, &mut rows).unwrap();
+    (rows.layer(), processes.about().remove(0).1.into_owned())
+}
+
+/// A machine whose kernel describes its types so.
+fn described(btf: Option<&[u8]>) -> (Tree, Roots) {
+    let tree = Tree::proc_of("processes");
+    if let Some(btf) = btf {
+        let path = tree.path("sys/kernel/btf/vmlinux");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, btf).unwrap();
+    }
+    let roots = Roots { sys: tree.roots().sys, ..Roots::default() };
+    (tree, roots)
+}
+
+#[test]
+fn files_where_they_were_asked_for() {
+    let roots = Roots::default();
+    assert_eq!(
+        taken(&mut by(&roots, ProcessSource::Gate)),
+        (2, "files of processes whose CPU clock moved, of the others in turn; files were asked for".into())
+    );
+    assert_eq!(
+        taken(&mut by(&roots, ProcessSource::Proc)),
+        (3, "files of all processes, each time; files were asked for".into())
+    );
+}
+
+#[test]
+fn files_of_another_machine() {
+    for wish in [ProcessSource::Auto, ProcessSource::Bpf] {
+        let (layer, about) = taken(&mut by(&fixture("processes"), wish));
+        assert_eq!(layer, 3);
+        let want = "files of all processes, each time; these processes are not of this PID";
+        assert!(about.starts_with(want), "{about}");
+    }
+}
+
+#[test]
+fn few_processes_are_not_worth_a_walk_at_first() {
+    let (layer, about) = taken(&mut by(&Roots::default(), ProcessSource::Auto));
+    let start = "files of processes whose CPU clock moved, of the others in turn; ";
+    let why = about.strip_prefix(start).unwrap();
+    assert_eq!(layer, 2);
+    let can = why == "a walk over the kernel's tasks takes over once it has paid for its loading";
+    assert_eq!(can, Tasks::open(&Roots::default()).is_ok(), "{why}");
+}
+
+#[test]
+fn a_walk_where_it_was_asked_for_and_can_be_had() {
+    let (layer, about) = taken(&mut by(&Roots::default(), ProcessSource::Bpf));
+    match Tasks::open(&Roots::default()) {
+        Ok(_) => {
+            assert_eq!(layer, 1);
+            assert!(about.starts_with("a walk over the kernel's tasks ("), "{about}");
+        }
+        Err(why) => assert_eq!((layer, about.ends_with(&why)), (2, true), "{about}"),
+    }
+}
+
+#[test]
+fn a_kernel_that_describes_nothing_or_nonsense() {
+    let real = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
+    let half = real.get(..real.len() / 2).unwrap_or_default();
+    let cases: [(&str, Option<&[u8]>, &str); 5] = [
+        ("none", None, "No such file or directory (os error 2) (CONFIG_DEBUG_INFO_BTF)"),
+        ("empty", Some(b""), "BTF at byte 0: it is cut"),
+        ("garbage", Some(b"This is a text."), "BTF at byte 0: it does not begin as a description of types"),
+        ("no types", Some(&NO_TYPES), "the kernel's types have no task_struct.signal"),
+        ("half", Some(half), "BTF at byte "),
+    ];
+    for (name, btf, want) in cases {
+        let (_tree, roots) = described(btf);
+        let (layer, about) = taken(&mut by(&roots, ProcessSource::Bpf));
+        let (_, why) = about.split_once("; ").unwrap();
+        assert_eq!(layer, 2, "{name}");
+        assert!(why.starts_with("no walk over the tasks: "), "{name}: {why}");
+        assert!(why.contains(want), "{name}: {why}");
+    }
+}
+
+/// A header, no types and one empty text.
+const NO_TYPES: [u8; 25] = {
+    let mut bytes = [0; 25];
+    let [a, b] = 0xEB9F_u16.to_ne_bytes();
+    (bytes[0], bytes[1], bytes[2]) = (a, b, 1);
+    let [h0, h1, h2, h3] = 24_u32.to_ne_bytes();
+    (bytes[4], bytes[5], bytes[6], bytes[7]) = (h0, h1, h2, h3);
+    let [s0, s1, s2, s3] = 1_u32.to_ne_bytes();
+    (bytes[20], bytes[21], bytes[22], bytes[23]) = (s0, s1, s2, s3);
+    bytes
+};
+
+#[test]
+fn room_grows_with_the_processes() {
+    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    let (mut table, mut pass) = (Table::default(), Pass::new(1, elapsed_ns()));
+    let mut files = files::Files::new(&Roots::default(), true, source::Layer::Gate);
+    tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut pass, &mut files).unwrap();
+    assert!(table.in_order().any(|process| process.pid == std::process::id()));
+    // What can load no more says so, and is left.
+    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    tasks.settle();
+    let error =
+        tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut Pass::new(2, 0), &mut files).unwrap_err();
+    assert!(error.starts_with("more processes than a walk over the tasks has room for"), "{error}");
+}
+
+#[test]
+fn what_a_process_takes_of_memory() {
+    assert!(size_of::<Process>() <= 304, "{}", size_of::<Process>()); // times ten thousand
+}

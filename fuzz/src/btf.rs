@@ -1,0 +1,33 @@
+//! Any bytes at all as a kernel's description of its types.
+
+use perfset_bpf::{Btf, Column, Columns, Kernel};
+
+const NAMES: [&str; 6] = ["outer", "inner", "walk", "bits", "task_struct", "bpf_iter_task"];
+const PATHS: [&str; 7] = [
+    "first",
+    "x",
+    "many[1].b",
+    "next.a",
+    "absent",
+    "se.sum_exec_runtime",
+    "stats_lock.seqcount.seqcount.sequence",
+];
+
+/// What is found lies in what there is; a kernel is one only with all that no walk can do without.
+pub fn check(input: &[u8]) {
+    if let Ok(btf) = Btf::parse(input, &NAMES) {
+        assert!(btf.len() <= input.len() / 12);
+        for name in NAMES {
+            let found = [btf.structure(name), btf.function(name)].into_iter().flatten();
+            for id in found.chain([0, 1, u32::MAX]) {
+                let _ = btf.size(id);
+                for member in PATHS.iter().filter_map(|path| btf.member(id, path)) {
+                    assert!(btf.size(member.type_id) == Some(member.size));
+                }
+            }
+        }
+    }
+    if let Ok(kernel) = Kernel::of(input) {
+        assert!(kernel.has(Columns::of(&Column::ALL)).contain(Columns::of(&[Column::Pid, Column::Sequence])));
+    }
+}

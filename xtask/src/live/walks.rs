@@ -1,0 +1,136 @@
+//! Processes by a walk over the kernel's tasks: that it is true through churn, and what is where it may not be had.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use super::finished;
+use super::owned::{ForAll, Running};
+use crate::repository::{root, target};
+
+/// A walk says what the files say, while as many processes begin and end as in an hour of a busy server.
+pub fn churn() -> Result<String> {
+    let mut test = Command::new("cargo");
+    test.args([
+        "test",
+        "--release",
+        "--quiet",
+        "-p",
+        "perfset-linux",
+        "--lib",
+        "--",
+        "--ignored",
+        "--nocapture",
+    ]);
+    let said =
+        finished(test.arg("hour_of_churn").current_dir(root()).output().context("cannot start cargo")?)?;
+    let figures = said.lines().find(|line| line.contains(" rounds, ")).context("the test did not run")?;
+    Ok(format!(": {figures}"))
+}
+
+/// The line of `doctor` that says how processes are read.
+fn source(command: &mut Command) -> Result<String> {
+    let said = finished(command.arg("doctor").output().context("cannot start it")?)?;
+    let line =
+        said.lines().find(|line| line.contains("process source: ")).context("doctor does not say it")?;
+    Ok(line.to_owned())
+}
+
+/// A process that may not make the system call bpf(2), and then is another program.
+const WITHOUT_BPF: &str = r"
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+number = {'x86_64': 321, 'aarch64': 280}[os.uname().machine]
+rules = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x50000 | 1), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b''.join(struct.pack('HBBI', *rule) for rule in rules))
+class Filter(ctypes.Structure):
+    _fields_ = [('len', ctypes.c_ushort), ('code', ctypes.c_void_p)]
+filter = Filter(len(rules), ctypes.addressof(code))
+assert libc.prctl(38, 1, 0, 0, 0) == 0 and libc.prctl(22, 2, ctypes.byref(filter), 0, 0) == 0, ctypes.get_errno()
+os.execv(sys.argv[1], sys.argv[1:])
+";
+
+/// Where a walk is not permitted, or forbidden, files are read, and `doctor` says why and what would help. A program
+/// with the two capabilities has it, and shows no more than the files would.
+pub fn rights() -> Result<String> {
+    let copy = ForAll::copy_of(&target().join("release/perfset"))?;
+    let program = copy.program.display().to_string();
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let asks = |command: &mut Command| {
+        let said = source(command.env("PERFSET_PROCESS_SOURCE", "bpf"));
+        said.with_context(|| format!("{command:?}"))
+    };
+
+    let walked = asks(&mut Command::new(&program))?;
+    ensure!(walked.contains("a walk over the kernel's tasks ("), "{walked}");
+    let refused = asks(Command::new("setpriv").args(nobody).arg(&program))?;
+    let remedy = format!("`setcap cap_bpf,cap_perfmon+ep {program}`");
+    ensure!(
+        refused.contains("files of processes whose CPU clock moved") && refused.contains(&remedy),
+        "{refused}"
+    );
+    let forbidden = asks(Command::new("python3").args(["-c", WITHOUT_BPF, &program]))?;
+    ensure!(forbidden.contains("seccomp or a security module forbids bpf(2)"), "{forbidden}");
+
+    // With the right to walk and no other, as without: the same values, and the same refused.
+    let values = |source: &str| -> Result<Vec<String>> {
+        let mut command = Command::new("setpriv");
+        command.args(nobody).args([&program, "get", "--raw", "--format", "csv", "--process-source", source]);
+        let said = finished(command.arg(r"\Process V2(kthreadd:2)\*").output()?)?;
+        let columns = |line: &str| {
+            let columns: Vec<_> = line.split(',').collect();
+            [5, 7].map(|at| columns.get(at).copied().unwrap_or_default()).join(": ")
+        };
+        Ok(said.lines().skip(1).map(columns).collect())
+    };
+    let by_files = values("gate")?;
+    finished(Command::new("setcap").args(["cap_bpf,cap_perfmon+ep", &program]).output().context("setcap")?)?;
+    let mut with_rights = Command::new("setpriv");
+    with_rights.args(nobody).args([&program, "doctor", "--process-source", "bpf"]);
+    let said = finished(with_rights.output()?)?;
+    ensure!(said.contains("a walk over the kernel's tasks ("), "with file capabilities: {said}");
+    let by_walk = values("bpf")?;
+    ensure!(by_walk == by_files, "by a walk {by_walk:?}, from files {by_files:?}");
+    ensure!(by_walk.contains(&"IO Read Bytes/sec: denied".to_owned()), "{by_walk:?}");
+    let hidden = finished(
+        Command::new("unshare")
+            .args(["--mount", "sh", "-ec"])
+            .arg(format!(
+                "mount -t proc -o hidepid=2 proc /proc; setpriv --reuid 65534 --regid 65534 --clear-groups {program} \
+                 doctor --process-source bpf"
+            ))
+            .output()?,
+    )?;
+    ensure!(hidden.contains("this /proc hides processes (hidepid)"), "with hidepid=2: {hidden}");
+    Ok(String::new())
+}
+
+/// A server gives up the right to load walks, and goes on walking.
+pub fn given_up() -> Result<String> {
+    let child = Command::new(target().join("release/perfset"))
+        .args([
+            "get",
+            r"\Process V2(kthreadd:2)\% Processor Time",
+            r"\Perfset Engine\Source Layer",
+            "200ms",
+            "--format",
+            "csv",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut child = Running(child);
+    let out = child.0.stdout.take().context("it has no output")?;
+    let mut out = BufReader::new(out);
+    let lines: Vec<String> = out.by_ref().lines().take(5).collect::<Result<_, _>>()?;
+    let status = fs::read_to_string(format!("/proc/{}/status", child.0.id()))?;
+    drop(child);
+    ensure!(lines.len() == 5, "it says {lines:?}");
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:")).context("it has ended")?;
+    let effective = u64::from_str_radix(effective.trim(), 16)?;
+    ensure!(effective & (1 << 38 | 1 << 39) == 0, "it has kept CAP_PERFMON or CAP_BPF: {effective:x}");
+    let layer = lines.iter().find(|line| line.contains("Source Layer")).context("no Source Layer")?;
+    ensure!(layer.contains(",Source Layer,1,ok,"), "it says {layer:?}");
+    Ok(String::new())
+}
