@@ -1,9 +1,7 @@
 //! `perfset doctor`: what works here, what does not, and what would open it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use perfset::catalogue::perfset_engine as own;
@@ -162,14 +160,24 @@ fn without_process(reason: &str) -> String {
 
 /// System, processors and user, as far as the system tells.
 fn system() -> String {
-    let read = |file| fs::read_to_string(file).ok().map(|text| escaped(text.trim()));
-    let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "an unknown kernel".to_owned());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if processors == 1 { "" } else { "s" };
-    let user = std::env::var("USER").ok().filter(|user| !user.is_empty()).map(|user| escaped(&user));
-    let id = || fs::metadata("/proc/self").map(|own| own.uid().to_string()).ok();
-    let user = user.or_else(id).unwrap_or_else(|| "unknown".to_owned());
-    format!("Linux {kernel}, {processors} processor{s}, user {user}")
+    let named =
+        |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty()).map(|user| escaped(&user));
+    let user = named("USER").or_else(|| named("USERNAME")).or_else(user_id);
+    let user = user.unwrap_or_else(|| "unknown".to_owned());
+    format!("{}, {processors} processor{s}, user {user}", escaped(&perfset::system()))
+}
+
+#[cfg(unix)]
+fn user_id() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map(|own| own.uid().to_string()).ok()
+}
+
+#[cfg(not(unix))]
+fn user_id() -> Option<String> {
+    None
 }
 
 #[cfg(test)]

@@ -57,7 +57,9 @@ pub use perfset_manifest as manifest;
 #[cfg(target_os = "linux")]
 pub use perfset_shm::publish;
 
-pub use machine::{all_users, is_local, local, machine, now, own_name, perf_time, separate, time_100ns};
+pub use machine::{
+    all_users, is_local, local, machine, now, own_name, perf_time, separate, system, time_100ns,
+};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,

@@ -58,6 +58,12 @@ pub fn own_name() -> String {
     backend::own_name()
 }
 
+/// The operating system and its version, for people.
+#[must_use]
+pub fn system() -> String {
+    backend::system()
+}
+
 /// Whether a name means this machine: none at all, `""`, `.`, `localhost` and its own do.
 ///
 /// # Errors
@@ -116,9 +122,38 @@ mod backend {
     pub fn own_name() -> String {
         hostname()
     }
+
+    pub fn system() -> String {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+        format!("Linux {}", release.as_deref().map_or("of an unknown release", str::trim))
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+mod backend {
+    use std::path::PathBuf;
+    use std::sync::Arc;
+
+    use perfset_core::clock::ClockReading;
+    use perfset_engine::{Clock, Machine};
+    use perfset_windows::Settings;
+    use perfset_windows::system::{HkeyPerformanceData, SystemClock, functions, language};
+    pub use perfset_windows::system::{own_name, perf_time, time_100ns, version as system};
+
+    pub fn machine(trusts_environment: bool, _all_users: bool) -> Machine {
+        let setting = |name: &str| if trusts_environment { std::env::var_os(name) } else { None };
+        let library = setting("PERFSET_PERFLIB").map(PathBuf::from);
+        let settings = Settings { language: language(), is_costly: setting("PERFSET_COSTLY").is_some() };
+        let key = Arc::new(HkeyPerformanceData);
+        perfset_windows::machine(Box::new(SystemClock), functions(library.as_deref()), key, &settings)
+    }
+
+    pub fn now() -> ClockReading {
+        SystemClock.read()
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 compile_error!(
     "perfset has no backend for this system yet; perfset-core and perfset-engine build everywhere"
 );

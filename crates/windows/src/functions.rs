@@ -73,6 +73,48 @@ pub trait PerfLib: Debug + Send + Sync {
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled;
 }
 
+/// Functions that cannot be had: each answers why.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent(pub Status);
+
+impl PerfLib for Absent {
+    fn enumerate_countersets(&self, _: &mut [u8]) -> Filled {
+        Filled::failed(self.0)
+    }
+
+    fn registration_info(&self, _: &Guid, _: u32, _: u32, _: &mut [u8]) -> Filled {
+        Filled::failed(self.0)
+    }
+
+    fn enumerate_instances(&self, _: &Guid, _: &mut [u8]) -> Filled {
+        Filled::failed(self.0)
+    }
+
+    fn open_query(&self) -> Result<RawQuery, Status> {
+        Err(self.0)
+    }
+
+    fn close_query(&self, _: RawQuery) -> Status {
+        self.0
+    }
+
+    fn add_counters(&self, _: RawQuery, _: &mut [u8]) -> Status {
+        self.0
+    }
+
+    fn delete_counters(&self, _: RawQuery, _: &mut [u8]) -> Status {
+        self.0
+    }
+
+    fn query_info(&self, _: RawQuery, _: &mut [u8]) -> Filled {
+        Filled::failed(self.0)
+    }
+
+    fn query_data(&self, _: RawQuery, _: &mut [u8]) -> Filled {
+        Filled::failed(self.0)
+    }
+}
+
 /// The registry's key HKEY_PERFORMANCE_DATA.
 pub trait PerformanceKey: Debug + Send + Sync {
     /// The value of a name: a PERF_DATA_BLOCK, or a table of names. `actual` is bytes, and means nothing unless the

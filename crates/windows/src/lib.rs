@@ -26,7 +26,7 @@ use std::time::Duration;
 use perfset_core::Language;
 use perfset_engine::{Clock, Machine, Slow};
 
-pub use functions::{Filled, PerfLib, PerformanceKey, RawQuery};
+pub use functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
 
 /// How long a library of a V1 provider may take: the limit that Windows itself has for them.
 const V1_DEADLINE: Duration = Duration::from_secs(10);

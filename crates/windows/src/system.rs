@@ -12,21 +12,22 @@ use std::sync::Arc;
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::{Guid, Language, Status};
 use perfset_engine::Clock;
+use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
 use windows_sys::Win32::Foundation::{FILETIME, HMODULE};
 use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
 use windows_sys::Win32::System::Console::{
     ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_OUTPUT_HANDLE, SetConsoleMode,
 };
 use windows_sys::Win32::System::LibraryLoader::{
-    GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
+    GetModuleHandleW, GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
 };
 use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
 use windows_sys::Win32::System::Registry::{HKEY_PERFORMANCE_DATA, RegCloseKey, RegQueryValueExW};
 use windows_sys::Win32::System::SystemInformation::{
-    ComputerNamePhysicalDnsHostname, GetComputerNameExW, GetSystemTimePreciseAsFileTime,
+    ComputerNamePhysicalDnsHostname, GetComputerNameExW, GetSystemTimePreciseAsFileTime, OSVERSIONINFOW,
 };
 
-use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
 
 /// What pointers to GUIDs point at.
 #[repr(C, align(8))]
@@ -308,6 +309,28 @@ pub fn own_name() -> String {
     String::from_utf16_lossy(&name)
 }
 
+/// Windows' version; Wine's besides, where it stands in for Windows.
+#[must_use]
+pub fn version() -> String {
+    // SAFETY: a structure of numbers, for which zeros are values.
+    let mut version: OSVERSIONINFOW = unsafe { std::mem::zeroed() };
+    version.dwOSVersionInfoSize = u32::try_from(size_of::<OSVERSIONINFOW>()).unwrap_or(0);
+    // SAFETY: a structure that says its size.
+    let _ = unsafe { RtlGetVersion(&mut version) };
+    let OSVERSIONINFOW { dwMajorVersion, dwMinorVersion, dwBuildNumber, .. } = version;
+    let wine = if is_wine() { " (Wine)" } else { "" };
+    format!("Windows {dwMajorVersion}.{dwMinorVersion}.{dwBuildNumber}{wine}")
+}
+
+/// Whether it is Wine that stands in for Windows.
+fn is_wine() -> bool {
+    let name: Vec<u16> = "ntdll.dll\0".encode_utf16().collect();
+    // SAFETY: a name that ends with a NUL, of a library that every process has.
+    let library = unsafe { GetModuleHandleW(name.as_ptr()) };
+    // SAFETY: a library of this process, and a name that ends with a NUL.
+    !library.is_null() && unsafe { GetProcAddress(library, c"wine_get_version".as_ptr().cast()) }.is_some()
+}
+
 /// The user's language.
 #[must_use]
 pub fn language() -> Language {
@@ -334,13 +357,11 @@ fn last_error() -> Status {
     Status(u32::from_le_bytes(code.to_le_bytes()))
 }
 
-/// A machine of the system, or of another library's functions.
-///
-/// # Errors
-/// The system's code if the library cannot be loaded.
-pub fn machine(library: Option<&Path>, is_costly: bool) -> Result<perfset_engine::Machine, Status> {
-    let library = library.map_or_else(Library::system, Library::at)?;
-    let settings = crate::Settings { language: language(), is_costly };
-    let (functions, key) = (Arc::new(library), Arc::new(HkeyPerformanceData));
-    Ok(crate::machine(Box::new(SystemClock), functions, key, &settings))
+/// The functions of the system, or of another library; functions that answer why if it cannot be loaded.
+#[must_use]
+pub fn functions(library: Option<&Path>) -> Arc<dyn PerfLib> {
+    match library.map_or_else(Library::system, Library::at) {
+        Ok(library) => Arc::new(library),
+        Err(status) => Arc::new(Absent(status)),
+    }
 }
