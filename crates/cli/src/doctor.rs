@@ -2,18 +2,47 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use perfset::catalogue::perfset_engine as own;
 use perfset::manifest::store::{Store, system_folders};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
+use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::provider;
 use crate::resolve::countersets;
-use crate::text::{escaped, grouped_digits};
+use crate::text::{escaped, grouped_digits, name_of};
 
-pub fn run() -> Result<Exit, Failure> {
+pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    match &args.capture {
+        None => look(),
+        Some(folder) => capture(folder, args),
+    }
+}
+
+/// Writes what this machine answers into a folder.
+fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
+    let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
+    let name = name_of(folder);
+    let captured = perfset::capture(folder, by, args.hide_instances, args.costly).map_err(|error| {
+        Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
+    })?;
+    let count = |count: usize| grouped_digits(&count.to_string());
+    let (asked, answered) = (count(captured.asked), count(captured.answered));
+    let bytes = grouped_digits(&captured.bytes.to_string());
+    let mut out = io::stdout().lock();
+    writeln!(out, "{name}: {answered} of {asked} questions were answered, {bytes} bytes")?;
+    if !args.hide_instances {
+        writeln!(out, "it has names of instances: processes, disks, networks; --hide-instances hides them")?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn look() -> Result<Exit, Failure> {
     let machine = perfset::local();
     let sets = countersets(&machine);
     let mut out = io::stdout().lock();

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         Some(Command::Manifest(args)) => manifest::run(&args),
         Some(Command::Provider(args)) => provider::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
-        Some(Command::Doctor) => doctor::run(),
+        Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completions(args)) => man::completions(&args),
         Some(Command::Man(args)) => man::run(&args),
     };

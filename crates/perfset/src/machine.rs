@@ -1,19 +1,24 @@
 //! Which machine is asked, and what answers for it on this system.
 
+use std::io;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
 use perfset_engine::source::local_machine;
 use perfset_engine::{Machine, SourceError};
+use perfset_windows::capture::{self, Captured, Captures};
 
 /// This machine, with the counters of its operating system and the engine's own.
 ///
 /// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
-/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call.
+/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call. On Windows the system's own
+/// functions are asked, or those of the library that `PERFSET_PERFLIB` names.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| backend::machine(true, false)).clone()
+    LOCAL.get_or_init(|| machine_of(true, false)).clone()
 }
 
 /// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
@@ -21,7 +26,7 @@ pub fn local() -> Machine {
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| backend::machine(true, true)).clone()
+    ALL.get_or_init(|| machine_of(true, true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
@@ -31,7 +36,32 @@ pub fn all_users() -> Machine {
 /// with more rights than who started it must not trust them.
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
-    backend::machine(trusts_environment, false)
+    machine_of(trusts_environment, false)
+}
+
+fn machine_of(trusts_environment: bool, all_users: bool) -> Machine {
+    let captured = if trusts_environment { std::env::var_os("PERFSET_CAPTURE") } else { None };
+    match captured {
+        Some(folder) => Captured::machine_of(Path::new(&folder)),
+        None => backend::machine(trusts_environment, all_users),
+    }
+}
+
+/// Writes what this machine's functions and its performance key answer into a new folder, to be sent and replayed:
+/// `PERFSET_CAPTURE` names a folder that answers in the machine's place.
+///
+/// # Errors
+/// If the folder is there already, or cannot be written.
+pub fn capture(folder: &Path, by: &str, hide_instances: bool, is_costly: bool) -> io::Result<Captures> {
+    let (functions, key, language) = backend::functions();
+    let options = capture::Options {
+        by: format!("{by} on {}", system()),
+        language,
+        hide_instances,
+        is_costly,
+        pause: Duration::from_secs(1),
+    };
+    capture::write(folder, &functions, &*key, &options)
 }
 
 /// What the clocks of this machine show: the same that collections carry.
@@ -87,11 +117,22 @@ mod backend {
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
     pub use perfset_linux::{perf_time, time_100ns};
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
+
+    use perfset_core::Language;
+    use perfset_windows::{PerfLib, PerformanceKey, ours};
 
     use perfset_manifest::store::{Store, system_folders};
     use perfset_shm::Folders;
     use perfset_shm::read::Applications;
+
+    /// The functions that Windows has, over this machine.
+    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let machine = machine(true, false);
+        let key = ours::Key::new(machine.clone(), "X");
+        (Arc::new(ours::Functions::new(machine)), Arc::new(key), Language::ENGLISH)
+    }
 
     pub fn machine(trusts_environment: bool, all_users: bool) -> Machine {
         let machine = Machine::new(Box::new(SystemClock));
@@ -134,18 +175,24 @@ mod backend {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    use perfset_core::Language;
     use perfset_core::clock::ClockReading;
     use perfset_engine::{Clock, Machine};
-    use perfset_windows::Settings;
-    use perfset_windows::system::{HkeyPerformanceData, SystemClock, functions, language};
+    use perfset_windows::system::{HkeyPerformanceData, SystemClock, functions as functions_of, language};
     pub use perfset_windows::system::{own_name, perf_time, time_100ns, version as system};
+    use perfset_windows::{PerfLib, PerformanceKey, Settings};
+
+    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let library = std::env::var_os("PERFSET_PERFLIB").map(PathBuf::from);
+        (functions_of(library.as_deref()), Arc::new(HkeyPerformanceData), language())
+    }
 
     pub fn machine(trusts_environment: bool, _all_users: bool) -> Machine {
         let setting = |name: &str| if trusts_environment { std::env::var_os(name) } else { None };
         let library = setting("PERFSET_PERFLIB").map(PathBuf::from);
         let settings = Settings { language: language(), is_costly: setting("PERFSET_COSTLY").is_some() };
         let key = Arc::new(HkeyPerformanceData);
-        perfset_windows::machine(Box::new(SystemClock), functions(library.as_deref()), key, &settings)
+        perfset_windows::machine(Box::new(SystemClock), functions_of(library.as_deref()), key, &settings)
     }
 
     pub fn now() -> ClockReading {

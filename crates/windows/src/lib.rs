@@ -19,6 +19,7 @@ mod shared;
 mod v1;
 mod v2;
 pub mod ours;
+pub mod capture;
 #[cfg(windows)]
 #[allow(unsafe_code)]
 pub mod system;
@@ -53,7 +54,15 @@ pub fn machine(
     key: Arc<dyn PerformanceKey>,
     settings: &Settings,
 ) -> Machine {
-    let machine = Machine::new(clock);
+    assembled(Machine::new(clock), functions, key, settings)
+}
+
+fn assembled(
+    machine: Machine,
+    functions: Arc<dyn PerfLib>,
+    key: Arc<dyn PerformanceKey>,
+    settings: &Settings,
+) -> Machine {
     machine.set_language(settings.language);
     let registered = shared::Registered::default();
     machine.register(Box::new(v2::V2::new(functions, settings.language, registered.clone())));

@@ -35,7 +35,12 @@ impl Functions {
 }
 
 /// The size protocol of PerfLib: an answer that does not fit is not there at all.
-fn fill(buffer: &mut [u8], element: usize, too_small: Status, answer: Result<&[u8], Status>) -> Filled {
+pub(crate) fn fill(
+    buffer: &mut [u8],
+    element: usize,
+    too_small: Status,
+    answer: Result<&[u8], Status>,
+) -> Filled {
     let answer = match answer {
         Ok(answer) => answer,
         Err(status) => return Filled::failed(status),

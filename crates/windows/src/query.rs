@@ -9,6 +9,8 @@ use perfset_engine::SourceError;
 use crate::functions::{PerfLib, RawQuery};
 use crate::growing::filled;
 
+const INFO: &str = "PerfQueryCounterInfo";
+
 /// An open query; it is closed when it goes.
 #[derive(Debug)]
 pub struct OpenQuery {
@@ -74,16 +76,23 @@ impl OpenQuery {
     /// # Errors
     /// If the system does not say, or does not know the entry.
     pub fn index(&self, counterset: Guid, counter: CounterFilter) -> Result<u32, SourceError> {
-        const FUNCTION: &str = "PerfQueryCounterInfo";
-        let mut buffer = Vec::new();
-        let mut ask = |buffer: &mut [u8]| self.functions.query_info(self.raw, buffer);
-        let entries = filled(FUNCTION, 1, &mut buffer, &mut ask)?;
+        let entries = self.entries()?;
         let is_it = |entry: &identifier::Identifier<'_>| {
             entry.counterset() == counterset && entry.counter() == counter
         };
-        let entry = Identifiers::new(entries).flatten().find(is_it);
+        let entry = Identifiers::new(&entries).flatten().find(is_it);
         let index = entry.map(|entry| entry.index());
-        index.ok_or_else(|| SourceError::Failed(format!("{FUNCTION}: it does not list the entry").into()))
+        index.ok_or_else(|| SourceError::Failed(format!("{INFO}: it does not list the entry").into()))
+    }
+
+    /// All entries, each with the index of its result.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn entries(&self) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = Vec::new();
+        let mut ask = |buffer: &mut [u8]| self.functions.query_info(self.raw, buffer);
+        filled(INFO, 1, &mut buffer, &mut ask).map(<[u8]>::to_vec)
     }
 
     /// Collects all entries: a PERF_DATA_HEADER block, not looked at.

@@ -59,7 +59,7 @@ fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterse
 }
 
 /// A machine with a set of each kind. All have the rows `a` and, but the single one, `b`.
-fn script() -> (Machine, Vec<Scripted>) {
+pub fn script() -> (Machine, Vec<Scripted>) {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     let mut scripts = Vec::new();
     for (guid, name, kind) in [
@@ -161,7 +161,7 @@ impl PerfLib for Changed {
 
 /// A key without any objects.
 #[derive(Debug, Default)]
-struct NoObjects;
+pub struct NoObjects;
 
 impl PerformanceKey for NoObjects {
     fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
@@ -177,7 +177,7 @@ fn over(functions: impl PerfLib + 'static, key: impl PerformanceKey + 'static, l
 }
 
 /// Everything of a counterset: names, ids and raw values, or why not.
-fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
+pub fn rows(machine: &Machine, guid: Guid, counters: &[u32]) -> Vec<String> {
     let mut query = machine.query();
     let is_multiple = machine.counterset(&guid).is_ok_and(|set| set.instance_type.is_multiple());
     let entry = match counters {
@@ -222,7 +222,7 @@ fn what_the_system_has_is_there_unchanged() {
             (own.counters.iter().map(about).collect(), there.counters.iter().map(about).collect());
         assert_eq!(there, own);
         assert_eq!(windows.instances(&guid), machine.instances(&guid));
-        assert_eq!(windows.origin(&guid).unwrap(), "Windows, V2");
+        assert_eq!(windows.origin(&guid).unwrap(), "PerfLib V2");
     }
     for (guid, all) in [
         (SINGLE, &[" 0 7=U64(2)", " 0 3=U32(3)", " 0 5=U64(5)", " 0 9=U32(7)"][..]),
@@ -405,14 +405,14 @@ fn functions_that_are_missing_take_nothing_else_away() {
     assert_eq!(names.len(), 4, "three objects and the engine's own: {names:?}");
 }
 
-fn testdata(name: &str) -> Vec<u8> {
+pub fn testdata(name: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Blocks of a real Windows, as its key gives them: each object's next sample at each query.
 #[derive(Debug, Default)]
-struct Vista {
+pub struct Vista {
     asked: Mutex<Vec<String>>,
     closed: AtomicU32,
 }
@@ -478,7 +478,7 @@ fn objects_of_a_real_windows() {
     assert_eq!(vista.closed.load(Relaxed), 1, "nobody asks for values yet");
     let guid = perfset_core::catalogue::process::GUID;
     let set = windows.counterset(&guid).unwrap();
-    assert_eq!(windows.origin(&guid).unwrap(), "Windows, V1");
+    assert_eq!(windows.origin(&guid).unwrap(), "PerfLib V1");
     assert_eq!(set.counters[0].source, "HKEY_PERFORMANCE_DATA, object 230");
 
     vista.asked.lock().unwrap().clear();
@@ -519,7 +519,7 @@ fn what_v2_has_is_not_there_twice() {
     let windows = over(ours::Functions::new(machine), key, 0x0409);
     assert_eq!(windows.countersets().len(), 4, "three and the engine's own");
     assert_eq!(windows.problems(), []);
-    assert_eq!(windows.origin(&MULTI).unwrap(), "Windows, V2");
+    assert_eq!(windows.origin(&MULTI).unwrap(), "PerfLib V2");
 }
 
 /// A key that follows a script of codes, and then answers.

@@ -110,7 +110,7 @@ impl V1 {
             let recording = self.take(bytes)?;
             self.buffer = recording.into_bytes();
         }
-        let mut catalogue = Catalogue { origin: "Windows, V1".into(), countersets: Vec::new() };
+        let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
         let guids: Vec<_> = self.objects.guids().collect();
         for set in guids.iter().filter_map(|guid| self.objects.counterset(guid)) {
             let is_there = set.v1_index.is_some_and(|index| found.contains(&index));
@@ -164,7 +164,7 @@ impl V1 {
 const TROUBLES_MOST: usize = 100;
 
 /// What a table of a language is called: the primary language, but of two the whole number. Source: MS Learn.
-fn language_name(language: Language) -> String {
+pub fn language_name(language: Language) -> String {
     const CHINESE: u32 = 0x04;
     const PORTUGUESE: u32 = 0x16;
     match language.primary() {

@@ -13,7 +13,7 @@ use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError,
 use crate::functions::PerfLib;
 use crate::growing::filled;
 use crate::query::OpenQuery;
-use crate::registration::Registrations;
+use crate::registration::{Registrations, SOURCE};
 use crate::shared::Registered;
 
 /// How long a list of countersets is taken for true.
@@ -84,7 +84,7 @@ impl V2 {
             return;
         }
         self.problems.clear();
-        let mut catalogue = Catalogue { origin: "Windows, V2".into(), countersets: Vec::new() };
+        let mut catalogue = Catalogue { origin: SOURCE.into(), countersets: Vec::new() };
         for guid in guids {
             match self.registrations.counterset(guid) {
                 Ok(set) => catalogue.countersets.push(Arc::new(set)),
