@@ -1,7 +1,9 @@
 //! Which machine is asked, and what answers for it on this system.
 
+use std::env;
+use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -18,7 +20,7 @@ use perfset_windows::capture::{self, Captured, Captures};
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| machine_of(true, false)).clone()
+    LOCAL.get_or_init(|| chosen(Environment::Trusted, false)).clone()
 }
 
 /// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
@@ -26,7 +28,7 @@ pub fn local() -> Machine {
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| machine_of(true, true)).clone()
+    ALL.get_or_init(|| chosen(Environment::Trusted, true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
@@ -36,14 +38,38 @@ pub fn all_users() -> Machine {
 /// with more rights than who started it must not trust them.
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
-    machine_of(trusts_environment, false)
+    let environment = if trusts_environment { Environment::OfLibrary } else { Environment::Ignored };
+    chosen(environment, false)
 }
 
-fn machine_of(trusts_environment: bool, all_users: bool) -> Machine {
-    let captured = if trusts_environment { std::env::var_os("PERFSET_CAPTURE") } else { None };
-    match captured {
-        Some(folder) => Captured::machine_of(Path::new(&folder)),
-        None => backend::machine(trusts_environment, all_users),
+/// What of the environment counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Environment {
+    Trusted,
+    /// As `Trusted`, but for the library that is asked in the system's place: it might be the one that asks.
+    OfLibrary,
+    Ignored,
+}
+
+impl Environment {
+    fn get(self, name: &str) -> Option<OsString> {
+        if self == Self::Ignored { None } else { env::var_os(name).filter(|value| !value.is_empty()) }
+    }
+
+    /// The library whose functions are asked instead of the system's.
+    fn library(self) -> Option<PathBuf> {
+        if cfg!(windows) && self == Self::Trusted {
+            self.get("PERFSET_PERFLIB").map(PathBuf::from)
+        } else {
+            None
+        }
+    }
+}
+
+fn chosen(environment: Environment, all_users: bool) -> Machine {
+    match environment.get("PERFSET_CAPTURE") {
+        Some(folder) if environment.library().is_none() => Captured::machine_of(Path::new(&folder)),
+        _ => backend::machine(environment, all_users),
     }
 }
 
@@ -113,6 +139,7 @@ pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
 
 #[cfg(target_os = "linux")]
 mod backend {
+    use super::Environment;
     use perfset_core::clock::ClockReading;
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{Roots, SystemClock, hostname, providers};
@@ -129,12 +156,13 @@ mod backend {
 
     /// The functions that Windows has, over this machine.
     pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
-        let machine = machine(true, false);
+        let machine = machine(Environment::Trusted, false);
         let key = ours::Key::new(machine.clone(), "X");
         (Arc::new(ours::Functions::new(machine)), Arc::new(key), Language::ENGLISH)
     }
 
-    pub fn machine(trusts_environment: bool, all_users: bool) -> Machine {
+    pub fn machine(environment: Environment, all_users: bool) -> Machine {
+        let trusts_environment = environment != Environment::Ignored;
         let machine = Machine::new(Box::new(SystemClock));
         let roots = if trusts_environment { Roots::from_env() } else { Roots::default() };
         for provider in providers(roots) {
@@ -172,7 +200,7 @@ mod backend {
 
 #[cfg(windows)]
 mod backend {
-    use std::path::PathBuf;
+    use super::Environment;
     use std::sync::Arc;
 
     use perfset_core::Language;
@@ -183,16 +211,15 @@ mod backend {
     use perfset_windows::{PerfLib, PerformanceKey, Settings};
 
     pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
-        let library = std::env::var_os("PERFSET_PERFLIB").map(PathBuf::from);
-        (functions_of(library.as_deref()), Arc::new(HkeyPerformanceData), language())
+        let library = functions_of(Environment::Trusted.library().as_deref());
+        (library, Arc::new(HkeyPerformanceData), language())
     }
 
-    pub fn machine(trusts_environment: bool, _all_users: bool) -> Machine {
-        let setting = |name: &str| if trusts_environment { std::env::var_os(name) } else { None };
-        let library = setting("PERFSET_PERFLIB").map(PathBuf::from);
-        let settings = Settings { language: language(), is_costly: setting("PERFSET_COSTLY").is_some() };
-        let key = Arc::new(HkeyPerformanceData);
-        perfset_windows::machine(Box::new(SystemClock), functions_of(library.as_deref()), key, &settings)
+    pub fn machine(environment: Environment, _all_users: bool) -> Machine {
+        let is_costly = environment.get("PERFSET_COSTLY").is_some();
+        let settings = Settings { language: language(), is_costly };
+        let functions = functions_of(environment.library().as_deref());
+        perfset_windows::machine(Box::new(SystemClock), functions, Arc::new(HkeyPerformanceData), &settings)
     }
 
     pub fn now() -> ClockReading {
