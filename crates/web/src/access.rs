@@ -185,8 +185,8 @@ pub fn is_privileged() -> bool {
     rustix::process::geteuid().is_root() || has_capabilities(&status)
 }
 
-/// Whether this process may do more than an ordinary user. Elsewhere than on Unix that is not found out, and so is taken
-/// for true.
+/// Whether this process may do more than an ordinary user. Elsewhere than on Unix that is not found out, and taken for
+/// true.
 #[must_use]
 #[cfg(not(unix))]
 pub fn is_privileged() -> bool {

@@ -626,14 +626,17 @@ proptest! {
     }
 
     #[test]
-    fn no_answer_is_too_strange(answers in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..20)) {
+    fn no_answer_is_too_strange(
+        answers in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..20),
+    ) {
         let (machine, _scripts) = script();
         let next = AtomicU32::new(0);
         let functions = Changed::of(&machine, move |_, filled, buffer| {
             let answer = &answers[next.fetch_add(1, Relaxed) as usize % answers.len()];
             if let Some(room) = buffer.get_mut(..answer.len()) {
                 room.copy_from_slice(answer);
-                *filled = Filled { status: Status(u32::from(answer.first().is_some_and(|b| *b == 0))), actual: answer.len() as u32 };
+                let is_failure = answer.first().is_some_and(|byte| *byte == 0);
+                *filled = Filled { status: Status(is_failure.into()), actual: answer.len() as u32 };
             }
         });
         let windows = over(functions, NoObjects, 0x0407);
@@ -642,6 +645,37 @@ proptest! {
             rows(&windows, guid, &[]);
         }
     }
+}
+
+/// Fuzzing begins with true answers, in the order in which they are asked. `UPDATE_SNAPSHOTS=1` writes them.
+#[test]
+fn the_seed_of_fuzzing() {
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let seed = Arc::clone(&recorded);
+    let (machine, _scripts) = script();
+    let functions = Changed::of(&machine, move |_, filled, buffer| {
+        let (status, element) = (filled.status.0 as u8, if filled.actual == 3 { 16 } else { 1 });
+        let len =
+            if filled.status.is_success() { (filled.actual as usize * element).min(buffer.len()) } else { 0 };
+        let mut seed = seed.lock().unwrap();
+        seed.push(status);
+        seed.extend_from_slice(&(filled.actual as u16).to_le_bytes());
+        seed.extend_from_slice(&(len as u16).to_le_bytes());
+        seed.extend_from_slice(&buffer[..len]);
+    });
+    let windows = over(functions, NoObjects, 0x0409);
+    for guid in windows.countersets() {
+        let _ = windows.instances(&guid);
+        rows(&windows, guid, &[]);
+    }
+    let seed = recorded.lock().unwrap();
+    let file =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/windows_functions/true");
+    if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(&file, &*seed).unwrap();
+    }
+    assert!(std::fs::read(&file).unwrap_or_default() == *seed, "UPDATE_SNAPSHOTS=1 cargo test writes it");
 }
 
 /// The tables' texts in a language other than English.
