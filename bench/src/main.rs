@@ -1,5 +1,7 @@
 //! Measures hot paths beside their floors and peers. See README.md for what the tables mean.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "benches of Linux use the rest"))]
+
 mod blocks;
 #[cfg(target_os = "linux")]
 mod c;

@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 use perfset_core::{Guid, Language, Status};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Snapshot};
-use perfset_windows::{Filled, PerfLib, PerformanceKey, RawQuery, Settings, machine};
+use perfset_windows::{Filled, PerfLib, RawQuery, machine_of_v2};
 
 #[derive(Debug)]
 struct Answers {
@@ -73,21 +73,9 @@ impl PerfLib for Answers {
     }
 }
 
-#[derive(Debug)]
-struct NoKey;
-
-impl PerformanceKey for NoKey {
-    fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
-        Filled::failed(Status::ERROR_ACCESS_DENIED)
-    }
-
-    fn close(&self) {}
-}
-
 fuzz_target!(|input: &[u8]| {
     let answers = Answers { left: Mutex::new(input.to_vec()), calls: AtomicUsize::new(0) };
-    let settings = Settings { language: Language(0x0409), is_costly: false };
-    let windows = machine(Box::new(FixedClock::default()), Arc::new(answers), Arc::new(NoKey), &settings);
+    let windows = machine_of_v2(Box::new(FixedClock::default()), Arc::new(answers), Language(0x0409));
     for guid in windows.countersets() {
         let _ = windows.instances(&guid);
         let Ok(set) = windows.counterset(&guid) else { continue };

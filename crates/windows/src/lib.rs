@@ -57,15 +57,28 @@ pub fn machine(
     assembled(Machine::new(clock), functions, key, settings)
 }
 
+/// A machine of what these functions have, without V1.
+#[must_use]
+pub fn machine_of_v2(clock: Box<dyn Clock>, functions: Arc<dyn PerfLib>, language: Language) -> Machine {
+    let machine = Machine::new(clock);
+    register_v2(&machine, functions, language);
+    machine
+}
+
+fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Language) -> shared::Registered {
+    machine.set_language(language);
+    let registered = shared::Registered::default();
+    machine.register(Box::new(v2::V2::new(functions, language, registered.clone())));
+    registered
+}
+
 fn assembled(
     machine: Machine,
     functions: Arc<dyn PerfLib>,
     key: Arc<dyn PerformanceKey>,
     settings: &Settings,
 ) -> Machine {
-    machine.set_language(settings.language);
-    let registered = shared::Registered::default();
-    machine.register(Box::new(v2::V2::new(functions, settings.language, registered.clone())));
+    let registered = register_v2(&machine, functions, settings.language);
     let _ = machine.countersets(); // V1 leaves to V2 what that has: it must know
     let v1 = v1::V1::new(key, settings.language, settings.is_costly, registered);
     // Its libraries are strangers' code in this process, and one of them may hang.

@@ -15,7 +15,7 @@ use perfset_engine::{Entry, Machine, RegInfo, RegRequest, Snapshot, SourceError}
 use proptest::prelude::*;
 
 use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
-use crate::{Settings, machine, ours};
+use crate::{Settings, machine, machine_of_v2, ours};
 
 const MULTI: Guid = Guid::from_u128(2);
 const SINGLE: Guid = Guid::from_u128(1);
@@ -604,7 +604,7 @@ fn check_damage(wanted: usize, at: usize, with: u8, cut: Option<usize>) {
             filled.actual = (cut % (filled.actual as usize + 1)) as u32;
         }
     });
-    let windows = over(functions, NoObjects, 0x0407);
+    let windows = machine_of_v2(Box::new(FixedClock::default()), Arc::new(functions), Language(0x0407));
     for guid in windows.countersets() {
         let _ = windows.instances(&guid);
         rows(&windows, guid, &[]);
