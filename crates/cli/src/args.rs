@@ -179,6 +179,9 @@ pub struct DoctorArgs {
     /// Write instead what this machine answers into a new folder, to be sent and replayed
     #[arg(long, value_name = "DIR")]
     pub capture: Option<PathBuf>,
+    /// How long to wait between the two collections that it has
+    #[arg(long, value_parser = interval, value_name = "TIME", default_value = "1s")]
+    pub warmup: Duration,
     /// Replace names of instances in it
     #[arg(long, requires = "capture")]
     pub hide_instances: bool,

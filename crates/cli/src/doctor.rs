@@ -27,9 +27,10 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
 fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
     let name = name_of(folder);
-    let captured = perfset::capture(folder, by, args.hide_instances, args.costly).map_err(|error| {
-        Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
-    })?;
+    let captured =
+        perfset::capture(folder, by, args.hide_instances, args.costly, args.warmup).map_err(|error| {
+            Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
+        })?;
     let count = |count: usize| grouped_digits(&count.to_string());
     let (asked, answered) = (count(captured.asked), count(captured.answered));
     let bytes = grouped_digits(&captured.bytes.to_string());

@@ -74,19 +74,21 @@ fn chosen(environment: Environment, all_users: bool) -> Machine {
 }
 
 /// Writes what this machine's functions and its performance key answer into a new folder, to be sent and replayed:
-/// `PERFSET_CAPTURE` names a folder that answers in the machine's place.
+/// `PERFSET_CAPTURE` names a folder that answers in the machine's place. Everything is collected twice, with a pause
+/// between.
 ///
 /// # Errors
 /// If the folder is there already, or cannot be written.
-pub fn capture(folder: &Path, by: &str, hide_instances: bool, is_costly: bool) -> io::Result<Captures> {
+pub fn capture(
+    folder: &Path,
+    by: &str,
+    hide_instances: bool,
+    is_costly: bool,
+    pause: Duration,
+) -> io::Result<Captures> {
     let (functions, key, language) = backend::functions();
-    let options = capture::Options {
-        by: format!("{by} on {}", system()),
-        language,
-        hide_instances,
-        is_costly,
-        pause: Duration::from_secs(1),
-    };
+    let options =
+        capture::Options { by: format!("{by} on {}", system()), language, hide_instances, is_costly, pause };
     capture::write(folder, &functions, &*key, &options)
 }
 
