@@ -1,21 +1,34 @@
 //! Measures hot paths beside their floors and peers. See README.md for what the tables mean.
 
+#![cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "benches of Linux use the rest"))]
+
 mod blocks;
+#[cfg(target_os = "linux")]
 mod c;
+#[cfg(target_os = "linux")]
 mod collect;
 mod counting;
 mod decode;
 mod encode;
+#[cfg(target_os = "linux")]
 mod exporter;
+#[cfg(target_os = "linux")]
 mod format;
+#[cfg(target_os = "linux")]
 mod log;
+#[cfg(target_os = "linux")]
 mod machine;
 mod measure;
+#[cfg(target_os = "linux")]
 mod path;
+#[cfg(target_os = "linux")]
 mod process;
 mod record;
+#[cfg(target_os = "linux")]
 mod scrape;
+#[cfg(target_os = "linux")]
 mod shm;
+#[cfg(target_os = "linux")]
 mod system;
 mod v1_decode;
 
@@ -61,20 +74,31 @@ type Out<'a> = &'a mut dyn FnMut(&dyn Display) -> Result<()>;
 /// Measures, and hands over its tables.
 type Bench = fn(&Options, Out<'_>) -> Result<()>;
 
-const BENCHES: [(&str, Bench); 14] = [
+const BENCHES: &[(&str, Bench)] = &[
     ("decode", decode::reports),
     ("v1-decode", v1_decode::reports),
     ("encode", encode::reports),
+    #[cfg(target_os = "linux")]
     ("format", format::reports),
+    #[cfg(target_os = "linux")]
     ("collect", collect::reports),
+    #[cfg(target_os = "linux")]
     ("path", path::reports),
+    #[cfg(target_os = "linux")]
     ("c", c::reports),
+    #[cfg(target_os = "linux")]
     ("system", system::reports),
+    #[cfg(target_os = "linux")]
     ("process", process::reports),
+    #[cfg(target_os = "linux")]
     ("thread", process::threads::reports),
+    #[cfg(target_os = "linux")]
     ("machine", machine::reports),
+    #[cfg(target_os = "linux")]
     ("log", log::reports),
+    #[cfg(target_os = "linux")]
     ("shm", shm::reports),
+    #[cfg(target_os = "linux")]
     ("scrape", scrape::reports),
 ];
 
@@ -89,10 +113,13 @@ fn run() -> Result<()> {
             _ => bail!("{of} wants a number\n{USAGE}"),
         };
         match argument.as_str() {
+            #[cfg(target_os = "linux")]
             process::NURSERY => return process::nursery::serve(number(process::NURSERY)?),
+            #[cfg(target_os = "linux")]
             process::threads::THREADS => return process::threads::serve(number(process::threads::THREADS)?),
+            #[cfg(target_os = "linux")]
             process::HOLDER => return process::memory::hold(&arguments.next().unwrap_or_default()),
-            "all" => benches = &BENCHES,
+            "all" => benches = BENCHES,
             "--record" => record = Some(Record::open()?),
             "--rounds" => options.rounds = number("--rounds")?,
             "--processes" => options.processes = number("--processes")?,

@@ -29,16 +29,10 @@ impl Record {
         let mut file = file.with_context(|| path.display().to_string())?;
 
         let processors = std::thread::available_parallelism()?;
-        let kernel = rustix::system::uname();
         let rustc = Command::new("rustc").arg("--version").output().context("rustc --version")?;
         writeln!(file, "time       {now} UTC")?;
         writeln!(file, "processor  {processor}, {processors} of them")?;
-        writeln!(
-            file,
-            "kernel     {} {}",
-            kernel.sysname().to_string_lossy(),
-            kernel.release().to_string_lossy()
-        )?;
+        writeln!(file, "kernel     {}", kernel())?;
         writeln!(file, "compiler   {}\n", String::from_utf8_lossy(&rustc.stdout).trim_end())?;
         Ok(Self(file))
     }
@@ -62,4 +56,15 @@ fn file_name(processor: &str) -> String {
     let lower = processor.to_lowercase();
     let words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
     words.join("-")
+}
+
+#[cfg(target_os = "linux")]
+fn kernel() -> String {
+    let name = rustix::system::uname();
+    format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn kernel() -> &'static str {
+    std::env::consts::OS
 }

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 
 use crate::repository::{root, run as run_program, target};
+use crate::windows;
 
 mod applications;
 mod c;
@@ -99,6 +100,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("such a program agrees with mpstat, one core loaded", &c::cpu_perf_counters),
         ("such a V1 program names what a machine has", &c::object_names),
         ("its examples print what the command prints", &c::examples),
+        ("built for Windows it does under Wine what it does here", &|| windows::check(&Default::default())),
         ("answers at once", &at_once),
         ("draws in place on a terminal", &terminal),
         ("ends quietly on Ctrl+C", &interrupt),

@@ -1,96 +1,296 @@
-//! `cargo xtask windows`: the portable crates, type-checked for Windows.
+//! `cargo xtask windows`: built for Windows, and run under Wine.
 //!
-//! A check needs the metadata of the target's standard library and nothing to link with. Debian has compiler, cargo and
-//! the library's source of one version; the library is checked once from that source, and its metadata kept as an
-//! ordinary sysroot. The crates are then checked by plain stable commands.
+//! Serial and bounded, as the live tests, of which this is one. What runs under Wine stands beside the same on Linux
+//! wherever both must give the same.
 
-use std::path::Path;
-use std::process::Command;
-use std::time::Instant;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 
 use crate::repository::{output_of, root, run as run_program, target};
+use stand::Stand;
 
-/// Check the portable crates for Windows.
-#[derive(clap::Args)]
-pub struct Args {}
+mod stand;
 
-const TARGET: &str = "x86_64-pc-windows-gnu";
-const CRATES: [&str; 4] = ["perfset-core", "perfset-engine", "perfset-log", "perfset-manifest"];
-const BIN: &str = "/usr/bin";
-const STD: &str = "/usr/lib/rustlib/src/rust/library/std/Cargo.toml";
-const INSTALL: &str = "apt-get install --no-install-recommends rustc-web cargo-web rust-web-src";
+/// Build for Windows, and test under Wine.
+#[derive(clap::Args, Default)]
+pub struct Args {
+    /// Only the checks whose names contain this.
+    #[arg(long, value_name = "WORDS")]
+    only: Option<String>,
+}
+
+type Check = fn(&Stand) -> Result<String>;
+
+const CHECKS: [(&str, Check); 6] = [
+    ("the portable crates' tests pass", portable),
+    ("the system's functions and a V1 provider are asked, lies are refused", system),
+    ("the command prints what it prints on Linux", command),
+    ("the command says what this system does not have", absent),
+    ("the command ends quietly on Ctrl+C", interrupt),
+    ("a C++ consumer runs with our library", consumer),
+];
+
+/// The crates whose tests run: all that do not ask an operating system.
+const CRATES: [&str; 7] = [
+    "perfset-core",
+    "perfset-engine",
+    "perfset-log",
+    "perfset-manifest",
+    "perfset-export",
+    "perfset-plot",
+    "perfset-windows",
+];
 
 /// Runs the chore.
-pub fn run(_: &Args) -> Result<()> {
-    for needed in [&format!("{BIN}/rustc"), &format!("{BIN}/cargo"), STD] {
-        ensure!(Path::new(needed).exists(), "{needed} is missing; install it with: {INSTALL}");
-    }
-    let folder = target().join("windows");
-    let version = output_of(debian("rustc").arg("-V")).context(INSTALL)?;
-    check_std(&folder, &version)?;
+pub fn run(args: &Args) -> Result<()> {
+    run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
+    check(args).map(|_| ())
+}
 
-    let start = Instant::now();
-    let mut check = debian("cargo");
-    check.args(["check", "--locked", "--target", TARGET]).current_dir(root());
-    check.args(CRATES.iter().flat_map(|name| ["--package", name]));
-    check.env("CARGO_TARGET_DIR", folder.join("build"));
-    let sysroot = format!("--sysroot={}", folder.join("sysroot").display());
-    check.env(format!("CARGO_TARGET_{}_RUSTFLAGS", TARGET.to_uppercase().replace('-', "_")), sysroot);
-    run_program(&mut check)?;
-    println!(
-        "{} check for {TARGET} in {} s, with {}",
-        CRATES.join(", "),
-        start.elapsed().as_secs(),
-        version.trim()
+/// All checks, one after the other.
+pub fn check(args: &Args) -> Result<String> {
+    let stand = Stand::set_up()?;
+    let is_wanted = |name: &str| args.only.as_ref().is_none_or(|only| name.contains(only));
+    let (mut passed, mut failed) = (0, 0);
+    for (name, check) in CHECKS.iter().filter(|(name, _)| is_wanted(name)) {
+        let started = Instant::now();
+        match check(&stand) {
+            Ok(figures) => {
+                passed += 1;
+                println!("ok      {name}{figures} ({} s)", started.elapsed().as_secs());
+            }
+            Err(error) => {
+                failed += 1;
+                println!("FAIL    {name}: {error:#}");
+            }
+        }
+    }
+    ensure!(failed == 0, "{failed} of {} checks under Wine failed", passed + failed);
+    ensure!(passed > 0, "no check has such a name");
+    Ok(format!(": {passed} checks"))
+}
+
+fn portable(stand: &Stand) -> Result<String> {
+    let mut test = stand.cargo("test");
+    test.args(["--lib", "--tests"]).args(CRATES.iter().flat_map(|name| ["--package", name]));
+    let printed = output_of(&mut test)?;
+    let results = printed.lines().filter_map(|line| line.strip_prefix("test result: ok. "));
+    let passed: u32 = results.filter_map(|line| line.split(' ').next()?.parse::<u32>().ok()).sum();
+    ensure!(passed > 400, "{passed} tests ran: {printed}");
+    Ok(format!(": {passed} tests"))
+}
+
+/// A library for the tests, of C.
+fn library(stand: &Stand, name: &str) -> Result<PathBuf> {
+    let library = stand.folder.join(format!("{name}.dll"));
+    let source = root().join(format!("crates/windows/tests/stand/{name}.c"));
+    let mut compile = Command::new("x86_64-w64-mingw32-gcc");
+    compile.args(["-O2", "-Wall", "-Wextra", "-Werror", "-s", "-shared"]).arg(source).arg("-o").arg(&library);
+    output_of(&mut compile).context("is Debian's gcc-mingw-w64-x86-64-win32 installed?")?;
+    Ok(library)
+}
+
+fn system(stand: &Stand) -> Result<String> {
+    const SERVICE: &str = r"HKLM\System\CurrentControlSet\Services\PerfsetStand\Performance";
+    let provider = library(stand, "provider")?;
+    fs::copy(provider, stand.system32().join("perfset_stand.dll"))?;
+    for (name, value) in [
+        ("Library", "perfset_stand.dll"),
+        ("Open", "PerfsetOpen"),
+        ("Collect", "PerfsetCollect"),
+        ("Close", "PerfsetClose"),
+    ] {
+        let mut add = stand.wine("reg");
+        output_of(add.args(["add", SERVICE, "/v", name, "/t", "REG_SZ", "/d", value, "/f"]))?;
+    }
+    let tested = (|| {
+        let mut test = stand.cargo("test");
+        test.args(["--package", "perfset-windows", "--test", "stand", "--"]);
+        test.args(["--ignored", "--nocapture", "--test-threads", "1"]);
+        test.env("STAND_PERFLIB", dos(&stand.built("perflib.dll")));
+        test.env("STAND_HOSTILE", dos(&library(stand, "hostile")?));
+        test.env("PERFSET_CAPTURE", dos(&capture()));
+        output_of(&mut test)
+    })();
+    output_of(stand.wine("reg").args(["delete", SERVICE, "/f"]))?;
+    let printed = tested?;
+    let ran = printed.lines().any(|line| line.starts_with("test result: ok. 5 passed"));
+    ensure!(ran, "not all tests ran: {printed}");
+    let figures = printed.lines().filter_map(|line| Some(line.split_once("figure: ")?.1));
+    Ok(format!(": {}", figures.collect::<Vec<_>>().join("; ")))
+}
+
+/// A path as Windows has it.
+fn dos(path: &Path) -> String {
+    format!("Z:{}", path.display())
+}
+
+/// The capture that stands for a machine.
+fn capture() -> PathBuf {
+    root().join("testdata/captures/scripted-vista")
+}
+
+/// What a command prints: on Linux and under Wine. Files are named as if they were in the current folder.
+fn both(stand: &Stand, args: &[&str], folder: &Path, captured: bool) -> Result<[Output; 2]> {
+    let mut linux = Command::new(target().join("release/perfset"));
+    let mut windows = stand.wine(&dos(&stand.built("perfset.exe")));
+    if captured {
+        linux.env("PERFSET_CAPTURE", capture());
+        windows.env("PERFSET_CAPTURE", dos(&capture()));
+    }
+    let mut outputs = Vec::new();
+    for command in [&mut linux, &mut windows] {
+        command.env("TZ", "UTC").args(args).current_dir(folder).stdin(Stdio::null());
+        outputs.push(command.output().with_context(|| format!("cannot start perfset {args:?}"))?);
+    }
+    outputs.try_into().map_err(|_| anyhow!("two commands have two outputs"))
+}
+
+fn command(stand: &Stand) -> Result<String> {
+    let scratch = stand.folder.join("scratch");
+    fs::create_dir_all(&scratch)?;
+    for (from, to) in [
+        ("logs/BasicPerfCounters.blg", "basic.blg"),
+        ("logs/french.csv", "french.csv"),
+        ("v1/process-thread.bin", "v1.bin"),
+        ("v2/windows-11.bin", "v2.bin"),
+    ] {
+        fs::copy(root().join("testdata").join(from), scratch.join(to))?;
+    }
+    let hostile = "\"(PDH-CSV 4.0) (UTC)(0)\",\"\\\\H\\Set(\u{1b}]0;x\u{7}\u{e9})\\Count\"\n\
+        \"11/05/2026 10:00:00.000\",\"1.5\"\n";
+    fs::write(scratch.join("hostile.csv"), hostile)?;
+    let on_logs: [&[&str]; 9] = [
+        &["dump", "v1.bin"],
+        &["dump", "v2.bin", "--json"],
+        &["v1", "values", "v1.bin"],
+        &["log", "info", "basic.blg"],
+        &["list", "--log", "basic.blg"],
+        &["get", "--log", "basic.blg", r"\Processor(_Total)\% Processor Time", "--format", "csv"],
+        &["list", "--log", "french.csv"],
+        &["log", "info", "french.csv"],
+        &["log", "info", "hostile.csv"],
+    ];
+    let on_capture: [&[&str]; 7] = [
+        &["list"],
+        &["list", "proc"],
+        &["describe", "Process"],
+        &["describe", "Many", "Items"],
+        &["instances", "LogicalDisk"],
+        &["find", "bytes"],
+        &["get", r"\Process(*)\ID Process", r"\Many(*)\Items", "--raw", "--format", "csv"],
+    ];
+    let all = on_logs.iter().map(|args| (args, false)).chain(on_capture.iter().map(|args| (args, true)));
+    let mut lines = 0;
+    for (args, captured) in all {
+        let [linux, windows] = both(stand, args, &scratch, captured)?;
+        ensure!(
+            linux.status.code() == windows.status.code(),
+            "{args:?}: {}, {}",
+            linux.status,
+            said(&windows)
+        );
+        ensure!(
+            linux.stdout == windows.stdout,
+            "{args:?} prints\n{}\nunder Wine, and on Linux\n{}",
+            String::from_utf8_lossy(&windows.stdout),
+            String::from_utf8_lossy(&linux.stdout)
+        );
+        ensure!(!windows.stdout.contains(&0x1B), "{args:?} prints an escape");
+        let printed = String::from_utf8(windows.stdout).context("it is not UTF-8")?;
+        ensure!(!printed.is_empty(), "{args:?} prints nothing: {}", said(&linux));
+        lines += printed.lines().count();
+    }
+    // What is written.
+    let mut files = Vec::new();
+    for (program, out) in [(0, "linux.csv"), (1, "windows.csv")] {
+        let _ = fs::remove_file(scratch.join(out)); // of an earlier run
+        let mut command = match program {
+            0 => Command::new(target().join("release/perfset")),
+            _ => stand.wine(&dos(&stand.built("perfset.exe"))),
+        };
+        output_of(command.args(["relog", "basic.blg", "-o", out]).current_dir(&scratch))?;
+        files.push(fs::read(scratch.join(out))?);
+    }
+    ensure!(files[0] == files[1] && files[0].len() > 10_000, "relog writes another file under Wine");
+    Ok(format!(
+        ": {lines} lines of {} commands, a log of {} bytes",
+        on_logs.len() + on_capture.len(),
+        files[0].len()
+    ))
+}
+
+fn said(output: &Output) -> String {
+    format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr))
+}
+
+/// What Wine does not have is a reason in words.
+fn absent(stand: &Stand) -> Result<String> {
+    let perfset = |args: &[&str]| output_of(stand.wine(&dos(&stand.built("perfset.exe"))).args(args));
+    let doctor = perfset(&["doctor"])?;
+    ensure!(
+        doctor.contains("(Wine)") && doctor.contains("PerfEnumerateCounterSet: ERROR_CALL_NOT_IMPLEMENTED"),
+        "doctor says {doctor}"
     );
-    Ok(())
+    let list = perfset(&["list"])?;
+    ensure!(list.contains("Perfset Engine"), "list prints {list}");
+    let live = perfset(&["get", r"\Perfset Engine\Collections/sec", "1", "1"])?;
+    ensure!(live.contains("Collections/sec") && live.contains("1.0"), "get prints {live}");
+    let folder = stand.folder.join("capture");
+    let _ = fs::remove_dir_all(&folder); // of an earlier run
+    let captured = perfset(&["doctor", "--capture", &dos(&folder)])?;
+    ensure!(captured.contains("6 of 8 questions"), "doctor --capture says {captured}");
+    let manifest = fs::read_to_string(folder.join("manifest.txt"))?;
+    ensure!(manifest.contains("120\tcountersets\n"), "the manifest says {manifest}");
+    Ok(String::new())
 }
 
-/// Makes the sysroot, unless this compiler has made it before.
-fn check_std(folder: &Path, version: &str) -> Result<()> {
-    let (stamp, sysroot, build) = (folder.join("stamp"), folder.join("sysroot"), folder.join("std"));
-    if std::fs::read_to_string(&stamp).is_ok_and(|made_by| made_by == version) {
-        return Ok(());
-    }
-    let start = Instant::now();
-    for old in [&sysroot, &build, &folder.join("build")] {
-        if old.exists() {
-            std::fs::remove_dir_all(old).with_context(|| format!("cannot remove {}", old.display()))?;
-        }
-    }
-    let mut check = debian("cargo");
-    check.args(["check", "--locked", "--target", TARGET, "--package", "std", "--features", "panic-unwind"]);
-    check.args(["--manifest-path", STD]).arg("--target-dir").arg(&build);
-    check.env("RUSTC_BOOTSTRAP", "1"); // the library itself uses what is not stable
-    check.env("RUSTFLAGS", "-Zforce-unstable-if-unmarked").env("CARGO_INCREMENTAL", "0");
-    run_program(&mut check).context("cannot check the standard library")?;
-
-    let lib = sysroot.join("lib/rustlib").join(TARGET).join("lib");
-    std::fs::create_dir_all(&lib).with_context(|| format!("cannot make {}", lib.display()))?;
-    for entry in build.join(TARGET).join("debug/deps").read_dir()? {
-        let path = entry?.path();
-        if let (Some(name), true) = (path.file_name(), path.extension().is_some_and(|e| e == "rmeta")) {
-            std::fs::copy(&path, lib.join(name))
-                .with_context(|| format!("cannot copy {}", path.display()))?;
-        }
-    }
-    std::fs::remove_dir_all(&build)?;
-    std::fs::write(&stamp, version)?;
-    println!("the standard library for {TARGET} was checked in {} s", start.elapsed().as_secs());
-    Ok(())
+fn interrupt(stand: &Stand) -> Result<String> {
+    let mut command = stand.wine(&dos(&stand.built("perfset.exe")));
+    command.args(["get", r"\Perfset Engine\Collections/sec", "1"]);
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    sleep(Duration::from_millis(4_500));
+    run_program(Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]))?;
+    let output = child.wait_with_output()?;
+    ensure!(output.status.success() && output.stderr.is_empty(), "it ends with {}", said(&output));
+    let printed = String::from_utf8(output.stdout)?;
+    ensure!(printed.lines().count() >= 3, "it prints {printed}");
+    Ok(String::new())
 }
 
-/// A program of Debian's, whatever other compiler runs this one.
-fn debian(program: &str) -> Command {
-    let mut command = Command::new(format!("{BIN}/{program}"));
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("PATH", format!("{BIN}:{path}")).env("RUSTC", format!("{BIN}/rustc"));
-    for foreign in
-        ["RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "RUSTC_WRAPPER"]
-    {
-        command.env_remove(foreign);
-    }
-    command
+/// A program like that of Microsoft's documents, built by a compiler for Windows with our headers and library.
+fn consumer(stand: &Stand) -> Result<String> {
+    let source = root().join("crates/perflib/tests/windows/cpu");
+    let program = stand.folder.join("consumer.exe");
+    let mut compile = Command::new("x86_64-w64-mingw32-g++");
+    // What that compiler's headers lack of Windows'.
+    compile.args(["-municode", "-include", "_mingw.h", "-D_Pre_maybenull_=", "-D_Post_invalid_="]);
+    compile.arg("-I").arg(root().join("include")).args(["-static-libgcc", "-static-libstdc++"]);
+    compile.args(["CpuPerfCounters.cpp", "CpuPerfCountersConsumer.cpp"]).current_dir(source);
+    compile.arg(stand.built("libperflib.dll.a")).args(["-ladvapi32", "-o"]).arg(&program);
+    output_of(&mut compile).context("is Debian's g++-mingw-w64-x86-64-win32 installed?")?;
+    fs::copy(stand.built("perflib.dll"), stand.folder.join("perflib.dll"))?;
+    // A machine with processors: of Linux, captured on the spot.
+    let folder = stand.folder.join("processors");
+    let _ = fs::remove_dir_all(&folder); // of an earlier run
+    let mut capture = Command::new(target().join("release/perfset"));
+    output_of(
+        capture
+            .args(["doctor", "--capture"])
+            .arg(&folder)
+            .env("PERFSET_PROC", root().join("testdata/linux/two-nodes/proc"))
+            .env("PERFSET_SYS", root().join("testdata/linux/two-nodes/sys")),
+    )?;
+    let mut run = stand.wine(&dos(&program));
+    let printed = output_of(run.env("PERFSET_CAPTURE", dos(&folder)))?;
+    let readings =
+        printed.lines().filter(|line| line.starts_with("Reading ") && !line.contains(": 0 ")).count();
+    ensure!(readings == 10, "it prints {printed}");
+    ensure!(printed.contains("0,_Total") && printed.contains("1,_Total"), "it prints {printed}");
+    Ok(format!(": {readings} readings"))
 }

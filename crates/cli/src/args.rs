@@ -50,9 +50,7 @@ pub enum Command {
     Serve(ServeArgs),
     Completions(CompletionsArgs),
     Man(ManArgs),
-    /// Say what works on this machine, what does not, and what would open it
-    #[command(after_long_help = examples::DOCTOR)]
-    Doctor(ProcessArgs),
+    Doctor(DoctorArgs),
 }
 
 /// Show values of counter paths
@@ -177,6 +175,26 @@ pub enum OutputFormat {
     Json,
     /// What perfmon and relog read: a line a sample, a column a path; times in UTC
     PdhCsv,
+}
+
+/// Say what works on this machine, what does not, and what would open it
+#[derive(Debug, clap::Args)]
+#[command(after_long_help = examples::DOCTOR)]
+pub struct DoctorArgs {
+    /// Write instead what this machine answers into a new folder, to be sent and replayed
+    #[arg(long, value_name = "DIR")]
+    pub capture: Option<PathBuf>,
+    /// How long to wait between the two collections that it has
+    #[arg(long, value_parser = interval, value_name = "TIME", default_value = "1s")]
+    pub warmup: Duration,
+    /// Replace names of instances in it
+    #[arg(long, requires = "capture")]
+    pub hide_instances: bool,
+    /// Also objects that are costly to collect: it may take minutes
+    #[arg(long, requires = "capture")]
+    pub costly: bool,
+    #[command(flatten)]
+    pub processes: ProcessArgs,
 }
 
 /// Find counters by words of their names and helps

@@ -1,23 +1,50 @@
 //! `perfset doctor`: what works here, what does not, and what would open it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use perfset::catalogue::perfset_engine as own;
 use perfset::manifest::store::{Store, system_folders};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
-use crate::args::ProcessArgs;
+use crate::args::DoctorArgs;
 use crate::exit::{Exit, Failure};
 use crate::provider;
 use crate::resolve::countersets;
-use crate::text::{escaped, grouped_digits};
+use crate::text::{escaped, grouped_digits, name_of};
 
-pub fn run(processes: ProcessArgs) -> Result<Exit, Failure> {
-    processes.apply();
+pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
+    args.processes.apply();
+    match &args.capture {
+        None => look(),
+        Some(folder) => capture(folder, args),
+    }
+}
+
+/// Writes what this machine answers into a folder.
+fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
+    let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
+    let name = name_of(folder);
+    let captured =
+        perfset::capture(folder, by, args.hide_instances, args.costly, args.warmup).map_err(|error| {
+            Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
+        })?;
+    let count = |count: usize| grouped_digits(&count.to_string());
+    let (asked, answered) = (count(captured.asked), count(captured.answered));
+    let bytes = grouped_digits(&captured.bytes.to_string());
+    let mut out = io::stdout().lock();
+    writeln!(out, "{name}: {answered} of {asked} questions were answered, {bytes} bytes")?;
+    if !args.hide_instances {
+        writeln!(out, "it has names of instances: processes, disks, networks; --hide-instances hides them")?;
+    }
+    out.flush()?;
+    Ok(Exit::Ok)
+}
+
+fn look() -> Result<Exit, Failure> {
     let machine = perfset::local();
     let sets = countersets(&machine);
     let mut out = io::stdout().lock();
@@ -164,14 +191,24 @@ fn without_process(reason: &str) -> String {
 
 /// System, processors and user, as far as the system tells.
 fn system() -> String {
-    let read = |file| fs::read_to_string(file).ok().map(|text| escaped(text.trim()));
-    let kernel = read("/proc/sys/kernel/osrelease").unwrap_or_else(|| "an unknown kernel".to_owned());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if processors == 1 { "" } else { "s" };
-    let user = std::env::var("USER").ok().filter(|user| !user.is_empty()).map(|user| escaped(&user));
-    let id = || fs::metadata("/proc/self").map(|own| own.uid().to_string()).ok();
-    let user = user.or_else(id).unwrap_or_else(|| "unknown".to_owned());
-    format!("Linux {kernel}, {processors} processor{s}, user {user}")
+    let named =
+        |name: &str| std::env::var(name).ok().filter(|user| !user.is_empty()).map(|user| escaped(&user));
+    let user = named("USER").or_else(|| named("USERNAME")).or_else(user_id);
+    let user = user.unwrap_or_else(|| "unknown".to_owned());
+    format!("{}, {processors} processor{s}, user {user}", escaped(&perfset::system()))
+}
+
+#[cfg(unix)]
+fn user_id() -> Option<String> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata("/proc/self").map(|own| own.uid().to_string()).ok()
+}
+
+#[cfg(not(unix))]
+fn user_id() -> Option<String> {
+    None
 }
 
 #[cfg(test)]

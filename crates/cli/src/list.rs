@@ -15,6 +15,11 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
+    if sets.is_empty() {
+        let problems: Vec<_> = asked.machine().problems().iter().map(ToString::to_string).collect();
+        let error = anyhow::anyhow!("there is no counterset: {}", escaped(&problems.join("; ")));
+        return Err(Failure::new(Exit::SourceFailed, error));
+    }
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
     if sets.is_empty() {

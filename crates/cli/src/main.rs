@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         Some(Command::Manifest(args)) => manifest::run(&args),
         Some(Command::Provider(args)) => provider::run(&args),
         Some(Command::Serve(args)) => serve::run(&args),
-        Some(Command::Doctor(processes)) => doctor::run(processes),
+        Some(Command::Doctor(args)) => doctor::run(&args),
         Some(Command::Completions(args)) => man::completions(&args),
         Some(Command::Man(args)) => man::run(&args),
     };

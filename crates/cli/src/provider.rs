@@ -19,6 +19,18 @@ use crate::manifest::{read, tell};
 use crate::text::escaped;
 
 pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
+    let folder = match &args.command {
+        ProviderCommand::Install(args) => &args.folder,
+        ProviderCommand::Remove(args) => &args.folder,
+        ProviderCommand::List(args) => &args.folder,
+    };
+    if cfg!(windows) && folder.dir.is_none() {
+        let error = anyhow!(
+            "Windows registers providers itself: lodctr /m:FILE and unlodctr /m:FILE\n  perfset list shows what is \
+             registered; --dir DIR keeps manifests in a folder"
+        );
+        return Err(Failure::new(Exit::Usage, error));
+    }
     match &args.command {
         ProviderCommand::Install(args) => install(args),
         ProviderCommand::Remove(args) => remove(args),

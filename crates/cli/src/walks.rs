@@ -1,7 +1,5 @@
 //! The rights to load walks over processes: used at the start by commands that go on, then given up.
 
-use std::io::{self, Write};
-
 use perfset::catalogue::{linux_process, process, process_v2, thread};
 use perfset::path::CounterPath;
 
@@ -21,13 +19,20 @@ pub fn are_asked(paths: &[CounterPath]) -> bool {
 
 /// What a command that goes on does before anything else: loads walks, if processes may be asked for, and gives up
 /// the rights that this took.
+#[cfg(target_os = "linux")]
 pub fn settle(may_be_asked: bool) {
+    use std::io::Write;
+
     if may_be_asked {
         // Without walks processes are read from files; `perfset doctor` says why.
         let _ = perfset::prepare_walks();
     }
     if let Err(error) = perfset::drop_walk_capabilities() {
         // It goes on with rights that it does not need. Nobody is left to tell if this fails too.
-        let _ = writeln!(io::stderr(), "warning: {error}");
+        let _ = writeln!(std::io::stderr(), "warning: {error}");
     }
 }
+
+/// Other systems have no such rights.
+#[cfg(not(target_os = "linux"))]
+pub fn settle(_may_be_asked: bool) {}

@@ -248,6 +248,37 @@ fn doctor_says_what_works() {
     );
 }
 
+/// What was captured answers as the machine did, and does not tell whose it is.
+#[test]
+fn a_captured_machine_is_replayed() {
+    let folder = running::scratch("captured");
+    let place = folder.join("mine");
+    let place = place.to_str().unwrap();
+    let capture = ["doctor", "--capture", place, "--warmup", "10ms", "--hide-instances"];
+    let (code, out, err) = run("two-nodes", &capture);
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert!(out.contains(" questions were answered, "), "{out}");
+    let replayed = |args: &[&str]| {
+        outcome(perfset("no-such-fixture", args).env("PERFSET_CAPTURE", place).output().unwrap())
+    };
+    let path = r"\Processor Information(*)\% User Time";
+    let of = |(code, out, _): (i32, String, String)| {
+        // Without the time, which is first.
+        let lines: Vec<String> = out.lines().map(|line| line.split(',').skip(1).collect()).collect();
+        (code, lines)
+    };
+    let get = ["get", path, "--raw", "--format", "csv"];
+    assert_eq!(of(replayed(&get)), of(run("two-nodes", &get)));
+    let (code, out, _) = replayed(&["list", "PROCESSOR INF"]);
+    assert!(code == 0 && out.contains("Processor Information         10        31  PerfLib V2"), "{out}");
+    // It is not written over, and what is no capture says so.
+    let (code, _, err) = run("two-nodes", &capture);
+    assert!(code == 4 && err.contains("cannot write"), "{err}");
+    let mut list = perfset("two-nodes", &["list"]);
+    let (code, _, err) = outcome(list.env("PERFSET_CAPTURE", &folder).output().unwrap());
+    assert!(code == 4 && err.contains("there is no counterset: ") && err.contains("manifest.txt"), "{err}");
+}
+
 #[test]
 fn what_matches_nothing_says_so() {
     for path in

@@ -48,6 +48,7 @@ codes! { Status:
     ERROR_INVALID_DATA = 13, "the data are invalid";
     ERROR_OUTOFMEMORY = 14, "an allocation failed";
     ERROR_INVALID_PARAMETER = 87, "invalid parameter";
+    ERROR_CALL_NOT_IMPLEMENTED = 120, "this system does not have the function";
     ERROR_ALREADY_EXISTS = 183, "already there";
     ERROR_NO_DATA = 232, "no active instance matches, or there is no value";
     ERROR_MORE_DATA = 234, "more data are available";

@@ -46,6 +46,14 @@ pub enum SourceError {
     /// The program behind a counterset refused, with this code.
     #[error("the program that publishes it answered {0}")]
     Refused(Status),
+    /// A function of the system failed.
+    #[error("{function}: {status}")]
+    System {
+        /// Which.
+        function: &'static str,
+        /// Its code.
+        status: Status,
+    },
     /// A block would be larger than its size fields can say.
     #[error("the block would be larger than 4 GiB")]
     TooLarge,
@@ -66,7 +74,7 @@ impl SourceError {
             Self::Late => Status::ERROR_TIMEOUT,
             Self::Denied(_) => Status::ERROR_ACCESS_DENIED,
             Self::Failed(_) => Status::ERROR_INVALID_DATA,
-            Self::Refused(status) => *status,
+            Self::Refused(status) | Self::System { status, .. } => *status,
             Self::TooLarge => Status::ERROR_OUTOFMEMORY,
         }
     }
@@ -78,6 +86,7 @@ impl SourceError {
             Self::Late => NoValue::Late,
             Self::Denied(why) => NoValue::Denied(why.to_string().into()),
             Self::Failed(why) => NoValue::Failed(Arc::clone(why)),
+            Self::System { .. } => NoValue::Failed(self.to_string().into()),
             other => NoValue::Status(other.status()),
         }
     }

@@ -293,6 +293,9 @@ impl Provider for Slow {
         let bytes = std::mem::take(&mut kept.uncounted);
         rows.count_bytes_read(usize::try_from(bytes).unwrap_or(usize::MAX));
         let (from, age) = (&kept.rows, kept.at.elapsed());
+        if let Some(clocks) = from.clocks() {
+            rows.set_clocks(clocks); // late or not, its values are of that time
+        }
         let sources: Vec<_> = want.counters.iter().map(|id| from.columns().position(|c| c == *id)).collect();
         for (column, source) in sources.iter().enumerate() {
             let reason = match source {
@@ -314,10 +317,12 @@ impl Provider for Slow {
             for (column, source) in sources.iter().enumerate() {
                 let Some(source) = *source else { continue };
                 let note = from.notes(row).find(|(at, _)| *at == source).map(|(_, note)| note.clone());
-                let value = from.number(row, source);
+                let value = from.raw(row, source);
                 match (value, note) {
-                    (Some(value), Some(Note::Marked(mark))) if !late => to.set_marked(column, value, mark),
-                    (Some(value), _) => to.set(column, value),
+                    (Some(value), Some(Note::Marked(mark))) if !late => {
+                        to.set_marked(column, value.get(), mark)
+                    }
+                    (Some(value), _) => to.set_raw(column, value),
                     (None, Some(Note::Missing(reason))) => to.none(column, reason),
                     (None, _) => {}
                 }

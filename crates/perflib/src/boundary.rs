@@ -1,5 +1,6 @@
 //! What is alike at every function: no panic passes it, pointers are of any alignment, buffers have one protocol.
 
+#[cfg(unix)]
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -25,16 +26,20 @@ pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
 ///
 /// The thread cannot be cancelled meanwhile: it would end in the middle, by an unwinding that no Rust may stop.
 pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
+    #[cfg(unix)]
     let cancelling = set_cancel_state(CANCEL_DISABLE);
     let result = catch_unwind(AssertUnwindSafe(body)).unwrap_or(Err(ERROR_INTERNAL_ERROR));
+    #[cfg(unix)]
     set_cancel_state(cancelling);
     result
 }
 
 /// PTHREAD_CANCEL_DISABLE: the same in every C library of Linux.
+#[cfg(unix)]
 const CANCEL_DISABLE: c_int = 1;
 
 /// Whether this thread may be cancelled: the state before.
+#[cfg(unix)]
 fn set_cancel_state(state: c_int) -> c_int {
     unsafe extern "C" {
         fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;

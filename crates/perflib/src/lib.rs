@@ -17,6 +17,7 @@ mod handles;
 mod process;
 
 pub mod consumer;
+#[cfg(target_os = "linux")]
 pub mod provider;
 pub mod registry;
 pub mod wide;

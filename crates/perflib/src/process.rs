@@ -42,7 +42,7 @@ pub fn process() -> &'static Process {
     let mut now = own.load(Acquire);
     if now.is_null() {
         let ours = Box::into_raw(Box::new(Process {
-            machine: perfset::separate(!perfset_shm::folder::has_more_rights()),
+            machine: perfset::separate(trusts_environment()),
             queries: Table::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));
@@ -62,8 +62,28 @@ pub fn process() -> &'static Process {
     unsafe { &*now }
 }
 
+/// Whether who started the process has the rights that it has.
+#[cfg(target_os = "linux")]
+fn trusts_environment() -> bool {
+    !perfset_shm::folder::has_more_rights()
+}
+
+/// On Windows a process has no more rights than who started it, unless they were asked.
+#[cfg(not(target_os = "linux"))]
+fn trusts_environment() -> bool {
+    true
+}
+
+/// Where a process keeps its own: it is never forked.
+#[cfg(not(unix))]
+fn own_place() -> &'static AtomicPtr<Process> {
+    static PLACE: AtomicPtr<Process> = AtomicPtr::new(null_mut());
+    &PLACE
+}
+
 /// Where a process keeps its own: in a page that the kernel empties for whoever is forked, however that is done. Linux
 /// before 4.14 does not; there a forked process goes on with its parent's.
+#[cfg(unix)]
 fn own_place() -> &'static AtomicPtr<Process> {
     const LEN: usize = size_of::<AtomicPtr<Process>>();
     static WITHOUT_PAGE: AtomicPtr<Process> = AtomicPtr::new(null_mut());

@@ -1,4 +1,5 @@
 //! The C functions, called as C calls them, beside the engine that they are made of; on a machine of test data.
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,

@@ -1,4 +1,5 @@
 //! The functions of providers, called as C calls them, beside what their files then hold.
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,

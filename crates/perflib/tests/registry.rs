@@ -1,4 +1,5 @@
 //! The registry's functions as V1 consumers call them, beside the engine; on a machine of test data.
+#![cfg(target_os = "linux")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,

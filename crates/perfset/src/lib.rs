@@ -60,8 +60,11 @@ pub use perfset_log as log;
 pub use perfset_manifest as manifest;
 #[cfg(target_os = "linux")]
 pub use perfset_shm::publish;
+pub use perfset_windows as windows;
 
-pub use machine::{all_users, is_local, local, machine, now, own_name, perf_time, separate, time_100ns};
+pub use machine::{
+    all_users, capture, is_local, local, machine, now, own_name, perf_time, separate, system, time_100ns,
+};
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,

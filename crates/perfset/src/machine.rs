@@ -1,22 +1,29 @@
 //! Which machine is asked, and what answers for it on this system.
 
+use std::env;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
 use perfset_engine::source::local_machine;
 use perfset_engine::{Machine, SourceError};
 #[cfg(target_os = "linux")]
 use perfset_linux::ProcessSource;
+use perfset_windows::capture::{self, Captured, Captures};
 
 /// This machine, with the counters of its operating system and the engine's own.
 ///
 /// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
-/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call; in a program that has more
-/// rights than who started it they do not count.
+/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call. On Windows the system's own
+/// functions are asked, or those of the library that `PERFSET_PERFLIB` names. In a program that has more rights than who
+/// started it the environment does not count.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
-    LOCAL.get_or_init(|| backend::machine(!backend::has_more_rights(), false)).clone()
+    LOCAL.get_or_init(|| chosen(Environment::of_local(), false)).clone()
 }
 
 /// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
@@ -24,7 +31,7 @@ pub fn local() -> Machine {
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
-    ALL.get_or_init(|| backend::machine(!backend::has_more_rights(), true)).clone()
+    ALL.get_or_init(|| chosen(Environment::of_local(), true)).clone()
 }
 
 /// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
@@ -34,7 +41,63 @@ pub fn all_users() -> Machine {
 /// with more rights than who started it must not trust them.
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
-    backend::machine(trusts_environment, false)
+    let environment = if trusts_environment { Environment::OfLibrary } else { Environment::Ignored };
+    chosen(environment, false)
+}
+
+/// What of the environment counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Environment {
+    Trusted,
+    /// As `Trusted`, but for the library that is asked in the system's place: it might be the one that asks.
+    OfLibrary,
+    Ignored,
+}
+
+impl Environment {
+    /// That of a program, unless it has more rights than who started it.
+    fn of_local() -> Self {
+        if backend::has_more_rights() { Self::Ignored } else { Self::Trusted }
+    }
+
+    fn get(self, name: &str) -> Option<OsString> {
+        if self == Self::Ignored { None } else { env::var_os(name).filter(|value| !value.is_empty()) }
+    }
+
+    /// The library whose functions are asked instead of the system's.
+    fn library(self) -> Option<PathBuf> {
+        if cfg!(windows) && self == Self::Trusted {
+            self.get("PERFSET_PERFLIB").map(PathBuf::from)
+        } else {
+            None
+        }
+    }
+}
+
+fn chosen(environment: Environment, all_users: bool) -> Machine {
+    match environment.get("PERFSET_CAPTURE") {
+        Some(folder) if environment.library().is_none() => Captured::machine_of(Path::new(&folder)),
+        _ => backend::machine(environment, all_users),
+    }
+}
+
+/// Writes what this machine's functions and its performance key answer into a new folder, to be sent and replayed:
+/// `PERFSET_CAPTURE` names a folder that answers in the machine's place. Everything is collected twice, with a pause
+/// between.
+///
+/// # Errors
+/// If the folder is there already, or cannot be written.
+pub fn capture(
+    folder: &Path,
+    by: &str,
+    hide_instances: bool,
+    is_costly: bool,
+    pause: Duration,
+) -> io::Result<Captures> {
+    let (functions, key, language) = backend::functions();
+    let options =
+        capture::Options { by: format!("{by} on {}", system()), language, hide_instances, is_costly, pause };
+    capture::write(folder, &functions, &*key, &options)
 }
 
 /// How processes and threads are read from now on: by machines that are made after this, so call it before the first
@@ -81,6 +144,12 @@ pub fn own_name() -> String {
     backend::own_name()
 }
 
+/// The operating system and its version, for people.
+#[must_use]
+pub fn system() -> String {
+    backend::system()
+}
+
 /// Whether a name means this machine: none at all, `""`, `.`, `localhost` and its own do.
 ///
 /// # Errors
@@ -100,12 +169,16 @@ pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
 
 #[cfg(target_os = "linux")]
 mod backend {
+    use super::Environment;
     use perfset_core::clock::ClockReading;
     use perfset_engine::{Clock, Machine};
     use perfset_linux::{ProcessSource, Roots, SystemClock, hostname, providers};
     pub use perfset_linux::{perf_time, time_100ns};
-    use std::sync::OnceLock;
+    use std::sync::{Arc, OnceLock};
     use std::time::{Duration, Instant};
+
+    use perfset_core::Language;
+    use perfset_windows::{PerfLib, PerformanceKey, ours};
 
     use perfset_manifest::store::{Store, system_folders};
     use perfset_shm::Folders;
@@ -129,7 +202,15 @@ mod backend {
         perfset_linux::prepare_walks(&roots(trusts_environment), process_source(trusts_environment))
     }
 
-    pub fn machine(trusts_environment: bool, all_users: bool) -> Machine {
+    /// The functions that Windows has, over this machine.
+    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let machine = machine(Environment::of_local(), false);
+        let key = ours::Key::new(machine.clone(), "X");
+        (Arc::new(ours::Functions::new(machine)), Arc::new(key), Language::ENGLISH)
+    }
+
+    pub fn machine(environment: Environment, all_users: bool) -> Machine {
+        let trusts_environment = environment != Environment::Ignored;
         let machine = Machine::new(Box::new(SystemClock));
         for provider in providers(roots(trusts_environment), process_source(trusts_environment)) {
             machine.register(provider);
@@ -157,9 +238,48 @@ mod backend {
     pub fn own_name() -> String {
         hostname()
     }
+
+    pub fn system() -> String {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease");
+        format!("Linux {}", release.as_deref().map_or("of an unknown release", str::trim))
+    }
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(windows)]
+mod backend {
+    use super::Environment;
+    use std::sync::Arc;
+
+    use perfset_core::Language;
+    use perfset_core::clock::ClockReading;
+    use perfset_engine::{Clock, Machine};
+    use perfset_windows::system::{HkeyPerformanceData, SystemClock, functions as functions_of, language};
+    pub use perfset_windows::system::{own_name, perf_time, time_100ns, version as system};
+    use perfset_windows::{PerfLib, PerformanceKey, Settings};
+
+    /// What starts a program with more rights than one's own asks for them, and has an environment of its own.
+    pub fn has_more_rights() -> bool {
+        false
+    }
+
+    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let library = functions_of(Environment::Trusted.library().as_deref());
+        (library, Arc::new(HkeyPerformanceData), language())
+    }
+
+    pub fn machine(environment: Environment, _all_users: bool) -> Machine {
+        let is_costly = environment.get("PERFSET_COSTLY").is_some();
+        let settings = Settings { language: language(), is_costly };
+        let functions = functions_of(environment.library().as_deref());
+        perfset_windows::machine(Box::new(SystemClock), functions, Arc::new(HkeyPerformanceData), &settings)
+    }
+
+    pub fn now() -> ClockReading {
+        SystemClock.read()
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
 compile_error!(
     "perfset has no backend for this system yet; perfset-core and perfset-engine build everywhere"
 );

@@ -279,15 +279,25 @@ impl Server {
 }
 
 fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
-    /// What the kernel keeps for a reader that does not read.
-    const UNREAD_MOST: usize = 256 << 10;
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
-    rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
+    #[cfg(unix)]
+    {
+        /// What the kernel keeps for a reader that does not read.
+        const UNREAD_MOST: usize = 256 << 10;
+        rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
+    }
     Ok(listener)
 }
 
 /// What the machine runs, for people.
+#[cfg(not(unix))]
+fn system() -> String {
+    format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
+}
+
+/// What the machine runs, for people.
+#[cfg(unix)]
 fn system() -> String {
     let name = rustix::system::uname();
     let (system, release) = (name.sysname().to_string_lossy(), name.release().to_string_lossy());

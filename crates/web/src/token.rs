@@ -1,9 +1,8 @@
 //! The secret that tells who may look.
 
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// A secret that readers must know. Never shown by `Debug`.
@@ -71,13 +70,7 @@ impl Token {
         if !about.is_file() {
             return Err(TokenError::NotAFile);
         }
-        if about.mode() & 0o077 != 0 {
-            return Err(TokenError::Open(about.mode() & 0o777));
-        }
-        let own = rustix::process::geteuid().as_raw();
-        if about.uid() != own && about.uid() != 0 {
-            return Err(TokenError::Foreign(about.uid()));
-        }
+        only_for_its_owner(&about)?;
         let mut text = String::new();
         let most = u64::try_from(Self::MOST).unwrap_or(u64::MAX).saturating_add(2);
         file.take(most).read_to_string(&mut text)?;
@@ -103,6 +96,26 @@ impl Token {
     }
 }
 
+/// Nobody but the owner may open it: us, or root.
+#[cfg(unix)]
+fn only_for_its_owner(about: &Metadata) -> Result<(), TokenError> {
+    use std::os::unix::fs::MetadataExt;
+    if about.mode() & 0o077 != 0 {
+        return Err(TokenError::Open(about.mode() & 0o777));
+    }
+    let own = rustix::process::geteuid().as_raw();
+    if about.uid() != own && about.uid() != 0 {
+        return Err(TokenError::Foreign(about.uid()));
+    }
+    Ok(())
+}
+
+/// Who may open a file is not looked at elsewhere: `docs/windows.md` says so.
+#[cfg(not(unix))]
+fn only_for_its_owner(_: &Metadata) -> Result<(), TokenError> {
+    Ok(())
+}
+
 impl std::str::FromStr for Token {
     type Err = TokenError;
 
@@ -119,6 +132,7 @@ impl std::str::FromStr for Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+    #[cfg(unix)]
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -144,6 +158,7 @@ mod tests {
         assert!(a.secret().parse::<Token>().is_ok());
     }
 
+    #[cfg(unix)]
     #[test]
     fn files_are_for_their_owner_alone() {
         let path = std::env::temp_dir().join(format!("perfset-token-{}", std::process::id()));

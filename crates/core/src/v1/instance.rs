@@ -144,6 +144,10 @@ fn name_of<'a>(
     Ok(bytes.get(name_at..name_at.saturating_add(name_len)).unwrap_or_default())
 }
 
+/// Code pages of UTF-16.
+const UTF_16LE: u32 = 1200;
+const UTF_16BE: u32 = 1201;
+
 /// An instance's name as the block has it: in UTF-16, or in a code page.
 ///
 /// It ends at its first NUL, or with the bytes. A name that is not valid in its code page, or in one that nobody knows,
@@ -154,7 +158,22 @@ pub struct InstanceName<'a> {
     code_page: u32,
 }
 
-impl InstanceName<'_> {
+impl<'a> InstanceName<'a> {
+    /// Its bytes, without the NUL.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        match self.is_wide() {
+            true => Name::until_nul(self.bytes).as_bytes(),
+            false => self.bytes.split(|byte| *byte == 0).next().unwrap_or_default(),
+        }
+    }
+
+    /// Whether it is in units of two bytes, as every known block has it.
+    #[must_use]
+    pub fn is_wide(self) -> bool {
+        matches!(self.code_page, 0 | UTF_16LE | UTF_16BE)
+    }
+
     /// The name in UTF-16.
     #[must_use]
     pub fn to_utf16(self) -> Utf16 {
@@ -165,8 +184,6 @@ impl InstanceName<'_> {
     }
 
     fn in_code_page(&self) -> Option<std::borrow::Cow<'_, str>> {
-        const UTF_16LE: u32 = 1200;
-        const UTF_16BE: u32 = 1201;
         let bytes = match self.code_page {
             0 | UTF_16LE => return None,
             UTF_16BE => Name::until_nul(self.bytes).as_bytes(),

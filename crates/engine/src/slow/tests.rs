@@ -400,3 +400,40 @@ fn what_is_asked_last_is_still_done() {
         std::thread::yield_now();
     }
 }
+
+/// The time at which a source was read, and the width that it gave a value, are its own.
+#[test]
+fn clocks_and_widths_pass() {
+    use perfset_core::RawValue;
+    use perfset_core::sample::Clocks;
+
+    const CLOCKS: Clocks =
+        Clocks { perf_time: 2, perf_freq: 3, time_100ns: 5, object_time: 7, object_freq: 11 };
+
+    #[derive(Debug)]
+    struct Timed(Scripted);
+
+    impl Provider for Timed {
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            self.0.catalogue()
+        }
+
+        fn instances(&mut self, set: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+            self.0.instances(set, rows)
+        }
+
+        fn collect(&mut self, _: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+            rows.set_clocks(CLOCKS);
+            rows.push("a", InstanceId(1), None).set_raw(0, RawValue::U32(13));
+            Ok(())
+        }
+    }
+
+    let mut slow = Slow::new(Box::new(Timed(scripted())), LONG);
+    let time = cpu::COUNTERSET.counters.iter().filter(|counter| counter.id == TIME);
+    let mut rows = Rows::new(time);
+    let filters = InstanceFilters::from_iter([InstanceFilter::any()]);
+    let want = Want { counterset: &cpu::COUNTERSET, counters: &[TIME], instances: &filters, collection: 1 };
+    slow.collect(&want, &mut rows).unwrap();
+    assert_eq!((rows.clocks(), rows.raw(0, 0)), (Some(CLOCKS), Some(RawValue::U32(13))));
+}

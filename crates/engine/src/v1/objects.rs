@@ -339,6 +339,19 @@ impl Recording {
         self.clocks
     }
 
+    /// How many bytes the block has.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a block has at least its header")]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The block itself: memory for the next one.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     fn object(&self, name_index: u32) -> Option<Object<'_>> {
         Object::starting_at(&self.bytes, *self.objects.get(&name_index)?)
     }

@@ -1,0 +1,334 @@
+//! A folder that was captured, as the functions and the key that answered so.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use perfset_core::clock::ClockReading;
+use perfset_core::v1::DataBlock;
+use perfset_core::v2::Block;
+use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
+use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status};
+use perfset_engine::{Catalogue, Clock, Machine, Provider, Rows, SourceError, Want};
+
+use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
+use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
+use crate::ours::fill;
+use crate::{Settings, assembled};
+
+/// The largest file of a capture.
+const FILE_MOST: u64 = 512 << 20;
+const MANIFEST_MOST: u64 = 64 << 20;
+const ERROR_FILE_NOT_FOUND: Status = Status(2);
+
+/// What a machine answered when it was captured.
+///
+/// A query of it gets the first sample at its first collection, the second at its second, and stays there.
+#[derive(Clone, Debug)]
+pub struct Captured(Arc<Folder>);
+
+#[derive(Debug, Default)]
+struct Folder {
+    files: HashMap<&'static str, Vec<u8>>,
+    answers: HashMap<String, Answer>,
+    language: u32,
+    by: String,
+    queries: Mutex<Queries>,
+    /// How often each value of the key was asked.
+    values: Mutex<HashMap<String, usize>>,
+    readings: AtomicUsize,
+}
+
+/// What a question was answered with: a code, or bytes of a file.
+#[derive(Debug)]
+enum Answer {
+    Failed(Status),
+    At(&'static str, Range<usize>),
+}
+
+const FILES: [&str; 3] = [REGISTRATIONS, QUERY, V1];
+
+#[derive(Debug, Default)]
+struct Queries {
+    open: HashMap<RawQuery, Query>,
+    opened: usize,
+}
+
+/// The entries of a query with their results, and how often it was collected.
+#[derive(Debug, Default)]
+struct Query {
+    entries: Vec<(Guid, CounterFilter, u32)>,
+    collected: usize,
+}
+
+impl Captured {
+    /// Reads a folder.
+    ///
+    /// # Errors
+    /// If it cannot be read, is none, or is larger than any capture.
+    pub fn open(folder: &Path) -> io::Result<Self> {
+        let bad = |why: String| io::Error::new(io::ErrorKind::InvalidData, format!("{MANIFEST}: {why}"));
+        let manifest = read(&folder.join(MANIFEST), MANIFEST_MOST)?;
+        let manifest = String::from_utf8(manifest).map_err(|_| bad("it is not UTF-8".into()))?;
+        let mut lines = (1_u32..).zip(manifest.lines());
+        if lines.next().is_none_or(|(_, first)| first != FIRST_LINE) {
+            return Err(bad(format!("it does not begin with \"{FIRST_LINE}\"")));
+        }
+        let mut read_folder = Folder::default();
+        for (number, line) in lines {
+            let fields: Vec<&str> = line.split('\t').collect();
+            match *fields.as_slice() {
+                ["# language", value] => {
+                    read_folder.language = u32::from_str_radix(value, 16).unwrap_or_default();
+                }
+                ["# by", value] => value.clone_into(&mut read_folder.by),
+                [text, ..] if text.starts_with('#') => {}
+                [code, question] => {
+                    let code =
+                        code.parse().map_err(|_| bad(format!("line {number}: \"{code}\" is no code")))?;
+                    read_folder.answers.insert(question.to_owned(), Answer::Failed(Status(code)));
+                }
+                ["0", question, file, at, len] => {
+                    let Some(file) = FILES.into_iter().find(|known| *known == file) else {
+                        return Err(bad(format!("line {number}: a capture has no file {file}")));
+                    };
+                    let range = at.parse().ok().zip(len.parse().ok());
+                    let range = range.and_then(|(at, len): (usize, usize)| Some(at..at.checked_add(len)?));
+                    let Some(range) = range else {
+                        return Err(bad(format!("line {number}: {at} and {len} are no place")));
+                    };
+                    read_folder.answers.insert(question.to_owned(), Answer::At(file, range));
+                }
+                _ => return Err(bad(format!("line {number}: it has not two fields, and not five"))),
+            }
+        }
+        let used = |file: &&str| {
+            read_folder.answers.values().any(|answer| matches!(answer, Answer::At(used, _) if used == file))
+        };
+        let files: Vec<_> = FILES.into_iter().filter(|file| used(file)).collect();
+        for file in files {
+            read_folder.files.insert(file, read(&folder.join(file), FILE_MOST)?);
+        }
+        Ok(Self(Arc::new(read_folder)))
+    }
+
+    /// The machine of a folder; one that has nothing, and says why, if the folder cannot be read.
+    #[must_use]
+    pub fn machine_of(folder: &Path) -> Machine {
+        let captured = Self::open(folder);
+        captured.map_or_else(|error| nothing(&error.to_string()), |captured| captured.machine())
+    }
+
+    /// Which program on which system captured it.
+    #[must_use]
+    pub fn by(&self) -> &str {
+        &self.0.by
+    }
+
+    /// The machine that was captured: what Windows' own functions are asked is asked of the folder.
+    #[must_use]
+    pub fn machine(&self) -> Machine {
+        let settings =
+            Settings { language: Language(self.0.language), is_costly: self.answer("Costly 0").is_ok() };
+        let machine = Machine::bare(Box::new(self.clone()));
+        assembled(machine, Arc::new(self.clone()), Arc::new(self.clone()), &settings)
+    }
+
+    fn answer(&self, question: &str) -> Result<&[u8], Status> {
+        match self.0.answers.get(question) {
+            None => Err(Status::ERROR_CALL_NOT_IMPLEMENTED),
+            Some(Answer::Failed(status)) => Err(*status),
+            Some(Answer::At(file, range)) => {
+                let bytes = self.0.files.get(file).and_then(|bytes| bytes.get(range.clone()));
+                bytes.ok_or(Status::ERROR_INVALID_DATA) // the file was cut
+            }
+        }
+    }
+
+    /// The code of a question that is noted only if it failed.
+    fn failed(&self, question: &str) -> Option<Status> {
+        match self.0.answers.get(question) {
+            Some(Answer::Failed(status)) => Some(*status),
+            _ => None,
+        }
+    }
+
+    /// A sample: the last one there is, if it is later than that.
+    fn sample(&self, what: &str, number: usize) -> Result<&[u8], Status> {
+        let answer = self.answer(&format!("{what} {}", number.min(1)));
+        if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
+    }
+
+    fn queries(&self) -> MutexGuard<'_, Queries> {
+        // Nothing in here panics; what would be left are queries.
+        self.0.queries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn result_of(&self, counterset: &Guid) -> Option<u32> {
+        let entries = Identifiers::new(self.answer("info").ok()?).flatten();
+        entries.filter(|entry| entry.counterset() == *counterset).map(|entry| entry.index()).next()
+    }
+}
+
+/// A machine that has nothing, and why.
+fn nothing(why: &str) -> Machine {
+    struct Nothing(SourceError);
+
+    impl Provider for Nothing {
+        fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+            Err(self.0.clone())
+        }
+
+        fn instances(&mut self, _: &Guid, _: &mut Rows) -> Result<(), SourceError> {
+            Err(self.0.clone())
+        }
+
+        fn collect(&mut self, _: &Want<'_>, _: &mut Rows) -> Result<(), SourceError> {
+            Err(self.0.clone())
+        }
+    }
+
+    let machine = Machine::bare(Box::new(Captured(Arc::default())));
+    machine.register(Box::new(Nothing(SourceError::Failed(format!("the capture: {why}").into()))));
+    machine
+}
+
+fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    if !fs::symlink_metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is not a file")));
+    }
+    let mut bytes = Vec::new();
+    File::open(path).map_err(failed)?.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    match u64::try_from(bytes.len()) {
+        Ok(len) if len <= most => Ok(bytes),
+        _ => Err(failed(io::Error::other("it is larger than any capture"))),
+    }
+}
+
+impl Clock for Captured {
+    fn read(&mut self) -> ClockReading {
+        let number = self.0.readings.fetch_add(1, Relaxed);
+        let v2 = self.sample("data", number).ok().and_then(|block| Block::parse(block).ok());
+        let v1 = || self.sample("Global", number).ok().and_then(|block| DataBlock::parse(block).ok());
+        v2.map(|block| block.clocks()).or_else(|| v1().map(|block| block.clocks())).unwrap_or_default()
+    }
+}
+
+impl PerfLib for Captured {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+        fill(guids, 16, Status::ERROR_NOT_ENOUGH_MEMORY, self.answer("countersets"))
+    }
+
+    fn registration_info(
+        &self,
+        counterset: &Guid,
+        code: u32,
+        language_or_id: u32,
+        info: &mut [u8],
+    ) -> Filled {
+        let question = format!("registration {code} {language_or_id} {counterset}");
+        fill(info, 1, Status::ERROR_NOT_ENOUGH_MEMORY, self.answer(&question))
+    }
+
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
+        let answer = self.answer(&format!("instances {counterset}"));
+        fill(instances, 1, Status::ERROR_NOT_ENOUGH_MEMORY, answer)
+    }
+
+    fn open_query(&self) -> Result<RawQuery, Status> {
+        if let Some(status) = self.failed("query") {
+            return Err(status);
+        }
+        let mut queries = self.queries();
+        queries.opened = queries.opened.wrapping_add(1);
+        let raw = RawQuery(queries.opened);
+        queries.open.insert(raw, Query::default());
+        Ok(raw)
+    }
+
+    fn close_query(&self, query: RawQuery) -> Status {
+        let closed = self.queries().open.remove(&query);
+        closed.map_or(Status::ERROR_INVALID_HANDLE, |_| Status::ERROR_SUCCESS)
+    }
+
+    fn add_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
+        let mut queries = self.queries();
+        let Some(query) = queries.open.get_mut(&query) else { return Status::ERROR_INVALID_HANDLE };
+        let entries: Vec<_> = Identifiers::new(identifiers)
+            .flatten()
+            .map(|entry| (entry.at, entry.counterset(), entry.counter()))
+            .collect();
+        for (at, guid, counter) in entries {
+            let status = match self.result_of(&guid) {
+                Some(index) => {
+                    query.entries.push((guid, counter, index));
+                    Status::ERROR_SUCCESS
+                }
+                None => self.failed(&format!("entry {guid}")).unwrap_or(Status::ERROR_WMI_GUID_NOT_FOUND),
+            };
+            identifier::set_status(identifiers, at, status);
+        }
+        Status::ERROR_SUCCESS
+    }
+
+    fn delete_counters(&self, _: RawQuery, _: &mut [u8]) -> Status {
+        Status::ERROR_CALL_NOT_IMPLEMENTED
+    }
+
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
+        let queries = self.queries();
+        let Some(query) = queries.open.get(&query) else {
+            return Filled::failed(Status::ERROR_INVALID_HANDLE);
+        };
+        let mut list = Vec::new();
+        for (counterset, counter, index) in &query.entries {
+            let (counterset, counter, instance_id) = (*counterset, *counter, InstanceIdFilter::Any);
+            let new = NewIdentifier { counterset, counter, instance_id, name: None, index: *index };
+            identifier::write(&mut list, &new);
+        }
+        fill(identifiers, 1, Status::ERROR_NOT_ENOUGH_MEMORY, Ok(&list))
+    }
+
+    /// The whole block of the sample: each entry's result is where its index says, and may have more than was asked.
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
+        let mut queries = self.queries();
+        let Some(query) = queries.open.get_mut(&query) else {
+            return Filled::failed(Status::ERROR_INVALID_HANDLE);
+        };
+        let filled = fill(block, 1, Status::ERROR_NOT_ENOUGH_MEMORY, self.sample("data", query.collected));
+        if filled.status.is_success() {
+            query.collected = query.collected.saturating_add(1);
+        }
+        filled
+    }
+}
+
+impl PerformanceKey for Captured {
+    /// Objects are answered with all objects of the sample, more than was asked.
+    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        let mut values = self.0.values.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = values.entry(name.to_owned()).or_default();
+        let is_index = name.bytes().all(|byte| byte.is_ascii_digit());
+        let answer = match name {
+            "Global" | "Costly" => self.sample(name, 0),
+            _ if is_index => self.sample("Global", *number),
+            _ => self.answer(name),
+        };
+        let answer = answer.map_err(|status| match status {
+            Status::ERROR_CALL_NOT_IMPLEMENTED => ERROR_FILE_NOT_FOUND,
+            status => status,
+        });
+        let filled = fill(value, 1, Status::ERROR_MORE_DATA, answer);
+        if filled.status.is_success() {
+            *number = number.saturating_add(1);
+        }
+        filled
+    }
+
+    fn close(&self) {}
+}

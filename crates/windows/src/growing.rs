@@ -1,0 +1,123 @@
+//! Buffers that grow by the rules of both interfaces, and not without end.
+
+use std::time::Duration;
+
+use perfset_core::Status;
+use perfset_engine::SourceError;
+
+use crate::functions::{Filled, PerformanceKey};
+
+/// No answer is larger: a block of this size has a million instances.
+const MOST: usize = 256 << 20;
+/// A size that is asked for is believed up to here; beyond, a buffer grows by doubling.
+const BELIEVED: usize = 16 << 20;
+/// The first buffer.
+const FIRST: usize = 4 << 10;
+/// The first buffer for a block of V1, which does not say what it needs.
+const FIRST_V1: usize = 64 << 10;
+/// What is needed may change from call to call; but not so often.
+const TRIES: u32 = 32;
+
+/// Asks a PerfLib function until its answer fits: ERROR_NOT_ENOUGH_MEMORY says how much is needed now. Gives what was
+/// written of the buffer, which is kept for the next call. `element`: bytes of what `actual` counts.
+///
+/// # Errors
+/// [`SourceError::System`] with the function's code, and [`SourceError::Failed`] for an answer that cannot be true.
+pub fn filled<'a>(
+    function: &'static str,
+    element: usize,
+    buffer: &'a mut Vec<u8>,
+    call: &mut dyn FnMut(&mut [u8]) -> Filled,
+) -> Result<&'a [u8], SourceError> {
+    for _ in 0..TRIES {
+        let Filled { status, actual } = call(buffer);
+        let actual = usize::try_from(actual).unwrap_or(usize::MAX).saturating_mul(element);
+        match status {
+            Status::ERROR_SUCCESS if actual <= buffer.len() => {
+                return Ok(buffer.get(..actual).unwrap_or_default());
+            }
+            Status::ERROR_SUCCESS => {
+                let len = buffer.len();
+                return Err(failed(function, &format!("it says that it wrote {actual} bytes into {len}")));
+            }
+            Status::ERROR_NOT_ENOUGH_MEMORY => {
+                let believed = actual.min(BELIEVED).max(buffer.len().saturating_mul(2)).max(FIRST);
+                if actual > MOST || believed > MOST {
+                    return Err(failed(function, &format!("it needs {actual} bytes, more than {MOST}")));
+                }
+                buffer.clear();
+                buffer.resize(believed.next_multiple_of(element.max(1)), 0);
+            }
+            status => return Err(SourceError::System { function, status }),
+        }
+    }
+    Err(failed(function, &format!("what it needs changed {TRIES} times")))
+}
+
+/// Asks the performance key until its answer fits: ERROR_MORE_DATA says nothing of how much is needed. Gives the answer
+/// in the buffer that was given, cut to its length.
+///
+/// What is busy is asked again a little later, and what was closed is opened by the next query.
+///
+/// # Errors
+/// As [`filled`].
+pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
+    const FUNCTION: &str = "RegQueryValueEx";
+    let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
+    // Memory that it had before is filled with zeros, so that nothing is read that nobody wrote.
+    buffer.resize(buffer.capacity().clamp(FIRST_V1, MOST), 0);
+    loop {
+        let Filled { status, actual } = key.query_value(name, &mut buffer);
+        match status {
+            Status::ERROR_SUCCESS => {
+                let actual = usize::try_from(actual).unwrap_or(usize::MAX);
+                if actual > buffer.len() {
+                    let len = buffer.len();
+                    return Err(failed(
+                        FUNCTION,
+                        &format!("it says that it wrote {actual} bytes into {len}"),
+                    ));
+                }
+                buffer.truncate(actual);
+                return Ok(buffer);
+            }
+            Status::ERROR_MORE_DATA => {
+                let more = buffer.len().saturating_mul(2);
+                if more > MOST {
+                    return Err(failed(FUNCTION, &format!("\"{name}\" needs more than {MOST} bytes")));
+                }
+                buffer.clear();
+                buffer.resize(more, 0);
+            }
+            status if is_passing(status) => {
+                let Some(pause) = pauses.next() else {
+                    return Err(SourceError::System { function: FUNCTION, status });
+                };
+                if is_closed(status) {
+                    key.close();
+                }
+                key.wait(pause);
+            }
+            status => return Err(SourceError::System { function: FUNCTION, status }),
+        }
+    }
+}
+
+/// Codes after which the same query may succeed. Source: what .NET retries.
+fn is_passing(status: Status) -> bool {
+    const ERROR_NOT_READY: Status = Status(21);
+    const ERROR_LOCK_FAILED: Status = Status(167);
+    const ERROR_BUSY: Status = Status(170);
+    const WAIT_TIMEOUT: Status = Status(258);
+    [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
+}
+
+/// Codes of a key that must be opened anew.
+fn is_closed(status: Status) -> bool {
+    const RPC_S_CALL_FAILED: Status = Status(1726);
+    [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)
+}
+
+fn failed(function: &str, why: &str) -> SourceError {
+    SourceError::Failed(format!("{function}: {why}").into())
+}

@@ -1,0 +1,106 @@
+//! A query handle of PerfLib, owned.
+
+use std::sync::Arc;
+
+use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
+use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Status};
+use perfset_engine::SourceError;
+
+use crate::functions::{PerfLib, RawQuery};
+use crate::growing::filled;
+
+const INFO: &str = "PerfQueryCounterInfo";
+
+/// An open query; it is closed when it goes.
+#[derive(Debug)]
+pub struct OpenQuery {
+    functions: Arc<dyn PerfLib>,
+    raw: RawQuery,
+    /// Of the last collection, used again by the next.
+    block: Vec<u8>,
+}
+
+impl Drop for OpenQuery {
+    fn drop(&mut self) {
+        // There is nothing to do about a handle that cannot be closed.
+        let _ = self.functions.close_query(self.raw);
+    }
+}
+
+impl OpenQuery {
+    /// An empty query.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn open(functions: &Arc<dyn PerfLib>) -> Result<Self, SourceError> {
+        let raw = functions.open_query();
+        let raw = raw.map_err(|status| SourceError::System { function: "PerfOpenQueryHandle", status })?;
+        Ok(Self { functions: Arc::clone(functions), raw, block: Vec::new() })
+    }
+
+    /// Adds an entry: counters of a counterset, of all its instances if it has several.
+    ///
+    /// # Errors
+    /// If the system refuses it.
+    pub fn add(
+        &self,
+        counterset: Guid,
+        counter: CounterFilter,
+        is_multiple: bool,
+    ) -> Result<(), SourceError> {
+        const FUNCTION: &str = "PerfAddCounters";
+        const ALL: &[u16] = &[0x2A]; // *
+        let new = NewIdentifier {
+            counterset,
+            counter,
+            instance_id: InstanceIdFilter::Any,
+            name: is_multiple.then_some(ALL),
+            index: 0,
+        };
+        let mut block = Vec::new();
+        identifier::write(&mut block, &new);
+        let refused = |status: Status| match status {
+            Status::ERROR_SUCCESS => Ok(()),
+            Status::ERROR_WMI_GUID_NOT_FOUND => Err(SourceError::UnknownCounterset(counterset)),
+            status => Err(SourceError::System { function: FUNCTION, status }),
+        };
+        refused(self.functions.add_counters(self.raw, &mut block))?;
+        match Identifiers::new(&block).next() {
+            Some(Ok(added)) => refused(added.status()),
+            _ => Err(SourceError::Failed(format!("{FUNCTION}: it destroyed the entry").into())),
+        }
+    }
+
+    /// The position of an entry's result in every later block: the order of results is the system's own.
+    ///
+    /// # Errors
+    /// If the system does not say, or does not know the entry.
+    pub fn index(&self, counterset: Guid, counter: CounterFilter) -> Result<u32, SourceError> {
+        let entries = self.entries()?;
+        let is_it = |entry: &identifier::Identifier<'_>| {
+            entry.counterset() == counterset && entry.counter() == counter
+        };
+        let entry = Identifiers::new(&entries).flatten().find(is_it);
+        let index = entry.map(|entry| entry.index());
+        index.ok_or_else(|| SourceError::Failed(format!("{INFO}: it does not list the entry").into()))
+    }
+
+    /// All entries, each with the index of its result.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    pub fn entries(&self) -> Result<Vec<u8>, SourceError> {
+        let mut buffer = Vec::new();
+        let mut ask = |buffer: &mut [u8]| self.functions.query_info(self.raw, buffer);
+        filled(INFO, 1, &mut buffer, &mut ask).map(<[u8]>::to_vec)
+    }
+
+    /// Collects all entries: a PERF_DATA_HEADER block, not looked at.
+    ///
+    /// # Errors
+    /// If the system has nothing at all.
+    pub fn collect(&mut self) -> Result<&[u8], SourceError> {
+        let Self { functions, raw, block } = self;
+        filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
+    }
+}

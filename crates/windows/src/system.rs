@@ -1,0 +1,367 @@
+//! Windows itself: all calls of the system, and all `unsafe` of this crate.
+//!
+//! The nine functions are looked up when the program runs: where one is missing, that is an answer, not a program that
+//! does not start.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::path::Path;
+use std::ptr::{null, null_mut};
+use std::sync::Arc;
+
+use perfset_core::clock::{ClockReading, SystemTime};
+use perfset_core::{Guid, Language, Status};
+use perfset_engine::Clock;
+use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
+use windows_sys::Win32::Foundation::{FILETIME, HMODULE};
+use windows_sys::Win32::Globalization::GetUserDefaultUILanguage;
+use windows_sys::Win32::System::Console::{
+    ENABLE_VIRTUAL_TERMINAL_PROCESSING, GetConsoleMode, GetStdHandle, STD_OUTPUT_HANDLE, SetConsoleMode,
+};
+use windows_sys::Win32::System::LibraryLoader::{
+    GetModuleHandleW, GetProcAddress, LOAD_LIBRARY_SEARCH_SYSTEM32, LoadLibraryExW,
+};
+use windows_sys::Win32::System::Performance::{QueryPerformanceCounter, QueryPerformanceFrequency};
+use windows_sys::Win32::System::Registry::{HKEY_PERFORMANCE_DATA, RegCloseKey, RegQueryValueExW};
+use windows_sys::Win32::System::SystemInformation::{
+    ComputerNamePhysicalDnsHostname, GetComputerNameExW, GetSystemTimePreciseAsFileTime, OSVERSIONINFOW,
+};
+
+use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
+
+/// What pointers to GUIDs point at.
+#[repr(C, align(8))]
+struct WireGuid([u8; 16]);
+
+type Enumerate = unsafe extern "system" fn(*const u16, *mut c_void, u32, *mut u32) -> u32;
+type RegistrationInfo =
+    unsafe extern "system" fn(*const u16, *const WireGuid, u32, u32, *mut u8, u32, *mut u32) -> u32;
+type EnumerateInstances =
+    unsafe extern "system" fn(*const u16, *const WireGuid, *mut u8, u32, *mut u32) -> u32;
+type Open = unsafe extern "system" fn(*const u16, *mut *mut c_void) -> u32;
+type Close = unsafe extern "system" fn(*mut c_void) -> u32;
+type Change = unsafe extern "system" fn(*mut c_void, *mut u8, u32) -> u32;
+type Ask = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
+
+/// The nine functions of a library, as far as it has them. It is never unloaded.
+#[derive(Clone, Copy)]
+pub struct Library {
+    enumerate: Option<Enumerate>,
+    registration_info: Option<RegistrationInfo>,
+    enumerate_instances: Option<EnumerateInstances>,
+    open: Option<Open>,
+    close: Option<Close>,
+    add: Option<Change>,
+    delete: Option<Change>,
+    info: Option<Ask>,
+    data: Option<Ask>,
+}
+
+impl fmt::Debug for Library {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Library").field("missing", &self.missing()).finish_non_exhaustive()
+    }
+}
+
+/// A function of a library, as its type.
+///
+/// # Safety
+/// The library's function of that name is of that type.
+unsafe fn function<F: Copy>(library: HMODULE, name: &'static [u8]) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<usize>()) };
+    // SAFETY: the name ends with a NUL (all of them are written below), and the library stays loaded.
+    let found = unsafe { GetProcAddress(library, name.as_ptr()) }?;
+    // SAFETY: both are addresses of functions, of one size; the caller promises the type.
+    Some(unsafe { std::mem::transmute_copy::<unsafe extern "system" fn() -> isize, F>(&found) })
+}
+
+impl Library {
+    /// The system's.
+    ///
+    /// # Errors
+    /// The system's code if it cannot be loaded.
+    pub fn system() -> Result<Self, Status> {
+        Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32)
+    }
+
+    /// Another one, which has functions of these names: for tests. Its code runs in this process.
+    ///
+    /// # Errors
+    /// The system's code if it cannot be loaded.
+    pub fn at(path: &Path) -> Result<Self, Status> {
+        use std::os::windows::ffi::OsStrExt;
+        Self::load(path.as_os_str().encode_wide().collect(), 0)
+    }
+
+    fn load(mut path: Vec<u16>, flags: u32) -> Result<Self, Status> {
+        path.push(0);
+        // SAFETY: the path ends with a NUL, and the reserved handle is null.
+        let library = unsafe { LoadLibraryExW(path.as_ptr(), null_mut(), flags) };
+        if library.is_null() {
+            return Err(last_error());
+        }
+        Ok(Self {
+            // SAFETY: the documents give the function of this name this type.
+            enumerate: unsafe { function(library, b"PerfEnumerateCounterSet\0") },
+            // SAFETY: as above.
+            registration_info: unsafe { function(library, b"PerfQueryCounterSetRegistrationInfo\0") },
+            // SAFETY: as above.
+            enumerate_instances: unsafe { function(library, b"PerfEnumerateCounterSetInstances\0") },
+            // SAFETY: as above.
+            open: unsafe { function(library, b"PerfOpenQueryHandle\0") },
+            // SAFETY: as above.
+            close: unsafe { function(library, b"PerfCloseQueryHandle\0") },
+            // SAFETY: as above.
+            add: unsafe { function(library, b"PerfAddCounters\0") },
+            // SAFETY: as above.
+            delete: unsafe { function(library, b"PerfDeleteCounters\0") },
+            // SAFETY: as above.
+            info: unsafe { function(library, b"PerfQueryCounterInfo\0") },
+            // SAFETY: as above.
+            data: unsafe { function(library, b"PerfQueryCounterData\0") },
+        })
+    }
+
+    /// The functions that it does not have.
+    #[must_use]
+    pub fn missing(&self) -> Vec<&'static str> {
+        let all = [
+            ("PerfEnumerateCounterSet", self.enumerate.is_some()),
+            ("PerfQueryCounterSetRegistrationInfo", self.registration_info.is_some()),
+            ("PerfEnumerateCounterSetInstances", self.enumerate_instances.is_some()),
+            ("PerfOpenQueryHandle", self.open.is_some()),
+            ("PerfCloseQueryHandle", self.close.is_some()),
+            ("PerfAddCounters", self.add.is_some()),
+            ("PerfDeleteCounters", self.delete.is_some()),
+            ("PerfQueryCounterInfo", self.info.is_some()),
+            ("PerfQueryCounterData", self.data.is_some()),
+        ];
+        all.into_iter().filter(|(_, is_there)| !is_there).map(|(name, _)| name).collect()
+    }
+}
+
+/// Length in elements of so many bytes, and where they are: nowhere if there are none.
+fn parts(buffer: &mut [u8], element: usize) -> (*mut u8, u32) {
+    let len = buffer.len().checked_div(element).and_then(|len| u32::try_from(len).ok()).unwrap_or(u32::MAX);
+    (if buffer.is_empty() { null_mut() } else { buffer.as_mut_ptr() }, len)
+}
+
+fn filled(call: impl FnOnce(*mut u32) -> u32) -> Filled {
+    let mut actual = 0;
+    let status = Status(call(&raw mut actual));
+    Filled { status, actual }
+}
+
+fn handle(query: RawQuery) -> *mut c_void {
+    std::ptr::with_exposed_provenance_mut(query.0)
+}
+
+const MISSING: Status = Status::ERROR_CALL_NOT_IMPLEMENTED;
+
+// Of each call: the buffer is `len` bytes that nobody else has during the call, and the documents promise that no more
+// are written. A library that breaks that promise cannot be helped: it is code in this process. Nothing is kept.
+impl PerfLib for Library {
+    fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
+        let Some(call) = self.enumerate else { return Filled::failed(MISSING) };
+        let (start, len) = parts(guids, 16);
+        // SAFETY: the local machine; `len` GUIDs may be written; see above.
+        filled(|actual| unsafe { call(null(), start.cast(), len, actual) })
+    }
+
+    fn registration_info(
+        &self,
+        counterset: &Guid,
+        code: u32,
+        language_or_id: u32,
+        info: &mut [u8],
+    ) -> Filled {
+        let Some(call) = self.registration_info else { return Filled::failed(MISSING) };
+        let (guid, (start, len)) = (WireGuid(counterset.to_wire()), parts(info, 1));
+        // SAFETY: the local machine; a GUID that lives as long as the call; see above.
+        filled(|actual| unsafe { call(null(), &guid, code, language_or_id, start, len, actual) })
+    }
+
+    fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
+        let Some(call) = self.enumerate_instances else { return Filled::failed(MISSING) };
+        let (guid, (start, len)) = (WireGuid(counterset.to_wire()), parts(instances, 1));
+        // SAFETY: as above.
+        filled(|actual| unsafe { call(null(), &guid, start, len, actual) })
+    }
+
+    fn open_query(&self) -> Result<RawQuery, Status> {
+        let Some(call) = self.open else { return Err(MISSING) };
+        let mut query = null_mut();
+        // SAFETY: the local machine; a place for the handle.
+        match Status(unsafe { call(null(), &mut query) }) {
+            Status::ERROR_SUCCESS if query.is_null() => Err(Status::ERROR_INVALID_HANDLE),
+            Status::ERROR_SUCCESS => Ok(RawQuery(query.expose_provenance())),
+            status => Err(status),
+        }
+    }
+
+    fn close_query(&self, query: RawQuery) -> Status {
+        let Some(call) = self.close else { return MISSING };
+        // SAFETY: a handle that the library gave. One that was closed is refused, as the documents say.
+        Status(unsafe { call(handle(query)) })
+    }
+
+    fn add_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
+        let Some(call) = self.add else { return MISSING };
+        let (start, len) = parts(identifiers, 1);
+        // SAFETY: a handle that the library gave; see above.
+        Status(unsafe { call(handle(query), start, len) })
+    }
+
+    fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
+        let Some(call) = self.delete else { return MISSING };
+        let (start, len) = parts(identifiers, 1);
+        // SAFETY: as above.
+        Status(unsafe { call(handle(query), start, len) })
+    }
+
+    fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
+        let Some(call) = self.info else { return Filled::failed(MISSING) };
+        let (start, len) = parts(identifiers, 1);
+        // SAFETY: as above.
+        filled(|actual| unsafe { call(handle(query), start, len, actual) })
+    }
+
+    fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
+        let Some(call) = self.data else { return Filled::failed(MISSING) };
+        let (start, len) = parts(block, 1);
+        // SAFETY: as above.
+        filled(|actual| unsafe { call(handle(query), start, len, actual) })
+    }
+}
+
+/// The registry's key.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HkeyPerformanceData;
+
+impl PerformanceKey for HkeyPerformanceData {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
+        let (start, mut len) = parts(value, 1);
+        // SAFETY: a predefined key; a name that ends with a NUL; the type is not asked; `len` bytes may be written, and
+        // the length after the call.
+        let status = unsafe {
+            RegQueryValueExW(HKEY_PERFORMANCE_DATA, name.as_ptr(), null(), null_mut(), start, &mut len)
+        };
+        Filled { status: Status(status), actual: len }
+    }
+
+    fn close(&self) {
+        // SAFETY: a predefined key, which may be closed at any time and is opened by its next use.
+        let _ = unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
+    }
+}
+
+/// The system's clocks.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn read(&mut self) -> ClockReading {
+        let (perf_time, time_100ns) = (perf_time(), time_100ns());
+        ClockReading {
+            perf_time,
+            time_100ns,
+            perf_freq: perf_freq(),
+            system_time: SystemTime::from_100ns(time_100ns),
+        }
+    }
+}
+
+/// QueryPerformanceCounter.
+#[must_use]
+pub fn perf_time() -> i64 {
+    let mut ticks = 0;
+    // SAFETY: a place for the number. It does not fail on any system since Windows XP.
+    unsafe { QueryPerformanceCounter(&mut ticks) };
+    ticks
+}
+
+/// QueryPerformanceFrequency.
+fn perf_freq() -> i64 {
+    let mut ticks = 0;
+    // SAFETY: as above.
+    unsafe { QueryPerformanceFrequency(&mut ticks) };
+    ticks
+}
+
+/// The time in 100 ns since 1601 UTC.
+#[must_use]
+pub fn time_100ns() -> i64 {
+    let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+    // SAFETY: a place for the time.
+    unsafe { GetSystemTimePreciseAsFileTime(&mut time) };
+    i64::from(time.dwHighDateTime).wrapping_shl(32) | i64::from(time.dwLowDateTime)
+}
+
+/// The name of this machine; empty if the system does not tell.
+#[must_use]
+pub fn own_name() -> String {
+    let mut name = vec![0_u16; 256];
+    let mut len = u32::try_from(name.len()).unwrap_or(0);
+    // SAFETY: `len` units may be written there, and the length after the call.
+    let done = unsafe { GetComputerNameExW(ComputerNamePhysicalDnsHostname, name.as_mut_ptr(), &mut len) };
+    name.truncate(if done == 0 { 0 } else { usize::try_from(len).unwrap_or(0) });
+    String::from_utf16_lossy(&name)
+}
+
+/// Windows' version; Wine's besides, where it stands in for Windows.
+#[must_use]
+pub fn version() -> String {
+    // SAFETY: a structure of numbers, for which zeros are values.
+    let mut version: OSVERSIONINFOW = unsafe { std::mem::zeroed() };
+    version.dwOSVersionInfoSize = u32::try_from(size_of::<OSVERSIONINFOW>()).unwrap_or(0);
+    // SAFETY: a structure that says its size.
+    let _ = unsafe { RtlGetVersion(&mut version) };
+    let OSVERSIONINFOW { dwMajorVersion, dwMinorVersion, dwBuildNumber, .. } = version;
+    let wine = if is_wine() { " (Wine)" } else { "" };
+    format!("Windows {dwMajorVersion}.{dwMinorVersion}.{dwBuildNumber}{wine}")
+}
+
+/// Whether it is Wine that stands in for Windows.
+fn is_wine() -> bool {
+    let name: Vec<u16> = "ntdll.dll\0".encode_utf16().collect();
+    // SAFETY: a name that ends with a NUL, of a library that every process has.
+    let library = unsafe { GetModuleHandleW(name.as_ptr()) };
+    // SAFETY: a library of this process, and a name that ends with a NUL.
+    !library.is_null() && unsafe { GetProcAddress(library, c"wine_get_version".as_ptr().cast()) }.is_some()
+}
+
+/// The user's language.
+#[must_use]
+pub fn language() -> Language {
+    // SAFETY: it takes nothing and cannot fail.
+    Language(unsafe { GetUserDefaultUILanguage() }.into())
+}
+
+/// Asks the console to understand escape sequences; whether it does.
+#[must_use]
+pub fn draws_in_place() -> bool {
+    // SAFETY: a constant that names the standard output; the handle is not closed.
+    let console = unsafe { GetStdHandle(STD_OUTPUT_HANDLE) };
+    let mut mode = 0;
+    // SAFETY: a handle, which is refused if it is not a console's; a place for the mode.
+    if unsafe { GetConsoleMode(console, &mut mode) } == 0 {
+        return false;
+    }
+    // SAFETY: a console's handle, and its own mode with one bit more.
+    (unsafe { SetConsoleMode(console, mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING) }) != 0
+}
+
+fn last_error() -> Status {
+    let code = std::io::Error::last_os_error().raw_os_error().unwrap_or_default();
+    Status(u32::from_le_bytes(code.to_le_bytes()))
+}
+
+/// The functions of the system, or of another library; functions that answer why if it cannot be loaded.
+#[must_use]
+pub fn functions(library: Option<&Path>) -> Arc<dyn PerfLib> {
+    match library.map_or_else(Library::system, Library::at) {
+        Ok(library) => Arc::new(library),
+        Err(status) => Arc::new(Absent(status)),
+    }
+}

@@ -1,0 +1,262 @@
+//! Objects of HKEY_PERFORMANCE_DATA, as a provider.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perfset_core::v1::{DataBlock, NameTable, Names};
+use perfset_core::walk::Mode;
+use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
+use perfset_engine::v1::{ObjectSets, Recording, Trouble, windows_names};
+use perfset_engine::{Catalogue, Change, Entry, Provider, Rows, SourceError, Want};
+
+use crate::functions::PerformanceKey;
+use crate::growing::value;
+use crate::shared::Registered;
+
+/// How long a list of objects is taken for true: to make it anew every provider of the machine is asked for everything.
+const PAUSE: Duration = Duration::from_secs(300);
+
+/// The objects that the performance key has and V2 has not.
+///
+/// What is listed is what `Global` gives; `Costly` is read only if costly objects are asked for. A collection reads one
+/// object. The key is closed when no query asks for an object any more.
+#[derive(Debug)]
+pub struct V1 {
+    key: Arc<dyn PerformanceKey>,
+    language: Language,
+    is_costly: bool,
+    registered: Registered,
+    objects: ObjectSets,
+    texts: Texts,
+    listed: Option<(Instant, u64)>,
+    catalogue: Result<Arc<Catalogue>, SourceError>,
+    /// Objects that cannot be used, and why.
+    troubles: Vec<Trouble>,
+    /// The last block's, used again by the next.
+    buffer: Vec<u8>,
+    /// How many entries of queries ask an object.
+    entries: usize,
+}
+
+/// The name tables.
+#[derive(Debug, Default)]
+struct Texts {
+    names: Names,
+    helps: Names,
+    /// In the user's language; empty if that is English.
+    own_names: Names,
+    own_helps: Names,
+    /// The index of each help, by object and counter: mostly that of the name and 1. An object itself has no counter.
+    help_indexes: HashMap<(u32, Option<u32>), u32>,
+}
+
+impl V1 {
+    /// A provider of what this key has, with names in English and in this language.
+    #[must_use]
+    pub fn new(
+        key: Arc<dyn PerformanceKey>,
+        language: Language,
+        is_costly: bool,
+        registered: Registered,
+    ) -> Self {
+        Self {
+            key,
+            language,
+            is_costly,
+            registered,
+            objects: ObjectSets::default(),
+            texts: Texts::default(),
+            listed: None,
+            catalogue: Ok(Arc::default()),
+            troubles: Vec::new(),
+            buffer: Vec::new(),
+            entries: 0,
+        }
+    }
+
+    /// What there is now, if that is not what it was.
+    fn refresh(&mut self) {
+        let (now, revision) = (Instant::now(), self.registered.revision());
+        let is_listed =
+            |(at, of): &(Instant, u64)| *of == revision && now.saturating_duration_since(*at) < PAUSE;
+        if self.listed.as_ref().is_some_and(is_listed) {
+            return;
+        }
+        self.listed = Some((now, revision));
+        match self.list() {
+            Err(error) => self.catalogue = Err(error),
+            Ok(catalogue) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
+            Ok(catalogue) => self.catalogue = Ok(Arc::new(catalogue)),
+        }
+        if self.entries == 0 {
+            self.key.close();
+        }
+    }
+
+    fn list(&mut self) -> Result<Catalogue, SourceError> {
+        self.texts = self.read_texts()?;
+        self.troubles.clear();
+        let mut found = HashSet::new();
+        let names: &[&str] = if self.is_costly { &["Global", "Costly"] } else { &["Global"] };
+        for name in names {
+            let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
+            if let Ok(block) = DataBlock::parse(&bytes) {
+                for object in block.objects().flatten() {
+                    found.insert(object.name_index());
+                    self.texts.take_help_indexes(&object);
+                }
+            }
+            let recording = self.take(bytes)?;
+            self.buffer = recording.into_bytes();
+        }
+        let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
+        let guids: Vec<_> = self.objects.guids().collect();
+        for set in guids.iter().filter_map(|guid| self.objects.counterset(guid)) {
+            let is_there = set.v1_index.is_some_and(|index| found.contains(&index));
+            if is_there && !self.registered.has(set) {
+                catalogue.countersets.push(Arc::new(self.texts.dressed(set, self.language)));
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Takes over what a block says. What of it cannot be used is left out, and noted.
+    fn take(&mut self, bytes: Vec<u8>) -> Result<Recording, SourceError> {
+        let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
+        let (recording, troubles) =
+            taken.map_err(|error| SourceError::Failed(format!("HKEY_PERFORMANCE_DATA: {error}").into()))?;
+        self.troubles.extend(troubles);
+        self.troubles.truncate(TROUBLES_MOST);
+        Ok(recording)
+    }
+
+    /// The tables of names and helps. What every Windows has is known without a table.
+    fn read_texts(&self) -> Result<Texts, SourceError> {
+        let table = |what: &str, language: &str| {
+            let bytes = value(&*self.key, &format!("{what} {language}"), Vec::new())?;
+            Ok::<_, SourceError>(Names::read(NameTable::new(&bytes)).0)
+        };
+        let mut names = windows_names();
+        for (index, name) in table("Counter", "009")?.iter() {
+            names.insert(index, name.to_owned());
+        }
+        let mut texts = Texts { names, helps: table("Help", "009").unwrap_or_default(), ..Texts::default() };
+        if self.language.primary() != Language::ENGLISH.0 {
+            let own = language_name(self.language);
+            // A language that is not there has no names, and English stays.
+            texts.own_names = table("Counter", &own).unwrap_or_default();
+            texts.own_helps = table("Help", &own).unwrap_or_default();
+        }
+        Ok(texts)
+    }
+
+    /// The object of a counterset, as it is now.
+    fn read(&mut self, counterset: &Guid) -> Result<Recording, SourceError> {
+        let set = self.objects.counterset(counterset);
+        let index = set.and_then(|set| set.v1_index).ok_or(SourceError::UnknownCounterset(*counterset))?;
+        let bytes = value(&*self.key, &index.to_string(), std::mem::take(&mut self.buffer))?;
+        self.take(bytes)
+    }
+}
+
+/// So many troubles are kept.
+const TROUBLES_MOST: usize = 100;
+
+/// What a table of a language is called: the primary language, but of two the whole number. Source: MS Learn.
+pub fn language_name(language: Language) -> String {
+    const CHINESE: u32 = 0x04;
+    const PORTUGUESE: u32 = 0x16;
+    match language.primary() {
+        CHINESE | PORTUGUESE => format!("{:03x}", language.0),
+        primary => format!("{primary:03x}"),
+    }
+}
+
+impl Texts {
+    fn take_help_indexes(&mut self, object: &perfset_core::v1::Object<'_>) {
+        let index = object.name_index();
+        self.help_indexes.insert((index, None), object.help_index());
+        for definition in object.definitions().iter() {
+            self.help_indexes.insert((index, Some(definition.name_index())), definition.help_index());
+        }
+    }
+
+    /// A counterset with its helps, where its values are from, and its names in the user's language.
+    fn dressed(&self, set: &Counterset, language: Language) -> Counterset {
+        let mut set = set.clone();
+        let Some(object) = set.v1_index else { return set };
+        let help = |helps: &Names, counter: Option<u32>| -> Text {
+            let index = self.help_indexes.get(&(object, counter));
+            index.and_then(|index| helps.get(*index)).unwrap_or_default().to_owned().into()
+        };
+        let of =
+            |texts: &Names, index: Option<u32>| index.and_then(|index| texts.get(index)).map(str::to_owned);
+        let source = format!("HKEY_PERFORMANCE_DATA, object {object}");
+        let system = |known: &mut Text, own: Text| {
+            if !own.is_empty() {
+                *known = own;
+            }
+        };
+        system(&mut set.help, help(&self.helps, None));
+        for counter in set.counters.to_mut() {
+            system(&mut counter.help, help(&self.helps, counter.v1_index));
+            counter.source = source.clone().into();
+        }
+        if let Some(name) = of(&self.own_names, set.v1_index) {
+            let translated = |counter: &perfset_core::Counter| {
+                let name = of(&self.own_names, counter.v1_index).filter(|_| counter.name.is_some())?;
+                Some((counter.id, name.into(), help(&self.own_helps, counter.v1_index)))
+            };
+            let counters: Vec<_> = set.counters.iter().filter_map(translated).collect();
+            let help = help(&self.own_helps, None);
+            let translation = Translation { language, name: name.into(), help, counters: counters.into() };
+            set.translations = vec![translation].into();
+        }
+        set
+    }
+}
+
+impl Provider for V1 {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.refresh();
+        self.catalogue.clone()
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        let recording = self.read(counterset)?;
+        let done = self.objects.instances(&recording, counterset, rows);
+        self.buffer = recording.into_bytes();
+        done
+    }
+
+    fn entry(&mut self, change: Change, _: &Entry) -> Status {
+        self.entries = match change {
+            Change::Added => self.entries.saturating_add(1),
+            Change::Removed => self.entries.saturating_sub(1),
+        };
+        if self.entries == 0 {
+            self.key.close();
+        }
+        Status::ERROR_SUCCESS
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let recording = self.read(&want.counterset.guid)?;
+        rows.count_bytes_read(recording.len());
+        let done = self.objects.collect(&recording, want, rows);
+        self.buffer = recording.into_bytes();
+        done
+    }
+
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        let troubles = self.troubles.iter().map(|trouble| ("V1 block".into(), trouble.to_string().into()));
+        troubles.collect()
+    }
+}
+
+impl Drop for V1 {
+    fn drop(&mut self) {
+        self.key.close();
+    }
+}

@@ -1,0 +1,258 @@
+//! Countersets of PerfLib V2, as a provider.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use perfset_core::sample::Clocks;
+use perfset_core::v2::instances::Instances;
+use perfset_core::v2::{Block, Body, Value, Values};
+use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue, Status, Text};
+use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError, Want};
+
+use crate::functions::PerfLib;
+use crate::growing::filled;
+use crate::query::OpenQuery;
+use crate::registration::{Registrations, SOURCE};
+use crate::shared::Registered;
+
+/// How long a list of countersets is taken for true.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// The countersets that PerfLib has registered.
+///
+/// Each has a query of its own, so that one that fails takes no other with it. One counter is asked alone; of several
+/// all are asked, because only then does the system itself say which values are of the same instance.
+#[derive(Debug)]
+pub struct V2 {
+    functions: Arc<dyn PerfLib>,
+    registrations: Registrations,
+    registered: Registered,
+    listed: Option<(Instant, Vec<Guid>)>,
+    catalogue: Result<Arc<Catalogue>, SourceError>,
+    /// Countersets that are registered and cannot be used, and why.
+    problems: Vec<Text>,
+    queries: HashMap<(Guid, CounterFilter), Asked>,
+    /// How many entries of queries ask a counterset.
+    entries: HashMap<Guid, usize>,
+    names: Vec<u8>,
+}
+
+/// An entry of the system's, in a query of its own.
+#[derive(Debug)]
+struct Asked {
+    query: OpenQuery,
+    /// Which of the results is its own.
+    index: u32,
+}
+
+impl V2 {
+    /// A provider of what these functions know, with names in English and in this language.
+    #[must_use]
+    pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: Registered) -> Self {
+        Self {
+            registrations: Registrations::new(&functions, language),
+            functions,
+            registered,
+            listed: None,
+            catalogue: Ok(Arc::default()),
+            problems: Vec::new(),
+            queries: HashMap::new(),
+            entries: HashMap::new(),
+            names: Vec::new(),
+        }
+    }
+
+    /// What is registered now, if that is not what it was.
+    fn refresh(&mut self) {
+        let now = Instant::now();
+        if self.listed.as_ref().is_some_and(|(at, _)| now.saturating_duration_since(*at) < PAUSE) {
+            return;
+        }
+        let guids = match self.registrations.guids() {
+            Ok(guids) => guids,
+            Err(error) => {
+                self.listed = Some((now, Vec::new()));
+                self.registered.set(&Catalogue::default());
+                self.catalogue = Err(error);
+                return;
+            }
+        };
+        let same = self.catalogue.is_ok() && self.listed.as_ref().is_some_and(|(_, before)| *before == guids);
+        self.listed = Some((now, guids.clone()));
+        if same {
+            return;
+        }
+        self.problems.clear();
+        let mut catalogue = Catalogue { origin: SOURCE.into(), countersets: Vec::new() };
+        for guid in guids {
+            match self.registrations.counterset(guid) {
+                Ok(set) => catalogue.countersets.push(Arc::new(set)),
+                Err(error) => self.problems.push(format!("counterset {guid}: {error}").into()),
+            }
+        }
+        self.registered.set(&catalogue);
+        self.catalogue = Ok(Arc::new(catalogue));
+    }
+
+    /// The query that asks for these counters: a new one if there is none.
+    fn asked(&mut self, want: &Want<'_>) -> Result<&mut Asked, SourceError> {
+        let guid = want.counterset.guid;
+        let counter = match want.counters {
+            [one] => CounterFilter::One(*one),
+            _ => CounterFilter::All,
+        };
+        let key = (guid, counter);
+        if !self.queries.contains_key(&key) {
+            let query = OpenQuery::open(&self.functions)?;
+            query.add(guid, counter, want.counterset.instance_type.is_multiple())?;
+            let index = query.index(guid, counter)?;
+            self.queries.insert(key, Asked { query, index });
+        }
+        self.queries.get_mut(&key).ok_or(SourceError::UnknownCounterset(guid))
+    }
+}
+
+impl Provider for V2 {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.refresh();
+        self.catalogue.clone()
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        let Self { functions, names, .. } = self;
+        let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(counterset, buffer);
+        let list = match filled("PerfEnumerateCounterSetInstances", 1, names, &mut ask) {
+            Err(SourceError::System { status: Status::ERROR_WMI_INSTANCE_NOT_FOUND, .. }) => return Ok(()),
+            list => list?,
+        };
+        for instance in Instances::new(list) {
+            let instance = instance.map_err(|error| SourceError::Failed(error.to_string().into()))?;
+            rows.push_units(instance.name().units(), instance.id(), None);
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        let guid = entry.counterset;
+        let count = self.entries.entry(guid).or_default();
+        *count = match change {
+            Change::Added => count.saturating_add(1),
+            Change::Removed => count.saturating_sub(1),
+        };
+        if *count == 0 {
+            self.entries.remove(&guid);
+            self.queries.retain(|(of, _), _| *of != guid);
+        }
+        Status::ERROR_SUCCESS
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let asked = self.asked(want)?;
+        let block = asked.query.collect()?;
+        rows.count_bytes_read(block.len());
+        fill(block, asked.index, want, rows)
+    }
+
+    fn problems(&mut self) -> Vec<Text> {
+        self.problems.clone()
+    }
+}
+
+/// Fills rows from one result of a block.
+///
+/// # Errors
+/// If the result is a failure, or the block cannot be read.
+pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+    let unreadable = |error: perfset_core::wire::WireError| SourceError::Failed(error.to_string().into());
+    let block = Block::parse(block).map_err(unreadable)?;
+    rows.set_clocks(Clocks::from(&block.clocks()));
+    let index = usize::try_from(index).unwrap_or(usize::MAX);
+    let Some(result) = block.results().nth(index) else {
+        // An error ends the results: say which, if that is why there is none.
+        let broken = block.results().find_map(Result::err).map(unreadable);
+        return Err(broken.unwrap_or_else(|| {
+            SourceError::Failed(format!("PerfQueryCounterData: the block has no result {index}").into())
+        }));
+    };
+    let result = result.map_err(unreadable)?;
+    let only = || match want.counters {
+        [one] => vec![*one],
+        _ => Vec::new(),
+    };
+    match result.body {
+        Body::Error => match result.status {
+            Status::ERROR_NO_DATA | Status::ERROR_WMI_INSTANCE_NOT_FOUND => Ok(()),
+            status => Err(SourceError::System { function: "PerfQueryCounterData", status }),
+        },
+        Body::SingleCounter(value) => {
+            let columns = Columns::new(want, only().into_iter(), rows);
+            let mut row = rows.push_units(std::iter::empty(), InstanceId(0), None);
+            columns.set(&mut row, std::iter::once(value));
+            Ok(())
+        }
+        Body::MultipleCounters(ids, values) => {
+            let columns = Columns::new(want, ids.iter(), rows);
+            columns.set(&mut rows.push_units(std::iter::empty(), InstanceId(0), None), values.iter());
+            Ok(())
+        }
+        Body::MultipleInstances(table) => {
+            let columns = Columns::new(want, only().into_iter(), rows);
+            table_rows(table, &columns, rows).map_err(unreadable)
+        }
+        Body::Counterset(ids, table) => {
+            let columns = Columns::new(want, ids.iter(), rows);
+            table_rows(table, &columns, rows).map_err(unreadable)
+        }
+    }
+}
+
+fn table_rows(
+    table: perfset_core::v2::InstanceTable<'_>,
+    columns: &Columns,
+    rows: &mut Rows,
+) -> Result<(), perfset_core::wire::WireError> {
+    for instance in table.rows() {
+        let instance = instance?;
+        let values: Values<'_> = instance.values();
+        columns.set(&mut rows.push_units(instance.name().units(), instance.id(), None), values.iter());
+    }
+    Ok(())
+}
+
+/// Which value of a row is for which column.
+struct Columns(Vec<Option<usize>>);
+
+impl Columns {
+    /// For values in the order of these counters. A column that none of them is has no value, and says so.
+    fn new(want: &Want<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
+        let places: HashMap<CounterId, usize> =
+            want.counters.iter().enumerate().map(|(column, id)| (*id, column)).collect();
+        let mut filled = vec![false; want.counters.len()];
+        let mut columns = Vec::new();
+        for id in ids {
+            let column = places.get(&id).copied();
+            // Of a counter that comes twice the first value counts.
+            let column = column.filter(|at| {
+                filled.get_mut(*at).is_some_and(|is_filled| !std::mem::replace(is_filled, true))
+            });
+            columns.push(column);
+        }
+        for (column, _) in filled.iter().enumerate().filter(|(_, is_filled)| !**is_filled) {
+            rows.none_in_column(column, NoValue::Failed("the system did not deliver the counter".into()));
+        }
+        Self(columns)
+    }
+
+    fn set<'a>(&self, row: &mut Row<'_>, values: impl Iterator<Item = Value<'a>>) {
+        for (column, value) in self.0.iter().zip(values) {
+            let Some(column) = column else { continue };
+            match value {
+                Value::U32(value) => row.set_raw(*column, perfset_core::RawValue::U32(value)),
+                Value::U64(value) => row.set_raw(*column, perfset_core::RawValue::U64(value)),
+                Value::Other(_) => row.none(*column, NoValue::NotDisplayable),
+                Value::Empty => row.none(*column, NoValue::NotGiven),
+            }
+        }
+    }
+}
