@@ -129,8 +129,8 @@ impl KeptFile {
 
     /// The whole file, as it is now; `None` if it is not there. `elapsed_ns` is the monotonic clock.
     ///
-    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one. But not if it answers
-    /// `EINVAL`, which is the file's own way to say that there is nothing to tell.
+    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one. But not if it
+    /// answers `EINVAL`, which is the file's own way to say that there is nothing to tell.
     ///
     /// # Errors
     /// If the system refuses it, or it does not end.
@@ -221,8 +221,8 @@ impl KeptFile {
     }
 }
 
-/// Whether the kernel says that a file is what it was when it was asked last, or opened. It says so only of files that it
-/// watches; others are always ready, also to be written.
+/// Whether the kernel says that a file is what it was when it was asked last, or opened. It says so only of files that
+/// it watches; others are always ready, also to be written.
 fn is_as_it_was(file: &File) -> bool {
     let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
     let mut polled = [PollFd::new(file, asked)];

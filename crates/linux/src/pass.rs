@@ -38,7 +38,8 @@ impl Pass {
         Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
     }
 
-    /// Whether it is time to look again, 10 s after `looked_at_ns` on the monotonic clock; if so, notes that it was done.
+    /// Whether it is time to look again, 10 s after `looked_at_ns` on the monotonic clock; if so, notes that it was
+    /// done.
     pub(crate) fn is_due(&self, looked_at_ns: &mut Option<u64>) -> bool {
         let due = looked_at_ns.is_none_or(|at| self.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
         if due {

@@ -18,8 +18,8 @@ use perfset_windows::capture::{self, Captured, Captures};
 ///
 /// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
 /// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call. On Windows the system's own
-/// functions are asked, or those of the library that `PERFSET_PERFLIB` names. In a program that has more rights than who
-/// started it the environment does not count.
+/// functions are asked, or those of the library that `PERFSET_PERFLIB` names. In a program that has more rights than
+/// who started it the environment does not count.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! A machine's counters in one folder: what its functions and its key answer, byte for byte, to be sent and replayed.
 //!
 //! **Shape**: `manifest.txt` has a line for each question: the code that it was answered with, the question, and where
-//! the answer is, by file, offset and length. The other files have nothing but answers, one behind the other. Nothing in
-//! them says whose machine it is, but names of instances; and those can be hidden.
+//! the answer is, by file, offset and length. The other files have nothing but answers, one behind the other. Nothing
+//! in them says whose machine it is, but names of instances; and those can be hidden.
 
 mod hide;
 mod replay;

@@ -40,8 +40,8 @@ const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 /// Makes the links those of the interfaces. Whether there are others than before.
 ///
 /// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
-/// before, when it has counted less than before, and now and then: one that was removed and made again may have the same
-/// name and place.
+/// before, when it has counted less than before, and now and then: one that was removed and made again may have the
+/// same name and place.
 pub(super) fn refresh(
     links: &mut Vec<Link>,
     interfaces: &[Interface],
