@@ -35,6 +35,8 @@ pub(super) struct Tasks {
     /// Whether no more can be loaded.
     is_settled: bool,
     units: Units,
+    /// Whether what they say was true once.
+    is_checked: bool,
     /// Walks since the last check.
     unchecked: u32,
     /// For each process of the table, whether it was met.
@@ -111,6 +113,7 @@ impl Tasks {
             threads: None,
             is_settled: false,
             units,
+            is_checked: false,
             unchecked: 0,
             met: Vec::new(),
             new: Vec::new(),
@@ -324,25 +327,40 @@ impl Tasks {
 
     /// Whether a walk says of this process what `/proc` says of it, and may be used still.
     fn check(&mut self) -> Result<(), String> {
+        /// The process may change its name in between.
+        const TIMES: u32 = 3;
         rules::may_show_all(&self.roots)?;
-        let text = std::fs::read(self.roots.proc.join("self/stat")).unwrap_or_default();
-        let read = comm(&text).and_then(|comm| Ok((comm, Stat::parse(&text)?)));
-        let (name, stat) =
-            read.map_err(|error| format!("no walk over the tasks: /proc/self/stat: {error}"))?;
-        let units = self.units;
-        let Some((parts, walk)) = self.walks.first_mut() else { return Ok(()) };
-        let records = match walk.run() {
-            Ok(records) => records,
-            Err(WalkError::Full { .. }) => return Ok(()), // it gets more room when it is used
-            Err(error) => return Err(said(&error)),
-        };
-        let taker = Taker::new(&records, *parts, units).ok_or("no walk over the tasks: it lacks columns")?;
-        let own = std::process::id();
-        let agrees = |record| taker.pid(&record) == own && taker.is(&record, name, stat.starttime);
-        if records.iter().any(agrees) {
-            return Ok(());
+        for _ in 0..TIMES {
+            if self.agrees()? {
+                return Ok(());
+            }
         }
         Err("no walk over the tasks: it does not say of this process what /proc/self/stat says".to_owned())
+    }
+
+    fn agrees(&mut self) -> Result<bool, String> {
+        let Some((parts, walk)) = self.walks.first_mut() else { return Ok(true) };
+        let path = self.roots.proc.join("self/stat");
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(_) if self.is_checked => return Ok(true), // no descriptor is left, for a moment
+            Err(error) => return Err(format!("no walk over the tasks: {}: {error}", path.display())),
+        };
+        let read = comm(&text).and_then(|comm| Ok((comm, Stat::parse(&text)?)));
+        let (name, stat) =
+            read.map_err(|error| format!("no walk over the tasks: {}: {error}", path.display()))?;
+        let records = match walk.run() {
+            Ok(records) => records,
+            Err(WalkError::Full { .. }) => return Ok(true), // it gets more room when it is used
+            Err(error) => return Err(said(&error)),
+        };
+        let taker =
+            Taker::new(&records, *parts, self.units).ok_or("no walk over the tasks: it lacks columns")?;
+        let own = std::process::id();
+        let agrees =
+            records.iter().any(|record| taker.pid(&record) == own && taker.is(&record, name, stat.starttime));
+        self.is_checked |= agrees;
+        Ok(agrees)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who may see what: a walk in the kernel sees everything, and `/proc` does not show everything to everybody.
 
 use std::fs;
+use std::io::ErrorKind;
 
 use rustix::thread::{CapabilitySet, capabilities};
 
@@ -29,7 +30,8 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
     if namespace.is_ok_and(|name| name.as_os_str() != FIRST) {
         return Err("a walk over the tasks would show more than this PID namespace");
     }
-    if fs::read(roots.proc.join("1/stat")).is_err() {
+    let first = fs::read(roots.proc.join("1/stat"));
+    if first.is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)) {
         return Err("this /proc hides processes (hidepid), and a walk over the tasks would show them");
     }
     Ok(())

@@ -238,7 +238,9 @@ fn conforms(way: ProcessSource, least_reused: u32, at_least: Duration) -> String
                     let is_share = way == ProcessSource::Bpf && listed(&SHARES, *counter);
                     assert!(a <= b && (b <= c || is_share), "{}", place());
                 }
-                if rested && !in_turn && value(first) == value(last) {
+                // Nor can it show less than it has shown before, where the kernel divides otherwise later.
+                let is_held = listed(&SHARES, *counter) && matches!(got, Got::Held(_));
+                if rested && !in_turn && !is_held && value(first) == value(last) {
                     assert_eq!(value(got), value(first), "{}", place());
                 }
             }
@@ -341,6 +343,7 @@ fn threads_of_all_layers() {
     let waiting = std::thread::spawn(move || stopped.recv().is_err());
     let all = all_of(&thread::COUNTERSET);
     for _ in 0..3 {
+        let clock = cpu_clock_ns(2);
         let all_of_them = layers.each_mut().map(|layer| collect_of(layer, &thread::COUNTERSET, &all, &["*"]));
         for collected in &all_of_them {
             let tids = collected.cells.iter().filter(|((_, counter), got)| {
@@ -352,7 +355,7 @@ fn threads_of_all_layers() {
         }
         let [gate, plain, walk] = &all_of_them;
         let kernel = "kthreadd/2";
-        if gate.names().contains(&kernel) {
+        if gate.names().contains(&kernel) && cpu_clock_ns(2) == clock {
             for counter in &all {
                 let of = |collected: &Collected| value(collected.get(kernel, *counter));
                 assert_eq!([of(gate), of(walk)], [of(plain); 2], "{counter:?}");
