@@ -13,9 +13,9 @@ use crate::catalogue::{curated, known};
 use crate::error::ExportError;
 use crate::family::{Family, Member, line};
 use crate::kind::{Metric, Reading, Sort, is_obscure, metrics};
+use crate::limit::limit;
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{Format, Options, Profile};
-use crate::share::shares;
 use crate::table::{Outcome, Table};
 use crate::text::{escaped_label, real, whole};
 use crate::unit::{Scale, base_unit};
@@ -67,7 +67,7 @@ impl Exporter {
             return Err(SourceError::Failed("the log is at its end".into()));
         }
         self.read();
-        self.limit();
+        limit(&mut self.tables, &mut self.families, self.series_max);
         for family in &self.families {
             family.write(&self.tables, format, out);
         }
@@ -91,24 +91,6 @@ impl Exporter {
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
             table.read(results.next().and_then(Result::ok), annex, info, clocks);
-        }
-    }
-
-    /// Divides the limit among the countersets, if all have more.
-    fn limit(&mut self) {
-        let mut all = 0_usize;
-        for (table, members) in self.tables.iter_mut().zip(&self.own.members) {
-            table.limit = table.kept.len();
-            all = all.saturating_add(table.limit.saturating_mul(*members));
-        }
-        if all <= self.series_max {
-            return;
-        }
-        let demand = |(table, members): (&Table, &usize)| table.limit.saturating_mul(*members);
-        let demands: Vec<_> = self.tables.iter().zip(&self.own.members).map(demand).collect();
-        let shares = shares(&demands, self.series_max);
-        for ((table, members), share) in self.tables.iter_mut().zip(&self.own.members).zip(shares) {
-            table.limit = share.checked_div(*members).unwrap_or_default();
         }
     }
 }
@@ -237,7 +219,7 @@ impl<'o> Binding<'o> {
     }
 
     fn finish(mut self, source: &mut dyn Source) -> Result<Exporter, ExportError> {
-        let own = Own::new(self.prefix, &self.tables, &self.families);
+        let own = Own::new(self.prefix, &self.tables);
         if let Some(family) = self.families.iter().find(|family| own.names().any(|name| *name == family.name))
         {
             let second = family.members.first().map(|member| member.path.clone()).unwrap_or_default();
@@ -321,23 +303,17 @@ struct Own {
     dropped: String,
     /// By table: its label.
     labels: Vec<String>,
-    /// By table: how many metrics a row has.
-    members: Vec<usize>,
 }
 
 impl Own {
-    fn new(prefix: &str, tables: &[Table], families: &[Family]) -> Self {
+    fn new(prefix: &str, tables: &[Table]) -> Self {
         let label = |table: &Table| format!("{{counterset=\"{}\"}} ", escaped_label(&table.set.name));
-        let members = |at: usize| {
-            families.iter().flat_map(|family| &family.members).filter(|member| member.table == at).count()
-        };
         Self {
             build: ["_info", ""].map(|end| format!("{prefix}_exporter_build{end}")),
             took: format!("{prefix}_exporter_collector_duration_seconds"),
             success: format!("{prefix}_exporter_collector_success"),
             dropped: format!("{prefix}_exporter_series_dropped"),
             labels: tables.iter().map(label).collect(),
-            members: (0..tables.len()).map(members).collect(),
         }
     }
 
@@ -361,12 +337,10 @@ impl Own {
         let success = |table: &Table, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
         self.each(&self.success, tables, out, success);
         head(out, &self.dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
-        let mut members = self.members.iter();
-        self.each(&self.dropped, tables, out, |table, out| {
-            let rows = table.kept.len().saturating_sub(table.limit).saturating_add(table.twins);
-            let dropped = rows.saturating_mul(members.next().copied().unwrap_or_default());
-            whole(out, u64::try_from(dropped).unwrap_or(u64::MAX));
-        });
+        let dropped = |table: &Table, out: &mut Vec<u8>| {
+            whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));
+        };
+        self.each(&self.dropped, tables, out, dropped);
     }
 
     fn each(

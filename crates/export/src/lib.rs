@@ -36,7 +36,7 @@ mod text;
 mod widen;
 mod table;
 mod family;
-mod share;
+mod limit;
 mod exporter;
 mod query_file;
 mod defaults;

@@ -486,10 +486,65 @@ fn the_limit_leaves_small_countersets_whole() {
     let mut exporter = open(&[large, small], &[r"\Large(*)\*", r"\Small(*)\*"], options).unwrap();
     let read = scraped(&mut exporter);
     let count = |name| read.of(name).len();
-    assert_eq!((count("perf_large_a"), count("perf_large_b"), count("perf_small_a")), (47, 47, 5));
+    assert_eq!((count("perf_large_a"), count("perf_large_b"), count("perf_small_a")), (48, 47, 5));
     let dropped = |set| read.value("perf_exporter_series_dropped", &[("counterset", set)]).unwrap();
-    assert_eq!((dropped("Large"), dropped("Small")), ("1906", "0"));
+    assert_eq!((dropped("Large"), dropped("Small")), ("1905", "0"));
     assert_eq!(count("perf_exporter_collector_success"), 2, "what it says of itself is not limited");
+}
+
+/// What no path asks for is not counted, and what has no value neither.
+#[test]
+fn the_limit_is_of_lines() {
+    const COUNTERS: u32 = 9;
+    let counters =
+        (0..COUNTERS).map(|id| counter(id, "ABCDEFGHI".split_at(id as usize).1, T::PERF_COUNTER_RAWCOUNT));
+    let script = scripted(set(0, "Set", counters.collect()));
+    let row = |name, id| (name, id, vec![Ok(u64::from(id)); COUNTERS as usize]);
+    script
+        .with(|script| script.rows = (0..180).map(|id| row("other", id)).chain([row("mine", 180)]).collect());
+    let mine = ["BCDEFGHI", "CDEFGHI", "DEFGHI", "EFGHI", "FGHI", "GHI", "HI", "I"];
+    let all: Vec<_> = mine.iter().map(|name| format!(r"\Set(mine)\{name}")).collect();
+    let mut paths = vec![r"\Set(*)\ABCDEFGHI"];
+    paths.extend(all.iter().map(String::as_str));
+    let lines = |most: usize| {
+        let options = Options { series_max: most, ..Options::default() };
+        let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+        let dropped = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]).unwrap();
+        let of_mine = mine.iter().map(|name| read.of(&format!("perf_set_{}", name.to_lowercase())).len());
+        (read.of("perf_set_abcdefghi").len(), of_mine.sum::<usize>(), dropped.parse::<usize>().unwrap())
+    };
+    for (most, want) in [
+        (10_000, (181, 8, 0)),
+        (189, (181, 8, 0)),
+        (188, (180, 8, 1)),
+        (20, (12, 8, 169)),
+        (8, (0, 8, 181)),
+        (3, (0, 3, 186)),
+        (0, (0, 0, 189)),
+    ] {
+        assert_eq!(lines(most), want, "{most}");
+    }
+
+    // A line that two paths ask for is that of the one that asks for less.
+    paths = vec![r"\Set(*)\ABCDEFGHI", r"\Set(mine)\ABCDEFGHI"];
+    let options = Options { series_max: 1, ..Options::default() };
+    let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+    let (labels, value) = &read.of("perf_set_abcdefghi")[0];
+    assert_eq!((labels.starts_with("instance_name=mine"), *value), (true, "180"), "{labels}");
+
+    // What has no value takes no place.
+    script.with(|script| {
+        for (_, id, values) in &mut script.rows {
+            *values = vec![if *id < 150 { Err(NoValue::NotGiven) } else { Ok(7) }];
+        }
+    });
+    paths = vec![r"\Set(*)\ABCDEFGHI"];
+    for (most, kept, dropped) in [(31, 31, "0"), (30, 30, "1")] {
+        let options = Options { series_max: most, ..Options::default() };
+        let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+        let said = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]);
+        assert_eq!((read.of("perf_set_abcdefghi").len(), said), (kept, Some(dropped)), "{most}");
+    }
 }
 
 #[test]
