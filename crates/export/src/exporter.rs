@@ -163,10 +163,11 @@ impl<'o> Binding<'o> {
     /// The metrics of a counter, and their names.
     fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<Named> {
         let of_type = metrics(counter, known(&set.guid, counter.id));
+        let mut curated = Vec::new();
         if self.options.profile == Profile::WindowsExporter {
             let divisor = counter.divisor().and_then(|id| set.counter(id));
             let both = std::iter::once(counter).chain(divisor);
-            let curated: Vec<_> = both.filter_map(|counter| Named::curated(set, counter)).collect();
+            curated.extend(both.filter_map(|counter| Named::curated(set, counter)));
             if curated.iter().any(|named| named.reading.counter() == counter.id) {
                 return curated;
             }
@@ -177,7 +178,12 @@ impl<'o> Binding<'o> {
             reading: metric.reading,
             labels: "",
         };
-        of_type.into_iter().map(named).collect()
+        // A divisor alone may have a curated name, as the size that free space is a share of.
+        let is_other =
+            |metric: &Metric| curated.iter().all(|c| c.reading.counter() != metric.reading.counter());
+        let mut all: Vec<_> = of_type.into_iter().filter(is_other).map(named).collect();
+        all.append(&mut curated);
+        all
     }
 
     /// Adds a member to its family, unless the family has it.

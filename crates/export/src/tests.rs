@@ -11,6 +11,7 @@ use perfset_core::{Attributes, Counter, CounterId, CounterType, Counterset, NoVa
 use perfset_engine::path::BindError;
 use perfset_engine::testing::Scripted;
 use perfset_engine::{Catalogue, SourceError};
+use std::collections::HashSet;
 use std::slice;
 use std::sync::Arc;
 
@@ -319,6 +320,48 @@ fn names_of_windows_exporter() {
     let mut text = Vec::new();
     exporter.scrape(Format::OpenMetrics, &mut text).unwrap();
     self::read(&text, Format::OpenMetrics).unwrap();
+}
+
+/// Each has a path that gives it, in its unit.
+#[test]
+fn all_names_of_windows_exporter() {
+    // A number that is a time as well: when something began.
+    let number = u64::try_from(perfset_core::clock::UNIX_EPOCH_100NS).unwrap();
+    for (guid, id, name, labels) in crate::windows_exporter::METRICS {
+        let set = catalogue::by_guid(*guid).unwrap();
+        // A helper has no path of its own: those of what is divided by it.
+        let paths = set.counters.iter().filter(|c| c.id == *id || c.divisor() == Some(*id));
+        let shown = paths.filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE));
+        let is_given = |counter: &Counter| {
+            let script = scripted(set.clone());
+            let needed: HashSet<_> = counter.needed().collect();
+            script.with(|script| script.rows = vec![("a", 1, vec![Ok(number); needed.len()])]);
+            let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
+            let path = format!(r"\{}{instance}\{}", set.name, counter.name.as_deref().unwrap());
+            let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+            let read = scraped(&mut open(&[script], &[&path], options).unwrap());
+            let fixed = labels.replace('"', "");
+            read.of(name).iter().any(|(labels, _)| labels.contains(&fixed))
+        };
+        assert!({ shown }.any(is_given), "{} {name}", set.name);
+    }
+}
+
+#[test]
+fn sizes_of_windows_exporter() {
+    use catalogue::logical_disk;
+    let disk = scripted(logical_disk::COUNTERSET.clone());
+    disk.with(|script| script.rows = vec![("/", 1, vec![Ok(250), Ok(1_000), Ok(3)])]);
+    let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+    let paths = [r"\LogicalDisk(*)\% Free Space", r"\LogicalDisk(*)\Free Megabytes"];
+    let read = scraped(&mut open(&[disk], &paths, options).unwrap());
+    for (name, value) in [
+        ("windows_logical_disk_size_bytes", "1000"),
+        ("windows_logical_disk_free_bytes", "3145728"),
+        ("perf_logicaldisk_free_space_ratio", "0.25"),
+    ] {
+        assert_eq!(read.value(name, &[("volume", "/")]), Some(value), "{name}");
+    }
 }
 
 /// Whatever can be asked for has a name in both profiles, and no two the same.
