@@ -37,6 +37,8 @@ mod widen;
 mod table;
 mod family;
 mod limit;
+mod own;
+mod binding;
 mod exporter;
 mod query_file;
 mod defaults;
