@@ -37,6 +37,15 @@ pub(crate) struct Member {
     /// What the lines begin with.
     prefix: Vec<u8>,
     columns: Columns,
+    /// So many lines it has of its table's rank that is cut.
+    pub at_cut: usize,
+}
+
+/// A value, as it is written.
+enum Number {
+    Scaled(u64, Scale),
+    Seconds(u64, u64),
+    Real(f64),
 }
 
 /// Where a reading's numbers are in a row.
@@ -118,17 +127,23 @@ impl Family {
         let head = out.len();
         for member in &self.members {
             let Some(table) = tables.get(member.table) else { continue };
-            for row in table.kept.iter().take(table.limit) {
-                if !table.is_meant(*row, &member.asks) {
-                    continue;
-                }
-                let line = out.len();
+            let mut left = member.at_cut;
+            for row in &table.kept {
+                let is_last = match table.cut {
+                    None if table.is_meant(*row, &member.asks) => false,
+                    None => continue,
+                    Some(cut) => match table.rank_of(*row, &member.asks) {
+                        Some(rank) if rank < cut => false,
+                        Some(rank) if rank == cut && left > 0 => true,
+                        _ => continue,
+                    },
+                };
+                let Some(number) = member.number(table.row(*row), &table.clocks) else { continue };
+                left = left.saturating_sub(usize::from(is_last));
                 out.extend_from_slice(&member.prefix);
                 out.extend_from_slice(table.row_text(*row));
-                match member.write(table.row(*row), &table.clocks, out) {
-                    Some(()) => out.push(b'\n'),
-                    None => out.truncate(line),
-                }
+                number.write(out);
+                out.push(b'\n');
             }
         }
         if out.len() == head {
@@ -149,7 +164,7 @@ pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnc
 impl Member {
     pub fn new(table: usize, ask: usize, reading: Reading, labels: &'static str, path: String) -> Self {
         let (prefix, columns) = (Vec::new(), Columns::default());
-        Self { table, asks: vec![ask], reading, labels, path, prefix, columns }
+        Self { table, asks: vec![ask], reading, labels, path, prefix, columns, at_cut: 0 }
     }
 
     /// Finds where its numbers are.
@@ -167,37 +182,36 @@ impl Member {
         };
     }
 
-    /// Appends its value in a row; nothing, if it has none.
-    fn write(&self, row: &[Option<RawValue>], clocks: &Clocks, out: &mut Vec<u8>) -> Option<()> {
+    /// If it has a line for a row: the rank of the most specific ask for that.
+    pub fn rank(&self, table: &Table, row: usize) -> Option<usize> {
+        self.number(table.row(row), &table.clocks)?;
+        table.rank_of(row, &self.asks)
+    }
+
+    /// Its value in a row, if it has one.
+    fn number(&self, row: &[Option<RawValue>], clocks: &Clocks) -> Option<Number> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
-        match self.reading {
-            Reading::Raw(_, scale) => scaled(out, raw, scale),
+        Some(match self.reading {
+            Reading::Raw(_, scale) => Number::Scaled(raw, scale),
             Reading::Ticks(_, clock) => {
                 let freq = match self.columns.own {
                     Some((_, freq)) => number(freq?)?,
                     None => u64::try_from(clocks.read(clock)?.1).ok()?,
                 };
-                seconds(out, raw, Some(freq).filter(|freq| *freq > 0)?);
+                Number::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
             }
             Reading::Share(_, _, times) => {
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
-                real(out, f64::from(times) * float(raw) / float(base));
+                Number::Real(f64::from(times) * float(raw) / float(base))
             }
-            Reading::Start(_) => self.start(raw, clocks, number, out)?,
-            Reading::Real(_) => real(out, f64::from_bits(raw)),
-        }
-        Some(())
+            Reading::Start(_) => self.start(raw, clocks, number)?,
+            Reading::Real(_) => Number::Real(f64::from_bits(raw)),
+        })
     }
 
-    /// Appends when something began, of which `raw` is the time on the counterset's clock.
-    fn start(
-        &self,
-        raw: u64,
-        clocks: &Clocks,
-        number: impl Fn(usize) -> Option<u64>,
-        out: &mut Vec<u8>,
-    ) -> Option<()> {
+    /// When something began, of which `raw` is the time on the counterset's clock.
+    fn start(&self, raw: u64, clocks: &Clocks, number: impl Fn(usize) -> Option<u64>) -> Option<Number> {
         const TICKS: i64 = 10_000_000;
         let (now, freq) = match self.columns.own {
             Some((time, freq)) => (number(time?)?, i64::try_from(number(freq?)?).ok()?),
@@ -207,15 +221,23 @@ impl Member {
         if self.columns.own.is_none() && freq == TICKS && clocks.object_time == clocks.time_100ns {
             // The clock is that of the calendar: the same number at each scrape.
             let epoch = u64::try_from(UNIX_EPOCH_100NS).ok()?;
-            scaled(out, raw.checked_sub(epoch)?, Scale::over(7));
-            return Some(());
+            return Some(Number::Scaled(raw.checked_sub(epoch)?, Scale::over(7)));
         }
         let freq = u64::try_from(freq).ok().filter(|freq| *freq > 0)?;
         let today = u64::try_from(clocks.time_100ns.checked_sub(UNIX_EPOCH_100NS)?).ok()?;
         let start = float(today) / 1e7 - float(passed) / float(freq);
         // To the hundredth: two clocks are never read at the same instant, and a start does not move.
-        real(out, (start * 100.0).round() / 100.0);
-        Some(())
+        Some(Number::Real((start * 100.0).round() / 100.0))
+    }
+}
+
+impl Number {
+    fn write(&self, out: &mut Vec<u8>) {
+        match *self {
+            Self::Scaled(raw, scale) => scaled(out, raw, scale),
+            Self::Seconds(ticks, freq) => seconds(out, ticks, freq),
+            Self::Real(number) => real(out, number),
+        }
     }
 }
 

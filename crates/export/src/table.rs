@@ -1,6 +1,7 @@
 //! The rows of one counterset in one scrape: who they are, as labels, and their numbers.
 
 use std::collections::{HashMap, HashSet};
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,14 +41,20 @@ pub(crate) struct Table {
     meant: Vec<bool>,
     /// The rows that are exported.
     pub kept: Vec<usize>,
-    /// Rows that are not, because nothing tells them from others.
-    pub twins: usize,
+    /// Those that are not, because nothing tells them from others.
+    pub twins: Vec<usize>,
+    /// By ask: how many have fewer rows, those with as many counted once.
+    ranks: Vec<usize>,
+    /// By rank: how many lines could be written. Counted when there may be too many.
+    pub lines: Vec<usize>,
+    /// The first rank of which not all lines are written.
+    pub cut: Option<usize>,
+    /// So many lines are not written.
+    pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
     pub clocks: Clocks,
     pub outcome: Outcome,
     pub took: Duration,
-    /// So many of the kept rows are within the limit.
-    pub limit: usize,
 }
 
 /// How a collection went.
@@ -173,12 +180,15 @@ impl Table {
             ends: Vec::new(),
             meant: Vec::new(),
             kept: Vec::new(),
-            twins: 0,
+            twins: Vec::new(),
+            ranks: Vec::new(),
+            lines: Vec::new(),
+            cut: None,
+            dropped: 0,
             numbers: Vec::new(),
             clocks: Clocks::default(),
             outcome: Outcome::Good,
             took: Duration::ZERO,
-            limit: 0,
         }
     }
 
@@ -273,6 +283,7 @@ impl Table {
         if self.outcome == Outcome::Failed {
             // What is known of the rows stays for when they come again.
             self.kept.clear();
+            self.twins.clear();
             self.ends.clear();
             return;
         }
@@ -312,22 +323,42 @@ impl Table {
         loop {
             self.write_labels(&owners);
             let mut seen = HashSet::new();
-            let twins = self.kept.iter().filter(|row| !seen.insert(self.row_text(**row))).count();
-            self.twins = 0;
-            match (twins, self.rows.more) {
-                (0, _) => return,
-                (_, More::Nothing) if self.has_labels() => self.rows.more = More::Id,
-                (_, More::Id) => self.rows.more = More::Owner,
+            let (first, twins): (Vec<_>, Vec<_>) =
+                self.kept.iter().partition(|row| seen.insert(self.row_text(**row)));
+            match self.rows.more {
+                More::Nothing if !twins.is_empty() && self.has_labels() => self.rows.more = More::Id,
+                More::Id if !twins.is_empty() => self.rows.more = More::Owner,
                 _ => {
-                    // Nothing tells them apart: the first of them is exported.
-                    let mut seen = HashSet::new();
-                    let mut kept = std::mem::take(&mut self.kept);
-                    kept.retain(|row| seen.insert(self.row_text(*row)));
-                    (self.kept, self.twins) = (kept, twins);
-                    return;
+                    // If nothing tells them apart the first of them is exported.
+                    (self.kept, self.twins) = (first, twins);
+                    break;
                 }
             }
         }
+        self.rank();
+    }
+
+    /// Finds which asks have the fewest rows.
+    fn rank(&mut self) {
+        let rows = |ask: usize| self.kept.iter().filter(|row| self.is_meant(**row, &[ask])).count();
+        let rows: Vec<_> = (0..self.asks.len()).map(rows).collect();
+        let mut order = rows.clone();
+        order.sort_unstable();
+        order.dedup();
+        self.ranks.clear();
+        self.ranks.extend(rows.iter().map(|rows| order.binary_search(rows).unwrap_or_default()));
+    }
+
+    /// Begins to count lines by rank.
+    pub fn clear_lines(&mut self) {
+        self.lines.clear();
+        self.lines.resize(self.asks.len(), 0);
+    }
+
+    /// The rank of the most specific of these asks that means a row: 0 is that of the fewest rows.
+    pub fn rank_of(&self, row: usize, asks: &[usize]) -> Option<usize> {
+        let meaning = asks.iter().filter(|ask| self.is_meant(row, slice::from_ref(ask)));
+        meaning.filter_map(|ask| self.ranks.get(*ask)).min().copied()
     }
 
     /// Finds the rows that asks mean.

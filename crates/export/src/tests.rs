@@ -11,6 +11,7 @@ use perfset_core::{Attributes, Counter, CounterId, CounterType, Counterset, NoVa
 use perfset_engine::path::BindError;
 use perfset_engine::testing::Scripted;
 use perfset_engine::{Catalogue, SourceError};
+use std::collections::HashSet;
 use std::slice;
 use std::sync::Arc;
 
@@ -321,6 +322,48 @@ fn names_of_windows_exporter() {
     self::read(&text, Format::OpenMetrics).unwrap();
 }
 
+/// Each has a path that gives it, in its unit.
+#[test]
+fn all_names_of_windows_exporter() {
+    // A number that is a time as well: when something began.
+    let number = u64::try_from(perfset_core::clock::UNIX_EPOCH_100NS).unwrap();
+    for (guid, id, name, labels) in crate::windows_exporter::METRICS {
+        let set = catalogue::by_guid(*guid).unwrap();
+        // A helper has no path of its own: those of what is divided by it.
+        let paths = set.counters.iter().filter(|c| c.id == *id || c.divisor() == Some(*id));
+        let shown = paths.filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE));
+        let is_given = |counter: &Counter| {
+            let script = scripted(set.clone());
+            let needed: HashSet<_> = counter.needed().collect();
+            script.with(|script| script.rows = vec![("a", 1, vec![Ok(number); needed.len()])]);
+            let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
+            let path = format!(r"\{}{instance}\{}", set.name, counter.name.as_deref().unwrap());
+            let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+            let read = scraped(&mut open(&[script], &[&path], options).unwrap());
+            let fixed = labels.replace('"', "");
+            read.of(name).iter().any(|(labels, _)| labels.contains(&fixed))
+        };
+        assert!({ shown }.any(is_given), "{} {name}", set.name);
+    }
+}
+
+#[test]
+fn sizes_of_windows_exporter() {
+    use catalogue::logical_disk;
+    let disk = scripted(logical_disk::COUNTERSET.clone());
+    disk.with(|script| script.rows = vec![("/", 1, vec![Ok(250), Ok(1_000), Ok(3)])]);
+    let options = Options { profile: Profile::WindowsExporter, ..Options::default() };
+    let paths = [r"\LogicalDisk(*)\% Free Space", r"\LogicalDisk(*)\Free Megabytes"];
+    let read = scraped(&mut open(&[disk], &paths, options).unwrap());
+    for (name, value) in [
+        ("windows_logical_disk_size_bytes", "1000"),
+        ("windows_logical_disk_free_bytes", "3145728"),
+        ("perf_logicaldisk_free_space_ratio", "0.25"),
+    ] {
+        assert_eq!(read.value(name, &[("volume", "/")]), Some(value), "{name}");
+    }
+}
+
 /// Whatever can be asked for has a name in both profiles, and no two the same.
 #[test]
 fn the_whole_catalogue_can_be_exported() {
@@ -486,10 +529,65 @@ fn the_limit_leaves_small_countersets_whole() {
     let mut exporter = open(&[large, small], &[r"\Large(*)\*", r"\Small(*)\*"], options).unwrap();
     let read = scraped(&mut exporter);
     let count = |name| read.of(name).len();
-    assert_eq!((count("perf_large_a"), count("perf_large_b"), count("perf_small_a")), (47, 47, 5));
+    assert_eq!((count("perf_large_a"), count("perf_large_b"), count("perf_small_a")), (48, 47, 5));
     let dropped = |set| read.value("perf_exporter_series_dropped", &[("counterset", set)]).unwrap();
-    assert_eq!((dropped("Large"), dropped("Small")), ("1906", "0"));
+    assert_eq!((dropped("Large"), dropped("Small")), ("1905", "0"));
     assert_eq!(count("perf_exporter_collector_success"), 2, "what it says of itself is not limited");
+}
+
+/// What no path asks for is not counted, and what has no value neither.
+#[test]
+fn the_limit_is_of_lines() {
+    const COUNTERS: u32 = 9;
+    let counters =
+        (0..COUNTERS).map(|id| counter(id, "ABCDEFGHI".split_at(id as usize).1, T::PERF_COUNTER_RAWCOUNT));
+    let script = scripted(set(0, "Set", counters.collect()));
+    let row = |name, id| (name, id, vec![Ok(u64::from(id)); COUNTERS as usize]);
+    script
+        .with(|script| script.rows = (0..180).map(|id| row("other", id)).chain([row("mine", 180)]).collect());
+    let mine = ["BCDEFGHI", "CDEFGHI", "DEFGHI", "EFGHI", "FGHI", "GHI", "HI", "I"];
+    let all: Vec<_> = mine.iter().map(|name| format!(r"\Set(mine)\{name}")).collect();
+    let mut paths = vec![r"\Set(*)\ABCDEFGHI"];
+    paths.extend(all.iter().map(String::as_str));
+    let lines = |most: usize| {
+        let options = Options { series_max: most, ..Options::default() };
+        let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+        let dropped = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]).unwrap();
+        let of_mine = mine.iter().map(|name| read.of(&format!("perf_set_{}", name.to_lowercase())).len());
+        (read.of("perf_set_abcdefghi").len(), of_mine.sum::<usize>(), dropped.parse::<usize>().unwrap())
+    };
+    for (most, want) in [
+        (10_000, (181, 8, 0)),
+        (189, (181, 8, 0)),
+        (188, (180, 8, 1)),
+        (20, (12, 8, 169)),
+        (8, (0, 8, 181)),
+        (3, (0, 3, 186)),
+        (0, (0, 0, 189)),
+    ] {
+        assert_eq!(lines(most), want, "{most}");
+    }
+
+    // A line that two paths ask for is that of the one that asks for less.
+    paths = vec![r"\Set(*)\ABCDEFGHI", r"\Set(mine)\ABCDEFGHI"];
+    let options = Options { series_max: 1, ..Options::default() };
+    let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+    let (labels, value) = &read.of("perf_set_abcdefghi")[0];
+    assert_eq!((labels.starts_with("instance_name=mine"), *value), (true, "180"), "{labels}");
+
+    // What has no value takes no place.
+    script.with(|script| {
+        for (_, id, values) in &mut script.rows {
+            *values = vec![if *id < 150 { Err(NoValue::NotGiven) } else { Ok(7) }];
+        }
+    });
+    paths = vec![r"\Set(*)\ABCDEFGHI"];
+    for (most, kept, dropped) in [(31, 31, "0"), (30, 30, "1")] {
+        let options = Options { series_max: most, ..Options::default() };
+        let read = scraped(&mut open(slice::from_ref(&script), &paths, options).unwrap());
+        let said = read.value("perf_exporter_series_dropped", &[("counterset", "Set")]);
+        assert_eq!((read.of("perf_set_abcdefghi").len(), said), (kept, Some(dropped)), "{most}");
+    }
 }
 
 #[test]

@@ -684,7 +684,9 @@ static COUNTERS: [Counter; 31] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
-        source: Cow::Borrowed("PerfTime100NSec when /proc/diskstats was read - field 13 x 10,000"),
+        source: Cow::Borrowed(
+            "CLOCK_MONOTONIC when /proc/diskstats was read, in units of 100 ns, - field 13 x 10,000",
+        ),
         availability: Cow::Borrowed(""),
         v1_index: Some(1482),
     },

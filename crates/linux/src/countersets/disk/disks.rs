@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use perfset_core::{InstanceId, NoValue};
 
-use super::requests::Requests;
+use super::requests::{Now, Requests};
 use crate::countersets::several::Key;
 use crate::countersets::value::instance_name;
 use crate::countersets::value::unavailable;
@@ -89,7 +89,8 @@ impl State {
         if self.pass == pass.number {
             return Ok(());
         }
-        let now_100ns = (self.time_100ns)(pass.elapsed_ns);
+        let time_100ns = (self.time_100ns)(pass.elapsed_ns);
+        let now = Now { time_100ns, up_100ns: time_100ns.saturating_sub((self.time_100ns)(0)) };
         let devices = &self.stats.get(pass)?.devices;
         for (at, device) in devices.iter().enumerate() {
             // Nearly always it is where it was.
@@ -100,7 +101,7 @@ impl State {
                 None => self.disks.insert(at.min(self.disks.len()), Disk::new(device)),
             }
             if let Some(disk) = self.disks.get_mut(at) {
-                disk.go_on(device, now_100ns);
+                disk.go_on(device, now);
             }
         }
         let count = devices.len();
@@ -133,12 +134,12 @@ impl Disk {
         (self.minor, self.major) == (device.minor, device.major) && self.name == device.name
     }
 
-    fn go_on(&mut self, device: &Device, now_100ns: u64) {
+    fn go_on(&mut self, device: &Device, now: Now) {
         let Ok(numbers) = &device.numbers else { return };
-        let goes_on = self.requests.as_mut().is_some_and(|requests| requests.go_on(*numbers, now_100ns));
+        let goes_on = self.requests.as_mut().is_some_and(|requests| requests.go_on(*numbers, now));
         if !goes_on {
             // A new device, or another under the same name.
-            self.requests = Some(Requests::new(*numbers, now_100ns));
+            self.requests = Some(Requests::new(*numbers, now));
             self.kind = None;
         }
     }

@@ -9,12 +9,20 @@ use crate::sources::diskstats::{Field, Numbers};
 /// What a device did until its line was read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
-    /// When that was: PerfTime100NSec.
-    now_100ns: u64,
-    /// That time, less what the device was busy.
+    now: Now,
+    /// How long the machine was up then, less what the device was busy.
     idle_100ns: Value,
     numbers: Numbers,
     sums: [Sum; Field::ALL.len()],
+}
+
+/// When lines were read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Now {
+    /// PerfTime100NSec.
+    pub(super) time_100ns: u64,
+    /// What of it has passed since the machine started: it begins anew when the device's numbers do.
+    pub(super) up_100ns: u64,
 }
 
 const MS_100NS: u64 = 10_000;
@@ -25,15 +33,15 @@ pub(super) const BYTES: u64 = 512;
 
 impl Requests {
     /// What a device did that was not there before.
-    pub(super) fn new(numbers: Numbers, now_100ns: u64) -> Self {
+    pub(super) fn new(numbers: Numbers, now: Now) -> Self {
         let sums = Field::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
-        let mut new = Self { now_100ns, idle_100ns: 0.into(), numbers, sums };
+        let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
         new.idle_100ns = new.resting();
         new
     }
 
     /// Goes on to a later reading. `false` if that is not of the same device, and nothing has changed.
-    pub(super) fn go_on(&mut self, numbers: Numbers, now_100ns: u64) -> bool {
+    pub(super) fn go_on(&mut self, numbers: Numbers, now: Now) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
             before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0)).is_none())
@@ -41,7 +49,7 @@ impl Requests {
         if [Field::Reads, Field::Writes].into_iter().any(steps_back) {
             return false;
         }
-        (self.numbers, self.now_100ns) = (numbers, now_100ns);
+        (self.numbers, self.now) = (numbers, now);
         for (sum, field) in self.sums.iter_mut().zip(Field::ALL) {
             sum.go_on(numbers.get(field).unwrap_or(0));
         }
@@ -56,7 +64,7 @@ impl Requests {
 
     fn resting(&self) -> Value {
         let busy = self.sum(Field::BusyMs).map_or(0, |sum| sum.sum.saturating_mul(MS_100NS));
-        self.now_100ns.saturating_sub(busy).into()
+        self.now.up_100ns.saturating_sub(busy).into()
     }
 
     fn sum(&self, field: Field) -> Option<Sum> {
@@ -106,7 +114,7 @@ impl Requests {
             id::PERCENT_DISK_TIME_BASE
             | id::PERCENT_DISK_READ_TIME_BASE
             | id::PERCENT_DISK_WRITE_TIME_BASE
-            | id::PERCENT_IDLE_TIME_BASE => Ok(self.now_100ns.into()),
+            | id::PERCENT_IDLE_TIME_BASE => Ok(self.now.time_100ns.into()),
 
             id::AVG_DISK_SEC_TRANSFER => both(self.in_perf_time(read_ms)?, self.in_perf_time(write_ms)?),
             id::AVG_DISK_SEC_READ => self.in_perf_time(read_ms),

@@ -19,9 +19,11 @@ use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
 const NOW: u64 = 133_456_789_012_345_678;
+/// When the machine started: more than 50 days before.
+const START: u64 = NOW - 50_000_000_000_007;
 
 fn disks(roots: &Roots) -> Disks {
-    Disks::new(roots, |_| NOW)
+    Disks::new(roots, |elapsed_ns| if elapsed_ns == 0 { START } else { NOW })
 }
 
 fn physical(roots: &Roots) -> Several<PhysicalDisk> {
@@ -115,7 +117,7 @@ fn of_physical_disk(f: [u64; 21]) -> [(CounterId, u64); 30] {
         (AVG_DISK_BYTES_READ_BASE, f[4]),
         (AVG_DISK_BYTES_WRITE, f[10] * 512),
         (AVG_DISK_BYTES_WRITE_BASE, f[8]),
-        (PERCENT_IDLE_TIME, NOW - f[13] * MS),
+        (PERCENT_IDLE_TIME, NOW - START - f[13] * MS),
         (PERCENT_IDLE_TIME_BASE, NOW),
     ]
 }
@@ -554,6 +556,7 @@ fn an_old_kernel() {
 
 thread_local! {
     static CLOCK: Cell<u64> = const { Cell::new(0) };
+    static STARTED: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A tree with one disk, whose numbers and clock are set for each collection.
@@ -568,7 +571,8 @@ impl OneDisk {
         tree.write("sys/block/sda/size", "7\n");
         tree.write("sys/block/sda/device/type", "0\n");
         tree.write("sys/block/sda/diskseq", "5\n");
-        let disks = Disks::new(&tree.roots(), |_| CLOCK.get());
+        let disks =
+            Disks::new(&tree.roots(), |elapsed_ns| if elapsed_ns == 0 { STARTED.get() } else { CLOCK.get() });
         Self { tree, provider: Several::new(PhysicalDisk::new(disks)) }
     }
 
@@ -628,6 +632,22 @@ fn idle_time_does_not_fall() {
         assert_eq!(*collected.get("sda", IDLE), want, "{elapsed}");
         assert_eq!(*collected.get("_Total", IDLE), want, "{elapsed}");
     }
+}
+
+/// What it was busy before must not show as idle after, or rates of the raw value would.
+#[test]
+fn idle_time_begins_anew_when_the_machine_does() {
+    use physical_disk::PERCENT_IDLE_TIME as IDLE;
+    let ms = 10_000;
+    STARTED.set(NOW);
+    let before = OneDisk::new().at(NOW + 5_000 * ms, 9, 0, 700);
+    assert_eq!(*before.get("sda", IDLE), Got::Value(4_300 * ms));
+    STARTED.set(NOW + 6_000 * ms);
+    let after = OneDisk::new().at(NOW + 6_100 * ms, 2, 0, 30);
+    assert_eq!(*after.get("sda", IDLE), Got::Value(70 * ms));
+    let mut disk = OneDisk::new();
+    assert_eq!(*disk.at(NOW + 6_100 * ms, 2, 0, 101).get("sda", IDLE), Got::Value(0), "busier than up");
+    assert_eq!(*disk.at(NOW + 6_200 * ms, 2, 0, 101).get("sda", IDLE), Got::Value(99 * ms));
 }
 
 #[test]

@@ -1,0 +1,126 @@
+//! Which lines a scrape has if there are more than it may have.
+//!
+//! Lines are counted, not rows: a counterset that has few is whole, and those that have many give way. In one of those
+//! go first what the most specific paths ask, which are those of the fewest instances.
+
+use crate::family::{Family, Member};
+use crate::table::Table;
+
+/// Finds what is left out of this scrape: of each table up to which rank, of each member how many at that rank.
+pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) {
+    let mut upper = 0_usize;
+    for table in &mut *tables {
+        (table.cut, table.dropped) = (None, 0);
+    }
+    for member in families.iter().flat_map(|family| &family.members) {
+        let Some(table) = tables.get_mut(member.table) else { continue };
+        upper = upper.saturating_add(table.kept.len());
+        let lost = table.twins.iter().filter(|row| member.rank(table, **row).is_some()).count();
+        table.dropped = table.dropped.saturating_add(lost);
+    }
+    if upper <= most {
+        return; // as nearly always, and nothing has to be counted
+    }
+    tables.iter_mut().for_each(Table::clear_lines);
+    for member in families.iter().flat_map(|family| &family.members) {
+        let Some(table) = tables.get_mut(member.table) else { continue };
+        for at in 0..table.kept.len() {
+            let rank = table.kept.get(at).and_then(|row| member.rank(table, *row));
+            let lines = rank.and_then(|rank| table.lines.get_mut(rank));
+            lines.into_iter().for_each(|lines| *lines = lines.saturating_add(1));
+        }
+    }
+    let mut division = Division::new(tables.iter().map(demand), most);
+    for (at, table) in tables.iter_mut().enumerate() {
+        let mut left = division.share(demand(table));
+        table.dropped = table.dropped.saturating_add(demand(table).saturating_sub(left));
+        table.cut = table.lines.iter().position(|lines| match left.checked_sub(*lines) {
+            Some(less) => {
+                left = less;
+                false
+            }
+            None => true,
+        });
+        if table.cut.is_some() {
+            cut(table, at, families, left);
+        }
+    }
+}
+
+/// Divides what is left for a table's rank that is cut.
+fn cut(table: &Table, at: usize, families: &mut [Family], left: usize) {
+    let is_last = |member: &Member, row: usize| member.rank(table, row) == table.cut;
+    for member in families.iter_mut().flat_map(|family| &mut family.members) {
+        if member.table == at {
+            member.at_cut = table.kept.iter().filter(|row| is_last(member, **row)).count();
+        }
+    }
+    let members = families.iter().flat_map(|family| &family.members).filter(|member| member.table == at);
+    let mut division = Division::new(members.map(|member| member.at_cut), left);
+    for member in families.iter_mut().flat_map(|family| &mut family.members) {
+        if member.table == at {
+            member.at_cut = division.share(member.at_cut);
+        }
+    }
+}
+
+/// How many lines it has that could be written.
+fn demand(table: &Table) -> usize {
+    table.lines.iter().fold(0, |all, lines| all.saturating_add(*lines))
+}
+
+/// So many divided among demands: each has all that it asks for as long as that is not more than an equal share of what
+/// the larger ones would have.
+struct Division {
+    /// What each has that asks for more.
+    each: usize,
+    /// So many of those have one more.
+    more: usize,
+}
+
+impl Division {
+    fn new(demands: impl Iterator<Item = usize> + Clone, most: usize) -> Self {
+        let sum = |each: usize| demands.clone().fold(0_usize, |all, some| all.saturating_add(some.min(each)));
+        let (mut each, mut high) = (0_usize, demands.clone().max().unwrap_or_default());
+        while each < high {
+            let middle = high.saturating_sub(high.saturating_sub(each) / 2);
+            match sum(middle) <= most {
+                true => each = middle,
+                false => high = middle.saturating_sub(1),
+            }
+        }
+        Self { each, more: most.saturating_sub(sum(each)) }
+    }
+
+    /// What the next of the demands has.
+    fn share(&mut self, demand: usize) -> usize {
+        let Some(over) = demand.checked_sub(self.each) else { return demand };
+        let one = over.min(self.more).min(1);
+        self.more = self.more.saturating_sub(one);
+        self.each.saturating_add(one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_demands_are_whole() {
+        let table: [(&[usize], usize, &[usize]); 8] = [
+            (&[], 7, &[]),
+            (&[3, 5], 8, &[3, 5]),
+            (&[3, 5], 7, &[3, 4]),
+            (&[1_000_000, 5, 7], 20, &[8, 5, 7]),
+            (&[100, 100, 2], 13, &[6, 5, 2]),
+            (&[1, 1, 1], 2, &[1, 1, 0]),
+            (&[usize::MAX, 5, usize::MAX], 20, &[8, 5, 7]),
+            (&[3, 5], 0, &[0, 0]),
+        ];
+        for (demands, most, want) in table {
+            let mut division = Division::new(demands.iter().copied(), most);
+            let shares: Vec<_> = demands.iter().map(|demand| division.share(*demand)).collect();
+            assert_eq!(shares, want, "{demands:?} {most}");
+        }
+    }
+}
