@@ -3,7 +3,7 @@
 //! [`machine`] is a machine of both: a [`Source`](perfset_engine::Source) like any other. What the system answers is as
 //! little to be believed as a stranger's file: sizes and codes are checked here, blocks by the views of `perfset-core`.
 //!
-//! Everything but [`system`] is portable: it asks the functions behind the seams [`PerfLib`] and [`PerformanceKey`], so
+//! Everything but `system` is portable: it asks the functions behind the seams [`PerfLib`] and [`PerformanceKey`], so
 //! that it is tested everywhere, with functions that lie. [`ours`] has the same functions over a machine of ours.
 
 #![cfg_attr(
