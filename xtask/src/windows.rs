@@ -4,9 +4,11 @@
 //! wherever both must give the same.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
+use std::sync::mpsc::channel;
+use std::thread::spawn;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -253,13 +255,18 @@ fn absent(stand: &Stand) -> Result<String> {
 fn interrupt(stand: &Stand) -> Result<String> {
     let mut command = stand.wine(&dos(&stand.built("perfset.exe")));
     command.args(["get", r"\Perfset Engine\Collections/sec", "1"]);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-    sleep(Duration::from_millis(4_500));
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let printed = child.stdout.take().context("it has no output")?;
+    let (sender, lines) = channel();
+    spawn(move || {
+        BufReader::new(printed).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    // The head and two values: then it waits for the next one.
+    let begun = (0..3).try_for_each(|_| lines.recv_timeout(Duration::from_secs(60)).map(|_| ()));
     run_program(Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]))?;
     let output = child.wait_with_output()?;
+    begun.context("it did not print three lines within a minute")?;
     ensure!(output.status.success() && output.stderr.is_empty(), "it ends with {}", said(&output));
-    let printed = String::from_utf8(output.stdout)?;
-    ensure!(printed.lines().count() >= 3, "it prints {printed}");
     Ok(String::new())
 }
 
