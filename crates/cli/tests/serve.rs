@@ -123,6 +123,8 @@ fn what_goes_wrong_is_said() {
     };
     let (open, nothing, bad) =
         (file("open", SECRET), file("nothing", "/Memory/X\n"), file("bad", "Memory\n"));
+    let other =
+        file("other", "\\\\.\\Memory\\Available Bytes\n\\\\elsewhere.example\\Memory\\Available Bytes\n");
     let taken = Served::start(&["--insecure"], 2);
     let page = taken.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
     let address = page.trim_end_matches('/').to_owned();
@@ -146,6 +148,7 @@ fn what_goes_wrong_is_said() {
         (&["--token-file", &open, "--insecure"], 2, "cannot be used with".to_owned()),
         (&["--query", "/no/such/file"], 4, "cannot read /no/such/file".to_owned()),
         (&["--query", &bad], 2, "bad:1: \"Memory\" does not begin".to_owned()),
+        (&["--query", &other], 4, r"error: \\elsewhere.example\Memory\Available Bytes: ".to_owned()),
         (&["--query", &nothing], 3, "\"Memory\" has no counter \"X\"".to_owned()),
         (&["--prefix", "1x"], 2, "\"1x\" cannot begin the name of a metric".to_owned()),
         (&["--profile", "x"], 2, "invalid value 'x'".to_owned()),

@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use perfset::Machine;
+use perfset::path::BindError;
 use perfset::path::CounterPath;
 use perfset_export::{ExportError, Exporter};
 use tokio::net::TcpStream;
@@ -173,6 +174,13 @@ impl Server {
     /// thread.
     pub fn open(machine: Machine, options: Options) -> Result<Self, ServeError> {
         let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
+        for path in &metrics {
+            // Another machine's name must not stand for this one's values.
+            perfset::is_local(path.machine.as_deref()).map_err(|error| {
+                let (path, error) = (path.to_string(), BindError::Source(error));
+                ExportError::Path { path, error }
+            })?;
+        }
         let exporter = Exporter::open(machine.clone(), &metrics, names)?;
         let waiting = exporter.waiting().cloned().collect();
         let mut listeners = Vec::new();
