@@ -23,8 +23,8 @@ pub(crate) struct Own {
     waiting: Vec<String>,
 }
 
-/// The names of what an exporter says of itself: what it is, in two ways, and of each counterset how long it took, whether
-/// it could be collected, and what was left out.
+/// The names of what an exporter says of itself: what it is, in two ways, and of each counterset how long it took,
+/// whether it could be collected, and what was left out.
 pub(crate) fn own_names(prefix: &str) -> [String; 5] {
     ["build_info", "build", "collector_duration_seconds", "collector_success", "series_dropped"]
         .map(|end| format!("{prefix}_exporter_{end}"))
