@@ -53,7 +53,7 @@ fn paths() -> Result<Vec<CounterPath>> {
 pub fn reports(&Options { rounds, .. }: &Options, out: Out<'_>) -> Result<()> {
     let before = KernelFile::open_ones()?;
     let paths = paths()?;
-    let mut exporter = Exporter::open(&mut machine(), &paths, Exported::default())?;
+    let mut exporter = Exporter::open(machine(), &paths, Exported::default())?;
     let mut text = Vec::new();
     for _ in 0..2 {
         exporter.scrape(Format::Prometheus, &mut text)?;

@@ -10,7 +10,7 @@ use perfset_web::{Limits, Options, ServeError, Server, Token, is_privileged};
 
 use crate::args::ServeArgs;
 use crate::exit::{Exit, Failure};
-use crate::text::name_of;
+use crate::text::{escaped, name_of};
 use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
@@ -81,7 +81,7 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     Token::random().map(Some).map_err(|error| Failure::new(Exit::SourceFailed, anyhow!(error)))
 }
 
-/// Says where it listens.
+/// Says where it listens, and what it does not have yet.
 fn tell(server: &Server, token_file: Option<&Path>) {
     let mut text = String::new();
     for (page, metrics) in server.pages().zip(server.metrics()) {
@@ -89,6 +89,9 @@ fn tell(server: &Server, token_file: Option<&Path>) {
     }
     if let Some(file) = token_file {
         text.push_str(&format!("token    that of {}\n", name_of(file))); // not itself: this may be a log
+    }
+    for path in server.waiting() {
+        text.push_str(&format!("waiting  {}: no such counterset yet\n", escaped(&path.to_string())));
     }
     // It serves even if nobody hears where.
     let _ = io::stderr().write_all(text.as_bytes());

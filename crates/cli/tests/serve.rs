@@ -94,6 +94,24 @@ fn metrics_are_chosen_and_named() {
     served.end("TERM");
 }
 
+/// A program that does not run ends nothing.
+#[test]
+fn metrics_that_are_not_there_yet() {
+    let folder = scratch("serve-waiting");
+    let (file, token) = (folder.join("paths.txt"), folder.join("token"));
+    fs::write(&file, "/Memory/Available Bytes\n/Http Example(*)/*\n").unwrap();
+    fs::write(&token, SECRET).unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let (file, token) = (file.to_str().unwrap(), token.to_str().unwrap());
+    let served = Served::start(&["--token-file", token, "--query", file], 4);
+    let said = r"waiting  \Http Example(*)\*: no such counterset yet".to_owned();
+    assert!(served.lines.contains(&said), "{:?}", served.lines);
+    let metrics = served.get("/metrics", &format!("Authorization: Bearer {SECRET}\r\n"));
+    assert!(metrics.contains("\nperf_memory_available_bytes "), "{metrics}");
+    assert!(metrics.contains("_success{counterset=\"Http Example\"} 0\n"), "{metrics}");
+    served.end("TERM");
+}
+
 #[test]
 fn what_goes_wrong_is_said() {
     let folder = scratch("serve-wrong");
@@ -104,7 +122,9 @@ fn what_goes_wrong_is_said() {
         path.to_str().unwrap().to_owned()
     };
     let (open, nothing, bad) =
-        (file("open", SECRET), file("nothing", "/Memori/X\n"), file("bad", "Memory\n"));
+        (file("open", SECRET), file("nothing", "/Memory/X\n"), file("bad", "Memory\n"));
+    let other =
+        file("other", "\\\\.\\Memory\\Available Bytes\n\\\\elsewhere.example\\Memory\\Available Bytes\n");
     let taken = Served::start(&["--insecure"], 2);
     let page = taken.lines.iter().find_map(|line| line.strip_prefix("page     http://")).unwrap();
     let address = page.trim_end_matches('/').to_owned();
@@ -128,7 +148,8 @@ fn what_goes_wrong_is_said() {
         (&["--token-file", &open, "--insecure"], 2, "cannot be used with".to_owned()),
         (&["--query", "/no/such/file"], 4, "cannot read /no/such/file".to_owned()),
         (&["--query", &bad], 2, "bad:1: \"Memory\" does not begin".to_owned()),
-        (&["--query", &nothing], 3, "no counterset is named \"Memori\"".to_owned()),
+        (&["--query", &other], 4, r"error: \\elsewhere.example\Memory\Available Bytes: ".to_owned()),
+        (&["--query", &nothing], 3, "\"Memory\" has no counter \"X\"".to_owned()),
         (&["--prefix", "1x"], 2, "\"1x\" cannot begin the name of a metric".to_owned()),
         (&["--profile", "x"], 2, "invalid value 'x'".to_owned()),
         (&["--history", "2d"], 2, "invalid value '2d'".to_owned()),

@@ -1,9 +1,9 @@
-//! Paths on their way to become metrics.
+//! What becomes of paths: tables of countersets, families of metrics.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use perfset_core::{Counter, CounterId, Counterset};
+use perfset_core::{Counter, Counterset};
 use perfset_engine::Source;
 use perfset_engine::path::{CounterPath, Resolved, Selector, resolve};
 
@@ -13,65 +13,66 @@ use crate::family::{Family, Member};
 use crate::kind::{Metric, Reading, Sort, is_obscure, metrics};
 use crate::name::{generated, is_prefix, unit_of};
 use crate::options::{Options, Profile};
+use crate::own::own_names;
 use crate::table::Table;
 use crate::unit::{Scale, base_unit};
 
-/// Paths on their way to become an exporter.
-pub(crate) struct Binding<'o> {
-    pub options: &'o Options,
+/// What paths are bound to.
+pub(crate) struct Binding {
+    options: Options,
     /// What generated names begin with, without a `_` at its end.
-    pub prefix: &'o str,
+    pub prefix: String,
     pub tables: Vec<Table>,
-    /// By table: the counters that its entry asks for.
-    pub counters: Vec<Vec<CounterId>>,
-    pub families: Vec<Family>,
-    by_name: HashMap<String, usize>,
+    pub families: Families,
+    /// Of what the exporter says of itself.
+    pub own_names: [String; 5],
 }
 
-impl<'o> Binding<'o> {
-    pub fn new(options: &'o Options) -> Result<Self, ExportError> {
+impl Binding {
+    pub fn new(options: Options) -> Result<Self, ExportError> {
         let prefix = options.prefix.as_deref().unwrap_or("perf");
         if !is_prefix(prefix) {
             return Err(ExportError::Prefix(prefix.to_owned()));
         }
-        let prefix = prefix.trim_end_matches('_');
-        let (tables, counters, families) = (Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { options, prefix, tables, counters, families, by_name: HashMap::new() })
+        let prefix = prefix.trim_end_matches('_').to_owned();
+        let own_names = own_names(&prefix);
+        Ok(Self { options, prefix, tables: Vec::new(), families: Families::default(), own_names })
     }
 
-    /// Adds the counters of a path.
+    /// Adds the counters of a path, all or none.
     pub fn add(&mut self, source: &mut dyn Source, path: &CounterPath) -> Result<(), ExportError> {
         let failed = |error| ExportError::Path { path: path.to_string(), error };
         let Resolved { set, counters, instances } = resolve(source, path).map_err(failed)?;
         let is_name = Selector::is_plain(&path.counter) && !path.counter.contains(['*', '?']);
         let wanted = counters.iter().filter_map(|id| set.counter(*id));
         let wanted = wanted.filter(|counter| is_name || !is_obscure(counter.counter_type));
-        let metrics: Vec<_> = wanted.map(|counter| (counter, self.metrics_of(&set, counter))).collect();
-        if metrics.iter().all(|(_, metrics)| metrics.is_empty()) {
-            return Err(ExportError::NoNumber { path: path.to_string() });
-        }
-        let table = self.table(&set);
-        let ask = self.tables.get_mut(table).map(|table| table.ask(instances.as_deref())).unwrap_or_default();
-        for (counter, metrics) in metrics {
-            if let Some(wanted) = self.counters.get_mut(table).filter(|_| !metrics.is_empty()) {
-                wanted.extend(counter.needed());
+        let known = self.tables.iter().position(|table| table.set.guid == set.guid);
+        let table = known.unwrap_or(self.tables.len());
+        let instances = instances.as_deref();
+        let ask = self.tables.get(table).map_or(0, |table| table.place_of_ask(instances));
+        let (mut needed, mut metrics) = (Vec::new(), Vec::new());
+        for counter in wanted {
+            let named = self.metrics_of(&set, counter);
+            if !named.is_empty() {
+                needed.extend(counter.needed());
             }
             let path = path_of(&set, counter);
-            for Named { name, sort, reading, labels } in metrics {
-                self.member(name, sort, Member::new(table, ask, reading, labels, path.clone()))?;
-            }
+            metrics.extend(named.into_iter().map(|Named { name, sort, reading, labels }| {
+                (name, sort, Member::new(table, ask, reading, labels, path.clone(), Arc::clone(&set)))
+            }));
+        }
+        if metrics.is_empty() {
+            return Err(ExportError::NoNumber { path: path.to_string() });
+        }
+        self.add_members(metrics)?;
+        if known.is_none() {
+            self.tables.push(Table::new(set, self.options.profile, self.options.totals));
+        }
+        if let Some(table) = self.tables.get_mut(table) {
+            table.ask(instances);
+            table.wanted.extend(needed);
         }
         Ok(())
-    }
-
-    /// The table of a counterset.
-    fn table(&mut self, set: &Arc<Counterset>) -> usize {
-        let known = self.tables.iter().position(|table| table.set.guid == set.guid);
-        known.unwrap_or_else(|| {
-            self.tables.push(Table::new(Arc::clone(set), self.options.profile, self.options.totals));
-            self.counters.push(Vec::new());
-            self.tables.len().saturating_sub(1)
-        })
     }
 
     /// The metrics of a counter, and their names.
@@ -87,7 +88,7 @@ impl<'o> Binding<'o> {
             }
         }
         let named = |metric: Metric| Named {
-            name: generated(self.prefix, set, counter, &metric),
+            name: generated(&self.prefix, set, counter, &metric),
             sort: metric.sort,
             reading: metric.reading,
             labels: "",
@@ -100,48 +101,75 @@ impl<'o> Binding<'o> {
         all
     }
 
-    /// Adds a member to its family, unless the family has it.
-    fn member(&mut self, name: String, sort: Sort, member: Member) -> Result<(), ExportError> {
-        let at = match self.by_name.get(&name) {
-            Some(at) => *at,
-            None => {
-                self.families.push(Family::new(name.clone(), sort));
-                let at = self.families.len().saturating_sub(1);
-                self.by_name.insert(name, at);
-                at
+    /// Adds members to their families, all or none.
+    fn add_members(&mut self, members: Vec<(String, Sort, Member)>) -> Result<(), ExportError> {
+        let mut alone = Families::default();
+        for (name, sort, member) in members {
+            if self.own_names.contains(&name) {
+                let first = "what the exporter says of itself".to_owned();
+                return Err(ExportError::Collision { metric: name, first, second: member.path });
             }
-        };
-        let Some(family) = self.families.get_mut(at) else { return Ok(()) };
-        let same_line = |other: &&mut Member| other.labels == member.labels;
-        let Some(other) = family.members.iter_mut().find(same_line) else {
-            if family.sort != sort {
-                return Err(collision(family, &member));
-            }
-            family.members.push(member);
-            return Ok(());
-        };
-        if other.table == member.table && other.reading == member.reading {
-            other.asks.extend(member.asks.iter().filter(|ask| !other.asks.contains(ask)).collect::<Vec<_>>());
-            return Ok(());
+            self.families.check(&name, sort, &member)?;
+            alone.check(&name, sort, &member)?;
+            alone.put(name, sort, member);
         }
-        match (other.reading, member.reading) {
-            // The same quantity in another unit, as in Available Bytes and Available MBytes.
-            (Reading::Raw(_, a), Reading::Raw(_, b)) if other.table == member.table && a != b => {
-                if b.factor < a.factor {
-                    let mut member = member;
-                    member.asks.append(&mut other.asks);
-                    *other = member;
-                }
-                Ok(())
-            }
-            _ => Err(collision(family, &member)),
+        for Family { name, sort, members, .. } in alone.all {
+            members.into_iter().for_each(|member| self.families.put(name.clone(), sort, member));
         }
+        Ok(())
     }
 }
 
-fn collision(family: &Family, member: &Member) -> ExportError {
-    let first = family.members.first().map(|member| member.path.clone()).unwrap_or_default();
-    ExportError::Collision { metric: family.name.clone(), first, second: member.path.clone() }
+/// Families by name.
+#[derive(Debug, Default)]
+pub(crate) struct Families {
+    pub all: Vec<Family>,
+    by_name: HashMap<String, usize>,
+}
+
+impl Families {
+    /// Whether a member can be put into its family.
+    fn check(&self, name: &str, sort: Sort, member: &Member) -> Result<(), ExportError> {
+        let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
+        let Some(family) = family else { return Ok(()) };
+        let is_good = match family.members.iter().find(|other| other.labels == member.labels) {
+            None => family.sort == sort,
+            Some(other) => other.table == member.table && is_same(other.reading, member.reading),
+        };
+        let first = || family.members.first().map(|member| member.path.clone()).unwrap_or_default();
+        let collision = || ExportError::Collision {
+            metric: name.to_owned(),
+            first: first(),
+            second: member.path.clone(),
+        };
+        if is_good { Ok(()) } else { Err(collision()) }
+    }
+
+    /// Puts a member that was checked into its family, unless the family has it.
+    fn put(&mut self, name: String, sort: Sort, mut member: Member) {
+        let at = self.by_name.get(&name).copied().unwrap_or_else(|| {
+            self.by_name.insert(name.clone(), self.all.len());
+            self.all.push(Family::new(name, sort));
+            self.all.len().saturating_sub(1)
+        });
+        let Some(family) = self.all.get_mut(at) else { return };
+        let Some(other) = family.members.iter_mut().find(|other| other.labels == member.labels) else {
+            family.members.push(member);
+            return;
+        };
+        if let (Reading::Raw(_, a), Reading::Raw(_, b)) = (other.reading, member.reading) {
+            if b.factor < a.factor {
+                std::mem::swap(other, &mut member);
+            }
+        }
+        member.asks.retain(|ask| !other.asks.contains(ask));
+        other.asks.append(&mut member.asks);
+    }
+}
+
+/// Whether two readings are the same, or of the same quantity in two units, as Available Bytes and Available MBytes.
+fn is_same(a: Reading, b: Reading) -> bool {
+    a == b || matches!((a, b), (Reading::Raw(_, a), Reading::Raw(_, b)) if a != b)
 }
 
 /// The path of a counter of any instance.

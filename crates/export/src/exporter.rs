@@ -5,83 +5,142 @@ use std::collections::HashSet;
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
-use perfset_engine::path::CounterPath;
-use perfset_engine::{Entry, Next, QueryHandle, Snapshot, Source, SourceError};
+use perfset_engine::path::{BindError, CounterPath};
+use perfset_engine::{Next, QueryHandle, Snapshot, Source, SourceError};
 
-use crate::binding::Binding;
+use crate::binding::{Binding, Families};
 use crate::error::ExportError;
 use crate::family::Family;
 use crate::kind::Sort;
 use crate::limit::limit;
 use crate::options::{Format, Options};
 use crate::own::Own;
-use crate::table::Table;
+
+/// So many seconds pass before it looks again for what was not there.
+const PAUSE: i64 = 10;
 
 /// Counters as text for Prometheus: bound once, scraped as often as anyone asks.
 ///
 /// A scrape is one collection of one query. While the same instances come it allocates nothing of its own.
 pub struct Exporter {
+    source: Box<dyn Source + Send>,
     query: Box<dyn QueryHandle>,
     snapshot: Snapshot,
-    tables: Vec<Table>,
-    families: Vec<Family>,
+    bound: Binding,
+    /// By result of the query: which table it is of.
+    results: Vec<usize>,
+    /// Paths of countersets that are not there yet.
+    waiting: Vec<CounterPath>,
+    /// When it was last looked for them, in ticks of PerfTime.
+    looked: Option<i64>,
     own: Own,
     series_max: usize,
 }
 
 impl std::fmt::Debug for Exporter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Exporter").field("families", &self.families.len()).finish_non_exhaustive()
+        f.debug_struct("Exporter").field("families", &self.bound.families.all.len()).finish_non_exhaustive()
     }
 }
 
 impl Exporter {
-    /// Binds paths to a source.
+    /// Binds paths to a source. Those of a counterset that is not there wait for it.
     ///
     /// # Errors
-    /// If a path means nothing there, names what has no number, or two counters would be one metric.
+    /// If a path means nothing in its counterset, names what has no number, or two counters would be one metric.
     pub fn open(
-        source: &mut dyn Source,
+        source: impl Source + Send + 'static,
         paths: &[CounterPath],
         options: Options,
     ) -> Result<Self, ExportError> {
-        let mut binding = Binding::new(&options)?;
+        let mut source: Box<dyn Source + Send> = Box::new(source);
+        let series_max = options.series_max;
+        let mut bound = Binding::new(options)?;
+        let mut waiting = Vec::new();
         for path in paths {
-            binding.add(source, path)?;
-        }
-        Self::finish(binding, source)
-    }
-
-    fn finish(mut binding: Binding<'_>, source: &mut dyn Source) -> Result<Self, ExportError> {
-        let own = Own::new(binding.prefix, &binding.tables);
-        if let Some(family) =
-            binding.families.iter().find(|family| own.names().any(|name| *name == family.name))
-        {
-            let second = family.members.first().map(|member| member.path.clone()).unwrap_or_default();
-            let first = "what the exporter says of itself".to_owned();
-            return Err(ExportError::Collision { metric: family.name.clone(), first, second });
-        }
-        let gauges = binding.families.iter().filter(|family| family.sort == Sort::Gauge);
-        let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
-        for family in &mut binding.families {
-            let is_taken = family.sort == Sort::Counter && taken.contains(family.stem());
-            family.make_heads(&binding.tables, is_taken);
-        }
-        let mut query = source.open()?;
-        for (table, counters) in binding.tables.iter().zip(binding.counters) {
-            let entry = Entry::several(table.set.guid, counters);
-            let entry = match table.pattern() {
-                Some(pattern) => entry.instance(pattern),
-                None => entry,
-            };
-            let status = query.add(&entry);
-            if !status.is_success() {
-                return Err(SourceError::Refused(status).into());
+            match bound.add(&mut *source, path) {
+                Err(ExportError::Path { error: BindError::NoCounterset { .. }, .. }) => {
+                    waiting.push(path.clone())
+                }
+                other => other?,
             }
         }
-        let series_max = binding.options.series_max;
-        let (tables, families) = (binding.tables, binding.families);
-        Ok(Self { query, snapshot: Snapshot::default(), tables, families, own, series_max })
+        let query = source.open()?;
+        let own = Own::new(&bound, &waiting);
+        let (snapshot, results, looked) = (Snapshot::default(), Vec::new(), None);
+        let mut exporter = Self { source, query, snapshot, bound, results, waiting, looked, own, series_max };
+        exporter.make_ready()?;
+        Ok(exporter)
+    }
+
+    /// The paths whose counterset is not there yet. A scrape looks for them, though not every one.
+    pub fn waiting(&self) -> impl Iterator<Item = &CounterPath> {
+        self.waiting.iter()
+    }
+
+    /// Makes what depends on all that is bound, and asks the query for it.
+    fn make_ready(&mut self) -> Result<(), SourceError> {
+        let Self { bound, query, results, .. } = self;
+        self.own = Own::new(bound, &self.waiting);
+        let gauges = bound.families.all.iter().filter(|family| family.sort == Sort::Gauge);
+        let taken: HashSet<String> = gauges.map(|family| family.name.clone()).collect();
+        for family in &mut bound.families.all {
+            let is_taken = family.sort == Sort::Counter && taken.contains(family.stem());
+            family.make_heads(&bound.tables, is_taken);
+        }
+        let mut answer = Ok(());
+        for (at, table) in bound.tables.iter_mut().enumerate() {
+            let wanted = table.wanted_entry();
+            if table.entry.as_ref() == Some(&wanted) {
+                continue;
+            }
+            table.forget();
+            if let Some(entry) = table.entry.take() {
+                results.retain(|of| *of != at);
+                let _ = query.delete(&entry); // which was added
+            }
+            let status = query.add(&wanted);
+            if status.is_success() {
+                table.entry = Some(wanted);
+                results.push(at);
+            } else {
+                answer = Err(SourceError::Refused(status));
+            }
+        }
+        answer
+    }
+
+    /// Looks for what was not there, if it is time to; whether anything has come.
+    fn look(&mut self) -> bool {
+        if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() {
+            return false;
+        }
+        let Clocks { perf_time: now, perf_freq, .. } = Clocks::from(self.snapshot.clocks());
+        let pause = perf_freq.saturating_mul(PAUSE);
+        if self.looked.is_some_and(|at| (0..pause).contains(&now.saturating_sub(at))) {
+            return false;
+        }
+        self.looked = Some(now);
+        let (paths, results) = (self.waiting.len(), self.results.len());
+        let mut missing = HashSet::new();
+        let Self { waiting, bound, source, .. } = self;
+        waiting.retain(|path| {
+            if missing.contains(&path.counterset) {
+                return true;
+            }
+            // What means nothing in its counterset waits for another version of that.
+            let added = bound.add(&mut **source, path);
+            if let Err(ExportError::Path { error: BindError::NoCounterset { .. }, .. }) = &added {
+                missing.insert(path.counterset.clone());
+            }
+            added.is_err()
+        });
+        if self.waiting.len() == paths && self.results.len() == self.bound.tables.len() {
+            return false;
+        }
+        // One that is refused is asked for again the next time.
+        let _ = self.make_ready();
+        self.waiting.len() < paths || self.results.len() > results
     }
 
     /// Collects once, and writes the whole text over what is in `out`.
@@ -92,34 +151,46 @@ impl Exporter {
     /// If there is nothing to deliver at all.
     pub fn scrape(&mut self, format: Format, out: &mut Vec<u8>) -> Result<(), SourceError> {
         out.clear();
-        if self.query.next(&mut self.snapshot)? == Next::End {
-            return Err(SourceError::Failed("the log is at its end".into()));
+        self.collect()?;
+        if self.look() {
+            self.collect()?;
         }
         self.read();
-        limit(&mut self.tables, &mut self.families, self.series_max);
-        for family in &self.families {
-            family.write(&self.tables, format, out);
+        let Binding { tables, families: Families { all: families, .. }, .. } = &mut self.bound;
+        limit(tables, families, self.series_max);
+        for family in &*families {
+            family.write(tables, format, out);
         }
-        self.own.write(&self.tables, format, out);
+        self.own.write(tables, format, out);
         if format == Format::OpenMetrics {
             out.extend_from_slice(b"# EOF\n");
         }
         Ok(())
     }
 
+    fn collect(&mut self) -> Result<(), SourceError> {
+        match self.query.next(&mut self.snapshot)? {
+            Next::Sample => Ok(()),
+            Next::End => Err(SourceError::Failed("the log is at its end".into())),
+        }
+    }
+
     /// Reads the rows of all countersets.
     fn read(&mut self) {
-        let Self { snapshot, tables, families, .. } = self;
+        let Self { snapshot, bound: Binding { tables, families, .. }, .. } = self;
+        let families = &mut families.all;
         let clocks = Clocks::from(snapshot.clocks());
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
         let infos =
             snapshot.entries().iter().zip(snapshot.annex().iter().map(Some).chain(std::iter::repeat(None)));
-        for (at, (table, (info, annex))) in tables.iter_mut().zip(infos).enumerate() {
+        for (at, (info, annex)) in self.results.iter().copied().zip(infos) {
+            let result = results.next().and_then(Result::ok);
+            let Some(table) = tables.get_mut(at) else { continue };
             if table.bind(info, |id| rises(families, at, id)) {
                 let members = families.iter_mut().flat_map(|family| &mut family.members);
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
-            table.read(results.next().and_then(Result::ok), annex, info, clocks);
+            table.read(result, annex, info, clocks);
         }
     }
 }

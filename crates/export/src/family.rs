@@ -1,5 +1,7 @@
 //! Metrics of one name: their head lines, and the line of each.
 
+use std::sync::Arc;
+
 use perfset_core::clock::UNIX_EPOCH_100NS;
 use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
@@ -34,6 +36,8 @@ pub(crate) struct Member {
     pub labels: &'static str,
     /// The counter's path.
     pub path: String,
+    /// The counterset as it was when it was bound.
+    set: Arc<Counterset>,
     /// What the lines begin with.
     prefix: Vec<u8>,
     columns: Columns,
@@ -75,7 +79,7 @@ impl Family {
     /// Writes its head lines. `is_taken`: whether another family is called as OpenMetrics would call this one; it then
     /// says not that it is a counter.
     pub fn make_heads(&mut self, tables: &[Table], is_taken: bool) {
-        let text = self.help(tables);
+        let text = self.help();
         let sort = match self.sort {
             Sort::Counter => "counter",
             Sort::Gauge => "gauge",
@@ -108,11 +112,10 @@ impl Family {
     }
 
     /// The paths of its counters; of one counter also what that means.
-    fn help(&self, tables: &[Table]) -> String {
+    fn help(&self) -> String {
         let mut paths: Vec<&str> = self.members.iter().map(|member| member.path.as_str()).collect();
         paths.dedup();
-        let set = self.members.first().and_then(|member| Some((member, &tables.get(member.table)?.set)));
-        let counter = set.and_then(|(member, set)| set.counter(member.reading.counter()));
+        let counter = self.members.first().and_then(|member| member.set.counter(member.reading.counter()));
         match (paths.as_slice(), counter.map(|counter| first_sentence(&counter.help))) {
             ([path], Some(sentence)) if !sentence.is_empty() => format!("{path}: {sentence}"),
             _ => paths.join(", "),
@@ -162,9 +165,16 @@ pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnc
 }
 
 impl Member {
-    pub fn new(table: usize, ask: usize, reading: Reading, labels: &'static str, path: String) -> Self {
+    pub fn new(
+        table: usize,
+        ask: usize,
+        reading: Reading,
+        labels: &'static str,
+        path: String,
+        set: Arc<Counterset>,
+    ) -> Self {
         let (prefix, columns) = (Vec::new(), Columns::default());
-        Self { table, asks: vec![ask], reading, labels, path, prefix, columns, at_cut: 0 }
+        Self { table, asks: vec![ask], reading, labels, path, set, prefix, columns, at_cut: 0 }
     }
 
     /// Finds where its numbers are.
@@ -174,11 +184,11 @@ impl Member {
             Reading::Share(_, base, _) => Some(base),
             _ => None,
         };
-        let column = |id: CounterId| table.column(id);
+        let column = |id: CounterId| table.column(&self.set, id);
         self.columns = Columns {
             value: column(id),
             base: base.and_then(column),
-            own: own_clock(&table.set, id).map(|(time, freq)| (time.and_then(column), freq.and_then(column))),
+            own: own_clock(&self.set, id).map(|(time, freq)| (time.and_then(column), freq.and_then(column))),
         };
     }
 

@@ -4,9 +4,9 @@
 //! use perfset_engine::{Machine, testing::FixedClock};
 //! use perfset_export::{Exporter, Format, Options};
 //!
-//! let mut machine = Machine::new(Box::new(FixedClock::default()));
+//! let machine = Machine::new(Box::new(FixedClock::default()));
 //! let paths = [r"\Perfset Engine\Collections/sec".parse()?];
-//! let mut exporter = Exporter::open(&mut machine, &paths, Options::default())?;
+//! let mut exporter = Exporter::open(machine, &paths, Options::default())?;
 //! let mut text = Vec::new();
 //! exporter.scrape(Format::Prometheus, &mut text)?;
 //! let text = String::from_utf8(text)?;

@@ -1,5 +1,10 @@
 //! What an exporter says of itself.
 
+use std::collections::HashSet;
+
+use perfset_engine::path::CounterPath;
+
+use crate::binding::Binding;
 use crate::family::line;
 use crate::options::Format;
 use crate::table::{Outcome, Table};
@@ -14,22 +19,26 @@ pub(crate) struct Own {
     dropped: String,
     /// By table: its label.
     labels: Vec<String>,
+    /// Those of countersets that are not there yet.
+    waiting: Vec<String>,
+}
+
+/// The names of what an exporter says of itself: what it is, in two ways, and of each counterset how long it took,
+/// whether it could be collected, and what was left out.
+pub(crate) fn own_names(prefix: &str) -> [String; 5] {
+    ["build_info", "build", "collector_duration_seconds", "collector_success", "series_dropped"]
+        .map(|end| format!("{prefix}_exporter_{end}"))
 }
 
 impl Own {
-    pub fn new(prefix: &str, tables: &[Table]) -> Self {
-        let label = |table: &Table| format!("{{counterset=\"{}\"}} ", escaped_label(&table.set.name));
-        Self {
-            build: ["_info", ""].map(|end| format!("{prefix}_exporter_build{end}")),
-            took: format!("{prefix}_exporter_collector_duration_seconds"),
-            success: format!("{prefix}_exporter_collector_success"),
-            dropped: format!("{prefix}_exporter_series_dropped"),
-            labels: tables.iter().map(label).collect(),
-        }
-    }
-
-    pub fn names(&self) -> impl Iterator<Item = &String> {
-        self.build.iter().chain([&self.took, &self.success, &self.dropped])
+    pub fn new(bound: &Binding, waiting: &[CounterPath]) -> Self {
+        let label = |name: &str| format!("{{counterset=\"{}\"}} ", escaped_label(name));
+        let labels: Vec<_> = bound.tables.iter().map(|table| label(&table.set.name)).collect();
+        let mut seen: HashSet<_> = labels.iter().cloned().collect();
+        let waiting = waiting.iter().map(|path| label(&path.counterset));
+        let waiting = waiting.filter(|label| seen.insert(label.clone())).collect();
+        let [info, build, took, success, dropped] = bound.own_names.clone();
+        Self { build: [info, build], took, success, dropped, labels, waiting }
     }
 
     pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
@@ -47,6 +56,11 @@ impl Own {
         head(out, &self.success, "gauge", "Whether a counterset could be collected.");
         let success = |table: &Table, out: &mut Vec<u8>| whole(out, (table.outcome == Outcome::Good).into());
         self.each(&self.success, tables, out, success);
+        for label in &self.waiting {
+            for part in [&self.success, label, "0\n"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+        }
         head(out, &self.dropped, "gauge", "Series that the limit left out, and such as nothing tells apart.");
         let dropped = |table: &Table, out: &mut Vec<u8>| {
             whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));

@@ -9,7 +9,7 @@ use perfset_core::sample::Clocks;
 use perfset_core::v2::{Body, QueryResult, Value};
 use perfset_core::{Counter, CounterId, Counterset, InstanceId, Name, NoValue, Owner, RawValue, catalogue};
 use perfset_engine::path::Selector;
-use perfset_engine::{EntryAnnex, EntryInfo};
+use perfset_engine::{Entry, EntryAnnex, EntryInfo};
 
 use crate::options::Profile;
 use crate::text::{characters, label, whole};
@@ -18,13 +18,17 @@ use crate::widen::Widened;
 /// All that is exported of one counterset.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// As it was when paths were bound: what metrics were made of.
+    /// As it was when the first path was bound.
     pub set: Arc<Counterset>,
     /// As it was in the last scrape.
     last: Option<Arc<Counterset>>,
     labels: Labels,
     has_totals: bool,
     asks: Vec<Ask>,
+    /// The counters that members need.
+    pub wanted: Vec<CounterId>,
+    /// What the query has for it.
+    pub entry: Option<Entry>,
     /// The counters of a result, in order.
     pub columns: Vec<CounterId>,
     /// Those that are 32 bits wide and rise: positions in `columns`.
@@ -171,6 +175,8 @@ impl Table {
             last: None,
             has_totals,
             asks: Vec::new(),
+            wanted: Vec::new(),
+            entry: None,
             columns: Vec::new(),
             narrow: Vec::new(),
             widened: Widened::default(),
@@ -187,26 +193,46 @@ impl Table {
             dropped: 0,
             numbers: Vec::new(),
             clocks: Clocks::default(),
-            outcome: Outcome::Good,
+            outcome: Outcome::Failed,
             took: Duration::ZERO,
         }
     }
 
-    /// Adds a path's instances, as they are written; which of all the asks it is.
-    pub fn ask(&mut self, instances: Option<&str>) -> usize {
-        let same = |ask: &Ask| ask.text.as_deref() == instances;
-        self.asks.iter().position(same).unwrap_or_else(|| {
+    /// Adds a path's instances, as they are written.
+    pub fn ask(&mut self, instances: Option<&str>) {
+        if self.place_of_ask(instances) == self.asks.len() {
             self.asks.push(Ask::new(instances));
-            self.asks.len().saturating_sub(1)
-        })
+        }
     }
 
-    /// What an entry of a query can ask for all asks at once: their pattern if all have the same, else everything.
-    pub fn pattern(&self) -> Option<&str> {
+    /// Which of all the asks these instances are, or would be.
+    pub fn place_of_ask(&self, instances: Option<&str>) -> usize {
+        let same = |ask: &Ask| ask.text.as_deref() == instances;
+        self.asks.iter().position(same).unwrap_or(self.asks.len())
+    }
+
+    /// The entry that a query needs: with the pattern of all asks if they have the same, else with everything.
+    pub fn wanted_entry(&self) -> Entry {
+        let entry = Entry::several(self.set.guid, self.wanted.iter().copied());
         match self.asks.as_slice() {
-            [Ask { text: Some(text), .. }] if Selector::is_plain(text) => Some(text),
-            asks => asks.iter().any(|ask| ask.text.is_some()).then_some("*"),
+            [Ask { text: Some(text), .. }] if Selector::is_plain(text) => entry.instance(text),
+            asks if asks.iter().any(|ask| ask.text.is_some()) => entry.instance("*"),
+            _ => entry,
         }
+    }
+
+    /// Forgets the columns and rows of an entry that is another from now on.
+    pub fn forget(&mut self) {
+        self.last = None;
+        self.fail();
+    }
+
+    /// Has no rows. What is known of them stays for when they come again.
+    fn fail(&mut self) {
+        self.outcome = Outcome::Failed;
+        self.kept.clear();
+        self.twins.clear();
+        self.ends.clear();
     }
 
     /// Whether rows have labels.
@@ -234,9 +260,9 @@ impl Table {
         true
     }
 
-    /// The column of a counter that is still of the type that its metrics were made for.
-    pub fn column(&self, counter: CounterId) -> Option<usize> {
-        let (then, now) = (self.set.counter(counter)?, self.last.as_ref()?.counter(counter)?);
+    /// The column of a counter that is still of the type that it was `then`, when metrics were made for that.
+    pub fn column(&self, then: &Counterset, counter: CounterId) -> Option<usize> {
+        let (then, now) = (then.counter(counter)?, self.last.as_ref()?.counter(counter)?);
         let same = then.counter_type == now.counter_type && then.unit == now.unit;
         self.columns.iter().position(|id| *id == counter).filter(|_| same)
     }
@@ -281,10 +307,7 @@ impl Table {
         let is_absent = matches!(failure, Some(NoValue::NoInstance | NoValue::Unavailable(_)));
         self.outcome = if has_rows || is_absent { Outcome::Good } else { Outcome::Failed };
         if self.outcome == Outcome::Failed {
-            // What is known of the rows stays for when they come again.
-            self.kept.clear();
-            self.twins.clear();
-            self.ends.clear();
+            self.fail();
             return;
         }
         if self.now.bytes != self.rows.bytes || self.ends.len() != self.rows.len {

@@ -3,6 +3,7 @@
 mod checker;
 mod hostile;
 mod machines;
+mod waiting;
 
 use perfset_core::catalogue::{
     self, linux_process, process, process_v2, processor_information, tcpv4, tcpv6, thread,
@@ -30,7 +31,7 @@ fn scraped(exporter: &mut Exporter) -> Read {
 
 fn open(scripts: &[Scripted], paths: &[&str], options: Options) -> Result<Exporter, ExportError> {
     let paths: Vec<_> = paths.iter().map(|path| path.parse().unwrap()).collect();
-    let exporter = Exporter::open(&mut machine(scripts), &paths, options)?;
+    let exporter = Exporter::open(machine(scripts), &paths, options)?;
     fn sendable<S: Send>(exporter: S) -> S {
         exporter
     }
@@ -620,7 +621,11 @@ fn what_cannot_be_exported() {
         (&[r"\Set(*)\Text"], Options::default(), Err(r"\Set(*)\Text has no number to export")),
         (&[r"\Set(*)\T*"], Options::default(), Err(r"\Set(*)\T* has no number to export")),
         (&[r"\Set(*)\C"], Options::default(), Err("\\Set(*)\\C: \"Set\" has no counter \"C\"")),
-        (&[r"\Nothing\C"], Options::default(), Err("\\Nothing\\C: no counterset is named \"Nothing\"")),
+        (
+            &[r"\Set\A B"],
+            Options::default(),
+            Err("\\Set\\A B: \"Set\" has instances, and the path says not which"),
+        ),
         (
             &[r"\Exporter(*)\Series Dropped"],
             Options::default(),
@@ -644,7 +649,7 @@ fn what_cannot_be_exported() {
         assert_eq!(error(paths, options), want.map_err(str::to_owned), "{paths:?}");
     }
     let paths = [r"\Set(*)\C".parse().unwrap()];
-    let got = Exporter::open(&mut machine(slice::from_ref(&script)), &paths, Options::default()).unwrap_err();
+    let got = Exporter::open(machine(slice::from_ref(&script)), &paths, Options::default()).unwrap_err();
     assert!(matches!(&got, ExportError::Path { error: BindError::NoCounter { .. }, .. }), "{got:?}");
 
     // The same in two units is exported in the finer one.

@@ -13,6 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioTimer;
 use perfset::Machine;
+use perfset::path::BindError;
 use perfset::path::CounterPath;
 use perfset_export::{ExportError, Exporter};
 use tokio::net::TcpStream;
@@ -146,6 +147,7 @@ pub struct Server {
     addresses: Vec<SocketAddr>,
     app: Arc<App>,
     sampler: std::thread::JoinHandle<()>,
+    waiting: Vec<CounterPath>,
     stop: Arc<watch::Sender<bool>>,
 }
 
@@ -170,9 +172,17 @@ impl Server {
     /// # Errors
     /// If an address is taken or is none of this machine's, the metrics cannot be named so, or the system gives no
     /// thread.
-    pub fn open(mut machine: Machine, options: Options) -> Result<Self, ServeError> {
+    pub fn open(machine: Machine, options: Options) -> Result<Self, ServeError> {
         let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
-        let exporter = Exporter::open(&mut machine, &metrics, names)?;
+        for path in &metrics {
+            // Another machine's name must not stand for this one's values.
+            perfset::is_local(path.machine.as_deref()).map_err(|error| {
+                let (path, error) = (path.to_string(), BindError::Source(error));
+                ExportError::Path { path, error }
+            })?;
+        }
+        let exporter = Exporter::open(machine.clone(), &metrics, names)?;
+        let waiting = exporter.waiting().cloned().collect();
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
         for address in listen {
@@ -206,7 +216,7 @@ impl Server {
             limits,
         };
         let stop = Arc::new(watch::Sender::new(false));
-        Ok(Self { listeners, addresses, app: Arc::new(app), sampler: thread, stop })
+        Ok(Self { listeners, addresses, app: Arc::new(app), sampler: thread, waiting, stop })
     }
 
     /// Where it listens.
@@ -221,6 +231,12 @@ impl Server {
         let token = self.app.access.token.as_ref().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
         self.roots().map(move |root| format!("{root}/{query}"))
+    }
+
+    /// The paths of [`Options::metrics`] that waited for their counterset when it began.
+    #[must_use]
+    pub fn waiting(&self) -> &[CounterPath] {
+        &self.waiting
     }
 
     /// Where scrapers ask, at each of the addresses.
