@@ -308,6 +308,11 @@ fn quick(mut words: Vec<String>, folder: &Path) -> Option<Vec<String>> {
                 words.extend(["--dir".to_owned(), folder.join("providers").to_str().unwrap().to_owned()]);
             }
         }
+        Some("doctor") if words.iter().any(|word| word == "--capture") => {
+            let at = words.iter().position(|word| word == "--capture").unwrap() + 1;
+            words[at] = folder.join(&words[at]).to_str().unwrap().to_owned();
+            words.extend(["--warmup".to_owned(), "10ms".to_owned()]);
+        }
         // It would serve until it is stopped: only what it is told is looked at.
         Some("serve") => words.push("--help".into()),
         Some("man") => *words.last_mut()? = folder.to_str().unwrap().to_owned(),
