@@ -1,4 +1,4 @@
-//! Files with counter paths: one a line; what begins with `#` is a comment.
+//! Files with counter paths: one a line, in quotation marks or not; what begins with `#` or `;` is a comment.
 
 use std::io::Read;
 use std::path::Path;
@@ -38,8 +38,9 @@ pub fn query_paths(file: &str, bytes: &[u8]) -> Result<Vec<CounterPath>, QueryFi
         let line_number = at.saturating_add(1);
         let text = std::str::from_utf8(line)
             .map_err(|_| QueryFileError::Text { file: file(), line: line_number })?
-            .trim();
-        if text.is_empty() || text.starts_with('#') {
+            .trim()
+            .trim_matches('"');
+        if text.is_empty() || text.starts_with(['#', ';']) {
             continue;
         }
         let path =
@@ -59,7 +60,8 @@ mod tests {
     #[test]
     fn texts() {
         type Case<'a> = (&'a [u8], Result<&'a [&'a str], &'a str>);
-        let table: [Case<'_>; 9] = [
+        let table: [Case<'_>; 10] = [
+            (b"; a\n\"\\A\\B\"\r\n", Ok(&["\\A\\B"])),
             (b"\\A\\B", Ok(&["\\A\\B"])),
             (
                 b"\xEF\xBB\xBF# a\r\n\r\n  /A(b c)/D/sec \r\n\\A\\# of B\n",
