@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use perfset_engine::InstanceFilters;
+use perfset_core::InstanceIdFilter;
+use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
 
 use super::*;
 use crate::countersets::process::tasks::Tasks;
@@ -131,4 +132,28 @@ fn room_grows_with_the_processes() {
 #[test]
 fn what_a_process_takes_of_memory() {
     assert!(size_of::<Process>() <= 304, "{}", size_of::<Process>()); // times ten thousand
+}
+
+/// Whichever way it is; other processes begin and end meanwhile, so not every collection is one between equals.
+#[test]
+fn a_warm_collection_allocates_nothing() {
+    let counters = [v2::PERCENT_PROCESSOR_TIME, v2::WORKING_SET, v2::IO_READ_BYTES_PER_SEC, v2::THREAD_COUNT];
+    for wish in [ProcessSource::Bpf, ProcessSource::Gate] {
+        let mut processes = by(&Roots::default(), wish);
+        let asked = v2::COUNTERSET.counters.iter().filter(|counter| counters.contains(&counter.id));
+        let mut rows = Rows::new(asked);
+        let all = InstanceFilter { pattern: Pattern::new(&"*".into()), id: InstanceIdFilter::Any };
+        let instances = InstanceFilters::from_iter([all]);
+        let mut collect = |collection| {
+            rows.start();
+            let want =
+                Want { counterset: &v2::COUNTERSET, counters: &counters, instances: &instances, collection };
+            processes.collect(&want, &mut rows).unwrap();
+            rows.end();
+        };
+        (1..20).for_each(&mut collect);
+        let counts = (20..120).map(|at| allocation_counter::measure(|| collect(at)).count_total);
+        assert_eq!(counts.min(), Some(0), "{wish:?}");
+        assert!(rows.len() > 1);
+    }
 }
