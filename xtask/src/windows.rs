@@ -24,6 +24,9 @@ pub struct Args {
     /// Only the checks whose names contain this.
     #[arg(long, value_name = "WORDS")]
     only: Option<String>,
+    /// No checks: a bench of what both systems have (decode, v1-decode, encode), on Linux and under Wine in turn.
+    #[arg(long, value_name = "WORD")]
+    bench: Option<String>,
 }
 
 type Check = fn(&Stand) -> Result<String>;
@@ -50,6 +53,9 @@ const CRATES: [&str; 7] = [
 
 /// Runs the chore.
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(word) = &args.bench {
+        return bench(&Stand::of_compiler()?, word);
+    }
     run_program(Command::new("cargo").args(["build", "--release", "--quiet"]).current_dir(root()))?;
     check(args).map(|_| ())
 }
@@ -75,6 +81,20 @@ pub fn check(args: &Args) -> Result<String> {
     ensure!(failed == 0, "{failed} of {} checks under Wine failed", passed + failed);
     ensure!(passed > 0, "no check has such a name");
     Ok(format!(": {passed} checks"))
+}
+
+/// The same source, compiler and options on both sides, and each side twice, because a machine's speed drifts.
+fn bench(stand: &Stand, word: &str) -> Result<()> {
+    let build = ["--release", "--manifest-path", "bench/Cargo.toml"];
+    output_of(stand.linux_cargo("build").args(build))?;
+    output_of(stand.cargo("build").args(build))?;
+    for _ in 0..2 {
+        println!("Linux\n");
+        run_program(Command::new(stand.linux_built("bench")).arg(word))?;
+        println!("Windows (Wine)\n");
+        run_program(stand.wine(&dos(&stand.release("bench.exe"))).arg(word))?;
+    }
+    Ok(())
 }
 
 fn portable(stand: &Stand) -> Result<String> {

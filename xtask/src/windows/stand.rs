@@ -31,15 +31,21 @@ pub struct Stand {
 }
 
 impl Stand {
-    /// Builds what is missing of it, and the programs of this source.
-    pub fn set_up() -> Result<Self> {
+    /// The compiler with its library, and Wine: builds what is missing of them.
+    pub fn of_compiler() -> Result<Self> {
         for needed in [&format!("{BIN}/rustc"), &format!("{BIN}/cargo"), STD, WINE] {
             ensure!(Path::new(needed).exists(), "{needed} is missing; install it with: {INSTALL}");
         }
         let stand = Self { folder: target().join("windows") };
-        let started = Instant::now();
         stand.build_std()?;
         stand.make_prefix()?;
+        Ok(stand)
+    }
+
+    /// That, and the programs of this source.
+    pub fn set_up() -> Result<Self> {
+        let started = Instant::now();
+        let stand = Self::of_compiler()?;
         let ready = started.elapsed().as_secs();
         let started = Instant::now();
         output_of(stand.cargo("build").args(["--package", "perfset-cli"]))?;
@@ -72,6 +78,7 @@ impl Stand {
         command.args(["build", "--release", "--target", TARGET, "--target-dir", "target"]);
         command.arg("-Zbuild-std=std,panic_unwind,panic_abort,proc_macro,test").current_dir(&build);
         command.env("RUSTC_BOOTSTRAP", "1"); // the library itself uses what is not stable
+        command.env("RUSTFLAGS", "-Cembed-bitcode=yes"); // for releases, which are optimized when they are linked
         output_of(&mut command).context("cannot build the standard library")?;
 
         let lib = sysroot.join("lib/rustlib").join(TARGET).join("lib");
@@ -115,6 +122,11 @@ impl Stand {
         self.folder.join("build").join(TARGET).join("debug").join(name)
     }
 
+    /// What was built with `--release`.
+    pub fn release(&self, name: &str) -> PathBuf {
+        self.folder.join("build").join(TARGET).join("release").join(name)
+    }
+
     /// A program of Windows.
     pub fn wine(&self, program: &str) -> Command {
         let mut command = Command::new(WINE);
@@ -126,6 +138,22 @@ impl Stand {
     fn in_wine(&self, command: &mut Command) {
         command.env("WINEPREFIX", self.prefix()).env("WINEDEBUG", "-all").env_remove("DISPLAY");
         command.env("WINEDLLOVERRIDES", "mscoree,mshtml,winemenubuilder.exe=");
+    }
+
+    fn linux(&self) -> PathBuf {
+        self.folder.join("linux")
+    }
+
+    /// Cargo for Linux, with the same compiler.
+    pub fn linux_cargo(&self, word: &str) -> Command {
+        let mut command = debian("cargo");
+        command.args([word, "--locked", "--quiet"]).current_dir(root()).env("CARGO_TARGET_DIR", self.linux());
+        command
+    }
+
+    /// What that built with `--release`.
+    pub fn linux_built(&self, name: &str) -> PathBuf {
+        self.linux().join("release").join(name)
     }
 
     /// Cargo for Windows, in this repository.
