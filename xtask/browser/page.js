@@ -378,6 +378,36 @@ const checks = {
     return "";
   },
 
+  async "a clock that is set back does not mix what was before with what is later"() {
+    const page = await open("#w=60&none=1");
+    const got = await page.evaluate(async () => {
+      const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
+      const opened = [];
+      window.EventSource = class extends EventTarget {
+        constructor(address) { super(); this.address = address; opened.push(this); }
+        close() {}
+        say(name, data) { this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) })); }
+      };
+      const path = "\\Set(a)\\Counter";
+      const store = new Store(1000, 60_000);
+      new Stream(store).ask([{ path, top: 0 }], 60);
+      const begin = (source, times, values) => {
+        source.dispatchEvent(new Event("open"));
+        source.say("series", { series: [{ id: 7, path, ask: 0, counterset: "Set", instance: "a", counter: "Counter", unit: "By" }] });
+        source.say("history", { ids: [7], times, values: [values] });
+      };
+      begin(opened[0], [900_000, 901_000], [1, 2]);
+      opened[0].say("sample", { time: 902_000, ids: [7], values: [3] });
+      opened[0].say("sample", { time: 3_000, ids: [7], values: [4] }); // by the new clock
+      begin(opened[1], [1_000, 2_000, 3_000], [2, 3, 4]); // the server's history is by the new clock, too
+      opened[1].say("sample", { time: 4_000, ids: [7], values: [5] });
+      return { times: store.times, values: store.columns.get(path).values, opened: opened.length };
+    });
+    same(got, { times: [1_000, 2_000, 3_000, 4_000], values: [2, 3, 4, 5], opened: 2 }, "the store");
+    await close(page);
+    return "";
+  },
+
   async "fifty lines of an hour are drawn within a frame or a few"() {
     const page = await open("#w=3600&none=1");
     const { key, took, shown } = await page.evaluate(async () => {

@@ -473,7 +473,7 @@ impl Output {
                 none.insert(Writer::new(Vec::new(), &Header::new(paths))?)
             }
         };
-        log.line(clocks.time_100ns, numbers)?;
+        log.line(clocks.utc_100ns(), numbers)?;
         text.push_str(&String::from_utf8_lossy(log.get_mut()));
         log.get_mut().clear();
         Ok(())

@@ -179,7 +179,7 @@ impl Lines {
     }
 
     fn sample(&mut self, clocks: &ClockReading, values: &[PathValue<'_>]) {
-        self.chart.sample(clocks.time_100ns.saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
+        self.chart.sample(clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
         self.places.truncate(values.len());
         for (number, v) in values.iter().enumerate() {
             let id = match self.places.get(number) {

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use perfset::clock::ClockReading;
+use perfset::clock::{ClockReading, SystemTime};
 use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
@@ -295,7 +295,8 @@ fn series(
             values.clear();
             values.push(first.with(value));
             before = now.ok();
-            let clocks = ClockReading { time_100ns: past.time, ..*clocks };
+            let system_time = SystemTime::from_100ns(past.time);
+            let clocks = ClockReading { time_100ns: past.time, system_time, ..*clocks };
             if let Err(error) = taker.take(&clocks, &mut values) {
                 failed = Some(error);
                 return ControlFlow::Break(());

@@ -20,10 +20,30 @@ pub struct ClockReading {
 }
 
 impl ClockReading {
-    /// The time as so many milliseconds since 1970.
+    /// How far the wall clock was stepped away from `time_100ns`, in 100 ns: 0 as long as nobody set it and the machine
+    /// did not sleep.
+    ///
+    /// To the tenth of a second, so that all collections between two steps give the same: the wall clock is read beside
+    /// the monotonic one, never at the same instant.
     #[must_use]
-    pub const fn unix_ms(&self) -> i64 {
-        self.time_100ns.saturating_sub(UNIX_EPOCH_100NS).wrapping_div(10_000)
+    pub fn step_100ns(&self) -> i64 {
+        const TENTH: i64 = 1_000_000;
+        let wall = self.system_time.to_100ns().unwrap_or(self.time_100ns); // a foreign block may hold no date
+        let step = wall.saturating_sub(self.time_100ns);
+        step.saturating_add(TENTH / 2).div_euclid(TENTH).saturating_mul(TENTH)
+    }
+
+    /// When this was, for people and other programs: 100 ns since 1601 by the wall clock of that moment, smooth between
+    /// its steps.
+    #[must_use]
+    pub fn utc_100ns(&self) -> i64 {
+        self.time_100ns.saturating_add(self.step_100ns())
+    }
+
+    /// [`ClockReading::utc_100ns`] as so many milliseconds since 1970.
+    #[must_use]
+    pub fn unix_ms(&self) -> i64 {
+        self.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10_000)
     }
 }
 
@@ -321,6 +341,20 @@ mod tests {
         let stepped = at(start + 3_600 * second);
         assert_eq!(stepped.time_100ns, start + second, "rates stay right");
         assert_eq!(stepped.system_time.to_string(), "1970-01-01 01:00:00.000", "people see the wall clock");
+        for (clocks, step) in [(smooth, 0), (stepped, 3_599 * second), (at(start - 7 * second), -8 * second)]
+        {
+            assert_eq!(clocks.step_100ns(), step);
+            assert_eq!(
+                clocks.unix_ms(),
+                (second + step) / 10_000,
+                "what others are told is the wall clock's"
+            );
+        }
+        let no_date = SystemTime { month: 13, ..SystemTime::default() };
+        assert_eq!(ClockReading { system_time: no_date, ..smooth }.unix_ms(), 1_000, "a foreign block");
+        let far =
+            ClockReading { time_100ns: i64::MIN, system_time: SystemTime::from_100ns(i64::MAX), ..smooth };
+        assert!(far.step_100ns() > 0 && far.unix_ms() > i64::MIN / 10_000, "no number is too large");
         // Preempted for two seconds between the readings: not a step.
         let late = anchor.reading(1_000, start + 2 * second, 1_000 + 2_000_000_000);
         assert_eq!(late.system_time, SystemTime::from_100ns(start));

@@ -15,6 +15,7 @@ use crate::kind::Sort;
 use crate::limit::limit;
 use crate::options::{Format, Options};
 use crate::own::Own;
+use crate::table::Times;
 
 /// So many seconds pass before it looks again for what was not there.
 const PAUSE: i64 = 10;
@@ -179,7 +180,8 @@ impl Exporter {
     fn read(&mut self) {
         let Self { snapshot, bound: Binding { tables, families, .. }, .. } = self;
         let families = &mut families.all;
-        let clocks = Clocks::from(snapshot.clocks());
+        let clocks = snapshot.clocks();
+        let times = Times { clocks: clocks.into(), step: clocks.step_100ns() };
         let mut results = Block::parse(snapshot.block()).map(|block| block.results()).into_iter().flatten();
         let infos =
             snapshot.entries().iter().zip(snapshot.annex().iter().map(Some).chain(std::iter::repeat(None)));
@@ -190,7 +192,7 @@ impl Exporter {
                 let members = families.iter_mut().flat_map(|family| &mut family.members);
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
-            table.read(result, annex, info, clocks);
+            table.read(result, annex, info, times);
         }
     }
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use perfset_core::clock::UNIX_EPOCH_100NS;
 use perfset_core::counter_type::Clock;
-use perfset_core::sample::Clocks;
 use perfset_core::{CounterId, Counterset, RawValue};
 
 use crate::kind::{Reading, Sort};
 use crate::name::unit_of;
 use crate::options::Format;
-use crate::table::Table;
+use crate::table::{Table, Times};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::Scale;
 
@@ -141,7 +140,7 @@ impl Family {
                         _ => continue,
                     },
                 };
-                let Some(number) = member.number(table.row(*row), &table.clocks) else { continue };
+                let Some(number) = member.number(table.row(*row), &table.times) else { continue };
                 left = left.saturating_sub(usize::from(is_last));
                 out.extend_from_slice(&member.prefix);
                 out.extend_from_slice(table.row_text(*row));
@@ -194,12 +193,12 @@ impl Member {
 
     /// If it has a line for a row: the rank of the most specific ask for that.
     pub fn rank(&self, table: &Table, row: usize) -> Option<usize> {
-        self.number(table.row(row), &table.clocks)?;
+        self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
     }
 
     /// Its value in a row, if it has one.
-    fn number(&self, row: &[Option<RawValue>], clocks: &Clocks) -> Option<Number> {
+    fn number(&self, row: &[Option<RawValue>], times: &Times) -> Option<Number> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
         Some(match self.reading {
@@ -207,7 +206,7 @@ impl Member {
             Reading::Ticks(_, clock) => {
                 let freq = match self.columns.own {
                     Some((_, freq)) => number(freq?)?,
-                    None => u64::try_from(clocks.read(clock)?.1).ok()?,
+                    None => u64::try_from(times.clocks.read(clock)?.1).ok()?,
                 };
                 Number::Seconds(raw, Some(freq).filter(|freq| *freq > 0)?)
             }
@@ -215,13 +214,18 @@ impl Member {
                 let base = Some(number(self.columns.base?)?).filter(|base| *base > 0)?;
                 Number::Real(f64::from(times) * float(raw) / float(base))
             }
-            Reading::Start(_) => self.start(raw, clocks, number)?,
+            Reading::Start(_) => self.start(raw, times, number)?,
             Reading::Real(_) => Number::Real(f64::from_bits(raw)),
         })
     }
 
     /// When something began, of which `raw` is the time on the counterset's clock.
-    fn start(&self, raw: u64, clocks: &Clocks, number: impl Fn(usize) -> Option<u64>) -> Option<Number> {
+    fn start(
+        &self,
+        raw: u64,
+        &Times { ref clocks, step }: &Times,
+        number: impl Fn(usize) -> Option<u64>,
+    ) -> Option<Number> {
         const TICKS: i64 = 10_000_000;
         let (now, freq) = match self.columns.own {
             Some((time, freq)) => (number(time?)?, i64::try_from(number(freq?)?).ok()?),
@@ -230,11 +234,12 @@ impl Member {
         let passed = now.checked_sub(raw)?; // what begins later has no start yet
         if self.columns.own.is_none() && freq == TICKS && clocks.object_time == clocks.time_100ns {
             // The clock is that of the calendar: the same number at each scrape.
-            let epoch = u64::try_from(UNIX_EPOCH_100NS).ok()?;
-            return Some(Number::Scaled(raw.checked_sub(epoch)?, Scale::over(7)));
+            let epoch = UNIX_EPOCH_100NS.checked_sub(step)?;
+            return Some(Number::Scaled(raw.checked_sub(u64::try_from(epoch).ok()?)?, Scale::over(7)));
         }
         let freq = u64::try_from(freq).ok().filter(|freq| *freq > 0)?;
-        let today = u64::try_from(clocks.time_100ns.checked_sub(UNIX_EPOCH_100NS)?).ok()?;
+        let today =
+            u64::try_from(clocks.time_100ns.checked_add(step)?.checked_sub(UNIX_EPOCH_100NS)?).ok()?;
         let start = float(today) / 1e7 - float(passed) / float(freq);
         // To the hundredth: two clocks are never read at the same instant, and a start does not move.
         Some(Number::Real((start * 100.0).round() / 100.0))

@@ -56,9 +56,18 @@ pub(crate) struct Table {
     /// So many lines are not written.
     pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
-    pub clocks: Clocks,
+    pub times: Times,
     pub outcome: Outcome,
     pub took: Duration,
+}
+
+/// The clocks of a collection.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Times {
+    /// What formulas divide by.
+    pub clocks: Clocks,
+    /// [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
+    pub step: i64,
 }
 
 /// How a collection went.
@@ -192,7 +201,7 @@ impl Table {
             cut: None,
             dropped: 0,
             numbers: Vec::new(),
-            clocks: Clocks::default(),
+            times: Times::default(),
             outcome: Outcome::Failed,
             took: Duration::ZERO,
         }
@@ -273,9 +282,9 @@ impl Table {
         result: Option<QueryResult<'_>>,
         annex: Option<&EntryAnnex>,
         info: &EntryInfo,
-        clocks: Clocks,
+        times: Times,
     ) {
-        self.clocks = annex.and_then(EntryAnnex::clocks).unwrap_or(clocks);
+        self.times = Times { clocks: annex.and_then(EntryAnnex::clocks).unwrap_or(times.clocks), ..times };
         self.took = annex.and_then(EntryAnnex::took).unwrap_or_default();
         self.now.clear();
         self.numbers.clear();

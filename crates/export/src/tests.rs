@@ -3,6 +3,7 @@
 mod checker;
 mod hostile;
 mod machines;
+mod stepped;
 mod waiting;
 
 use perfset_core::catalogue::{

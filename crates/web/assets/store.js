@@ -42,6 +42,18 @@ export class Store {
     for (const path of this.columns.keys()) if (!wanted.has(path)) this.columns.delete(path);
   }
 
+  /** Nothing has come yet, but what is asked remains. */
+  forget() {
+    this.times = [];
+    this.#gaps.clear();
+    this.columns.clear();
+    for (const ask of this.asks.values()) {
+      ask.members.clear();
+      ask.rows = [];
+    }
+    this.connected();
+  }
+
   /** Numbers of series are those of one server: after a connection they come anew. */
   connected() { this.#ids.clear(); }
 

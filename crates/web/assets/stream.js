@@ -68,6 +68,12 @@ export class Stream extends EventTarget {
     on("history", data => { this.store.history(data); this.#changed(); });
     on("sample", data => {
       this.#attempt = 0;
+      if (data.time < this.store.last) {
+        // The machine's clock was set back, and the server's history with it.
+        this.store.forget();
+        this.#open();
+        return;
+      }
       this.store.sample(data);
       this.#become("live");
       this.#changed();

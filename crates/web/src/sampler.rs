@@ -330,8 +330,7 @@ impl Sampler {
             return; // an error is that there is nothing to deliver at all
         }
         let Self { query, table, watches, feeds, unread, .. } = self;
-        let time = query.snapshot().clocks().unix_ms();
-        table.begin(time);
+        table.begin(query.snapshot().clocks());
         let all = query.values();
         let mut values: Vec<&[PathValue<'_>]> = vec![&[]; watches.len()];
         for of_path in all.chunk_by(|a, b| a.path == b.path) {
@@ -343,7 +342,8 @@ impl Sampler {
             false => Taken::default(),
         };
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
-        let sample = Sample { time, taken: &taken, values: &values, query };
+        let sample =
+            Sample { time: query.snapshot().clocks().unix_ms(), taken: &taken, values: &values, query };
         for feed in feeds.values_mut() {
             feed.send(&sample, table, unread);
         }

@@ -146,7 +146,7 @@ fn record(
             let value = now.get(name).and_then(|v| v.value.value.as_ref().ok());
             value.map(|value| value.nocap())
         });
-        writer.line(zone.from_utc(query.snapshot().clocks().time_100ns), line)?;
+        writer.line(zone.from_utc(query.snapshot().clocks().utc_100ns()), line)?;
         writer.get_mut().flush()?;
     }
     drop(writer);

@@ -1,8 +1,8 @@
 //! Machines that do as they are told.
 
 use perfset_core::{Counter, CounterId, CounterType, Counterset, Guid, InstanceType, ProviderIdentity};
-use perfset_engine::Machine;
 use perfset_engine::testing::{FixedClock, Scripted};
+use perfset_engine::{Clock, Machine};
 
 /// A counter that everyone sees.
 pub fn counter(id: u32, name: &'static str, code: CounterType) -> Counter {
@@ -32,7 +32,12 @@ pub fn scripted(set: Counterset) -> Scripted {
 
 /// A machine with these providers.
 pub fn machine(scripts: &[Scripted]) -> Machine {
-    let machine = Machine::new(Box::new(FixedClock::default()));
+    machine_with(Box::new(FixedClock::default()), scripts)
+}
+
+/// The same with a clock.
+pub fn machine_with(clock: Box<dyn Clock>, scripts: &[Scripted]) -> Machine {
+    let machine = Machine::new(clock);
     for script in scripts {
         machine.register(Box::new(script.clone()));
     }

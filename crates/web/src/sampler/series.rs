@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use perfset::clock::ClockReading;
 use perfset::path::PathValue;
 use perfset::{Birth, CounterId, Guid, InstanceId};
 use serde::Serialize;
@@ -73,8 +74,10 @@ pub struct Table {
     depth: usize,
     /// The number of the last sample.
     sample: u64,
-    /// When the samples were taken, in milliseconds since 1970; the last one is `sample`.
+    /// When the samples were taken, in milliseconds since 1970; the last one is `sample`. They rise.
     times: VecDeque<i64>,
+    /// What was added to them since the wall clock was stepped.
+    step: i64,
     /// Values of the last sample that found no place.
     refused: usize,
 }
@@ -89,6 +92,7 @@ impl Table {
             depth: depth.max(1),
             sample: 0,
             times: VecDeque::new(),
+            step: 0,
             refused: 0,
         }
     }
@@ -111,13 +115,20 @@ impl Table {
         self.times.back().copied()
     }
 
-    /// Begins the next sample.
-    pub fn begin(&mut self, time: i64) {
+    /// Begins the next sample. If the wall clock was stepped since the last one, all before become as much earlier or
+    /// later, so that they stay as old as they are.
+    pub fn begin(&mut self, clocks: &ClockReading) {
         /// So many samples pass before what is over is looked for.
         const SWEEP_EVERY: u64 = 64;
         self.sample = self.sample.saturating_add(1);
         self.refused = 0;
-        self.times.push_back(time);
+        let step = clocks.step_100ns().wrapping_div(10_000);
+        if step != self.step {
+            let by = step.saturating_sub(self.step);
+            self.times.iter_mut().for_each(|time| *time = time.saturating_add(by));
+            self.step = step;
+        }
+        self.times.push_back(clocks.unix_ms());
         while self.times.len() > self.depth {
             self.times.pop_front();
         }

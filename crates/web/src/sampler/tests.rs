@@ -1,9 +1,11 @@
 //! Series and what is kept of them.
 
+use perfset::clock::{ClockReading, SystemTime};
 use perfset::path::PathQuery;
 use perfset::testing::{FixedClock, Script, Scripted};
 use perfset::{
-    Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity, Text,
+    Clock as _, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity,
+    Text,
 };
 
 use super::series::{SeriesId, Table};
@@ -13,7 +15,7 @@ struct Samples {
     provider: Scripted,
     query: PathQuery,
     table: Table,
-    time: i64,
+    clock: FixedClock,
 }
 
 impl Samples {
@@ -40,15 +42,16 @@ impl Samples {
         machine.register(Box::new(provider.clone()));
         let mut query = PathQuery::open(&mut machine).unwrap();
         query.add(&mut machine, &r"\Set(*)\Size".parse().unwrap()).unwrap();
-        Self { provider, query, table: Table::new(most, depth), time: 0 }
+        let mut clock = FixedClock::default();
+        clock.read(); // the first sample is of the first second
+        Self { provider, query, table: Table::new(most, depth), clock }
     }
 
     /// A sample of what the script says then: the numbers of its series, 0 for those that found no place.
     fn take(&mut self, change: impl FnOnce(&mut Script)) -> Vec<SeriesId> {
         self.provider.with(change);
         self.query.collect().unwrap();
-        self.time += 1_000;
-        self.table.begin(self.time);
+        self.table.begin(&self.clock.read());
         let mut ids = Vec::new();
         for v in self.query.values().iter().filter(|v| v.value.instance_id.is_some()) {
             let id = self.table.of(v, self.query.birth(v));
@@ -139,10 +142,27 @@ fn what_is_over_for_long_is_forgotten() {
 fn numbers_that_are_none_are_not_kept() {
     let mut samples = Samples::new(9, 4);
     let id = samples.take(one("a", 1, 2))[0];
-    samples.table.begin(5_000);
+    samples.table.begin(&samples.clock.read());
     samples.table.keep(id, Some(f64::INFINITY));
-    samples.table.begin(6_000);
+    samples.table.begin(&samples.clock.read());
     samples.table.keep(id, None);
     samples.table.keep(id, Some(3.0)); // a second path that means it adds nothing
     assert_eq!(samples.kept(id, 0), [Some(2.0), None, None]);
+}
+
+#[test]
+fn a_stepped_wall_clock_leaves_samples_as_old_as_they_are() {
+    let mut samples = Samples::new(9, 3);
+    let times = |samples: &Samples| -> Vec<_> {
+        samples.table.samples_after(i64::MIN, 9).into_iter().map(|(_, time)| time).collect()
+    };
+    samples.take(one("a", 1, 2));
+    samples.take(one("a", 1, 3));
+    assert_eq!(times(&samples), [1_000, 2_000]);
+    for (step, want) in [(3_600_000, [1_000, 2_000, 3_000]), (-500, [2_000, 3_000, 4_000])] {
+        let time = samples.clock.read();
+        let wall = time.time_100ns + step * 10_000;
+        samples.table.begin(&ClockReading { system_time: SystemTime::from_100ns(wall), ..time });
+        assert_eq!(times(&samples), want.map(|time| time + step), "{step}");
+    }
 }
