@@ -195,15 +195,13 @@ impl Field {
             | Self::ElapsedTime
             | Self::CreatingProcessId => Parts::STAT,
             Self::SessionId | Self::BlockIoDelay => Parts::STAT | Parts::RARE,
-            Self::WorkingSet | Self::WorkingSetPrivate => Parts::STATM,
-            Self::VirtualBytesPeak
-            | Self::WorkingSetPeak
-            | Self::PrivateBytes
-            | Self::SwapBytes
-            | Self::UserId
-            | Self::VoluntaryContextSwitches
-            | Self::InvoluntaryContextSwitches => Parts::STATUS,
-            Self::ProportionalSetBytes => Parts::SMAPS_ROLLUP,
+            // Whether it has memory still is in `stat`.
+            Self::WorkingSet | Self::WorkingSetPrivate => Parts::STAT | Parts::STATM,
+            Self::VirtualBytesPeak | Self::WorkingSetPeak | Self::PrivateBytes | Self::SwapBytes => {
+                Parts::STAT | Parts::STATUS
+            }
+            Self::ProportionalSetBytes => Parts::STAT | Parts::SMAPS_ROLLUP,
+            Self::UserId | Self::VoluntaryContextSwitches | Self::InvoluntaryContextSwitches => Parts::STATUS,
             Self::HandleCount => Parts::FD,
             Self::Io(_) | Self::IoDataOperations | Self::IoDataBytes => Parts::IO,
             Self::RunQueueWaitTime | Self::Timeslices => Parts::SCHEDSTAT,

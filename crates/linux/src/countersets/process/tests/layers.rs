@@ -250,6 +250,32 @@ fn conforms(way: ProcessSource, least_reused: u32, at_least: Duration) -> String
     format!("{rounds} rounds, {resting} times a process at rest, {running} times one that ran")
 }
 
+/// What a counter needs is asked for with it, whatever else is asked.
+#[test]
+fn every_counter_alone_says_the_same_in_all_layers() {
+    // It does nothing but wait, so nothing of it changes.
+    let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    while cpu_clock_ns(pid).is_ok() && fs::read(format!("/proc/{pid}/comm")).unwrap() != b"cat\n" {}
+    std::thread::sleep(Duration::from_millis(100));
+    let name = format!("cat:{pid}");
+    for set in [&v2::COUNTERSET, &lp::COUNTERSET] {
+        for counter in all_of(set) {
+            let ways = [ProcessSource::Proc, ProcessSource::Gate, ProcessSource::Bpf];
+            let said = ways.map(|way| {
+                let collected = collect_of(&mut layered(way), set, &[counter], &[&name]);
+                match collected.get(&name, counter) {
+                    Got::None(reason) => Err(reason.clone()),
+                    got => Ok(value(got)),
+                }
+            });
+            assert_eq!([&said[1], &said[2]], [&said[0]; 2], "{:?}", set.counter(counter));
+        }
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
 /// Reads as simply as it can be done.
 fn by_hand(pid: u32) -> Option<BTreeMap<(bool, u32), u64>> {
     let text = |file: &str| {
