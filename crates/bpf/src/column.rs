@@ -93,6 +93,10 @@ pub enum Column {
     SwapPages,
     /// In memory: shared.
     SharedPages,
+    /// Of a process, how many of its threads were met and added to its sums.
+    ThreadsMet,
+    /// Whether one of its threads is executing a program and takes the first one's place and number.
+    Executing,
     /// Changes when threads end.
     Sequence,
     /// The same, at the end.
@@ -129,7 +133,7 @@ pub(crate) struct Definition {
 
 impl Column {
     /// All of them.
-    pub const ALL: [Self; 44] = [
+    pub const ALL: [Self; 46] = [
         Self::Pid,
         Self::Tgid,
         Self::Flags,
@@ -171,6 +175,8 @@ impl Column {
         Self::AnonymousPages,
         Self::SwapPages,
         Self::SharedPages,
+        Self::ThreadsMet,
+        Self::Executing,
         Self::Sequence,
         Self::SequenceEnd,
         Self::MemoryGone,
@@ -234,8 +240,9 @@ impl Column {
             }
             Self::SwapPages => one(From::Memory, &["rss_stat[2].count", "rss_stat.count[2].counter"], true),
             Self::SharedPages => one(From::Memory, &["rss_stat[3].count", "rss_stat.count[3].counter"], true),
+            Self::Executing => one(From::Signal, &["group_exec_task", "group_exit_task"], false),
             Self::Sequence => one(From::Signal, SEQUENCE, false),
-            Self::SequenceEnd | Self::MemoryGone => one(From::Made, &[], false),
+            Self::ThreadsMet | Self::SequenceEnd | Self::MemoryGone => one(From::Made, &[], false),
         }
     }
 
@@ -264,6 +271,12 @@ impl Columns {
     #[must_use]
     pub fn contain(self, others: Self) -> bool {
         self.0 & others.0 == others.0
+    }
+
+    /// These, but not the others.
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
     }
 
     /// How many they are.
@@ -304,7 +317,7 @@ mod tests {
             assert_eq!(Columns::from(column).iter().collect::<Vec<_>>(), [column]);
         }
         let all = Columns::of(&Column::ALL);
-        assert_eq!(all.count(), 44);
+        assert_eq!(all.count(), 46);
         assert!(all.contain(Columns::of(&[Column::Pid, Column::MemoryGone])));
         assert!(!Columns::NONE.contain(Column::Pid.into()));
     }

@@ -129,8 +129,9 @@ impl Walk<'_> {
         self.asm.call(iterator.next);
         self.asm.if_zero(Reg::R0, done);
         self.asm.copy(TASK, Reg::R0);
+        self.load_task(Reg::R1, Column::Pid)?;
+        self.asm.if_zero(Reg::R1, next); // what a processor does while it rests
         if sums {
-            self.load_task(Reg::R1, Column::Pid)?;
             self.load_task(Reg::R2, Column::Tgid)?;
             self.asm.if_other(Reg::R1, Reg::R2, thread);
         }
@@ -239,19 +240,42 @@ impl Walk<'_> {
     /// Fills the record: of a process or of a thread by itself, or else, of a thread that is to be added to its
     /// process, what is added and what tells which it is.
     fn fill(&mut self, is_whole: bool) -> Option<()> {
-        let for_sum = [Column::Pid, Column::Tgid, Column::Sequence];
+        let for_sum = [Column::Pid, Column::Tgid, Column::Executing];
         let columns = self.plan.columns;
-        for column in columns.iter().filter(|column| is_whole || for_sum.contains(column) || is_sum(*column))
-        {
+        // Before anything that a thread which ends would change.
+        let first = columns.iter().filter(|column| *column == Column::Sequence);
+        let others = columns.iter().filter(|column| {
+            *column != Column::Sequence && (is_whole || for_sum.contains(column) || is_sum(*column))
+        });
+        for column in first.chain(others) {
             let Some(source) = self.kernel.source_of(column) else { continue }; // what the program makes
             if source.from != From::Memory {
                 self.copy(column, source, is_whole)?;
             }
         }
+        if self.plan.layout.place(Column::ThreadsMet).is_some() {
+            self.begin_count(is_whole)?;
+        }
         if self.plan.way == Way::Classic && self.plan.layout.place(Column::SequenceEnd).is_some() {
             self.end_sequence()?;
         }
         if is_whole { self.fill_memory() } else { Some(()) }
+    }
+
+    /// One thread, the first, was met: more than there can be if another has just taken its place, number and all. None
+    /// in the record of another thread.
+    fn begin_count(&mut self, is_first: bool) -> Option<()> {
+        const TOO_MANY: i32 = 1 << 30;
+        self.asm.set(Reg::R3, i32::from(is_first));
+        if is_first {
+            let same = self.asm.label();
+            self.load_task(Reg::R1, Column::Pid)?;
+            self.load_task(Reg::R2, Column::Tgid)?;
+            self.asm.if_equal(Reg::R1, Reg::R2, same);
+            self.asm.set(Reg::R3, TOO_MANY);
+            self.asm.place(same);
+        }
+        self.store(Column::ThreadsMet, Reg::R3)
     }
 
     /// Copies a number.
@@ -271,7 +295,19 @@ impl Walk<'_> {
                 self.asm.load(Width::W8, Reg::R2, TASK, pointer);
                 self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
             }
+            // A process keeps its number, whichever thread is the first.
+            (From::Task, _) if column == Column::Pid && is_whole && self.plan.each == Each::Process => {
+                self.load_task(Reg::R1, Column::Tgid)?;
+            }
             _ => self.asm.load(paths.width, Reg::R1, TASK, paths.offset),
+        }
+        if column == Column::Executing {
+            let nobody = self.asm.label();
+            self.asm.set(Reg::R2, 0);
+            self.asm.if_zero(Reg::R1, nobody);
+            self.asm.set(Reg::R2, 1);
+            self.asm.place(nobody);
+            self.asm.copy(Reg::R1, Reg::R2);
         }
         if let Some(ended) = source.ended.filter(|_| is_whole && self.plan.each == Each::Process) {
             self.asm.load(ended.width, Reg::R2, SIGNAL, ended.offset);
@@ -289,7 +325,10 @@ impl Walk<'_> {
             self.asm.add(Reg::R1, Reg::R2);
             self.store(column, Reg::R1)?;
         }
-        Some(())
+        let met = self.plan.layout.place(Column::ThreadsMet)?;
+        self.asm.load(Width::W4, Reg::R1, RECORD, met.at.into());
+        self.asm.add_number(Reg::R1, 1);
+        self.store(Column::ThreadsMet, Reg::R1)
     }
 
     /// What is in memory; zeros for who has none.

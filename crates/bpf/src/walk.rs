@@ -112,10 +112,13 @@ impl Walk {
         }
         let is_memory = |column: Column| column.definition().from == crate::column::From::Memory;
         let mut columns = columns | Column::Pid.into();
-        if each == Each::Process {
-            columns = columns | Columns::of(&[Column::Sequence, Column::SequenceEnd]);
+        if each == Each::Thread {
+            columns = columns.without(Column::ThreadsMet.into());
+        } else {
+            let of_sums = [Column::Threads, Column::ThreadsMet, Column::Sequence, Column::SequenceEnd];
+            columns = columns | Columns::of(&of_sums);
             if way == Way::Classic {
-                columns = columns | Columns::of(&[Column::Tgid, Column::Threads]);
+                columns = columns | Columns::of(&[Column::Tgid, Column::Executing]);
             }
         }
         if columns.iter().any(is_memory) {
@@ -203,55 +206,48 @@ impl Walk {
             words: self.view.words().get(start..end).unwrap_or_default(),
             size: words.max(1),
             layout: &self.layout,
-            threads: if self.each == Each::Process { None } else { Some(()) },
         }
     }
 
-    /// Adds the records of threads to those of their processes. What does not fit together is made to look torn: the
-    /// sequence moved between two of its threads, or there are not as many as it says.
+    /// Adds the records of threads to those of their processes. If the sequence moved between two of its threads, a
+    /// process is made to look torn.
     fn add_up(&mut self, count: usize) {
         let mut leaders = std::mem::take(&mut self.leaders);
         leaders.clear();
         let records = self.records(count);
         let place = |column| records.place(column);
-        let (Some(pid), Some(tgid), Some(threads)) =
-            (place(Column::Pid), place(Column::Tgid), place(Column::Threads))
+        let (Some(pid), Some(tgid), Some(met)) =
+            (place(Column::Pid), place(Column::Tgid), place(Column::ThreadsMet))
         else {
             return;
         };
         let (Some(sequence), Some(end)) = (place(Column::Sequence), place(Column::SequenceEnd)) else {
             return;
         };
+        let executing = place(Column::Executing);
         let is_sum = |column: &Column| column.definition().ended.is_some();
         let all = records.all();
-        leaders.extend(
-            all.enumerate().filter(|(_, r)| r.get(pid) == r.get(tgid)).map(|(at, r)| (r.get(pid), at)),
-        );
+        leaders.extend(all.enumerate().filter(|(_, r)| r.get(met) != 0).map(|(at, r)| (r.get(pid), at)));
         leaders.sort_unstable();
-        // How many of a process's threads are still to come.
         for record in records.all() {
             let of = record.get(tgid);
-            if record.get(pid) == of {
+            if record.get(met) != 0 {
                 continue;
             }
             let leader = leaders.binary_search_by_key(&of, |leader| leader.0);
             let leader = leader.ok().and_then(|at| leaders.get(at)).and_then(|(_, at)| records.at(*at));
             let Some(leader) = leader else { continue };
-            leader.set(threads, leader.get(threads).wrapping_sub(1) & u64::from(u32::MAX));
+            leader.set(met, leader.get(met).wrapping_add(1));
             if record.get(sequence) != leader.get(sequence) {
                 leader.set(end, !leader.get(sequence));
+            }
+            if let Some(executing) = executing.filter(|executing| record.get(*executing) != 0) {
+                leader.set(executing, 1);
             }
             for column in Column::ALL.iter().filter(|column| is_sum(column)) {
                 if let Some(place) = records.place(*column) {
                     leader.set(place, leader.get(place).wrapping_add(record.get(place)));
                 }
-            }
-        }
-        for (_, at) in &leaders {
-            let Some(leader) = records.at(*at) else { continue };
-            // The first thread is in the number, and was not counted down. One that has ended has left it.
-            if leader.get(threads) > 1 {
-                leader.set(end, !leader.get(sequence));
             }
         }
         self.leaders = leaders;
@@ -296,8 +292,6 @@ pub struct Records<'a> {
     /// Of a record, in words.
     size: usize,
     layout: &'a Layout,
-    /// Whether all records count, and not only those of first threads.
-    threads: Option<()>,
 }
 
 impl<'a> Records<'a> {
@@ -322,12 +316,8 @@ impl<'a> Records<'a> {
 
     /// Each, in the order in which they were met.
     pub fn iter(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
-        let of_first = (self.place(Column::Pid), self.place(Column::Tgid));
-        let all = self.threads.is_some();
-        self.all().filter(move |record| match of_first {
-            (Some(pid), Some(tgid)) if !all => record.get(pid) == record.get(tgid),
-            _ => true,
-        })
+        let of_first = self.place(Column::ThreadsMet);
+        self.all().filter(move |record| of_first.is_none_or(|met| record.get(met) != 0))
     }
 
     fn all(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
@@ -343,8 +333,9 @@ impl<'a> Records<'a> {
     #[must_use]
     pub fn torn(&self) -> Torn {
         Torn {
-            sequence: self.place(Column::Sequence),
-            end: self.place(Column::SequenceEnd),
+            sequence: self.place(Column::Sequence).zip(self.place(Column::SequenceEnd)),
+            threads: self.place(Column::Threads).zip(self.place(Column::ThreadsMet)),
+            executing: self.place(Column::Executing),
             gone: self.place(Column::MemoryGone),
         }
     }
@@ -389,20 +380,28 @@ impl Record<'_> {
 /// Tells whether a record is of one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Torn {
-    sequence: Option<Place>,
-    end: Option<Place>,
+    /// Before and behind what was summed up.
+    sequence: Option<(Place, Place)>,
+    /// How many there are, and were met.
+    threads: Option<(Place, Place)>,
+    executing: Option<Place>,
     gone: Option<Place>,
 }
 
 impl Torn {
-    /// Whether it is not: a thread ended while its process was summed up, or its memory went away.
+    /// Whether it is not: threads began or ended while their process was summed up, or its memory went away.
+    ///
+    /// The iterator is one task ahead: a thread that it holds already may end, be in the sum of those that ended, and
+    /// be met all the same. The sequence has moved by then, and only the number of threads tells.
     #[must_use]
     pub fn is(&self, record: &Record<'_>) -> bool {
-        let sums = self.sequence.zip(self.end).is_some_and(|(start, end)| {
+        let ended = self.sequence.is_some_and(|(start, end)| {
             let start = record.get(start);
             start & 1 == 1 || start != record.get(end)
         });
-        sums || self.gone.is_some_and(|gone| record.get(gone) != 0)
+        let lacks = self.threads.is_some_and(|(are, met)| record.get(are) != record.get(met));
+        let executing = self.executing.is_some_and(|executing| record.get(executing) != 0);
+        ended || lacks || executing || self.gone.is_some_and(|gone| record.get(gone) != 0)
     }
 }
 

@@ -278,6 +278,7 @@ fn kernel(without: &str) -> Vec<u8> {
         &mut writer,
         "signal_struct",
         &[
+            ("group_exec_task", pointer),
             ("nr_threads", int),
             ("sum_sched_runtime", long),
             ("utime", long),
@@ -356,6 +357,7 @@ fn what_a_kernel_has() {
         ("cancelled_write_bytes", &[Column::CancelledWriteBytes]),
         ("sched_info", &[Column::RunDelay, Column::RunCount]),
         ("rss_stat", &[Column::FilePages, Column::AnonymousPages, Column::SwapPages, Column::SharedPages]),
+        ("group_exec_task", &[Column::Executing]),
         ("bpf_iter_task_next", &[]), // there is another way
     ] {
         assert_eq!(lost(without), want, "{without}");
