@@ -89,6 +89,11 @@ fn look() -> Result<Exit, Failure> {
     for (topic, what) in machine.about() {
         writeln!(out, "ok    {}: {}", escaped(&topic), escaped(&what))?;
     }
+    #[cfg(target_os = "linux")]
+    if let Err(word) = perfset::ProcessSource::from_env() {
+        let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
+        writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, none of {words}: it is taken for auto", word)?;
+    }
     for problem in machine.problems() {
         writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
     }

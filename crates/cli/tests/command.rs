@@ -246,6 +246,14 @@ fn doctor_says_what_works() {
         out.starts_with("perfset ") && out.contains("countersets") && out.contains("values missing"),
         "{out}"
     );
+    let said = |word| {
+        let mut doctor = perfset("old-kernel", &["doctor"]);
+        outcome(doctor.env("PERFSET_PROCESS_SOURCE", word).output().unwrap()).1
+    };
+    let warning =
+        "warn  PERFSET_PROCESS_SOURCE is \"bfp\", none of auto, bpf, gate, proc: it is taken for auto\n";
+    assert!(said("bfp").contains(warning), "{}", said("bfp"));
+    assert!(!said("gate").contains("PERFSET_PROCESS_SOURCE"));
 }
 
 /// What was captured answers as the machine did, and does not tell whose it is.

@@ -3,8 +3,8 @@
 /// Whether this thread may see what of that process only its owner and the privileged may, such as what it has read and
 /// written, by all rules of the kernel and its security modules.
 ///
-/// Source: `get_robust_list(2)`, which asks for the same right (`PTRACE_MODE_READ`) as `/proc/PID/io` and costs a
-/// twentieth.
+/// Source: `get_robust_list(2)`, which asks for the same right (`PTRACE_MODE_READ`) as reading `/proc/PID/io` and costs
+/// a twentieth. Opening that file takes besides that it is this user's, or `CAP_DAC_READ_SEARCH`.
 pub(crate) fn may_trace(pid: u32) -> bool {
     let Ok(pid) = libc::c_int::try_from(pid) else { return false };
     let mut list = std::ptr::null_mut::<libc::c_void>();

@@ -189,7 +189,10 @@ mod backend {
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
 
     fn process_source(trusts_environment: bool) -> ProcessSource {
-        let other = || if trusts_environment { ProcessSource::from_env() } else { ProcessSource::Auto };
+        let other = || match trusts_environment {
+            true => ProcessSource::from_env().unwrap_or_default(),
+            false => ProcessSource::Auto,
+        };
         PROCESS_SOURCE.get().copied().unwrap_or_else(other)
     }
 

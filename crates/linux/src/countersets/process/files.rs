@@ -68,6 +68,15 @@ impl Files {
         Ok(())
     }
 
+    /// The pids of all processes, ascending; none if they cannot be listed.
+    pub(super) fn pids(&mut self, pass: &mut Pass) -> Vec<u32> {
+        let mut pids = Vec::new();
+        match self.reader.pids(&mut pids, pass) {
+            Ok(()) => pids,
+            Err(_) => Vec::new(),
+        }
+    }
+
     /// Finds out which processes there are, and whether they have run.
     fn list(&mut self, table: &mut Table, pass: &mut Pass) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);

@@ -174,7 +174,9 @@ impl Reader {
     /// The reason for having no value. What is refused has one that is the same for all processes.
     fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
         let why = match (errno, file) {
-            (Errno::ACCESS | Errno::PERM, "io") => "/proc/PID/io: needs the same user, or CAP_SYS_PTRACE",
+            (Errno::ACCESS | Errno::PERM, "io") => {
+                "/proc/PID/io: needs the same user, or CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH"
+            }
             (Errno::ACCESS | Errno::PERM, "fd") => "/proc/PID/fd: needs the same user, or CAP_SYS_PTRACE",
             (Errno::ACCESS | Errno::PERM, "smaps_rollup") => {
                 "/proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE"

@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::files::Files;
 use super::table::{Parts, Process, Table};
-use super::tasks::{Tasks, prepared, rules};
+use super::tasks::{Left, Tasks, prepared, rules};
 use crate::pass::Pass;
 use crate::roots::Roots;
 
@@ -30,11 +30,17 @@ impl ProcessSource {
     pub const WORDS: [(&'static str, Self); 4] =
         [("auto", Self::Auto), ("bpf", Self::Bpf), ("gate", Self::Gate), ("proc", Self::Proc)];
 
-    /// What the variable `PERFSET_PROCESS_SOURCE` says; [`Auto`](Self::Auto) if it says nothing that is known.
-    #[must_use]
-    pub fn from_env() -> Self {
-        let variable = std::env::var("PERFSET_PROCESS_SOURCE").unwrap_or_default();
-        Self::WORDS.iter().find(|(word, _)| *word == variable).map_or(Self::Auto, |(_, source)| *source)
+    /// What the variable `PERFSET_PROCESS_SOURCE` says: [`Auto`](Self::Auto) if it is not there or empty.
+    ///
+    /// # Errors
+    /// What it says, if that is none of the words.
+    pub fn from_env() -> Result<Self, String> {
+        let Some(variable) = std::env::var_os("PERFSET_PROCESS_SOURCE").filter(|said| !said.is_empty())
+        else {
+            return Ok(Self::Auto);
+        };
+        let known = Self::WORDS.iter().find(|(word, _)| variable == *word).map(|(_, source)| *source);
+        known.ok_or_else(|| variable.to_string_lossy().into_owned())
     }
 }
 
@@ -88,6 +94,12 @@ enum Walk {
     /// Nobody has tried.
     Untried,
     Open(Box<Tasks>),
+    /// It could not be had, and is tried again after so many collections.
+    Resting {
+        tasks: Box<Tasks>,
+        collections: u32,
+        why: String,
+    },
     /// It cannot be had, or not any more.
     Closed(Cow<'static, str>),
 }
@@ -97,6 +109,8 @@ impl Ways {
     const LOAD_NS: u64 = 50_000_000;
     /// What the first reading of a process costs at least.
     const FIRST_NS: u64 = 10_000;
+    /// After so many collections a walk is tried again.
+    const REST: u32 = 60;
 
     /// Below `roots`. `clocks`: whether the CPU clocks of these processes can be had.
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
@@ -110,6 +124,12 @@ impl Ways {
         };
         let files = Files::new(roots, clocks, layer);
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, taken: layer }
+    }
+
+    /// With these walks.
+    #[cfg(test)]
+    pub(super) fn walking(roots: &Roots, tasks: Tasks) -> Self {
+        Self { walk: Walk::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
     }
 
     /// The way that the last collection took.
@@ -131,15 +151,22 @@ impl Ways {
         if matches!(self.walk, Walk::Untried) && self.pays() {
             self.open();
         }
+        self.rest(table.is_listed(pass));
         let Self { walk, files, .. } = self;
         if let Walk::Open(tasks) = walk {
-            match tasks.refresh(parts, wanted, table, pass, files) {
+            let left = match tasks.refresh(parts, wanted, table, pass, files) {
                 Ok(()) => {
                     self.taken = Layer::Tasks;
                     return Ok(());
                 }
-                Err(why) => *walk = Walk::Closed(why.into()),
-            }
+                Err(left) => left,
+            };
+            *walk = match (left, std::mem::replace(walk, Walk::Untried)) {
+                (Left::ForNow(why), Walk::Open(tasks)) => {
+                    Walk::Resting { tasks, collections: Self::REST, why }
+                }
+                (left, _) => Walk::Closed(left.why().into()),
+            };
         }
         self.taken = self.files.layer();
         let is_counted = matches!(self.walk, Walk::Untried);
@@ -149,6 +176,17 @@ impl Ways {
             self.spent_ns = self.spent_ns.saturating_add(cpu_ns().saturating_sub(before));
         }
         done
+    }
+
+    /// Tries a walk that rests again once it is time.
+    fn rest(&mut self, is_listed: bool) {
+        let Walk::Resting { collections, .. } = &mut self.walk else { return };
+        *collections = collections.saturating_sub(u32::from(!is_listed));
+        if *collections == 0 {
+            if let Walk::Resting { tasks, .. } = std::mem::replace(&mut self.walk, Walk::Untried) {
+                self.walk = Walk::Open(tasks);
+            }
+        }
     }
 
     /// Whether a walk costs less than files, its loading included: there are many processes, or this goes on for long.
@@ -178,6 +216,7 @@ impl Ways {
             Walk::Open(_) => {
                 format!("{what}; {} takes over once it has paid for its loading", Layer::Tasks.what())
             }
+            Walk::Resting { why, .. } => format!("{what}; {why}; it is tried again"),
             Walk::Closed(why) => format!("{what}; {why}"),
             Walk::Untried => what.to_owned(),
         }

@@ -3,15 +3,18 @@
 //! They are the same as those of the files in `/proc`: what the kernel works out for these is worked out here, and
 //! what a walk cannot have, or has torn, is read from them.
 
+use std::path::PathBuf;
+
 use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, Walk, WalkError, Way};
 
 use super::files::Files;
 use super::table::{Moment, Parts, Process, Table};
+use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Pass;
 use crate::roots::Roots;
 use crate::sources::cpulist;
-use crate::sources::pid::stat::{Stat, comm};
 
+mod check;
 mod columns;
 pub(super) mod prepared;
 pub(super) mod rules;
@@ -19,6 +22,23 @@ mod take;
 
 use columns::{columns_of, columns_of_threads};
 use take::{Taker, Units};
+
+/// Why walks are left for files.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// Until something passes, such as a want of memory.
+    ForNow(String),
+    /// It would be the same again.
+    ForGood(String),
+}
+
+impl Left {
+    pub(super) fn why(self) -> String {
+        match self {
+            Self::ForNow(why) | Self::ForGood(why) => why,
+        }
+    }
+}
 
 /// Walks over the tasks, loaded for what is asked.
 #[derive(Debug)]
@@ -35,10 +55,12 @@ pub(super) struct Tasks {
     /// Whether no more can be loaded.
     is_settled: bool,
     units: Units,
-    /// Whether what they say was true once.
-    is_checked: bool,
+    /// Which process tells whether `/proc` hides any.
+    first: PathBuf,
     /// Walks since the last check.
     unchecked: u32,
+    /// Processes that `/proc` lists and walks do not meet: they are read from files.
+    unmet: Vec<u32>,
     /// For each process of the table, whether it was met.
     met: Vec<bool>,
     new: Vec<Process>,
@@ -61,23 +83,26 @@ impl Tasks {
     /// # Errors
     /// Why not.
     pub(super) fn open(roots: &Roots) -> Result<Self, String> {
-        Self::with_room(roots, None)
+        Self::with_room(roots, None).map_err(Left::why)
     }
 
     /// The same with room for many more tasks than there are, loading all that may be needed.
     pub(super) fn prepare(roots: &Roots) -> Result<Self, String> {
         let room = Some(rules::task_count(roots).saturating_mul(2).max(Self::PREPARED_ROOM));
-        let mut tasks = Self::with_room(roots, room)?;
-        tasks.load(tasks.provides, room)?;
-        tasks.load_threads(room)?;
-        tasks.is_settled = true;
-        Ok(tasks)
+        let load_all = || {
+            let mut tasks = Self::with_room(roots, room)?;
+            tasks.load(tasks.provides, room)?;
+            tasks.load_threads(room)?;
+            tasks.check(1)?;
+            Ok(tasks)
+        };
+        load_all().map_err(Left::why)
     }
 
     /// The same with room for so many tasks at first.
     #[cfg(test)]
     pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
-        Self::with_room(roots, Some(room))
+        Self::with_room(roots, Some(room)).map_err(Left::why)
     }
 
     /// As if the right to load more were gone.
@@ -86,14 +111,19 @@ impl Tasks {
         self.is_settled = true;
     }
 
-    fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, String> {
-        rules::may_show_all(roots)?;
+    fn with_room(roots: &Roots, room: Option<u32>) -> Result<Self, Left> {
+        rules::may_show_all(roots).map_err(|why| Left::ForGood(why.to_owned()))?;
         let path = roots.sys.join("kernel/btf/vmlinux");
-        let kernel = Kernel::read(&path).map_err(|error| match error {
-            KernelError::File(error) => {
-                format!("no walk over the tasks: {}: {error} (CONFIG_DEBUG_INFO_BTF)", path.display())
-            }
-            error => format!("no walk over the tasks: {}: {error}", path.display()),
+        let kernel = Kernel::read(&path).map_err(|error| {
+            let setting = match error {
+                KernelError::File(_) => " (CONFIG_DEBUG_INFO_BTF)",
+                _ => "",
+            };
+            let why = match &error {
+                KernelError::File(error) => error.to_string(),
+                error => error.to_string(),
+            };
+            Left::ForGood(format!("no walk over the tasks: {}: {why}{setting}", path.display()))
         })?;
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
@@ -113,8 +143,9 @@ impl Tasks {
             threads: None,
             is_settled: false,
             units,
-            is_checked: false,
+            first: rules::first_process(roots),
             unchecked: 0,
+            unmet: Vec::new(),
             met: Vec::new(),
             new: Vec::new(),
             kernel,
@@ -125,7 +156,7 @@ impl Tasks {
             tasks.way = way;
             match tasks.load(Parts::NONE, room) {
                 Ok(()) => {
-                    tasks.check()?;
+                    tasks.check(0)?;
                     return Ok(tasks);
                 }
                 Err(why) => {
@@ -133,7 +164,7 @@ impl Tasks {
                 }
             }
         }
-        Err(first.unwrap_or_default())
+        Err(first.unwrap_or_else(|| Left::ForGood(String::new())))
     }
 
     /// Which walk it is, for people.
@@ -161,7 +192,7 @@ impl Tasks {
         table: &mut Table,
         pass: &mut Pass,
         files: &mut Files,
-    ) -> Result<(), String> {
+    ) -> Result<(), Left> {
         let mut of_walk = parts.and(self.provides);
         if self.counts_roughly() && parts.has(Parts::STATM) {
             of_walk = of_walk | Parts::STAT; // which tells whether memory may have changed
@@ -170,9 +201,12 @@ impl Tasks {
         let now = if is_listed { table.moment(pass) } else { table.next_moment(pass) };
         let has = |process: &Process| process.is_new(of_walk, now);
         if !is_listed || !of_walk.is_none() && !table.processes.iter().all(has) {
+            if rules::hides(&self.first) {
+                return Err(Left::ForGood(rules::HIDES.to_owned()));
+            }
             self.unchecked = self.unchecked.saturating_add(1);
             if self.unchecked >= Self::CHECK {
-                self.check()?;
+                self.check(0)?;
                 self.unchecked = 0;
             }
             let whole = self.walk(of_walk, is_listed, table, pass, files)?;
@@ -204,19 +238,17 @@ impl Tasks {
         table: &mut Table,
         pass: &mut Pass,
         files: &mut Files,
-    ) -> Result<bool, String> {
+    ) -> Result<bool, Left> {
         let at = self.walk_of(parts)?;
-        let mut room = None;
         for _ in 0..3 {
-            let Self { walks, met, new, units, .. } = self;
+            let Self { walks, met, new, units, unmet, .. } = self;
             let Some((parts, walk)) = walks.get_mut(at) else { break };
             let records = match walk.run() {
                 Ok(records) => records,
                 Err(WalkError::Full { met, .. }) => {
                     let met = u32::try_from(met).unwrap_or(u32::MAX);
-                    room = Some(met.saturating_mul(2));
                     let parts = *parts;
-                    self.replace(at, parts, room)?;
+                    self.replace(at, parts, met.saturating_mul(2))?;
                     continue;
                 }
                 Err(error) => return Err(said(&error)),
@@ -227,19 +259,18 @@ impl Tasks {
                 return Ok(false); // some may have ended since
             }
             table.start(pass);
-            return Ok(take_all(&records, &taker, table, (met, new), pass, files));
+            return Ok(take_all(&records, &taker, table, (met, new, unmet), pass, files));
         }
-        Err(format!("no walk over the tasks: they grow faster than room for them ({})", room.unwrap_or(0)))
+        Err(Left::ForNow(GROW.to_owned()))
     }
 
     /// Loads a walk anew, with more room.
-    fn replace(&mut self, at: usize, parts: Parts, room: Option<u32>) -> Result<(), String> {
-        let walk = match self.is_settled {
-            true => Err(NO_MORE.to_owned()),
-            false => self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room),
+    fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Left> {
+        let walk = match self.may_load() {
+            false => Err(Left::ForNow(NO_MORE.to_owned())),
+            true => self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), Some(room)),
         };
-        let walk =
-            walk.map_err(|why| format!("more processes than a walk over the tasks has room for; {why}"))?;
+        let walk = walk.map_err(|left| too_many("processes", left))?;
         if let Some(place) = self.walks.get_mut(at) {
             *place = (parts, walk);
         }
@@ -247,21 +278,31 @@ impl Tasks {
     }
 
     /// The walk that gives those parts with the fewest others; loads one if there is none.
-    fn walk_of(&mut self, parts: Parts) -> Result<usize, String> {
+    fn walk_of(&mut self, parts: Parts) -> Result<usize, Left> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
             return Ok(exact);
         }
         let is_full = self.walks.len() >= Self::MOST;
-        if !self.is_settled && (!is_full || self.wider(parts).is_none()) {
+        if (!is_full || self.wider(parts).is_none()) && self.may_load() {
             let done = self.load(if is_full { self.provides } else { parts }, None);
             match (done, self.wider(parts)) {
-                (Ok(()), _) => return Ok(self.walks.len().saturating_sub(1)),
+                (Ok(()), _) => {
+                    let last = self.walks.len().saturating_sub(1);
+                    self.check(last)?;
+                    return Ok(last);
+                }
                 (Err(_), Some(_)) => self.is_settled = true,
-                (Err(why), None) => return Err(why),
+                (Err(left), None) => return Err(left),
             }
         }
-        self.wider(parts).ok_or_else(|| "no walk over the tasks has all that is asked".to_owned())
+        let lacks = || Left::ForGood("no walk over the tasks has all that is asked".to_owned());
+        self.wider(parts).ok_or_else(lacks)
+    }
+
+    /// Whether there is a point in loading more.
+    fn may_load(&self) -> bool {
+        !self.is_settled && rules::may_load()
     }
 
     /// Of the walks that give those parts and others, the one with the fewest others.
@@ -270,19 +311,19 @@ impl Tasks {
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
     }
 
-    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), String> {
+    fn load(&mut self, parts: Parts, room: Option<u32>) -> Result<(), Left> {
         let walk = self.loaded(Each::Process, columns_of(parts, self.counts_roughly()), room)?;
         self.walks.push((parts, walk));
         Ok(())
     }
 
-    fn load_threads(&mut self, room: Option<u32>) -> Result<(), String> {
+    fn load_threads(&mut self, room: Option<u32>) -> Result<(), Left> {
         self.threads = Some(self.loaded(Each::Thread, columns_of_threads(), room)?);
         Ok(())
     }
 
     /// A new walk, with room for somewhat more than there is now.
-    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<Walk, String> {
+    fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<Walk, Left> {
         let count = match (each, self.way) {
             (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
             _ => rules::task_count(&self.roots),
@@ -295,12 +336,13 @@ impl Tasks {
     }
 
     /// Walks over the threads.
-    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), String> {
+    fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), Left> {
         if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
             return Ok(());
         }
         if self.threads.is_none() {
             self.load_threads(None)?;
+            self.check(self.walks.len())?;
         }
         for _ in 0..3 {
             let Some(walk) = &mut self.threads else { break };
@@ -308,13 +350,11 @@ impl Tasks {
                 Ok(records) => records,
                 Err(WalkError::Full { met, .. }) => {
                     let room = u32::try_from(met).unwrap_or(u32::MAX).saturating_mul(2);
-                    let more = match self.is_settled {
-                        true => Err(NO_MORE.to_owned()),
-                        false => self.load_threads(Some(room)),
+                    let more = match self.may_load() {
+                        false => Err(Left::ForNow(NO_MORE.to_owned())),
+                        true => self.load_threads(Some(room)),
                     };
-                    more.map_err(|why| {
-                        format!("more threads than a walk over the tasks has room for; {why}")
-                    })?;
+                    more.map_err(|left| too_many("threads", left))?;
                     continue;
                 }
                 Err(error) => return Err(said(&error)),
@@ -322,54 +362,26 @@ impl Tasks {
             take::threads(&records, self.units, table, now);
             return Ok(());
         }
-        Err("no walk over the tasks: they grow faster than room for them".to_owned())
-    }
-
-    /// Whether a walk says of this process what `/proc` says of it, and may be used still.
-    fn check(&mut self) -> Result<(), String> {
-        /// The process may change its name in between.
-        const TIMES: u32 = 3;
-        rules::may_show_all(&self.roots)?;
-        for _ in 0..TIMES {
-            if self.agrees()? {
-                return Ok(());
-            }
-        }
-        Err("no walk over the tasks: it does not say of this process what /proc/self/stat says".to_owned())
-    }
-
-    fn agrees(&mut self) -> Result<bool, String> {
-        let Some((parts, walk)) = self.walks.first_mut() else { return Ok(true) };
-        let path = self.roots.proc.join("self/stat");
-        let text = match std::fs::read(&path) {
-            Ok(text) => text,
-            Err(_) if self.is_checked => return Ok(true), // no descriptor is left, for a moment
-            Err(error) => return Err(format!("no walk over the tasks: {}: {error}", path.display())),
-        };
-        let read = comm(&text).and_then(|comm| Ok((comm, Stat::parse(&text)?)));
-        let (name, stat) =
-            read.map_err(|error| format!("no walk over the tasks: {}: {error}", path.display()))?;
-        let records = match walk.run() {
-            Ok(records) => records,
-            Err(WalkError::Full { .. }) => return Ok(true), // it gets more room when it is used
-            Err(error) => return Err(said(&error)),
-        };
-        let taker =
-            Taker::new(&records, *parts, self.units).ok_or("no walk over the tasks: it lacks columns")?;
-        let own = std::process::id();
-        let agrees =
-            records.iter().any(|record| taker.pid(&record) == own && taker.is(&record, name, stat.starttime));
-        self.is_checked |= agrees;
-        Ok(agrees)
+        Err(Left::ForNow(GROW.to_owned()))
     }
 }
 
+const GROW: &str = "no walk over the tasks: they grow faster than room for them";
 const NO_MORE: &str = "the right to load a larger one was given up";
 
+fn too_many(of: &str, left: Left) -> Left {
+    let with = |why| format!("more {of} than a walk over the tasks has room for; {why}");
+    match left {
+        Left::ForNow(why) => Left::ForNow(with(why)),
+        Left::ForGood(why) => Left::ForGood(with(why)),
+    }
+}
+
 /// What went wrong, and what would help, if anything.
-fn said(error: &WalkError) -> String {
+fn said(error: &WalkError) -> Left {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
+    const ENOSYS: i32 = 38;
     let what = match std::error::Error::source(error) {
         Some(source) => format!("no walk over the tasks: {error}: {source}"),
         None => format!("no walk over the tasks: {error}"),
@@ -379,15 +391,18 @@ fn said(error: &WalkError) -> String {
         (true, false) => {
             let program = std::env::current_exe();
             let program = program.map_or("PROGRAM".to_owned(), |path| path.display().to_string());
-            format!(
+            Left::ForGood(format!(
                 "no walk over the tasks: it needs CAP_BPF and CAP_PERFMON, which a program has after \
                  `setcap cap_bpf,cap_perfmon+ep {program}`"
-            )
+            ))
         }
-        (true, true) => {
-            format!("{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)")
+        (true, true) => Left::ForGood(format!(
+            "{what}: there are the rights for it, so seccomp or a security module forbids bpf(2)"
+        )),
+        _ if matches!(error, WalkError::Call { .. }) && error.os_error() != Some(ENOSYS) => {
+            Left::ForNow(what)
         }
-        _ => what,
+        _ => Left::ForGood(what),
     }
 }
 
@@ -407,7 +422,7 @@ fn take_all(
     records: &Records<'_>,
     taker: &Taker,
     table: &mut Table,
-    (met, new): (&mut Vec<bool>, &mut Vec<Process>),
+    (met, new, unmet): (&mut Vec<bool>, &mut Vec<Process>, &mut Vec<u32>),
     pass: &mut Pass,
     files: &mut Files,
 ) -> bool {
@@ -428,11 +443,37 @@ fn take_all(
                 count = count.saturating_add(1);
             }
         } else {
-            let mut process = Process::new(pid);
+            // One that executes a program has two first threads for a moment.
+            let is_again = new.last().is_some_and(|process| process.pid == pid);
+            let known = if is_again { new.pop() } else { None };
+            let mut process = known.unwrap_or_else(|| Process::new(pid));
             whole &= taker.take(&record, &mut process, now, pass, files).whole;
             new.push(process);
         }
     }
+    unmet.retain(|pid| {
+        let Ok(clock_ns) = cpu_clock_ns(*pid) else { return false }; // it has ended
+        let mut added = None;
+        let process = match table.find(*pid, None) {
+            Some((at, process)) => {
+                match met.get_mut(at) {
+                    Some(met) if !*met => *met = true,
+                    _ => return false, // it is met now
+                }
+                count = count.saturating_add(1);
+                process
+            }
+            None if new.iter().any(|process| process.pid == *pid) => return false,
+            None => added.insert(Process::new(*pid)),
+        };
+        if process.clock_ns != clock_ns {
+            (process.clock_ns, process.ran) = (clock_ns, now);
+        }
+        let is_there = files.read_stat(process, now, pass);
+        files.read_parts(taker.parts(), process, now, pass);
+        new.extend(added.filter(|_| is_there));
+        is_there
+    });
     if count != table.processes.len() {
         let mut met = met.iter();
         table.processes.retain(|_| met.next().is_some_and(|met| *met));

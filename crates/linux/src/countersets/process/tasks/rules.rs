@@ -1,8 +1,9 @@
 //! Who may see what: a walk in the kernel sees everything, and `/proc` does not show everything to everybody.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::roots::Roots;
@@ -30,16 +31,46 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
     if namespace.is_ok_and(|name| name.as_os_str() != FIRST) {
         return Err("a walk over the tasks would show more than this PID namespace");
     }
-    let first = fs::read(roots.proc.join("1/stat"));
-    if first.is_err_and(|error| matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)) {
-        return Err("this /proc hides processes (hidepid), and a walk over the tasks would show them");
+    if hides(&first_process(roots)) {
+        return Err(HIDES);
     }
     Ok(())
 }
 
-/// Whether this thread may read what only the owner of a process and the privileged may.
-pub(super) fn may_trace_all() -> bool {
-    has(CapabilitySet::SYS_PTRACE)
+pub(super) const HIDES: &str =
+    "this /proc hides processes (hidepid), and a walk over the tasks would show them";
+
+/// Where [`hides`] looks.
+pub(super) fn first_process(roots: &Roots) -> PathBuf {
+    roots.proc.join("1/stat")
+}
+
+/// Whether whoever mounted a `/proc`, maybe just now, wants it to hide others' processes from this thread.
+pub(super) fn hides(first: &Path) -> bool {
+    matches!(rustix::fs::stat(first), Err(Errno::NOENT | Errno::ACCESS | Errno::PERM))
+}
+
+/// Who tells whether `/proc` would show what a process has read and written: that file is its owner's alone, and takes
+/// the right to trace the process besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tells {
+    /// This thread may see nearly everything.
+    Nothing,
+    /// Who may trace a process without further rights has its user, and so owns its files. This one's own may be
+    /// another's: then the file tells.
+    Tracing,
+    /// The file, because this thread may trace the processes of others, and not open their files.
+    File,
+}
+
+/// What holds for this thread.
+pub(super) fn tells() -> Tells {
+    let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
+    match (has(CapabilitySet::SYS_PTRACE), opens) {
+        (true, true) => Tells::Nothing,
+        (true, false) => Tells::File,
+        (false, _) => Tells::Tracing,
+    }
 }
 
 /// Whether this thread may load walks, as far as its capabilities say.

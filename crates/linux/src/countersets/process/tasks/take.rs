@@ -5,7 +5,7 @@ use perfset_core::NoValue;
 
 use super::super::files::Files;
 use super::super::table::{Moment, Parts, Process, Table, Thread, Turn, Waits};
-use super::rules::may_trace_all;
+use super::rules::{Tells, tells};
 use crate::countersets::value::unavailable;
 use crate::cpu_clock::cpu_clock_ns;
 use crate::may_trace::may_trace;
@@ -66,8 +66,8 @@ pub(super) struct Taker {
     io: Option<[Place; 7]>,
     status: Option<StatusPlaces>,
     schedstat: Option<(Place, Place)>,
-    /// Whether this thread may see nearly everything.
-    traces_all: bool,
+    /// Who tells what may be shown of reading and writing.
+    tells: Tells,
 }
 
 /// What was taken over.
@@ -214,8 +214,13 @@ impl Taker {
             } else {
                 None
             },
-            traces_all: parts.has(Parts::IO) && may_trace_all(),
+            tells: if parts.has(Parts::IO) { tells() } else { Tells::Tracing },
         })
+    }
+
+    /// What the records have.
+    pub(super) fn parts(&self) -> Parts {
+        self.parts
     }
 
     /// The number of the process.
@@ -231,9 +236,9 @@ impl Taker {
         self.units.ticks(record.get(self.start))
     }
 
-    /// Whether it is about a process of that name that started at that tick.
-    pub(super) fn is(&self, record: &Record<'_>, name: &[u8], start: u64) -> bool {
-        self.comm(record).bytes() == name && self.start_ticks(record) == start
+    /// Whether it is not of one moment.
+    pub(super) fn is_torn(&self, record: &Record<'_>) -> bool {
+        self.torn.is(record)
     }
 
     /// Whether it is about that process, and no other with its pid.
@@ -288,9 +293,13 @@ impl Taker {
     /// nearly everything, first and then in turn; `None`: it was not its turn, and it would not have before.
     fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
         let io = &process.io;
-        match self.traces_all && io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) {
-            true => io.get().is_ok().then_some(true),
-            false => Some(may_trace(process.pid)),
+        match self.tells {
+            Tells::File => Some(false),
+            Tells::Nothing if io.is_known() && !io.is_due(Turn::TENTH, process.pid, now) => {
+                io.get().is_ok().then_some(true)
+            }
+            Tells::Tracing if process.pid == std::process::id() => Some(false),
+            _ => Some(may_trace(process.pid)),
         }
     }
 

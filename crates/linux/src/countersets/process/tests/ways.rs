@@ -1,6 +1,7 @@
 //! Which way is taken, and why no cheaper one.
 
 use std::fs;
+use std::time::Duration;
 
 use perfset_core::InstanceIdFilter;
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
@@ -102,6 +103,71 @@ fn a_kernel_that_describes_nothing_or_nonsense() {
     }
 }
 
+/// A kernel like this one, whose description has one name of the same length in the place of another, and the other way
+/// round; `None` if this one has no description.
+fn renamed(one: &str, other: &str) -> Option<(Tree, Roots)> {
+    let mut bytes = fs::read("/sys/kernel/btf/vmlinux").ok()?;
+    let [one, other] = [one, other].map(|name| format!("\0{name}\0").into_bytes());
+    let find = |name: &[u8]| bytes.windows(name.len()).position(|bytes| bytes == name);
+    let places = (find(&one).unwrap(), find(&other));
+    bytes[places.0..places.0 + one.len()].copy_from_slice(&other);
+    if let (_, Some(place)) = places {
+        bytes[place..place + one.len()].copy_from_slice(&one);
+    }
+    Some(described(Some(&bytes)))
+}
+
+#[test]
+fn a_kernel_that_describes_itself_otherwise() {
+    let Some((_tree, roots)) = renamed("min_flt", "maj_flt") else { return };
+    if Tasks::open(&Roots::default()).is_err() {
+        return; // nor could one that tells the truth be walked over
+    }
+    let mut processes = by(&roots, ProcessSource::Bpf);
+    assert_eq!(taken(&mut processes).0, 1, "nobody asked for faults");
+    let all: Vec<_> = v2::COUNTERSET.counters.iter().map(|counter| counter.id).collect();
+    collect_of(&mut processes, &v2::COUNTERSET, &all, &["*"]);
+    let (layer, about) = taken(&mut processes);
+    let want = "no walk over the tasks: it does not say of this process what /proc says: minor faults";
+    assert_eq!((layer, about.split_once("; ").unwrap().1), (2, want));
+}
+
+#[test]
+fn the_classic_iterator_says_what_plain_reading_says() {
+    let Some((_tree, roots)) = renamed("bpf_iter_task_new", "bpf_iter_task_neu") else { return };
+    let mut processes = by(&roots, ProcessSource::Bpf);
+    let (layer, about) = taken(&mut processes);
+    let classic = "a walk over the kernel's tasks (classic iterator)";
+    assert!(layer == 2 || about == classic, "{about}");
+    let _ = layers::conforms(
+        ProcessSource::Bpf,
+        layers::layered_on(&roots, ProcessSource::Bpf),
+        0,
+        Duration::ZERO,
+    );
+}
+
+/// Something may pass: what is short now, or the many processes.
+#[test]
+fn a_walk_that_failed_is_tried_again() {
+    let Ok(mut tasks) = Tasks::open_for(&Roots::default(), 2) else { return };
+    tasks.settle(); // as one that can load none with more room
+    let mut ways = source::Ways::walking(&Roots::default(), tasks);
+    let mut table = Table::default();
+    let mut collect = |number| {
+        let mut pass = Pass::new(number, elapsed_ns());
+        for _ in 0..2 {
+            ways.refresh(Parts::NONE, &|_| true, &mut table, &mut pass).unwrap(); // two countersets
+        }
+        ways.about()
+    };
+    let want = "files of processes whose CPU clock moved, of the others in turn; more processes than a walk over the \
+                tasks has room for; the right to load a larger one was given up; it is tried again";
+    for number in 1..200 {
+        assert_eq!(collect(number), want, "{number}");
+    }
+}
+
 /// A header, no types and one empty text.
 const NO_TYPES: [u8; 25] = {
     let mut bytes = [0; 25];
@@ -126,6 +192,7 @@ fn room_grows_with_the_processes() {
     tasks.settle();
     let error =
         tasks.refresh(Parts::NONE, &|_| true, &mut table, &mut Pass::new(2, 0), &mut files).unwrap_err();
+    let error = error.why();
     assert!(error.starts_with("more processes than a walk over the tasks has room for"), "{error}");
 }
 

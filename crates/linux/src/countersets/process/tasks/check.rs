@@ -1,0 +1,207 @@
+//! Whether walks say what `/proc` says.
+
+use perfset_bpf::{Records, WalkError};
+
+use super::super::files::Files;
+use super::super::source::Layer;
+use super::super::table::{Moment, Parts, Process, Table, Thread};
+use super::take::{self, Taker};
+use super::{Left, Tasks, rules, said};
+use crate::clock::elapsed_ns;
+use crate::pass::Pass;
+
+/// A number, and what it is.
+type Named = (&'static str, Option<u64>);
+
+/// Reads files of this process.
+struct Own {
+    files: Files,
+    pass: Pass,
+    now: Moment,
+}
+
+impl Own {
+    fn read(&mut self, parts: Parts) -> Process {
+        let mut process = Process::new(std::process::id());
+        self.files.read_stat(&mut process, self.now, &mut self.pass);
+        self.files.read_parts(parts, &mut process, self.now, &mut self.pass);
+        process
+    }
+}
+
+impl Tasks {
+    /// More processes than these are not passed over by chance, nor hidden on purpose.
+    const MOST_UNMET: usize = 16;
+
+    /// Whether each walk from that place on, and the one over threads, says of this process what `/proc` says of it
+    /// before or after, and may be used still. Notes which processes walks do not meet.
+    ///
+    /// # Errors
+    /// If one says something else, or meets too few.
+    pub(super) fn check(&mut self, from: usize) -> Result<(), Left> {
+        /// This process may do something in between, or be torn.
+        const TIMES: u32 = 3;
+        rules::may_show_all(&self.roots).map_err(|why| Left::ForGood(why.to_owned()))?;
+        let mut table = Table::default();
+        let pass = Pass::enumeration(elapsed_ns());
+        table.start(&pass);
+        let mut own =
+            Own { files: Files::new(&self.roots, true, Layer::Plain), now: table.moment(&pass), pass };
+        let differs = |what| {
+            let why =
+                format!("no walk over the tasks: it does not say of this process what /proc says: {what}");
+            Err(Left::ForGood(why))
+        };
+        for at in from..=self.walks.len() {
+            let mut found = None;
+            for _ in 0..TIMES {
+                found = if at < self.walks.len() {
+                    self.differs(at, &mut own)?
+                } else {
+                    self.threads_differ(&mut own)?
+                };
+                if found.is_none() {
+                    break;
+                }
+            }
+            if let Some(what) = found {
+                return differs(what);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a walk over processes says otherwise, if anything.
+    fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Left> {
+        let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
+        let parts = *parts;
+        let (listed, before) = (own.files.pids(&mut own.pass), own.read(parts));
+        let Some(records) = run(walk)? else { return Ok(None) };
+        let lacks = || Left::ForGood("no walk over the tasks: it lacks columns".to_owned());
+        let taker = Taker::new(&records, parts, self.units).ok_or_else(lacks)?;
+        let mut met: Vec<u32> = records.iter().map(|record| taker.pid(&record)).collect();
+        let mut walked = Process::new(before.pid);
+        let ours = records.iter().find(|record| taker.pid(record) == before.pid);
+        let is_torn = ours.as_ref().is_some_and(|record| taker.is_torn(record));
+        if let Some(record) = ours.filter(|_| !is_torn) {
+            taker.take(&record, &mut walked, own.now, &mut own.pass, &mut own.files);
+        }
+        let (after, lasts) = (own.read(parts), own.files.pids(&mut own.pass));
+        met.sort_unstable();
+        let is_unmet = |pid: &u32| met.binary_search(pid).is_err() && lasts.binary_search(pid).is_ok();
+        self.unmet = listed.into_iter().filter(is_unmet).collect();
+        if self.unmet.len() > Self::MOST_UNMET {
+            let (count, first) = (self.unmet.len(), self.unmet.first().copied().unwrap_or_default());
+            return Err(Left::ForGood(format!(
+                "no walk over the tasks: it passes over {count} processes that /proc lists, {first} among them"
+            )));
+        }
+        if is_torn {
+            return Ok(None);
+        }
+        if [before.name(), after.name()].iter().all(|name| *name != walked.name()) {
+            return Ok(Some("its name"));
+        }
+        if walked.birth() != before.birth() {
+            return Ok(Some("its start"));
+        }
+        let [before, walked, after] = [&before, &walked, &after].map(|process| numbers(process, parts));
+        Ok(differing(&before, &walked, &after))
+    }
+
+    /// What the walk over threads says otherwise, if anything.
+    fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Left> {
+        let Some(walk) = &mut self.threads else { return Ok(None) };
+        let before = own.read(Parts::TASK);
+        let Some(records) = run(walk)? else { return Ok(None) };
+        let mut table = Table::default();
+        table.processes.push(own.read(Parts::NONE));
+        take::threads(&records, self.units, &mut table, own.now);
+        let after = own.read(Parts::TASK);
+        let walked = table.processes.first().map_or(&[][..], threads_of);
+        for thread in threads_of(&before) {
+            let of = |threads: &[Thread]| threads.iter().find(|other| other.tid == thread.tid).map(of_thread);
+            let Some(last) = of(threads_of(&after)) else { continue };
+            let Some(walked) = of(walked) else { return Ok(Some("its threads")) };
+            let differs = differing(&of_thread(thread), &walked, &last);
+            if differs.is_some() {
+                return Ok(differs);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What a walk met; `None` if it has too little room, and gets more when it is used.
+fn run(walk: &mut perfset_bpf::Walk) -> Result<Option<Records<'_>>, Left> {
+    match walk.run() {
+        Ok(records) => Ok(Some(records)),
+        Err(WalkError::Full { .. }) => Ok(None),
+        Err(error) => Err(said(&error)),
+    }
+}
+
+fn threads_of(process: &Process) -> &[Thread] {
+    process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok()).map_or(&[], Vec::as_slice)
+}
+
+/// The first number that is not between those before and after.
+fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'static str> {
+    let mut all = before.iter().zip(walked).zip(after);
+    let differing = all.find(|((before, walked), after)| match (before.1, walked.1, after.1) {
+        (Some(before), Some(walked), Some(after)) => {
+            !(before.min(after)..=before.max(after)).contains(&walked)
+        }
+        _ => false, // refused, or not asked
+    })?;
+    Some(differing.0.0.0)
+}
+
+/// What walks and files both say, but for times, which each division into program and kernel may move.
+fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
+    let mut all = Vec::new();
+    if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(Parts::STAT)) {
+        all.extend([
+            ("minor faults", Some(stat.minflt)),
+            ("major faults", Some(stat.majflt)),
+            ("its parent", Some(stat.ppid.into())),
+            ("how many threads it has", Some(stat.num_threads.into())),
+            ("its priority", Some(stat.nice.abs_diff(i8::MIN).into())),
+            ("its policy", stat.policy.map(u64::from)),
+            ("its virtual memory", Some(stat.vsize)),
+            ("its session", Some(stat.session.into()).filter(|_| parts.has(Parts::RARE))),
+        ]);
+    }
+    if let Some(statm) = process.statm.get().ok().filter(|_| parts.has(Parts::STATM)) {
+        all.extend([("its memory", Some(statm.resident)), ("its shared memory", Some(statm.shared))]);
+    }
+    if parts.has(Parts::IO) {
+        let io = process.io.get().ok();
+        all.extend((0..7).map(|line| ("what it reads and writes", io.and_then(|io| io.get(line).ok()?))));
+    }
+    let seldom = process.seldom.as_deref();
+    if parts.has(Parts::STATUS) {
+        let status = seldom.and_then(|seldom| seldom.status.get().ok());
+        all.extend((0..7).map(|line| ("lines of status", status.and_then(|status| status.get(line).ok()?))));
+    }
+    if parts.has(Parts::SCHEDSTAT) {
+        let waits = seldom.and_then(|seldom| seldom.schedstat.get().ok());
+        all.extend([
+            ("how long it waited", waits.map(|waits| waits.wait_ns)),
+            ("its timeslices", waits.map(|waits| waits.timeslices)),
+        ]);
+    }
+    all
+}
+
+fn of_thread(thread: &Thread) -> Vec<Named> {
+    let (stat, waits) = (thread.stat.as_ref().ok(), thread.schedstat.as_ref().ok());
+    vec![
+        ("when a thread started", stat.map(|stat| stat.starttime)),
+        ("the priority of a thread", stat.map(|stat| stat.nice.abs_diff(i8::MIN).into())),
+        ("the policy of a thread", stat.and_then(|stat| stat.policy).map(u64::from)),
+        ("how long a thread ran", waits.map(|waits| waits.run_ns)),
+        ("how long a thread waited", waits.map(|waits| waits.wait_ns)),
+        ("the timeslices of a thread", waits.map(|waits| waits.timeslices)),
+    ]
+}
