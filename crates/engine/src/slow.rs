@@ -19,7 +19,10 @@ use crate::rows::{Note, Rows};
 /// If it is late, its last values are delivered, marked with their age ([`Mark::Stale`]), as far as they were asked
 /// for then: a counter that was not has [`NoValue::Late`], and without values of all the instances that are asked for
 /// now the counterset is late ([`SourceError::Late`]). What it has finished meanwhile is there for the next
-/// collection. It is never asked twice at a time.
+/// collection. It is never asked twice at a time: what is asked while it is busy waits behind that, once.
+///
+/// Nobody waits for long for one that hangs: what is out for one and a half deadlines is not waited for again until
+/// there is an answer, nor what took longer than the deadline the last time.
 ///
 /// A panic there is that call's failure; the thread lives on.
 #[derive(Debug)]
@@ -27,8 +30,10 @@ pub struct Slow {
     requests: Sender<Request>,
     answers: Receiver<Answer>,
     deadline: Duration,
-    /// How many requests are not answered yet.
-    out: usize,
+    /// Requests that are not answered yet, in their order.
+    out: VecDeque<Question>,
+    /// Since when it has been at the first of them.
+    busy_since: Instant,
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// By counterset: its instances when they were last enumerated.
     names: HashMap<Guid, Rows>,
@@ -46,7 +51,17 @@ enum Request {
     Catalogue,
     Instances(Guid),
     Entry(Change, Entry),
-    Collect(Asked),
+    Collect(Arc<Asked>),
+    About,
+}
+
+/// What a request asks for, if it need not be asked again while it waits.
+#[derive(Debug)]
+enum Question {
+    Catalogue,
+    Instances(Guid),
+    Entry,
+    Collect(Arc<Asked>),
     About,
 }
 
@@ -76,11 +91,13 @@ enum Reply {
 /// Values, and what they were asked with.
 #[derive(Debug)]
 struct Kept {
-    asked: Asked,
+    asked: Arc<Asked>,
     rows: Rows,
     /// Bytes read for them and not counted in any collection yet.
     uncounted: u64,
     at: Instant,
+    /// Whether they took longer than the deadline.
+    was_late: bool,
 }
 
 impl Slow {
@@ -103,22 +120,28 @@ impl Slow {
             requests,
             answers,
             deadline,
-            out: 0,
+            out: VecDeque::new(),
+            busy_since: Instant::now(),
             catalogue: Err(SourceError::Late),
             names: HashMap::new(),
             values: HashMap::new(),
             about: Vec::new(),
         };
-        let _ = slow.ask(Request::Catalogue);
+        let _ = slow.ask(Request::Catalogue, true);
         slow
     }
 
-    /// Asks, unless it is still busy at the deadline, and waits until then for the answer: what came of the request,
-    /// nothing if that is not known in time.
-    fn ask(&mut self, request: Request) -> Option<Result<Status, SourceError>> {
-        let until = self.until();
-        if self.out > 0 {
-            let _ = self.wait(until)?;
+    /// Asks, once it is not busy, and waits until the deadline for the answer, if it `is_patient`: what came of the
+    /// request, nothing if that is not known in time.
+    fn ask(&mut self, request: Request, is_patient: bool) -> Option<Result<Status, SourceError>> {
+        let until = if is_patient { self.until() } else { Some(Instant::now()) };
+        self.take_answers();
+        if !self.out.is_empty() && self.wait(until).is_none() {
+            let question = request.question();
+            if !self.out.iter().any(|out| out.is_like(&question)) {
+                self.send(request);
+            }
+            return None;
         }
         self.send(request);
         self.wait(until)
@@ -130,19 +153,31 @@ impl Slow {
 
     /// Sends, after what is still out.
     fn send(&mut self, request: Request) {
+        if self.out.is_empty() {
+            self.busy_since = Instant::now();
+        }
+        self.out.push_back(request.question());
         // If nobody receives it, nobody answers it either: whoever waits for that finds out.
         let _ = self.requests.send(request);
-        self.out = self.out.saturating_add(1);
+    }
+
+    /// Takes over what was answered too late for whoever asked.
+    fn take_answers(&mut self) {
+        while let Ok(answer) = self.answers.try_recv() {
+            let _ = self.keep(answer);
+        }
     }
 
     /// Waits until all is answered: what came of the last request, nothing if that is not known in time.
     fn wait(&mut self, until: Option<Instant>) -> Option<Result<Status, SourceError>> {
+        let most = self.deadline.saturating_add(self.deadline.checked_div(2).unwrap_or_default());
         loop {
+            let until = until.min(self.busy_since.checked_add(most));
             let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             match self.answers.recv_timeout(left) {
                 Ok(answer) => {
                     let came = self.keep(answer);
-                    if self.out == 0 {
+                    if self.out.is_empty() {
                         return Some(came);
                     }
                 }
@@ -158,7 +193,9 @@ impl Slow {
 
     /// Takes over an answer. One that failed leaves what was there before.
     fn keep(&mut self, Answer { catalogue, reply }: Answer) -> Result<Status, SourceError> {
-        self.out = self.out.saturating_sub(1);
+        self.out.pop_front();
+        let was_late = self.busy_since.elapsed() > self.deadline;
+        self.busy_since = Instant::now();
         self.catalogue = catalogue;
         match reply? {
             Reply::Status(status) => return Ok(status),
@@ -166,7 +203,8 @@ impl Slow {
                 self.names.insert(set, rows);
             }
             Reply::About(about) => self.about = about,
-            Reply::Values(new) => {
+            Reply::Values(mut new) => {
+                new.was_late = was_late;
                 let kept = self.values.entry(new.asked.set.guid).or_default();
                 kept.retain(|old| !old.asked.is_like(&new.asked));
                 kept.push_back(new);
@@ -179,7 +217,30 @@ impl Slow {
     }
 }
 
+impl Question {
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Catalogue, Self::Catalogue) | (Self::About, Self::About) => true,
+            (Self::Instances(one), Self::Instances(other)) => one == other,
+            (Self::Collect(one), Self::Collect(other)) => {
+                one.set.guid == other.set.guid && one.is_like(other)
+            }
+            _ => false,
+        }
+    }
+}
+
 impl Request {
+    fn question(&self) -> Question {
+        match self {
+            Self::Catalogue => Question::Catalogue,
+            Self::Instances(set) => Question::Instances(*set),
+            Self::Entry(..) => Question::Entry,
+            Self::Collect(asked) => Question::Collect(Arc::clone(asked)),
+            Self::About => Question::About,
+        }
+    }
+
     fn answer(self, provider: &mut dyn Provider) -> Result<Reply, SourceError> {
         match self {
             Self::Catalogue => Ok(Reply::Status(Status::ERROR_SUCCESS)), // it comes with every answer
@@ -193,7 +254,7 @@ impl Request {
                 Ok(Reply::Names(set, rows))
             }
             Self::Collect(asked) => {
-                let Asked { set, counters, filters, collection } = &asked;
+                let Asked { set, counters, filters, collection } = &*asked;
                 let mut rows = Rows::new(counters.iter().filter_map(|id| set.counter(*id)));
                 rows.start();
                 let collection = *collection;
@@ -201,7 +262,7 @@ impl Request {
                 provider.collect(&want, &mut rows)?;
                 rows.end();
                 let uncounted = rows.bytes_read();
-                Ok(Reply::Values(Kept { asked, rows, uncounted, at: Instant::now() }))
+                Ok(Reply::Values(Kept { asked, rows, uncounted, at: Instant::now(), was_late: false }))
             }
         }
     }
@@ -247,11 +308,9 @@ fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &Want<'_>) -> Option<&'a mut Kep
 impl Provider for Slow {
     /// The catalogue of its last answer; as long as there is none, or nothing in it, it is asked anew without waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        while let Ok(answer) = self.answers.try_recv() {
-            let _ = self.keep(answer); // too late for whoever asked
-        }
+        self.take_answers();
         let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
-        if nothing && self.out == 0 {
+        if nothing && self.out.is_empty() {
             self.send(Request::Catalogue);
         }
         self.catalogue.clone()
@@ -259,7 +318,7 @@ impl Provider for Slow {
 
     /// If it is late, the instances as they were last enumerated.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        self.ask(Request::Instances(*counterset)).transpose()?;
+        self.ask(Request::Instances(*counterset), true).transpose()?;
         let from = self.names.get(counterset).ok_or(SourceError::Late)?;
         for row in 0..from.len() {
             if let Some(id) = from.id(row) {
@@ -284,7 +343,11 @@ impl Provider for Slow {
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let late = self.ask(Request::Collect(Asked::new(want))).transpose()?.is_none();
+        let asked = Asked::new(want);
+        let was_late =
+            |kept: &VecDeque<Kept>| kept.iter().any(|kept| kept.was_late && kept.asked.is_like(&asked));
+        let is_patient = !self.values.get(&want.counterset.guid).is_some_and(was_late);
+        let late = self.ask(Request::Collect(Arc::new(asked)), is_patient).transpose()?.is_none();
         let kept = self.values.get_mut(&want.counterset.guid).ok_or(SourceError::Late)?;
         let kept = if late { best(kept, want) } else { kept.back_mut() }.ok_or(SourceError::Late)?;
         if late {
@@ -333,7 +396,7 @@ impl Provider for Slow {
 
     /// If it is late, what it said last.
     fn about(&mut self) -> Vec<(Text, Text)> {
-        let _ = self.ask(Request::About); // what it said before is there all the same
+        let _ = self.ask(Request::About, true); // what it said before is there all the same
         self.about.clone()
     }
 }

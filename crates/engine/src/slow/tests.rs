@@ -307,7 +307,49 @@ fn it_is_never_asked_twice_at_a_time() {
     });
     assert_eq!(late, [const { Err(SourceError::Late) }; 4]);
     settle(&mut slow);
-    assert_eq!(script.with(|s| s.log.len()), 1, "the others were never sent");
+    let log = [format!("Collect [{}]", TIME.0), format!("Collect [{}]", USER.0)];
+    assert_eq!(script.with(|s| s.log.clone()), log, "each once, one after the other");
+}
+
+#[test]
+fn one_that_hangs_is_not_waited_for_again_and_again() {
+    let (script, mut slow) = slow();
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let closed = gate.lock().unwrap();
+    slow.deadline = Duration::from_millis(100);
+    let started = Instant::now();
+    for _ in 0..10 {
+        for counter in [TIME, USER] {
+            assert_eq!(collect(&mut slow, &[counter], &[ALL]), Err(SourceError::Late));
+        }
+        assert_eq!(names(&mut slow), Err(SourceError::Late));
+    }
+    // Of thirty questions the first waited for its deadline, the second for half of it.
+    let took = started.elapsed();
+    assert!((slow.deadline..slow.deadline * 10).contains(&took), "{took:?}");
+    drop(closed);
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    slow.deadline = LONG;
+    assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2"]));
+}
+
+#[test]
+fn what_was_late_is_not_waited_for_the_next_time() {
+    let (script, mut slow) = slow();
+    say(&script, &[("a", 1, vec![Ok(2)])]);
+    assert_eq!(held(&script, &mut slow, |slow| collect(slow, &[TIME], &[ALL])), Err(SourceError::Late));
+    slow.deadline = Duration::ZERO; // which its answer comes behind
+    while !slow.out.is_empty() {
+        slow.take_answers();
+    }
+    slow.deadline = LONG;
+    let gate = script.with(|s| Arc::clone(&s.gate));
+    let closed = gate.lock().unwrap();
+    assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2 stale"]), "not an hour later");
+    drop(closed);
+    settle(&mut slow);
+    // Now it was in time, so it is waited for.
+    assert_eq!(collect(&mut slow, &[TIME], &[ALL]), lines(&["a: 2"]));
 }
 
 #[test]
