@@ -417,7 +417,7 @@ impl Output {
         if !self.head_printed {
             self.head_printed = true;
             text.push_str(
-                "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit\n",
+                "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark\n",
             );
         }
         for v in values {
@@ -437,6 +437,7 @@ impl Output {
                 count(record.base),
                 csv_text(&record.counter_type),
                 csv_text(&record.unit),
+                csv_text(record.mark.unwrap_or_default()),
             ];
             let _ = writeln!(text, "{}", cells.join(","));
         }

@@ -92,6 +92,7 @@ fn formatted_values_have_no_raw_ones() {
     let json = good(&["get", "--log", &log, r"\Physical Cpu(_Total)\% Util Time", "--format", "json"]);
     let first: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert_eq!((first["value"].as_f64(), &first["raw"]), (Some(2.19), &Value::Null));
+    assert_eq!(first["mark"], "formatted");
     let about = good(&["describe", "Physical Cpu", "--log", &log]);
     assert!(about.contains("formatted by the log's writer"), "{about}");
 }

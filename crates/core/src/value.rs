@@ -180,6 +180,20 @@ pub enum Mark {
     Partial,
 }
 
+impl Mark {
+    /// One word for programs: what `mark` says in JSON. None for what is as good as any other value.
+    #[must_use]
+    pub const fn keyword(&self) -> Option<&'static str> {
+        match self {
+            Self::Held => Some("held"),
+            Self::Stale(_) => Some("stale"),
+            Self::Reused => None,
+            Self::Formatted => Some("formatted"),
+            Self::Partial => Some("partial"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

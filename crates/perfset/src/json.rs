@@ -37,6 +37,8 @@ pub struct Record<'a> {
     pub counter_type: String,
     /// The unit of the formatted value.
     pub unit: String,
+    /// The keyword of what is special about the value, if anything is.
+    pub mark: Option<&'static str>,
 }
 
 impl Record<'_> {
@@ -59,6 +61,7 @@ impl Record<'_> {
             base: value.base.map(RawValue::get),
             counter_type: value.counter.counter_type.to_string(),
             unit: value.counter.unit.to_string(),
+            mark: value.mark.and_then(|mark| mark.keyword()),
         }
     }
 
