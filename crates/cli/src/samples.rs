@@ -135,11 +135,8 @@ impl Samples {
     /// Of this machine, or of logs if any are named.
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
         files.processes.apply();
-        // What is over soon loads a walk only if that pays at once.
-        const SOON: u64 = 10;
-        let goes_on = operands.interval.is_some() && operands.count.is_none_or(|count| count > SOON);
-        if files.log.is_empty() && goes_on {
-            walks::settle(walks::are_asked(&operands.paths));
+        if files.log.is_empty() && operands.interval.is_some() {
+            walks::settle_for(&operands.paths, operands.count);
         }
         let asked = Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?;
         let mut source = asked.source();

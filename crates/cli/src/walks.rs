@@ -3,8 +3,16 @@
 use perfset::catalogue::{linux_process, process, process_v2, thread};
 use perfset::path::CounterPath;
 
+/// [`settle`], before so many samples of paths are taken. What is over soon loads a walk only if that pays at once.
+pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
+    const SOON: u64 = 10;
+    if count.is_none_or(|count| count > SOON) {
+        settle(are_asked(paths));
+    }
+}
+
 /// Whether paths ask for processes or threads.
-pub fn are_asked(paths: &[CounterPath]) -> bool {
+fn are_asked(paths: &[CounterPath]) -> bool {
     let sets =
         [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
     let is_named = |path: &CounterPath| {

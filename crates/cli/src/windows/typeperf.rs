@@ -22,6 +22,7 @@ use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
 use crate::samples::{source_failed, unbound};
 use crate::text::escaped;
+use crate::walks;
 
 const OPTIONS: &[(&str, Takes)] = &[
     ("?", Takes::None),
@@ -72,13 +73,14 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         Some("sql") => return Err(usage("-f SQL: relog writes SQL logs, typeperf does not")),
         Some(other) => return Err(usage(format!("-f {}: csv or tsv is expected", escaped(other)))),
     };
-    let machine = perfset::machine(options.value("s")).map_err(source_failed)?;
     let file = options.value("o").map(Path::new);
     if let Some(file) = file {
         may_write(file, options.has("y"))?;
     }
+    let machine = || perfset::machine(options.value("s")).map_err(source_failed);
     for (name, with_instances) in [("qx", true), ("q", false)] {
         if options.has(name) {
+            let machine = machine()?;
             let object = options.value(name).or(options.operands.first().map(String::as_str));
             let mut out = output(file)?;
             list(&machine, object, with_instances, &mut out)?;
@@ -97,7 +99,9 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         let count = text.parse::<u64>().ok().filter(|count| *count > 0);
         count.ok_or_else(|| usage(format!("-sc {}: a number from 1 on is expected", escaped(text))))
     });
-    record(machine, &paths, separator, file, interval, count.transpose()?)
+    let count = count.transpose()?;
+    walks::settle_for(&paths, count);
+    record(machine()?, &paths, separator, file, interval, count)
 }
 
 /// Writes samples until there are enough or Ctrl+C.
