@@ -99,6 +99,9 @@ impl Tasks {
         if is_torn {
             return Ok(None);
         }
+        if let Some(why) = [&before, &after].iter().find_map(|process| process.stat.get().err()) {
+            return Err(Left::ForNow(format!("no walk over the tasks: /proc/self/stat: {why}")));
+        }
         if [before.name(), after.name()].iter().all(|name| *name != walked.name()) {
             return Ok(Some("its name"));
         }

@@ -115,15 +115,11 @@ impl Tasks {
         rules::may_show_all(roots).map_err(|why| Left::ForGood(why.to_owned()))?;
         let path = roots.sys.join("kernel/btf/vmlinux");
         let kernel = Kernel::read(&path).map_err(|error| {
-            let setting = match error {
-                KernelError::File(_) => " (CONFIG_DEBUG_INFO_BTF)",
-                _ => "",
-            };
             let why = match &error {
-                KernelError::File(error) => error.to_string(),
+                KernelError::File(error) => format!("{error} (CONFIG_DEBUG_INFO_BTF)"),
                 error => error.to_string(),
             };
-            Left::ForGood(format!("no walk over the tasks: {}: {why}{setting}", path.display()))
+            Left::ForGood(format!("no walk over the tasks: {}: {why}", path.display()))
         })?;
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
