@@ -19,6 +19,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use perfset_core::v2::registration::RegistrationInfo;
+use perfset_core::wire::WireError;
 use perfset_core::{CounterFilter, Guid, Language};
 use perfset_engine::SourceError;
 
@@ -93,12 +94,10 @@ pub fn write(
             sleep(options.pause);
         }
         if let Some(query) = &mut query {
-            let block = query.collect();
-            let mut block = block.map(<[u8]>::to_vec);
-            if let (Ok(block), Some(hidden)) = (&mut block, &writer.hidden) {
-                hidden.in_v2(block);
-            }
-            writer.answer(format!("data {sample}"), QUERY, block);
+            let question = format!("data {sample}");
+            let block = query.collect().map(<[u8]>::to_vec);
+            let block = writer.hidden(&question, block, Hidden::in_v2);
+            writer.answer(question, QUERY, block);
         }
         writer.block(key, "Global", sample);
         if options.is_costly {
@@ -112,6 +111,9 @@ pub fn write(
     fs::write(folder.join(MANIFEST), writer.manifest)?;
     Ok(writer.captures)
 }
+
+/// What was answered, or why nothing was.
+type Answer = Result<Vec<u8>, SourceError>;
 
 struct Writer {
     /// By file.
@@ -128,8 +130,27 @@ impl Writer {
         let _ = writeln!(self.manifest, "# {what}\t{value}"); // a String takes everything
     }
 
+    /// Notes what is zeros because nobody knows what it says.
+    fn blanked(&mut self, question: &str, why: &WireError) {
+        self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"));
+    }
+
+    /// An answer without names, if they are hidden.
+    fn hidden(
+        &mut self,
+        question: &str,
+        answer: Answer,
+        hide: fn(&Hidden, &mut [u8]) -> Result<(), WireError>,
+    ) -> Answer {
+        let mut answer = answer?;
+        if let Some(Err(error)) = self.hidden.as_ref().map(|hidden| hide(hidden, &mut answer)) {
+            self.blanked(question, &error);
+        }
+        Ok(answer)
+    }
+
     /// An answer; or why there is none.
-    fn answer(&mut self, question: String, file: &'static str, answer: Result<Vec<u8>, SourceError>) {
+    fn answer(&mut self, question: String, file: &'static str, answer: Answer) {
         self.captures.asked = self.captures.asked.saturating_add(1);
         let line = match answer {
             Ok(bytes) => {
@@ -182,11 +203,9 @@ impl Writer {
             }
             let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(guid, buffer);
             let list = filled("PerfEnumerateCounterSetInstances", 1, &mut buffer, &mut ask);
-            let mut list = list.map(<[u8]>::to_vec);
-            if let (Ok(list), Some(hidden)) = (&mut list, &self.hidden) {
-                hidden.in_list(list);
-            }
-            self.answer(format!("instances {guid}"), REGISTRATIONS, list);
+            let question = format!("instances {guid}");
+            let list = self.hidden(&question, list.map(<[u8]>::to_vec), Hidden::in_list);
+            self.answer(question, REGISTRATIONS, list);
         }
         guids
     }
@@ -229,13 +248,13 @@ impl Writer {
 
     /// A block of V1, without the name of its machine.
     fn block(&mut self, key: &dyn PerformanceKey, name: &str, sample: usize) {
+        let question = format!("{name} {sample}");
         let mut block = value(key, name, Vec::new());
-        if let Ok(block) = &mut block {
-            hide::machine_in_v1(block);
-            if let Some(hidden) = &self.hidden {
-                hidden.in_v1(block);
-            }
+        if let Ok(Err(error)) = block.as_mut().map(|block| hide::machine_in_v1(block)) {
+            self.blanked(&question, &error);
+        } else {
+            block = self.hidden(&question, block, Hidden::in_v1);
         }
-        self.answer(format!("{name} {sample}"), V1, block);
+        self.answer(question, V1, block);
     }
 }

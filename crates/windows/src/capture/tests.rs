@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use perfset_core::v1::{Contents, DataBlock};
 use perfset_core::{CounterFilter, NoValue};
 use perfset_engine::{Entry, Snapshot, SourceError};
 
 use super::*;
+use crate::functions::Filled;
 use crate::ours;
 use crate::tests::{Vista, rows, script, testdata};
 
@@ -29,6 +31,10 @@ impl Drop for Scratch {
 
 /// Captures the scripted machine, and a key with a real Windows' blocks.
 fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
+    captured_of(name, hide_instances, &Arc::new(Vista::default()))
+}
+
+fn captured_of(name: &str, hide_instances: bool, key: &dyn PerformanceKey) -> (Scratch, Captures) {
     let scratch = Scratch::new(name);
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
@@ -40,7 +46,7 @@ fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
         is_costly: false,
         pause: Duration::ZERO,
     };
-    let captures = write(&scratch.0, &functions, &Arc::new(Vista::default()), &options).unwrap();
+    let captures = write(&scratch.0, &functions, key, &options).unwrap();
     (scratch, captures)
 }
 
@@ -138,6 +144,161 @@ fn hidden_names_are_nowhere() {
         names.iter().all(|name| found.iter().any(|row| row.starts_with(&format!("{name} ")))),
         "{found:?}"
     );
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+fn put(bytes: &mut [u8], at: usize, text: &str) {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes[at..at + text.len()].copy_from_slice(&text);
+}
+
+/// A list of the instances SECRET and b, and a block of them.
+fn v2_answers() -> [Vec<u8>; 2] {
+    let (machine, scripts) = script();
+    scripts[1].with(|script| script.rows[0].0 = "SECRET");
+    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(machine));
+    let guid = Guid::from_u128(2);
+    let mut buffer = Vec::new();
+    let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(&guid, buffer);
+    let list = filled("", 1, &mut buffer, &mut ask).unwrap().to_vec();
+    let mut query = OpenQuery::open(&functions).unwrap();
+    query.add(guid, CounterFilter::All, true).unwrap();
+    [list, query.collect().unwrap().to_vec()]
+}
+
+type Hide = fn(&Hidden, &mut [u8]) -> Result<(), WireError>;
+
+/// What is left of an answer that was changed, and the first that could not be read.
+fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<u8>, Option<&'static str>) {
+    change(&mut bytes);
+    let end = hide(&Hidden::new(), &mut bytes);
+    (bytes, end.err().map(|error| error.what))
+}
+
+/// An answer that cannot be read to its end, or says more than it should, tells no name either.
+#[test]
+fn names_in_unusual_places_are_hidden() {
+    let [list, block] = v2_answers();
+    assert!(has(&list, "SECRET") && has(&block, "SECRET"));
+    for (answer, hide) in [(&list, Hidden::in_list as Hide), (&block, Hidden::in_v2)] {
+        let name = answer.windows(12).position(|window| has(window, "SECRET")).unwrap();
+        // The structure with the name, or what is before it, is broken; and behind the name there is more.
+        let (bytes, error) = left(answer.clone(), hide, |bytes| bytes[name - 8] = 7);
+        assert_eq!((has(&bytes, "SEC"), error), (false, Some("PERF_INSTANCE_HEADER.Size")));
+        let (bytes, error) = left(answer.clone(), hide, |bytes| put(bytes, name, "S\0CRET"));
+        assert_eq!((has(&bytes, "CRET"), error), (false, None));
+        let (bytes, _) = left(answer.clone(), hide, |bytes| put(bytes, name, "\u{4e30}\u{4e31}\u{4e2c}\0"));
+        assert!(!has(&bytes, "\u{4e30}\u{4e31}\u{4e2c}"), "they end in the bytes of 0, 1 and a comma");
+        let (bytes, _) = left(answer.clone(), hide, |bytes| put(bytes, name, "_Total"));
+        assert!(has(&bytes, "_Total"));
+        for end in 0..answer.len() {
+            assert!(!has(&left(answer[..end].to_vec(), hide, |_| ()).0, "SEC"), "{end}");
+            left(answer.clone(), hide, |bytes| bytes[end] ^= 0xFF);
+        }
+    }
+    let (bytes, error) = left(block.clone(), Hidden::in_v2, |bytes| bytes[52] = 77);
+    assert_eq!((has(&bytes, "SEC"), error), (false, Some("PERF_COUNTER_HEADER.dwType")));
+    assert_eq!(bytes[..48], block[..48], "what comes before is told");
+    // A value that is no number: 12 bytes are one, of a structure that has room for 8 and the next one's header.
+    let value = block.windows(12).position(|window| has(window, "SECRET")).unwrap() + 16;
+    let (bytes, _) = left(block, Hidden::in_v2, |bytes| {
+        bytes[value..value + 8].copy_from_slice(&[12, 0, 0, 0, 32, 0, 0, 0]);
+        put(bytes, value + 8, "VALUES");
+    });
+    assert!(!has(&bytes, "VAL"));
+}
+
+/// A key whose answers are changed.
+#[derive(Debug)]
+struct Changed(Arc<Vista>, fn(&str, &mut [u8]));
+
+impl PerformanceKey for Changed {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        let filled = self.0.query_value(name, value);
+        if filled.status.is_success() {
+            (self.1)(name, value);
+        }
+        filled
+    }
+
+    fn close(&self) {}
+}
+
+/// What nobody can read is not sent, and said to be so.
+#[test]
+fn what_is_blanked_is_noted() {
+    let signature = |name: &str, value: &mut [u8]| {
+        if name == "Global" {
+            value[0] = b'Q';
+        }
+    };
+    let (folder, _) = captured_of("blanked", false, &Changed(Arc::default(), signature));
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    let noted = "# blanked\tGlobal 0: PERF_DATA_BLOCK.Signature at byte 0: breaks R2: \
+        the signature is PERF in UTF-16, and what cannot be read without it\n0\tGlobal 0\t";
+    assert!(manifest.contains(noted), "{manifest}");
+    let v1 = fs::read(folder.0.join(V1)).unwrap();
+    assert!(v1.ends_with(&[0; 20_000]));
+    assert!(Captured::open(&folder.0).is_ok());
+}
+
+#[test]
+fn names_in_unusual_places_of_v1_are_hidden() {
+    let global = || {
+        let mut bytes = vec![0; 1 << 20];
+        let filled = Arc::new(Vista::default()).query_value("Global", &mut bytes);
+        bytes.truncate(filled.actual as usize);
+        bytes
+    };
+    let shown = global();
+    let block = DataBlock::parse(&shown).unwrap();
+    let object = block.object(230).unwrap();
+    let at = object.at();
+    let Contents::Multiple(instances) = object.contents() else { panic!() };
+    let instance =
+        instances.flatten().find(|instance| instance.name().to_string() == "svchost").unwrap().at();
+    let number = |at: usize| u32::from_le_bytes(*shown[at..].first_chunk().unwrap());
+    assert_eq!(number(instance + 16), 24, "where its name is");
+    let values = instance + number(instance) as usize;
+    let objects = |bytes: &[u8]| DataBlock::parse(bytes).unwrap().objects().filter(Result::is_ok).count();
+    let hide = |change: &dyn Fn(&mut [u8])| {
+        let (bytes, error) = left(global(), Hidden::in_v1, change);
+        assert!(!has(&bytes, "svch") && !has(&bytes, "EVIL"));
+        assert_eq!(objects(&bytes), if error.is_some_and(|what| what.contains("OBJECT")) { 7 } else { 8 });
+        error
+    };
+    assert_eq!(hide(&|_| ()), None);
+    let none = |bytes: &mut [u8], at: usize| bytes[at..at + 4].fill(0);
+    assert_eq!(hide(&|bytes| none(bytes, at + 8)), Some("PERF_OBJECT_TYPE.HeaderLength"));
+    assert_eq!(hide(&|bytes| none(bytes, instance)), Some("PERF_INSTANCE_DEFINITION.ByteLength"));
+    assert_eq!(hide(&|bytes| put(bytes, instance + 24, "a\0EVIL")), None);
+    assert_eq!(hide(&|bytes| put(bytes, values - 4, "EV")), None, "padding");
+    // The first counter is a text.
+    let text = values + number(at + 64 + 36) as usize;
+    assert_eq!(hide(&|bytes| put(bytes, text, "IL")), None);
+    let as_text = |bytes: &mut [u8]| {
+        bytes[at + 64 + 28..at + 64 + 36].copy_from_slice(&[0, 0x0B, 0, 0, 8, 0, 0, 0]);
+        put(bytes, text, "EVIL");
+    };
+    assert_eq!(hide(&as_text), None);
+    // What follows the objects, and what is none.
+    assert!(!has(&left([global(), b"E\0V\0I\0L\0".to_vec()].concat(), Hidden::in_v1, |_| ()).0, "EVIL"));
+    for end in (0..shown.len()).step_by(61) {
+        assert!(!has(&left(shown[..end].to_vec(), Hidden::in_v1, |_| ()).0, "svch"), "{end}");
+        left(shown.clone(), Hidden::in_v1, |bytes| bytes[end] ^= 0xFF);
+    }
+    // The machine, which is never told.
+    let host = (number(84) as usize, number(80) as usize / 2);
+    let machine = |_: &Hidden, bytes: &mut [u8]| hide::machine_in_v1(bytes);
+    let (bytes, error) = left(global(), machine, |bytes| put(bytes, host.0, "P\0JOHN"));
+    assert_eq!((error, objects(&bytes)), (None, 8));
+    let header = &bytes[88..number(24) as usize];
+    assert_eq!(header.iter().filter(|byte| **byte != 0).count(), 1, "one X for P, of {} units", host.1);
+    assert_eq!(left(global(), machine, |bytes| none(bytes, 12)).1, Some("PERF_DATA_BLOCK.Version"));
 }
 
 /// Everything of a capture, for people and for comparison.
