@@ -95,9 +95,10 @@ pub fn capture(
     pause: Duration,
 ) -> io::Result<Captures> {
     let (functions, key, language) = backend::functions();
-    let options =
-        capture::Options { by: format!("{by} on {}", system()), language, hide_instances, is_costly, pause };
-    capture::write(folder, &functions, &*key, &options)
+    let by = format!("{by} on {}", system());
+    let deadline = Duration::from_secs(60);
+    let options = capture::Options { by, language, hide_instances, is_costly, pause, deadline };
+    capture::write(folder, &functions, &key, &options)
 }
 
 /// How processes and threads are read from now on: by machines that are made after this, so call it before the first

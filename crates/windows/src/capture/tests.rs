@@ -1,10 +1,13 @@
 //! Captures, written and replayed: whole, hidden, damaged.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::Receiver;
 
 use perfset_core::v1::{Contents, DataBlock};
-use perfset_core::{CounterFilter, NoValue};
+use perfset_core::{CounterFilter, NoValue, Status};
 use perfset_engine::{Entry, Snapshot, SourceError};
 
 use super::*;
@@ -31,10 +34,10 @@ impl Drop for Scratch {
 
 /// Captures the scripted machine, and a key with a real Windows' blocks.
 fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
-    captured_of(name, hide_instances, &Arc::new(Vista::default()))
+    captured_of(name, hide_instances, Arc::new(Arc::new(Vista::default())))
 }
 
-fn captured_of(name: &str, hide_instances: bool, key: &dyn PerformanceKey) -> (Scratch, Captures) {
+fn captured_of(name: &str, hide_instances: bool, key: Arc<dyn PerformanceKey>) -> (Scratch, Captures) {
     let scratch = Scratch::new(name);
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
@@ -45,8 +48,9 @@ fn captured_of(name: &str, hide_instances: bool, key: &dyn PerformanceKey) -> (S
         hide_instances,
         is_costly: false,
         pause: Duration::ZERO,
+        deadline: Duration::from_secs(2),
     };
-    let captures = write(&scratch.0, &functions, key, &options).unwrap();
+    let captures = write(&scratch.0, &functions, &key, &options).unwrap();
     (scratch, captures)
 }
 
@@ -88,8 +92,10 @@ fn write_again(scratch: &Scratch) -> io::Result<Captures> {
         hide_instances: false,
         is_costly: false,
         pause: Duration::ZERO,
+        deadline: Duration::from_secs(2),
     };
-    write(&scratch.0, &functions, &Arc::new(Vista::default()), &options)
+    let key: Arc<dyn PerformanceKey> = Arc::new(Arc::new(Vista::default()));
+    write(&scratch.0, &functions, &key, &options)
 }
 
 /// The first collection is the first sample, the second the second; a counter that was not asked alone is there alone.
@@ -236,7 +242,7 @@ fn what_is_blanked_is_noted() {
             value[0] = b'Q';
         }
     };
-    let (folder, _) = captured_of("blanked", false, &Changed(Arc::default(), signature));
+    let (folder, _) = captured_of("blanked", false, Arc::new(Changed(Arc::default(), signature)));
     let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
     let noted = "# blanked\tGlobal 0: PERF_DATA_BLOCK.Signature at byte 0: breaks R2: \
         the signature is PERF in UTF-16, and what cannot be read without it\n0\tGlobal 0\t";
@@ -244,6 +250,64 @@ fn what_is_blanked_is_noted() {
     let v1 = fs::read(folder.0.join(V1)).unwrap();
     assert!(v1.ends_with(&[0; 20_000]));
     assert!(Captured::open(&folder.0).is_ok());
+}
+
+/// What came until then is there, and the key is left alone: not closed either, for somebody is in it.
+#[test]
+fn a_key_that_hangs_is_given_up() {
+    #[derive(Debug)]
+    struct Hanging(Arc<Vista>, Mutex<Receiver<()>>);
+
+    impl PerformanceKey for Hanging {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+            if name == "Global" {
+                let _ = self.1.lock().unwrap().recv(); // until the test ends
+            }
+            self.0.query_value(name, value)
+        }
+
+        fn close(&self) {
+            panic!("it is closed");
+        }
+    }
+
+    let (until, hangs) = channel();
+    let (folder, captures) = captured_of("hanging", false, Arc::new(Hanging(Arc::default(), hangs.into())));
+    drop(until);
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    assert!(manifest.contains("1460\tGlobal 0\n0\tdata 1\t") && manifest.ends_with("\n1460\tGlobal 1\n"));
+    assert_eq!((captures.asked - captures.answered), 4, "two tables of another language are not there");
+    assert_eq!(Captured::open(&folder.0).unwrap().machine().countersets().len(), 3);
+}
+
+/// Nobody else reads what processes are called; and what was captured before something broke is there.
+#[cfg(unix)]
+#[test]
+fn a_capture_is_private_and_grows() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (folder, _) = captured("private", false);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.0), 0o700);
+    for file in [MANIFEST, QUERY, REGISTRATIONS, V1] {
+        assert_eq!(mode(&folder.0.join(file)), 0o600, "{file}");
+    }
+    #[derive(Debug)]
+    struct Seen(PathBuf);
+
+    impl PerformanceKey for Seen {
+        fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
+            let machine = Captured::open(&self.0).unwrap().machine();
+            assert_eq!(machine.countersets().len(), 3, "registrations come before");
+            Filled::failed(Status(2))
+        }
+
+        fn close(&self) {}
+    }
+    let seen = Seen(Scratch::new("grows").0.clone());
+    let (folder, _) = captured_of("grows", false, Arc::new(seen));
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    assert!(manifest.ends_with("\n2\tGlobal 1\n"), "it was asked to the end: {manifest}");
 }
 
 #[test]
