@@ -129,6 +129,12 @@ impl Captured {
         &self.0.by
     }
 
+    /// What answers in place of the machine's own functions and its key, and the language that it was captured in.
+    #[must_use]
+    pub fn functions(&self) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        (Arc::new(self.clone()), Arc::new(self.clone()), Language(self.0.language))
+    }
+
     /// The machine that was captured: what Windows' own functions are asked is asked of the folder.
     #[must_use]
     pub fn machine(&self) -> Machine {
