@@ -198,7 +198,7 @@ fn command(stand: &Stand) -> Result<String> {
         &["log", "info", "french.csv"],
         &["log", "info", "hostile.csv"],
     ];
-    let on_capture: [&[&str]; 7] = [
+    let on_capture: [&[&str]; 8] = [
         &["list"],
         &["list", "proc"],
         &["describe", "Process"],
@@ -206,6 +206,7 @@ fn command(stand: &Stand) -> Result<String> {
         &["instances", "LogicalDisk"],
         &["find", "bytes"],
         &["get", r"\Process(*)\ID Process", r"\Many(*)\Items", "--raw", "--format", "csv"],
+        &["get", r"\Process(*)\% Processor Time", r"\Many(*)\Items", "--format", "csv"],
     ];
     let all = on_logs.iter().map(|args| (args, false)).chain(on_capture.iter().map(|args| (args, true)));
     let mut lines = 0;

@@ -32,6 +32,17 @@ impl Drop for Scratch {
     }
 }
 
+fn options(hide_instances: bool) -> Options {
+    Options {
+        by: "a test".into(),
+        language: Language(0x0407),
+        hide_instances,
+        is_costly: false,
+        pause: Duration::ZERO,
+        deadline: Duration::from_secs(2),
+    }
+}
+
 /// Captures the scripted machine, and a key with a real Windows' blocks.
 fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
     captured_of(name, hide_instances, Arc::new(Arc::new(Vista::default())))
@@ -42,15 +53,7 @@ fn captured_of(name: &str, hide_instances: bool, key: Arc<dyn PerformanceKey>) -
     let (machine, scripts) = script();
     scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
     let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(machine));
-    let options = Options {
-        by: "a test".into(),
-        language: Language(0x0407),
-        hide_instances,
-        is_costly: false,
-        pause: Duration::ZERO,
-        deadline: Duration::from_secs(2),
-    };
-    let captures = write(&scratch.0, &functions, &key, &options).unwrap();
+    let captures = write(&scratch.0, &functions, &key, &options(hide_instances)).unwrap();
     (scratch, captures)
 }
 
@@ -86,37 +89,52 @@ fn what_was_captured_is_replayed() {
 
 fn write_again(scratch: &Scratch) -> io::Result<Captures> {
     let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(script().0));
-    let options = Options {
-        by: String::new(),
-        language: Language::ENGLISH,
-        hide_instances: false,
-        is_costly: false,
-        pause: Duration::ZERO,
-        deadline: Duration::from_secs(2),
-    };
     let key: Arc<dyn PerformanceKey> = Arc::new(Arc::new(Vista::default()));
-    write(&scratch.0, &functions, &key, &options)
+    write(&scratch.0, &functions, &key, &options(false))
 }
 
-/// The first collection is the first sample, the second the second; a counter that was not asked alone is there alone.
+/// The first collection is the first sample, the second the second, whatever was listed before; and again so when
+/// nobody had asked any more. A counter that was not captured alone is there alone.
 #[test]
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
     let replayed = Captured::open(&scratch.0).unwrap().machine();
     let guid = perfset_core::catalogue::process::GUID;
-    let mut query = replayed.query();
-    let mut one = Entry::all(guid).instance("*");
-    one.counters = CounterFilter::One(perfset_core::catalogue::process::PERCENT_PROCESSOR_TIME).into();
-    assert!(query.add(&one).is_success());
-    let mut times = Vec::new();
-    for _ in 0..3 {
-        let mut snapshot = Snapshot::default();
-        query.collect(&mut snapshot).unwrap();
-        assert!(snapshot.values(None).count() > 40);
-        times.push(snapshot.annex()[0].clocks().unwrap().time_100ns);
+    for _ in 0..2 {
+        assert!(replayed.instances(&guid).unwrap().len() > 40);
+        let mut query = replayed.query();
+        let mut one = Entry::all(guid).instance("*");
+        one.counters = CounterFilter::One(perfset_core::catalogue::process::PERCENT_PROCESSOR_TIME).into();
+        assert!(query.add(&one).is_success());
+        let mut snapshots = [const { None }; 3];
+        for snapshot in &mut snapshots {
+            assert!(replayed.instances(&guid).unwrap().len() > 40);
+            query.collect(snapshot.insert(Snapshot::default())).unwrap();
+        }
+        let [first, second, third] = snapshots.map(Option::unwrap);
+        let time = |snapshot: &Snapshot| snapshot.annex()[0].clocks().unwrap().time_100ns;
+        let of = |sample| {
+            let block = testdata(&format!("v1/windows-vista/object230-sample{sample}.bin"));
+            DataBlock::parse(&block).unwrap().clocks().time_100ns
+        };
+        assert!((time(&first), time(&second)) == (of(0), of(1)) && of(0) < of(1));
+        assert_eq!(time(&third), time(&second), "there are two");
+        let rates = second.values(Some(&first)).filter(|value| value.value.is_ok()).count();
+        assert_eq!((first.values(None).count(), rates), (51, 50));
     }
-    assert_eq!(times[0], times[1], "the test's key has one Global");
-    assert_eq!(times[1], times[2]);
+}
+
+/// Nothing is lost on the way.
+#[test]
+fn a_capture_of_a_capture_has_the_same_answers() {
+    let (first, captures) = captured("first", false);
+    let second = Scratch::new("second");
+    let (functions, key, language) = Captured::open(&first.0).unwrap().functions();
+    let options = Options { language, ..options(false) };
+    assert_eq!(write(&second.0, &functions, &key, &options).unwrap(), captures);
+    for file in [REGISTRATIONS, QUERY, V1] {
+        assert!(fs::read(first.0.join(file)).unwrap() == fs::read(second.0.join(file)).unwrap(), "{file}");
+    }
 }
 
 #[test]
