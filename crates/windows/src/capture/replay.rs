@@ -174,6 +174,17 @@ impl Captured {
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
     }
 
+    /// A sample of objects with this one: of those that cost much, if it is none of the others.
+    fn sample_with(&self, index: &str, number: usize) -> Result<&[u8], Status> {
+        let index = index.parse().map_err(|_| ERROR_FILE_NOT_FOUND)?;
+        let costly = self.sample("Costly", number).ok();
+        let costly = costly.filter(|costly| {
+            let of = |bytes| DataBlock::parse(bytes).ok().and_then(|block| block.object(index));
+            of(costly).is_some() && self.sample("Global", number).ok().and_then(of).is_none()
+        });
+        costly.map_or_else(|| self.sample("Global", number), Ok)
+    }
+
     fn taken(&self) -> MutexGuard<'_, HashMap<String, usize>> {
         // Nothing in here panics; what would be left are numbers.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
@@ -336,7 +347,7 @@ impl PerformanceKey for Captured {
         let is_index = name.bytes().all(|byte| byte.is_ascii_digit());
         let answer = match name {
             "Global" | "Costly" => self.sample(name, number),
-            _ if is_index => self.sample("Global", number),
+            _ if is_index => self.sample_with(name, number),
             _ => self.answer(name),
         };
         let answer = answer.map_err(|status| match status {

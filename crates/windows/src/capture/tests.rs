@@ -124,6 +124,36 @@ fn samples_follow_each_other() {
     }
 }
 
+/// What is costly is listed with the rest, and collected from where it is.
+#[test]
+fn costly_objects_are_replayed() {
+    /// A key whose only object costs much: all others are empty.
+    #[derive(Debug)]
+    struct Costly(Arc<Vista>);
+
+    impl PerformanceKey for Costly {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+            let is_global = name == "Global";
+            let filled = self.0.query_value(if name == "Costly" { "638" } else { name }, value);
+            if is_global {
+                value[28..32].fill(0); // no objects
+            }
+            filled
+        }
+
+        fn close(&self) {}
+    }
+
+    let scratch = Scratch::new("costly");
+    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(script().0));
+    let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
+    write(&scratch.0, &functions, &key, &Options { is_costly: true, ..options(false) }).unwrap();
+    let replayed = Captured::open(&scratch.0).unwrap().machine();
+    let guid = perfset_core::catalogue::tcpv4::GUID;
+    let found = rows(&replayed, guid, &[]);
+    assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
+}
+
 /// Nothing is lost on the way.
 #[test]
 fn a_capture_of_a_capture_has_the_same_answers() {
