@@ -293,9 +293,19 @@ fn a_captured_machine_is_replayed() {
     // It is not written over, and what is no capture says so.
     let (code, _, err) = run("two-nodes", &capture);
     assert!(code == 4 && err.contains("cannot write"), "{err}");
-    let mut list = perfset("two-nodes", &["list"]);
-    let (code, _, err) = outcome(list.env("PERFSET_CAPTURE", &folder).output().unwrap());
-    assert!(code == 4 && err.contains("there is no counterset: ") && err.contains("manifest.txt"), "{err}");
+    for (args, what) in [
+        (&["list"][..], "there is no counterset"),
+        (&["find", "bytes"], "no counter has all of: bytes"),
+        (&["describe", "Memory"], "no counterset is named \"Memory\""),
+        (&["instances", "Memory"], "no counterset is named \"Memory\""),
+        (&["get", "mem", "1"], "no counterset is named \"Memory\""),
+    ] {
+        let (code, _, err) =
+            outcome(perfset("two-nodes", args).env("PERFSET_CAPTURE", &folder).output().unwrap());
+        let why = "\n  problem: a provider has no catalogue: the capture: ";
+        assert!(code == 4 && err.starts_with(&format!("error: {what}{why}")), "{args:?}: {code}: {err}");
+        assert!(err.contains("manifest.txt: ") && err.lines().count() == 2, "{err}");
+    }
     let mut capture = perfset("two-nodes", &["doctor", "--capture", folder.join("none").to_str().unwrap()]);
     let (code, _, err) = outcome(capture.env("PERFSET_CAPTURE", &folder).output().unwrap());
     assert!(code == 4 && err.contains("the capture: ") && !folder.join("none").exists(), "{err}");
