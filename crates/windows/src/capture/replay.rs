@@ -23,7 +23,10 @@ use crate::{Settings, register_v2_before};
 
 /// The largest file of a capture.
 const FILE_MOST: u64 = 512 << 20;
-const MANIFEST_MOST: u64 = 64 << 20;
+/// A counterset takes some 1,700 bytes of it.
+const MANIFEST_MOST: u64 = 4 << 20;
+/// No machine has more countersets.
+const COUNTERSETS_MOST: usize = 65_536;
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 
 /// What a machine answered when it was captured.
@@ -107,6 +110,11 @@ impl Captured {
                 }
                 _ => return Err(bad(format!("line {number}: it has not two fields, and not five"))),
             }
+        }
+        if let Some(Answer::At(_, range)) = read_folder.answers.get("countersets")
+            && range.len() > COUNTERSETS_MOST.saturating_mul(16)
+        {
+            return Err(bad(format!("it has more than {COUNTERSETS_MOST} countersets")));
         }
         let used = |file: &&str| {
             read_folder.answers.values().any(|answer| matches!(answer, Answer::At(used, _) if used == file))

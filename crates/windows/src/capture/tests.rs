@@ -509,8 +509,14 @@ fn damaged_manifests() {
     ] {
         assert_eq!(opened(text), Err(want.to_owned()));
     }
+    // What no machine has, before anything of it is read.
+    let sets = |count: usize| format!("{first}\n0\tcountersets\tquery.bin\t0\t{}\n", count * 16);
+    assert_eq!(opened(&sets(65_536)), Ok(()));
+    assert_eq!(opened(&sets(65_537)), Err("manifest.txt: it has more than 65536 countersets".into()));
+    let long = format!("{good}#{}", " ".repeat(4 << 20));
+    assert!(opened(&long).unwrap_err().ends_with("manifest.txt: it is larger than any capture"));
     // A place outside of its file is an answer that is not there.
-    assert_eq!(opened(&format!("{first}\n0\tcountersets\tquery.bin\t0\t99999999\n")), Ok(()));
+    assert_eq!(opened(&format!("{first}\n0\tcountersets\tquery.bin\t0\t999999\n")), Ok(()));
     assert_eq!(
         told(&scratch.0).lines().next(),
         Some(
