@@ -241,6 +241,15 @@ fn command(stand: &Stand) -> Result<String> {
         files.push(fs::read(scratch.join(out))?);
     }
     ensure!(files[0] == files[1] && files[0].len() > 10_000, "relog writes another file under Wine");
+    // Over what is read, and to where nothing is kept.
+    let relog = |input, output| {
+        let mut relog = stand.wine(&dos(&stand.built("perfset.exe")));
+        output_of(relog.args(["relog", input, "-o", output, "-f", "csv", "--force"]).current_dir(&scratch))
+    };
+    relog("windows.csv", "windows.csv")?;
+    ensure!(fs::read(scratch.join("windows.csv"))?.len() > 10_000, "relog over its log loses it");
+    relog("windows.csv", "NUL")?;
+    ensure!(!scratch.join("NUL").exists(), "a device is a file under Wine");
     Ok(format!(
         ": {lines} lines of {} commands, a log of {} bytes",
         on_logs.len() + on_capture.len(),
