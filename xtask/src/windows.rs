@@ -198,7 +198,7 @@ fn command(stand: &Stand) -> Result<String> {
         &["log", "info", "french.csv"],
         &["log", "info", "hostile.csv"],
     ];
-    let on_capture: [&[&str]; 7] = [
+    let on_capture: [&[&str]; 8] = [
         &["list"],
         &["list", "proc"],
         &["describe", "Process"],
@@ -206,6 +206,7 @@ fn command(stand: &Stand) -> Result<String> {
         &["instances", "LogicalDisk"],
         &["find", "bytes"],
         &["get", r"\Process(*)\ID Process", r"\Many(*)\Items", "--raw", "--format", "csv"],
+        &["get", r"\Process(*)\% Processor Time", r"\Many(*)\Items", "--format", "csv"],
     ];
     let all = on_logs.iter().map(|args| (args, false)).chain(on_capture.iter().map(|args| (args, true)));
     let mut lines = 0;
@@ -240,6 +241,15 @@ fn command(stand: &Stand) -> Result<String> {
         files.push(fs::read(scratch.join(out))?);
     }
     ensure!(files[0] == files[1] && files[0].len() > 10_000, "relog writes another file under Wine");
+    // Over what is read, and to where nothing is kept.
+    let relog = |input, output| {
+        let mut relog = stand.wine(&dos(&stand.built("perfset.exe")));
+        output_of(relog.args(["relog", input, "-o", output, "-f", "csv", "--force"]).current_dir(&scratch))
+    };
+    relog("windows.csv", "windows.csv")?;
+    ensure!(fs::read(scratch.join("windows.csv"))?.len() > 10_000, "relog over its log loses it");
+    relog("windows.csv", "NUL")?;
+    ensure!(!scratch.join("NUL").exists(), "a device is a file under Wine");
     Ok(format!(
         ": {lines} lines of {} commands, a log of {} bytes",
         on_logs.len() + on_capture.len(),

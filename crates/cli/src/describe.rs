@@ -10,7 +10,7 @@ use terminal_size::{Width, terminal_size};
 use crate::args::{DescribeArgs, FindArgs, InstancesArgs};
 use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
-use crate::resolve::{counterset, countersets, near_line};
+use crate::resolve::{counterset, countersets, near_line, nothing_found};
 use crate::text::{escaped, wrapped};
 
 /// The width that tables and texts are made for.
@@ -158,8 +158,10 @@ pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
     let found = path::find(&countersets(asked.machine()), &args.words, args.all);
     if found.is_empty() {
-        let error = anyhow::anyhow!("no counter has all of: {}", escaped(&args.words.join(" ")));
-        return Err(Failure::new(Exit::NothingMatched, error));
+        return Err(nothing_found(
+            &asked,
+            &format!("no counter has all of: {}", escaped(&args.words.join(" "))),
+        ));
     }
     let mut out = io::stdout().lock();
     for found in &found {

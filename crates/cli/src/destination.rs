@@ -26,11 +26,8 @@ pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
 
 /// A new file, to be written piece by piece.
 pub fn create(file: &Path) -> Result<BufWriter<File>, Failure> {
-    created(file).map_err(|error| unwritable(file, error))
-}
-
-fn created(file: &Path) -> io::Result<BufWriter<File>> {
-    Ok(BufWriter::with_capacity(BUFFER, File::create(file)?))
+    let created = File::create(file).map(|file| BufWriter::with_capacity(BUFFER, file));
+    created.map_err(|error| unwritable(file, error))
 }
 
 /// What is said of a file that cannot be written.
@@ -49,6 +46,9 @@ pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
 
 /// A file that is there whole or not at all; a device or a pipe is written as it is.
 pub struct Destination {
+    /// As it was named.
+    name: PathBuf,
+    /// Where it is.
     file: PathBuf,
     /// Where it is written, if not at its place.
     part: Option<PathBuf>,
@@ -56,14 +56,15 @@ pub struct Destination {
 
 impl Destination {
     pub fn new(file: &Path) -> Self {
-        if is_dash(file) {
-            return Self { file: file.to_owned(), part: None };
+        let name = file.to_owned();
+        // Of a device only its name can be opened: what it is a link to may be no path.
+        if is_dash(file) || is_device(file) || fs::metadata(file).is_ok_and(|found| !found.is_file()) {
+            return Self { file: name.clone(), name, part: None };
         }
         let file = at_the_end_of_links(file);
-        let is_special = fs::metadata(&file).is_ok_and(|found| !found.is_file());
-        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let part = file.with_file_name(format!(".{name}.{}.part", std::process::id()));
-        Self { part: (!is_special).then_some(part), file }
+        let part = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let part = file.with_file_name(format!(".{part}.{}.part", std::process::id()));
+        Self { name, file, part: Some(part) }
     }
 
     /// Sees that it can be written, before anyone waits for what is to be in it.
@@ -95,16 +96,17 @@ impl Destination {
     fn open(&self) -> Result<BufWriter<File>, Failure> {
         let opened = match &self.part {
             // Nobody is to have put a link there.
-            Some(part) => File::create_new(part).map(|file| BufWriter::with_capacity(BUFFER, file)),
-            None => created(&self.file),
+            Some(part) => File::create_new(part),
+            None => File::options().write(true).open(&self.file),
         };
-        opened.map_err(|error| unwritable(&self.file, error))
+        let opened = opened.map(|file| BufWriter::with_capacity(BUFFER, file));
+        opened.map_err(|error| unwritable(&self.name, error))
     }
 
     /// Puts what was written at its place.
     pub fn keep(self) -> Result<(), Failure> {
         let Some(part) = &self.part else { return Ok(()) };
-        fs::rename(part, &self.file).map_err(|error| unwritable(&self.file, error))
+        fs::rename(part, &self.file).map_err(|error| unwritable(&self.name, error))
     }
 }
 
@@ -117,7 +119,23 @@ fn at_the_end_of_links(file: &Path) -> PathBuf {
         let Ok(target) = fs::read_link(&at) else { break };
         at = at.parent().map_or_else(|| target.clone(), |folder| folder.join(&target));
     }
-    fs::canonicalize(&at).unwrap_or(at)
+    at
+}
+
+/// Whether Windows takes a path for a device's: there a device has no kind that could be asked for.
+fn is_device(file: &Path) -> bool {
+    cfg!(windows) && is_device_of_windows(&file.to_string_lossy())
+}
+
+/// Source: MS Learn, "Naming Files, Paths, and Namespaces".
+fn is_device_of_windows(path: &str) -> bool {
+    let name = path.rsplit(['\\', '/']).next().unwrap_or_default();
+    let name = name.split(['.', ':']).next().unwrap_or_default().trim_end().to_ascii_uppercase();
+    let is_numbered = |kind: &str| name.strip_prefix(kind).is_some_and(|rest| rest.chars().count() == 1);
+    path.replace('/', "\\").starts_with(r"\\.\")
+        || ["NUL", "CON", "CONIN$", "CONOUT$", "PRN", "AUX"].contains(&&*name)
+        || is_numbered("COM")
+        || is_numbered("LPT")
 }
 
 impl Drop for Destination {
@@ -131,6 +149,57 @@ impl Drop for Destination {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn devices_of_windows() {
+        for name in [
+            "NUL",
+            "nul",
+            "NUL.txt",
+            r"C:\a\con",
+            "a/Prn ",
+            "COM1",
+            "lpt²",
+            "CONOUT$",
+            r"\\.\pipe\x",
+            "//./y",
+        ] {
+            assert!(is_device_of_windows(name), "{name}");
+        }
+        for name in [
+            "",
+            "-",
+            "NULL",
+            "nul1",
+            "a.nul",
+            "COM",
+            "COM10",
+            "COMA.d/x",
+            r"\\host\share",
+            "con/x",
+            "/dev/null",
+        ] {
+            assert!(!is_device_of_windows(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_by_its_name() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let name = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&writer));
+        let destination = Destination::new(Path::new(&name));
+        destination.check().unwrap();
+        destination.writer().unwrap().write_all(b"text").unwrap();
+        destination.keep().unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "text");
+        // And what cannot be written is called what it was called.
+        let link = std::env::temp_dir().join(format!("perfset-destination-link-{}", std::process::id()));
+        std::os::unix::fs::symlink("no/such/folder", &link).unwrap();
+        let error = Destination::new(&link).check().unwrap_err().error;
+        assert_eq!(error.to_string(), format!("cannot write {}", link.display()));
+        fs::remove_file(&link).unwrap();
+    }
 
     #[test]
     fn links_stay_and_nobody_puts_one_in_the_way() {

@@ -94,8 +94,8 @@ fn look() -> Result<Exit, Failure> {
         let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
         writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, none of {words}: it is taken for auto", word)?;
     }
-    for problem in machine.problems() {
-        writeln!(out, "warn  {}", escaped(&problem.to_string()))?;
+    for line in folded(machine.problems().iter().map(ToString::to_string)) {
+        writeln!(out, "warn  {line}")?;
     }
     let mut registered = Store::new(system_folders(true));
     registered.refresh();
@@ -116,6 +116,26 @@ fn look() -> Result<Exit, Failure> {
     )?;
     out.flush()?;
     Ok(Exit::Ok)
+}
+
+/// Problems, a line a cause: `WHAT: CAUSE`, or of several the first and how many there are.
+fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    const NAMED: usize = 3;
+    let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for problem in problems {
+        let (what, cause) = problem.split_once(": ").unwrap_or((&problem, ""));
+        causes.entry(cause.to_owned()).or_default().push(what.to_owned());
+    }
+    causes.into_iter().map(|(cause, mut what)| {
+        what.dedup();
+        let more = match what.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {} more", grouped_digits(&more.to_string())),
+        };
+        what.truncate(NAMED);
+        let colon = if cause.is_empty() { "" } else { ": " };
+        escaped(&format!("{}{more}{colon}{cause}", what.join(", ")))
+    })
 }
 
 /// By cause, by counterset: what it costs. The text of a cause says what would help.
@@ -221,6 +241,14 @@ mod tests {
     use super::*;
     use perfset::catalogue::{memory, processor_information as cpu};
     use perfset::{Counter, Counterset, Name};
+
+    #[test]
+    fn equal_problems_are_a_line() {
+        let problems =
+            ["a: x: y", "b", "c: z", "a: x: y", "d: x: y", "e: x: y", "f: x: y", "g: x: y", "h\u{1b}: q"];
+        let lines: Vec<String> = folded(problems.iter().map(ToString::to_string)).collect();
+        assert_eq!(lines, ["b", "h\\u{1b}: q", "a, d, e and 2 more: x: y", "c: z"]);
+    }
 
     #[test]
     fn a_cause_is_a_line() {

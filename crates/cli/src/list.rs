@@ -8,7 +8,7 @@ use perfset::{Counterset, Pattern, SourceError, Utf16};
 use crate::args::ListArgs;
 use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
-use crate::resolve::{countersets, no_counterset};
+use crate::resolve::{countersets, no_counterset, nothing_found};
 use crate::text::{escaped, grouped};
 
 pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
@@ -16,9 +16,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
     if sets.is_empty() {
-        let problems: Vec<_> = asked.machine().problems().iter().map(ToString::to_string).collect();
-        let error = anyhow::anyhow!("there is no counterset: {}", escaped(&problems.join("; ")));
-        return Err(Failure::new(Exit::SourceFailed, error));
+        return Err(nothing_found(&asked, "there is no counterset"));
     }
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));

@@ -171,11 +171,12 @@ impl Job {
         }
         let has_part = !matches!(sink, Sink::Sql(_));
         sink.finish()?;
-        if has_part {
-            file.keep()?;
-        }
         if let Some(logs) = logs.into_iter().next() {
             Asked::Logs { logs, files: self.files.clone() }.warn_of_damage();
+        }
+        drop(progress); // which reads the logs, too: Windows puts nothing at the place of a file that is open
+        if has_part {
+            file.keep()?;
         }
         Ok(done)
     }

@@ -7,7 +7,7 @@ use perfset::{Counterset, Guid, Machine};
 
 use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
-use crate::text::escaped;
+use crate::text::{escaped, grouped_digits};
 
 /// All countersets, by name.
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
@@ -46,11 +46,26 @@ pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure>
 
 /// What is said when a name is unknown.
 pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
-    let (near, all, options) = (near_line(nearest), asked.machine().countersets().len(), asked.options());
-    let name = escaped(name);
-    let error =
-        anyhow::anyhow!("no counterset is named \"{name}\"{near}\n  perfset list{options} shows all {all}");
-    Failure::new(Exit::NothingMatched, error)
+    let (all, options) = (asked.machine().countersets().len(), asked.options());
+    let all = if all > 0 { format!("\n  perfset list{options} shows all {all}") } else { String::new() };
+    nothing_found(asked, &format!("no counterset is named \"{}\"{}{all}", escaped(name), near_line(nearest)))
+}
+
+/// What is said when nothing was found: what is wrong with the machine may be why, and is why if it has nothing.
+pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
+    const SHOWN: usize = 3;
+    let (machine, mut text) = (asked.machine(), what.to_owned());
+    let problems = machine.problems();
+    for problem in problems.iter().take(SHOWN) {
+        text.push_str(&format!("\n  problem: {}", escaped(&problem.to_string())));
+    }
+    if problems.len() > SHOWN {
+        let all = grouped_digits(&problems.len().to_string());
+        text.push_str(&format!("\n  perfset doctor shows all {all} problems"));
+    }
+    let is_empty = machine.countersets().is_empty();
+    let exit = if is_empty { Exit::SourceFailed } else { Exit::NothingMatched };
+    Failure::new(exit, anyhow::anyhow!(text))
 }
 
 /// The line that names what is near; nothing if nothing is.

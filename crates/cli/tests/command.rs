@@ -279,12 +279,36 @@ fn a_captured_machine_is_replayed() {
     assert_eq!(of(replayed(&get)), of(run("two-nodes", &get)));
     let (code, out, _) = replayed(&["list", "PROCESSOR INF"]);
     assert!(code == 0 && out.contains("Processor Information         10        31  PerfLib V2"), "{out}");
+    // Captured again it is the same, but who did it: nothing is asked of another machine.
+    let again = folder.join("again");
+    let recapture = ["doctor", "--capture", again.to_str().unwrap(), "--warmup", "10ms"];
+    let (code, _, err) = replayed(&recapture);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let registrations = |folder: &std::path::Path| std::fs::read(folder.join("registrations.bin")).unwrap();
+    assert!(registrations(&again) == registrations(place.as_ref()));
+    let values = outcome(perfset("no-such-fixture", &get).env("PERFSET_CAPTURE", &again).output().unwrap());
+    assert_eq!(values, replayed(&get));
+    let manifest = std::fs::read_to_string(again.join("manifest.txt")).unwrap();
+    assert!(manifest.lines().nth(1).unwrap().contains(", of a capture by perfset "), "{manifest}");
     // It is not written over, and what is no capture says so.
     let (code, _, err) = run("two-nodes", &capture);
     assert!(code == 4 && err.contains("cannot write"), "{err}");
-    let mut list = perfset("two-nodes", &["list"]);
-    let (code, _, err) = outcome(list.env("PERFSET_CAPTURE", &folder).output().unwrap());
-    assert!(code == 4 && err.contains("there is no counterset: ") && err.contains("manifest.txt"), "{err}");
+    for (args, what) in [
+        (&["list"][..], "there is no counterset"),
+        (&["find", "bytes"], "no counter has all of: bytes"),
+        (&["describe", "Memory"], "no counterset is named \"Memory\""),
+        (&["instances", "Memory"], "no counterset is named \"Memory\""),
+        (&["get", "mem", "1"], "no counterset is named \"Memory\""),
+    ] {
+        let (code, _, err) =
+            outcome(perfset("two-nodes", args).env("PERFSET_CAPTURE", &folder).output().unwrap());
+        let why = "\n  problem: a provider has no catalogue: the capture: ";
+        assert!(code == 4 && err.starts_with(&format!("error: {what}{why}")), "{args:?}: {code}: {err}");
+        assert!(err.contains("manifest.txt: ") && err.lines().count() == 2, "{err}");
+    }
+    let mut capture = perfset("two-nodes", &["doctor", "--capture", folder.join("none").to_str().unwrap()]);
+    let (code, _, err) = outcome(capture.env("PERFSET_CAPTURE", &folder).output().unwrap());
+    assert!(code == 4 && err.contains("the capture: ") && !folder.join("none").exists(), "{err}");
 }
 
 #[test]

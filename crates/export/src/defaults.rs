@@ -164,9 +164,18 @@ const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
 ];
 
 /// The paths that are exported where nobody says which: processors, memory, disks, network, pressure, and the engine
-/// itself. No processes: those are asked for by a path.
+/// itself. No processes: those are asked for by a path. On Windows without what Linux alone has.
 #[must_use]
 pub fn default_paths() -> Vec<CounterPath> {
+    paths_of(|set| cfg!(not(windows)) || !is_of_linux(set))
+}
+
+/// Whether no other system has or ever will have a counterset of that name.
+fn is_of_linux(set: &str) -> bool {
+    set.starts_with("Linux ") || ["Pressure Stall", "Sockets"].contains(&set)
+}
+
+fn paths_of(is_there: impl Fn(&str) -> bool) -> Vec<CounterPath> {
     let path = |set: &str, instance: Option<&str>, counter: &str| CounterPath {
         machine: None,
         counterset: set.to_owned(),
@@ -178,7 +187,7 @@ pub fn default_paths() -> Vec<CounterPath> {
             let (set, instance) = (*set, *instance);
             counters.iter().map(move |counter| path(set, instance, counter))
         };
-    DEFAULTS.iter().flat_map(of_set).collect()
+    DEFAULTS.iter().filter(|(set, ..)| is_there(set)).flat_map(of_set).collect()
 }
 
 #[cfg(test)]
@@ -189,12 +198,34 @@ mod tests {
     /// A path that the catalogue does not know would keep every exporter from starting.
     #[test]
     fn the_catalogue_has_all_of_them() {
-        for path in default_paths() {
+        for path in paths_of(|_| true) {
             let set = catalogue::ALL.iter().find(|set| set.name == path.counterset);
             let set = set.unwrap_or_else(|| panic!("{path}"));
             assert_eq!(set.instance_type.is_multiple(), path.instance.is_some(), "{path}");
             let mut names = set.counters.iter().filter_map(|counter| counter.name.as_deref());
             assert!(path.counter == "*" || names.any(|name| name == path.counter), "{path}");
         }
+    }
+    /// Nothing waits on Windows that can never come, and nothing of Windows is left out anywhere.
+    #[test]
+    fn windows_is_not_asked_for_what_linux_has() {
+        let sets = |is_there: fn(&str) -> bool| {
+            let mut sets: Vec<_> = paths_of(is_there).into_iter().map(|path| path.counterset).collect();
+            sets.dedup();
+            sets
+        };
+        let of_linux = [
+            "Linux Processor",
+            "Linux System",
+            "Linux Memory",
+            "Pressure Stall",
+            "Sockets",
+            "Linux TCP",
+            "Linux Sensors",
+        ];
+        assert_eq!(sets(is_of_linux), of_linux);
+        let everywhere = sets(|set| !is_of_linux(set));
+        assert!(everywhere.contains(&"Memory".into()) && everywhere.contains(&"Perfset Engine".into()));
+        assert_eq!(default_paths().iter().any(|path| is_of_linux(&path.counterset)), cfg!(not(windows)));
     }
 }

@@ -72,21 +72,26 @@ impl Environment {
             None
         }
     }
+
+    /// The folder that answers in the machine's place.
+    fn capture(self) -> Option<PathBuf> {
+        self.get("PERFSET_CAPTURE").filter(|_| self.library().is_none()).map(PathBuf::from)
+    }
 }
 
 fn chosen(environment: Environment, all_users: bool) -> Machine {
-    match environment.get("PERFSET_CAPTURE") {
-        Some(folder) if environment.library().is_none() => Captured::machine_of(Path::new(&folder)),
-        _ => backend::machine(environment, all_users),
+    match environment.capture() {
+        Some(folder) => Captured::machine_of(&folder),
+        None => backend::machine(environment, all_users),
     }
 }
 
 /// Writes what this machine's functions and its performance key answer into a new folder, to be sent and replayed:
-/// `PERFSET_CAPTURE` names a folder that answers in the machine's place. Everything is collected twice, with a pause
-/// between.
+/// `PERFSET_CAPTURE` names a folder that answers in the machine's place, here too. Everything is collected twice, with
+/// a pause between.
 ///
 /// # Errors
-/// If the folder is there already, or cannot be written.
+/// If the folder is there already, or cannot be written, or one that answers in the machine's place cannot be read.
 pub fn capture(
     folder: &Path,
     by: &str,
@@ -94,10 +99,20 @@ pub fn capture(
     is_costly: bool,
     pause: Duration,
 ) -> io::Result<Captures> {
-    let (functions, key, language) = backend::functions();
-    let options =
-        capture::Options { by: format!("{by} on {}", system()), language, hide_instances, is_costly, pause };
-    capture::write(folder, &functions, &*key, &options)
+    let environment = Environment::of_local();
+    let mut by = format!("{by} on {}", system());
+    let (functions, key, language) = match environment.capture() {
+        Some(folder) => {
+            let captured = Captured::open(&folder)
+                .map_err(|error| io::Error::new(error.kind(), format!("the capture: {error}")))?;
+            by = format!("{by}, of a capture by {}", captured.by());
+            captured.functions()
+        }
+        None => backend::functions(environment),
+    };
+    let deadline = Duration::from_secs(60);
+    let options = capture::Options { by, language, hide_instances, is_costly, pause, deadline };
+    capture::write(folder, &functions, &key, &options)
 }
 
 /// How processes and threads are read from now on: by machines that are made after this, so call it before the first
@@ -206,8 +221,8 @@ mod backend {
     }
 
     /// The functions that Windows has, over this machine.
-    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
-        let machine = machine(Environment::of_local(), false);
+    pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let machine = machine(environment, false);
         let key = ours::Key::new(machine.clone(), "X");
         (Arc::new(ours::Functions::new(machine)), Arc::new(key), Language::ENGLISH)
     }
@@ -265,8 +280,8 @@ mod backend {
         false
     }
 
-    pub fn functions() -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
-        let library = functions_of(Environment::Trusted.library().as_deref());
+    pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        let library = functions_of(environment.library().as_deref());
         (library, Arc::new(HkeyPerformanceData), language())
     }
 

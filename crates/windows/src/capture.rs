@@ -10,15 +10,17 @@ mod replay;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::fs;
-use std::io;
+use std::collections::btree_map::Entry;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
-use std::thread::sleep;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 use perfset_core::v2::registration::RegistrationInfo;
+use perfset_core::wire::WireError;
 use perfset_core::{CounterFilter, Guid, Language};
 use perfset_engine::SourceError;
 
@@ -51,6 +53,9 @@ pub struct Options {
     pub is_costly: bool,
     /// Everything is collected twice, with this pause between.
     pub pause: Duration,
+    /// How long a question to the performance key may take, and ten times as long one for costly objects. After one
+    /// that takes longer the key is not asked again.
+    pub deadline: Duration,
 }
 
 /// What was captured.
@@ -64,90 +69,161 @@ pub struct Captures {
     pub bytes: u64,
 }
 
-/// Writes a new folder.
+/// Writes a new folder, each answer when it comes: what there is until something goes wrong can be replayed.
 ///
 /// # Errors
 /// If the folder is there already, or cannot be written. What the machine does not answer is no error: it is noted.
 pub fn write(
     folder: &Path,
     functions: &Arc<dyn PerfLib>,
-    key: &dyn PerformanceKey,
+    key: &Arc<dyn PerformanceKey>,
     options: &Options,
 ) -> io::Result<Captures> {
-    fs::create_dir(folder)?;
+    create_folder(folder)?;
     let mut writer = Writer {
+        folder,
+        manifest: create(&folder.join(MANIFEST))?,
         answers: BTreeMap::new(),
-        manifest: format!("{FIRST_LINE}\n"),
         hidden: options.hide_instances.then(Hidden::new),
+        key: Some(Arc::clone(key)),
+        deadline: options.deadline,
         captures: Captures::default(),
     };
-    writer.say("by", &options.by);
-    writer.say("language", &format!("{:04x}", options.language.0));
-    writer.say("instances", if options.hide_instances { "hidden" } else { "shown" });
+    writer.line(FIRST_LINE)?;
+    writer.say("by", &options.by)?;
+    writer.say("language", &format!("{:04x}", options.language.0))?;
+    writer.say("instances", if options.hide_instances { "hidden" } else { "shown" })?;
 
-    let guids = writer.registrations(functions, options.language);
-    writer.tables(key, options.language);
-    let mut query = writer.query(functions, &guids);
+    let guids = writer.registrations(functions, options.language)?;
+    writer.tables(options.language)?;
+    let mut query = writer.query(functions, &guids)?;
     for sample in 0..2 {
         if sample > 0 {
             sleep(options.pause);
         }
         if let Some(query) = &mut query {
-            let block = query.collect();
-            let mut block = block.map(<[u8]>::to_vec);
-            if let (Ok(block), Some(hidden)) = (&mut block, &writer.hidden) {
-                hidden.in_v2(block);
-            }
-            writer.answer(format!("data {sample}"), QUERY, block);
+            let question = format!("data {sample}");
+            let block = query.collect().map(<[u8]>::to_vec);
+            let block = writer.hidden(&question, block, Hidden::in_v2)?;
+            writer.answer(&question, QUERY, block)?;
         }
-        writer.block(key, "Global", sample);
+        writer.block("Global", sample)?;
         if options.is_costly {
-            writer.block(key, "Costly", sample);
+            writer.block("Costly", sample)?;
         }
     }
-    key.close();
-    for (file, answers) in &writer.answers {
-        fs::write(folder.join(file), answers)?;
+    if let Some(key) = &writer.key {
+        key.close();
     }
-    fs::write(folder.join(MANIFEST), writer.manifest)?;
     Ok(writer.captures)
 }
 
-struct Writer {
-    /// By file.
-    answers: BTreeMap<&'static str, Vec<u8>>,
-    manifest: String,
+/// A folder that nobody else reads, as far as the system has permissions for that: it has names of processes.
+fn create_folder(folder: &Path) -> io::Result<()> {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "Windows has no mode: who may read is inherited"))]
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// A file like [`create_folder`]'s.
+fn create(file: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(file)
+}
+
+/// What was answered, or why nothing was.
+type Answer = Result<Vec<u8>, SourceError>;
+
+struct Writer<'a> {
+    folder: &'a Path,
+    manifest: File,
+    /// The files of answers, and how long they are.
+    answers: BTreeMap<&'static str, (File, u64)>,
     hidden: Option<Hidden>,
+    /// Gone when it did not answer in time: a thread is still in it, and nobody else is to be.
+    key: Option<Arc<dyn PerformanceKey>>,
+    deadline: Duration,
     captures: Captures,
 }
 
-impl Writer {
+impl Writer<'_> {
     /// What is said of the whole.
-    fn say(&mut self, what: &str, value: &str) {
+    fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
-        let _ = writeln!(self.manifest, "# {what}\t{value}"); // a String takes everything
+        self.line(&format!("# {what}\t{value}"))
+    }
+
+    /// Whole, or not at all: a capture may be broken off at any time.
+    fn line(&mut self, line: &str) -> io::Result<()> {
+        self.manifest.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Notes what is zeros because nobody knows what it says.
+    fn blanked(&mut self, question: &str, why: &WireError) -> io::Result<()> {
+        self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"))
+    }
+
+    /// An answer without names, if they are hidden.
+    fn hidden(
+        &mut self,
+        question: &str,
+        mut answer: Answer,
+        hide: fn(&Hidden, &mut [u8]) -> Result<(), WireError>,
+    ) -> io::Result<Answer> {
+        if let (Some(hidden), Ok(bytes)) = (&self.hidden, &mut answer)
+            && let Err(error) = hide(hidden, bytes)
+        {
+            self.blanked(question, &error)?;
+        }
+        Ok(answer)
     }
 
     /// An answer; or why there is none.
-    fn answer(&mut self, question: String, file: &'static str, answer: Result<Vec<u8>, SourceError>) {
+    fn answer(&mut self, question: &str, file: &'static str, answer: Answer) -> io::Result<()> {
         self.captures.asked = self.captures.asked.saturating_add(1);
-        let line = match answer {
-            Ok(bytes) => {
-                let answers = self.answers.entry(file).or_default();
-                let (at, len) = (answers.len(), bytes.len());
-                answers.extend_from_slice(&bytes);
-                self.captures.answered = self.captures.answered.saturating_add(1);
-                self.captures.bytes =
-                    self.captures.bytes.saturating_add(u64::try_from(len).unwrap_or(u64::MAX));
-                format!("0\t{question}\t{file}\t{at}\t{len}\n")
-            }
-            Err(error) => format!("{}\t{question}\n", error.status().0),
+        let bytes = match answer {
+            Ok(bytes) => bytes,
+            Err(error) => return self.line(&format!("{}\t{question}", error.status().0)),
         };
-        self.manifest.push_str(&line);
+        let (out, at) = match self.answers.entry(file) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert((create(&self.folder.join(file))?, 0)),
+        };
+        out.write_all(&bytes)?;
+        let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        let line = format!("0\t{question}\t{file}\t{at}\t{len}");
+        *at = at.saturating_add(len);
+        self.line(&line)?;
+        self.captures.answered = self.captures.answered.saturating_add(1);
+        self.captures.bytes = self.captures.bytes.saturating_add(len);
+        Ok(())
+    }
+
+    /// A value of the key, asked on a thread of its own: who answers are strangers' libraries, and one may hang.
+    fn value(&mut self, name: &str, deadline: Duration) -> io::Result<Answer> {
+        let Some(key) = self.key.take() else { return Ok(Err(SourceError::Late)) };
+        let (sender, answer) = channel();
+        let (asked, name) = (Arc::clone(&key), name.to_owned());
+        thread::Builder::new().spawn(move || {
+            let _ = sender.send(value(&*asked, &name, Vec::new())); // who waited may have given up
+        })?;
+        Ok(match answer.recv_timeout(deadline) {
+            Ok(answer) => {
+                self.key = Some(key);
+                answer
+            }
+            Err(RecvTimeoutError::Timeout) => Err(SourceError::Late),
+            Err(RecvTimeoutError::Disconnected) => Err(SourceError::Failed("the key panicked".into())),
+        })
     }
 
     /// Who is registered, and the ten answers about each.
-    fn registrations(&mut self, functions: &Arc<dyn PerfLib>, language: Language) -> Vec<Guid> {
+    fn registrations(&mut self, functions: &Arc<dyn PerfLib>, language: Language) -> io::Result<Vec<Guid>> {
         const ENGLISH_US: u32 = 0x0409;
         let mut buffer = Vec::new();
         let mut ask = |buffer: &mut [u8]| functions.enumerate_countersets(buffer);
@@ -158,7 +234,7 @@ impl Writer {
             .chunks_exact(16)
             .filter_map(|guid| guid.first_chunk().copied().map(Guid::from_wire))
             .collect();
-        self.answer("countersets".into(), REGISTRATIONS, listed);
+        self.answer("countersets", REGISTRATIONS, listed)?;
         for guid in &guids {
             let mut first = None;
             let mut languages = vec![0, ENGLISH_US, language.0];
@@ -177,27 +253,25 @@ impl Writer {
                         let info = RegistrationInfo::parse(bytes).ok();
                         first = info.and_then(|info| Some(info.counters().next()?.ok()?.id().0));
                     }
-                    self.answer(format!("registration {code} {value} {guid}"), REGISTRATIONS, answer);
+                    self.answer(&format!("registration {code} {value} {guid}"), REGISTRATIONS, answer)?;
                 }
             }
             let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(guid, buffer);
             let list = filled("PerfEnumerateCounterSetInstances", 1, &mut buffer, &mut ask);
-            let mut list = list.map(<[u8]>::to_vec);
-            if let (Ok(list), Some(hidden)) = (&mut list, &self.hidden) {
-                hidden.in_list(list);
-            }
-            self.answer(format!("instances {guid}"), REGISTRATIONS, list);
+            let question = format!("instances {guid}");
+            let list = self.hidden(&question, list.map(<[u8]>::to_vec), Hidden::in_list)?;
+            self.answer(&question, REGISTRATIONS, list)?;
         }
-        guids
+        Ok(guids)
     }
 
     /// One query of everything.
-    fn query(&mut self, functions: &Arc<dyn PerfLib>, guids: &[Guid]) -> Option<OpenQuery> {
+    fn query(&mut self, functions: &Arc<dyn PerfLib>, guids: &[Guid]) -> io::Result<Option<OpenQuery>> {
         let query = match OpenQuery::open(functions) {
             Ok(query) => query,
             Err(error) => {
-                self.answer("query".into(), QUERY, Err(error));
-                return None;
+                self.answer("query", QUERY, Err(error))?;
+                return Ok(None);
             }
         };
         for guid in guids {
@@ -207,35 +281,38 @@ impl Writer {
             let info = info.ok().and_then(|info| RegistrationInfo::parse(info).ok());
             let is_multiple = info.is_some_and(|info| info.instance_type().is_multiple());
             if let Err(error) = query.add(*guid, CounterFilter::All, is_multiple) {
-                self.answer(format!("entry {guid}"), QUERY, Err(error));
+                self.answer(&format!("entry {guid}"), QUERY, Err(error))?;
             }
         }
         let info = query.entries();
-        self.answer("info".into(), QUERY, info);
-        Some(query)
+        self.answer("info", QUERY, info)?;
+        Ok(Some(query))
     }
 
     /// The tables of names and helps.
-    fn tables(&mut self, key: &dyn PerformanceKey, language: Language) {
+    fn tables(&mut self, language: Language) -> io::Result<()> {
         let mut languages = vec!["009".to_owned(), language_name(language)];
         languages.dedup();
         for language in languages {
             for what in ["Counter", "Help"] {
-                let table = value(key, &format!("{what} {language}"), Vec::new());
-                self.answer(format!("{what} {language}"), V1, table);
+                let question = format!("{what} {language}");
+                let table = self.value(&question, self.deadline)?;
+                self.answer(&question, V1, table)?;
             }
         }
+        Ok(())
     }
 
     /// A block of V1, without the name of its machine.
-    fn block(&mut self, key: &dyn PerformanceKey, name: &str, sample: usize) {
-        let mut block = value(key, name, Vec::new());
-        if let Ok(block) = &mut block {
-            hide::machine_in_v1(block);
-            if let Some(hidden) = &self.hidden {
-                hidden.in_v1(block);
-            }
+    fn block(&mut self, name: &str, sample: usize) -> io::Result<()> {
+        let question = format!("{name} {sample}");
+        let times = if name == "Costly" { 10 } else { 1 };
+        let mut block = self.value(name, self.deadline.saturating_mul(times))?;
+        if let Ok(Err(error)) = block.as_mut().map(|block| hide::machine_in_v1(block)) {
+            self.blanked(&question, &error)?;
+        } else {
+            block = self.hidden(&question, block, Hidden::in_v1)?;
         }
-        self.answer(format!("{name} {sample}"), V1, block);
+        self.answer(&question, V1, block)
     }
 }

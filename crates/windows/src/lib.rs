@@ -54,7 +54,11 @@ pub fn machine(
     key: Arc<dyn PerformanceKey>,
     settings: &Settings,
 ) -> Machine {
-    assembled(Machine::new(clock), functions, key, settings)
+    let machine = Machine::new(clock);
+    let v1 = register_v2_before(&machine, functions, key, settings);
+    // Its libraries are strangers' code in this process, and one of them may hang.
+    machine.register(Box::new(Slow::new(Box::new(v1), V1_DEADLINE)));
+    machine
 }
 
 /// A machine of what these functions have, without V1.
@@ -72,16 +76,14 @@ fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Languag
     registered
 }
 
-fn assembled(
-    machine: Machine,
+/// Registers V2, and makes V1, which leaves to V2 what that has.
+fn register_v2_before(
+    machine: &Machine,
     functions: Arc<dyn PerfLib>,
     key: Arc<dyn PerformanceKey>,
     settings: &Settings,
-) -> Machine {
-    let registered = register_v2(&machine, functions, settings.language);
-    let _ = machine.countersets(); // V1 leaves to V2 what that has: it must know
-    let v1 = v1::V1::new(key, settings.language, settings.is_costly, registered);
-    // Its libraries are strangers' code in this process, and one of them may hang.
-    machine.register(Box::new(Slow::new(Box::new(v1), V1_DEADLINE)));
-    machine
+) -> v1::V1 {
+    let registered = register_v2(machine, functions, settings.language);
+    let _ = machine.countersets(); // so that V2 knows what it has
+    v1::V1::new(key, settings.language, settings.is_costly, registered)
 }

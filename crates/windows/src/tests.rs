@@ -421,8 +421,9 @@ const VISTA: [u32; 8] = [2, 4, 230, 234, 236, 238, 510, 638];
 
 impl Vista {
     fn value(&self, name: &str) -> Option<Vec<u8>> {
-        let block =
-            |object: u32, sample| testdata(&format!("v1/windows-vista/object{object}-sample{sample}.bin"));
+        let before = self.asked.lock().unwrap().iter().filter(|asked| *asked == name).count();
+        let sample = before.saturating_sub(1).min(1);
+        let block = |object: u32| testdata(&format!("v1/windows-vista/object{object}-sample{sample}.bin"));
         match name {
             "Counter 009" | "Help 009" => {
                 let names = perfset_engine::v1::windows_names();
@@ -430,7 +431,7 @@ impl Vista {
             }
             // All objects as one block: the first one's header before them.
             "Global" => {
-                let blocks: Vec<_> = VISTA.iter().map(|object| block(*object, 0)).collect();
+                let blocks: Vec<_> = VISTA.iter().map(|object| block(*object)).collect();
                 let header = |block: &[u8]| u32::from_le_bytes(*block[24..].first_chunk().unwrap()) as usize;
                 let mut all = blocks[0][..header(&blocks[0])].to_vec();
                 for block in &blocks {
@@ -443,8 +444,7 @@ impl Vista {
             }
             index => {
                 let object = index.parse().ok().filter(|index| VISTA.contains(index))?;
-                let before = self.asked.lock().unwrap().iter().filter(|asked| *asked == name).count();
-                Some(block(object, before.saturating_sub(1).min(1)))
+                Some(block(object))
             }
         }
     }

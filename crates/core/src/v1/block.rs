@@ -151,6 +151,14 @@ pub struct Objects<'a> {
     left: u32,
 }
 
+impl Objects<'_> {
+    /// Where the next object begins in the block.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        self.rest.at()
+    }
+}
+
 impl<'a> Iterator for Objects<'a> {
     type Item = Result<Object<'a>, WireError>;
 

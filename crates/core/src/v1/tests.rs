@@ -1,6 +1,7 @@
 //! Real blocks and golden ones; every rule and every known malformed case; sweeps; what is built reads back.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use crate::clock::{ClockReading, SystemTime};
 use crate::counter_type::CounterType;
 use crate::counterset::DetailLevel;
 use crate::v2::Value;
-use crate::walk::{Event, Mode};
+use crate::walk::{Event, FieldValue, Mode};
 use crate::wire::WireError;
 
 fn path(name: &str) -> PathBuf {
@@ -491,6 +492,15 @@ fn a_multi_timer_without_items_has_them_behind_its_value() {
     let values = instances.nth(1).unwrap().unwrap().values();
     assert_eq!(values.items_behind(&object.definitions().get(0).unwrap()), Some(4096));
     assert!(remarks(&bytes).iter().any(|remark| remark.contains("no number of items follows")));
+    let mut visited = Vec::new();
+    let mut visit = |event: Event<'_>| {
+        if let Event::Field { name: "number of items", value: FieldValue::U32(items), .. } = event {
+            visited.push(items);
+        }
+        ControlFlow::Continue(())
+    };
+    walk(&bytes, &mut visit).unwrap();
+    assert_eq!(visited.get(1), Some(&4096));
 }
 
 /// What an object with many definitions costs, the first of which is longer than the structure: walked, not indexed.

@@ -203,7 +203,8 @@ fn visit_values(
     walk.rule(len & 7 == 0, at, "PERF_COUNTER_BLOCK.ByteLength", "R22", "it is a multiple of 8")?;
     // Many texts may lie on the same bytes: all together are no longer than the block.
     let mut text_left = len;
-    for (position, definition) in definitions.iter().enumerate() {
+    let mut all = definitions.iter().enumerate().peekable();
+    while let Some((position, definition)) = all.next() {
         if definition.value_len() == 0 || definition.value_at() < 4 {
             continue; // it has no value, or that is nowhere, which its definition was blamed for
         }
@@ -226,6 +227,12 @@ fn visit_values(
             (value, _) => FieldValue::Value(value),
         };
         walk.counter_value(here, definition.value_at(), position, value)?;
+        let has_base = all.peek().is_some_and(|(_, next)| definition.is_followed_by_base(next));
+        let is_multi = definition.counter_type().needs_base() && definition.counter_type().decode().multi;
+        if let Some(items) = values.items_behind(&definition).filter(|_| is_multi && !has_base) {
+            let offset = definition.value_at().saturating_add(definition.value_len());
+            walk.number(here, offset, "number of items", items)?;
+        }
     }
     Ok(())
 }

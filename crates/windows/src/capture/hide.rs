@@ -1,16 +1,19 @@
 //! Names that a capture does not tell.
 
 use std::hash::{BuildHasher, RandomState};
-use std::ops::Range;
+use std::ops::ControlFlow;
 
-use perfset_core::v1::{Contents, DataBlock};
-use perfset_core::v2::instances::Instances;
-use perfset_core::v2::{Block, Body, PERF_AGGREGATE_INSTANCE};
+use perfset_core::Name;
+use perfset_core::v1::{self, Contents, DataBlock, raw};
+use perfset_core::v2::{self, Format, PERF_AGGREGATE_INSTANCE, Value};
+use perfset_core::walk::{Event, FieldValue, Visit};
+use perfset_core::wire::WireError;
 
 /// Replaces names of instances: each by letters of its own, as many as it has, so that blocks stay as long as they are
 /// and an instance has one name in all of them. What they are is different for each of these.
 ///
-/// Totals and numbers, as processors have for names, stay.
+/// Totals and numbers, as processors have for names, stay. Of all else only what has a meaning is told: fields and
+/// numbers; padding, texts that are values, and what cannot be read, are zeros.
 #[derive(Debug, Default)]
 pub struct Hidden(RandomState);
 
@@ -22,81 +25,148 @@ impl Hidden {
     }
 
     /// In a list of instances.
-    pub fn in_list(&self, list: &mut [u8]) {
-        let names = Instances::new(list).flatten();
-        let names: Vec<_> = names.map(|instance| place(list, instance.name().as_bytes())).collect();
-        self.replace(list, names, 2);
+    ///
+    /// # Errors
+    /// What cannot be read: it and what stands behind it is zeros.
+    pub fn in_list(&self, list: &mut [u8]) -> Result<(), WireError> {
+        self.tell(list, |bytes, visit| v2::walk(Format::Instances, bytes, visit))
     }
 
     /// In a PERF_DATA_HEADER block.
-    pub fn in_v2(&self, block: &mut [u8]) {
-        let mut names = Vec::new();
-        for result in Block::parse(block).into_iter().flat_map(|block| block.results().flatten()) {
-            if let Body::MultipleInstances(table) | Body::Counterset(_, table) = result.body {
-                let rows = table.rows().flatten();
-                names.extend(rows.map(|instance| place(block, instance.name().as_bytes())));
-            }
-        }
-        self.replace(block, names, 2);
+    ///
+    /// # Errors
+    /// As [`in_list`](Self::in_list).
+    pub fn in_v2(&self, block: &mut [u8]) -> Result<(), WireError> {
+        self.tell(block, |bytes, visit| v2::walk(Format::Data, bytes, visit))
     }
 
     /// In a PERF_DATA_BLOCK.
-    pub fn in_v1(&self, block: &mut [u8]) {
-        let (mut wide, mut narrow) = (Vec::new(), Vec::new());
-        for object in DataBlock::parse(block).into_iter().flat_map(|block| block.objects().flatten()) {
-            if let Contents::Multiple(instances) = object.contents() {
-                for instance in instances.flatten() {
-                    let name = instance.name();
-                    let names = if name.is_wide() { &mut wide } else { &mut narrow };
-                    names.push(place(block, name.as_bytes()));
-                }
+    ///
+    /// # Errors
+    /// The first of what cannot be read: an object, of which only the length is left, or the rest of its instances.
+    pub fn in_v1(&self, block: &mut [u8]) -> Result<(), WireError> {
+        let (mut lengths, mut first) = (Vec::new(), Ok(()));
+        let mut objects = DataBlock::parse(block).map(|block| block.objects());
+        while let Ok(objects) = &mut objects {
+            let at = objects.at();
+            let Some(object) = objects.next() else { break };
+            let read = object.and_then(|object| match object.contents() {
+                Contents::Multiple(mut instances) => instances.try_for_each(|instance| instance.map(drop)),
+                Contents::Single(_) | Contents::Metadata { .. } => Ok(()),
+            });
+            // Behind an object of a known length there may be others.
+            if read.is_err() && objects.at() > at {
+                let length = at..at.saturating_add(4);
+                lengths.extend(block.get(length.clone()).map(|bytes| (length, bytes.to_vec())));
             }
+            first = first.and(read);
         }
-        self.replace(block, wide, 2);
-        self.replace(block, narrow, 1);
+        self.tell(block, v1::walk)?;
+        for (range, length) in lengths {
+            block.get_mut(range).unwrap_or_default().copy_from_slice(&length);
+        }
+        first
     }
 
-    fn replace(&self, bytes: &mut [u8], names: Vec<Range<usize>>, unit: usize) {
-        for range in names {
-            let Some(name) = bytes.get_mut(range) else { continue };
-            if is_told(name, unit) {
-                continue;
-            }
-            let hash = self.0.hash_one(&*name);
-            for (position, unit) in (0_u64..).zip(name.chunks_exact_mut(unit)) {
-                let letter = self.0.hash_one((hash, position)).checked_rem(26).unwrap_or(0);
-                let letter = b'a'.saturating_add(u8::try_from(letter).unwrap_or(0));
-                unit.fill(0);
-                if let Some(first) = unit.first_mut() {
-                    *first = letter;
+    /// Leaves what a walk says that it means.
+    fn tell(
+        &self,
+        bytes: &mut [u8],
+        walk: impl FnOnce(&[u8], &mut Visit<'_>) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        let mut told = vec![0; bytes.len()];
+        let walked = walk(bytes, &mut |event| {
+            let (at, name, value) = match event {
+                Event::Field { at, name, value, .. } => (at, name, value),
+                Event::CounterValue { at, value, .. } => (at, "", value),
+                _ => return ControlFlow::Continue(()),
+            };
+            let letters;
+            let field = match (name, value) {
+                ("Signature" | "system name", FieldValue::Text(text)) => text.as_bytes(),
+                ("name", FieldValue::Text(text)) => {
+                    letters = self.name(text.as_bytes(), 2);
+                    &letters
                 }
+                ("name", FieldValue::InstanceName(text)) => {
+                    letters = self.name(text.as_bytes(), if text.is_wide() { 2 } else { 1 });
+                    &letters
+                }
+                (_, value) => bytes.get(at..at.saturating_add(width(value))).unwrap_or_default(),
+            };
+            if let Some(room) = told.get_mut(at..at.saturating_add(field.len())) {
+                room.copy_from_slice(field);
+            }
+            ControlFlow::Continue(())
+        });
+        bytes.copy_from_slice(&told);
+        walked
+    }
+
+    /// The letters of a name, in units of so many bytes.
+    fn name(&self, name: &[u8], unit: usize) -> Vec<u8> {
+        let mut name = name.to_vec();
+        if is_told(&name, unit) {
+            return name;
+        }
+        let hash = self.0.hash_one(&name);
+        for (position, unit) in (0_u64..).zip(name.chunks_exact_mut(unit)) {
+            let letter = self.0.hash_one((hash, position)).checked_rem(26).unwrap_or(0);
+            unit.fill(0);
+            if let Some(first) = unit.first_mut() {
+                *first = b'a'.saturating_add(u8::try_from(letter).unwrap_or(0));
             }
         }
+        name
     }
 }
 
-/// Where a name is in the bytes that it was read from.
-fn place(bytes: &[u8], name: &[u8]) -> Range<usize> {
-    let start = name.as_ptr().addr().wrapping_sub(bytes.as_ptr().addr());
-    start..start.saturating_add(name.len())
+/// Bytes of a field that is a number; none of a text, and of what has no meaning.
+fn width(value: FieldValue<'_>) -> usize {
+    match value {
+        FieldValue::U32(_)
+        | FieldValue::I32(_)
+        | FieldValue::IdOrAll(_)
+        | FieldValue::Status(_)
+        | FieldValue::Kind(_)
+        | FieldValue::CounterType(_)
+        | FieldValue::Value(Value::U32(_)) => 4,
+        FieldValue::I64(_) | FieldValue::Attributes(_) | FieldValue::Value(Value::U64(_)) => 8,
+        FieldValue::Guid(_) | FieldValue::Time(_) => 16,
+        FieldValue::Value(Value::Empty | Value::Other(_))
+        | FieldValue::Text(_)
+        | FieldValue::Ascii(_)
+        | FieldValue::InstanceName(_)
+        | FieldValue::Bytes(_) => 0,
+    }
 }
 
 /// Whether a name says nothing of anybody.
 fn is_told(name: &[u8], unit: usize) -> bool {
-    let units: Vec<u8> = name.iter().step_by(unit).copied().collect();
-    let text = String::from_utf8_lossy(&units).replace(PERF_AGGREGATE_INSTANCE, "");
-    text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',' || byte == 0)
+    let text = match unit {
+        1 => name.iter().copied().map(char::from).collect(),
+        _ => Name::until_nul(name).to_string(),
+    };
+    text.replace(PERF_AGGREGATE_INSTANCE, "").chars().all(|c| c.is_ascii_digit() || c == ',')
 }
 
-/// The name of the machine in the header of a PERF_DATA_BLOCK: as many X.
-pub fn machine_in_v1(block: &mut [u8]) {
-    let Ok(parsed) = DataBlock::parse(block) else {
-        // What cannot be read as a block is nobody's to send.
+/// The name of the machine in the header of a PERF_DATA_BLOCK: as many X, and zeros around them.
+///
+/// # Errors
+/// If it cannot be read as a block; it is zeros then.
+pub fn machine_in_v1(block: &mut [u8]) -> Result<(), WireError> {
+    let place = DataBlock::parse(block).map(|parsed| {
+        let name = parsed.system_name().as_bytes();
+        let at = name.as_ptr().addr().wrapping_sub(block.as_ptr().addr());
+        (at..at.saturating_add(name.len()), parsed.objects().at())
+    });
+    let Ok((name, end)) = place else {
         block.fill(0);
-        return;
+        return place.map(drop);
     };
-    let range = place(block, parsed.system_name().as_bytes());
-    for unit in block.get_mut(range).unwrap_or_default().chunks_exact_mut(2) {
+    block.get_mut(size_of::<raw::DataBlockHeader>()..end).unwrap_or_default().fill(0);
+    for unit in block.get_mut(name).unwrap_or_default().chunks_exact_mut(2) {
         unit.copy_from_slice(&[b'X', 0]);
     }
+    Ok(())
 }

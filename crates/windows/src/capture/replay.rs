@@ -12,22 +12,27 @@ use perfset_core::clock::ClockReading;
 use perfset_core::v1::DataBlock;
 use perfset_core::v2::Block;
 use perfset_core::v2::identifier::{self, Identifiers, NewIdentifier};
-use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status};
-use perfset_engine::{Catalogue, Clock, Machine, Provider, Rows, SourceError, Want};
+use perfset_core::{CounterFilter, Guid, InstanceIdFilter, Language, Status, Text, Utf16};
+use perfset_engine::{Catalogue, Change, Clock, Entry, Machine, Provider, Rows, SourceError, Want};
 
 use super::{FIRST_LINE, MANIFEST, QUERY, REGISTRATIONS, V1};
 use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
 use crate::ours::fill;
-use crate::{Settings, assembled};
+use crate::v1::V1;
+use crate::{Settings, register_v2_before};
 
 /// The largest file of a capture.
 const FILE_MOST: u64 = 512 << 20;
-const MANIFEST_MOST: u64 = 64 << 20;
+/// A counterset takes some 1,700 bytes of it.
+const MANIFEST_MOST: u64 = 4 << 20;
+/// No machine has more countersets.
+const COUNTERSETS_MOST: usize = 65_536;
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 
 /// What a machine answered when it was captured.
 ///
-/// A query of it gets the first sample at its first collection, the second at its second, and stays there.
+/// The first collection of a counterset gets the first sample, the second one the second, and there it stays, until no
+/// query asks for the counterset any more.
 #[derive(Clone, Debug)]
 pub struct Captured(Arc<Folder>);
 
@@ -38,8 +43,8 @@ struct Folder {
     language: u32,
     by: String,
     queries: Mutex<Queries>,
-    /// How often each value of the key was asked.
-    values: Mutex<HashMap<String, usize>>,
+    /// How often each object was collected, by its title index, and how often all objects were asked for.
+    taken: Mutex<HashMap<String, usize>>,
     readings: AtomicUsize,
 }
 
@@ -61,7 +66,7 @@ struct Queries {
 /// The entries of a query with their results, and how often it was collected.
 #[derive(Debug, Default)]
 struct Query {
-    entries: Vec<(Guid, CounterFilter, u32)>,
+    entries: Vec<(Guid, CounterFilter, Option<Utf16>, u32)>,
     collected: usize,
 }
 
@@ -106,6 +111,11 @@ impl Captured {
                 _ => return Err(bad(format!("line {number}: it has not two fields, and not five"))),
             }
         }
+        if let Some(Answer::At(_, range)) = read_folder.answers.get("countersets")
+            && range.len() > COUNTERSETS_MOST.saturating_mul(16)
+        {
+            return Err(bad(format!("it has more than {COUNTERSETS_MOST} countersets")));
+        }
         let used = |file: &&str| {
             read_folder.answers.values().any(|answer| matches!(answer, Answer::At(used, _) if used == file))
         };
@@ -129,13 +139,22 @@ impl Captured {
         &self.0.by
     }
 
+    /// What answers in place of the machine's own functions and its key, and the language that it was captured in.
+    #[must_use]
+    pub fn functions(&self) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
+        (Arc::new(self.clone()), Arc::new(self.clone()), Language(self.0.language))
+    }
+
     /// The machine that was captured: what Windows' own functions are asked is asked of the folder.
     #[must_use]
     pub fn machine(&self) -> Machine {
         let settings =
             Settings { language: Language(self.0.language), is_costly: self.answer("Costly 0").is_ok() };
         let machine = Machine::bare(Box::new(self.clone()));
-        assembled(machine, Arc::new(self.clone()), Arc::new(self.clone()), &settings)
+        let (functions, key, _) = self.functions();
+        let v1 = register_v2_before(&machine, functions, key, &settings);
+        machine.register(Box::new(Objects { v1, captured: self.clone(), asked: HashMap::new() }));
+        machine
     }
 
     fn answer(&self, question: &str) -> Result<&[u8], Status> {
@@ -161,6 +180,22 @@ impl Captured {
     fn sample(&self, what: &str, number: usize) -> Result<&[u8], Status> {
         let answer = self.answer(&format!("{what} {}", number.min(1)));
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
+    }
+
+    /// A sample of objects with this one: of those that cost much, if it is none of the others.
+    fn sample_with(&self, index: &str, number: usize) -> Result<&[u8], Status> {
+        let index = index.parse().map_err(|_| ERROR_FILE_NOT_FOUND)?;
+        let costly = self.sample("Costly", number).ok();
+        let costly = costly.filter(|costly| {
+            let of = |bytes| DataBlock::parse(bytes).ok().and_then(|block| block.object(index));
+            of(costly).is_some() && self.sample("Global", number).ok().and_then(of).is_none()
+        });
+        costly.map_or_else(|| self.sample("Global", number), Ok)
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<String, usize>> {
+        // Nothing in here panics; what would be left are numbers.
+        self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queries(&self) -> MutexGuard<'_, Queries> {
@@ -261,12 +296,15 @@ impl PerfLib for Captured {
         let Some(query) = queries.open.get_mut(&query) else { return Status::ERROR_INVALID_HANDLE };
         let entries: Vec<_> = Identifiers::new(identifiers)
             .flatten()
-            .map(|entry| (entry.at, entry.counterset(), entry.counter()))
+            .map(|entry| {
+                let name = entry.name().ok().flatten().map(Utf16::from);
+                (entry.at, entry.counterset(), entry.counter(), name)
+            })
             .collect();
-        for (at, guid, counter) in entries {
+        for (at, guid, counter, name) in entries {
             let status = match self.result_of(&guid) {
                 Some(index) => {
-                    query.entries.push((guid, counter, index));
+                    query.entries.push((guid, counter, name, index));
                     Status::ERROR_SUCCESS
                 }
                 None => self.failed(&format!("entry {guid}")).unwrap_or(Status::ERROR_WMI_GUID_NOT_FOUND),
@@ -286,9 +324,10 @@ impl PerfLib for Captured {
             return Filled::failed(Status::ERROR_INVALID_HANDLE);
         };
         let mut list = Vec::new();
-        for (counterset, counter, index) in &query.entries {
-            let (counterset, counter, instance_id) = (*counterset, *counter, InstanceIdFilter::Any);
-            let new = NewIdentifier { counterset, counter, instance_id, name: None, index: *index };
+        for (counterset, counter, name, index) in &query.entries {
+            let (counterset, counter, index) = (*counterset, *counter, *index);
+            let name = name.as_ref().map(Utf16::units);
+            let new = NewIdentifier { counterset, counter, instance_id: InstanceIdFilter::Any, name, index };
             identifier::write(&mut list, &new);
         }
         fill(identifiers, 1, Status::ERROR_NOT_ENOUGH_MEMORY, Ok(&list))
@@ -311,12 +350,12 @@ impl PerfLib for Captured {
 impl PerformanceKey for Captured {
     /// Objects are answered with all objects of the sample, more than was asked.
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
-        let mut values = self.0.values.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = values.entry(name.to_owned()).or_default();
+        let mut taken = self.taken();
+        let number = taken.get(name).copied().unwrap_or(0);
         let is_index = name.bytes().all(|byte| byte.is_ascii_digit());
         let answer = match name {
-            "Global" | "Costly" => self.sample(name, 0),
-            _ if is_index => self.sample("Global", *number),
+            "Global" | "Costly" => self.sample(name, number),
+            _ if is_index => self.sample_with(name, number),
             _ => self.answer(name),
         };
         let answer = answer.map_err(|status| match status {
@@ -324,11 +363,61 @@ impl PerformanceKey for Captured {
             status => status,
         });
         let filled = fill(value, 1, Status::ERROR_MORE_DATA, answer);
-        if filled.status.is_success() {
-            *number = number.saturating_add(1);
+        if filled.status.is_success() && !is_index {
+            taken.insert(name.to_owned(), number.saturating_add(1));
         }
         filled
     }
 
     fn close(&self) {}
+}
+
+/// The objects of a capture. The key is asked the same for a list of instances as for a collection, and here is known
+/// which of them takes a sample.
+struct Objects {
+    v1: V1,
+    captured: Captured,
+    /// How many entries of queries ask a counterset, and its title index once it was collected.
+    asked: HashMap<Guid, (usize, Option<u32>)>,
+}
+
+impl Provider for Objects {
+    fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
+        self.v1.catalogue()
+    }
+
+    fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        self.v1.instances(counterset, rows)
+    }
+
+    fn entry(&mut self, change: Change, entry: &Entry) -> Status {
+        let (count, index) = self.asked.entry(entry.counterset).or_default();
+        *count = match change {
+            Change::Added => count.saturating_add(1),
+            Change::Removed => count.saturating_sub(1),
+        };
+        if let (0, Some(index)) = (*count, index) {
+            self.captured.taken().remove(&index.to_string());
+        }
+        self.v1.entry(change, entry)
+    }
+
+    fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        self.v1.collect(want, rows)?;
+        if let Some(index) = want.counterset.v1_index {
+            let mut taken = self.captured.taken();
+            let number = taken.entry(index.to_string()).or_default();
+            *number = number.saturating_add(1);
+            self.asked.entry(want.counterset.guid).or_default().1 = Some(index);
+        }
+        Ok(())
+    }
+
+    fn about(&mut self) -> Vec<(Text, Text)> {
+        self.v1.about()
+    }
+
+    fn problems(&mut self) -> Vec<Text> {
+        self.v1.problems()
+    }
 }

@@ -1,12 +1,17 @@
 //! Captures, written and replayed: whole, hidden, damaged.
 
 use std::fmt::Write as _;
+use std::fs;
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::mpsc::Receiver;
 
-use perfset_core::{CounterFilter, NoValue};
+use perfset_core::v1::{Contents, DataBlock};
+use perfset_core::{CounterFilter, NoValue, Status};
 use perfset_engine::{Entry, Snapshot, SourceError};
 
 use super::*;
+use crate::functions::Filled;
 use crate::ours;
 use crate::tests::{Vista, rows, script, testdata};
 
@@ -27,20 +32,28 @@ impl Drop for Scratch {
     }
 }
 
-/// Captures the scripted machine, and a key with a real Windows' blocks.
-fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
-    let scratch = Scratch::new(name);
-    let (machine, scripts) = script();
-    scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
-    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(machine));
-    let options = Options {
+fn options(hide_instances: bool) -> Options {
+    Options {
         by: "a test".into(),
         language: Language(0x0407),
         hide_instances,
         is_costly: false,
         pause: Duration::ZERO,
-    };
-    let captures = write(&scratch.0, &functions, &Arc::new(Vista::default()), &options).unwrap();
+        deadline: Duration::from_secs(2),
+    }
+}
+
+/// Captures the scripted machine, and a key with a real Windows' blocks.
+fn captured(name: &str, hide_instances: bool) -> (Scratch, Captures) {
+    captured_of(name, hide_instances, Arc::new(Arc::new(Vista::default())))
+}
+
+fn captured_of(name: &str, hide_instances: bool, key: Arc<dyn PerformanceKey>) -> (Scratch, Captures) {
+    let scratch = Scratch::new(name);
+    let (machine, scripts) = script();
+    scripts[1].with(|script| script.rows.push(("Ünicode", 9, vec![Err(NoValue::Late); 4])));
+    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(machine));
+    let captures = write(&scratch.0, &functions, &key, &options(hide_instances)).unwrap();
     (scratch, captures)
 }
 
@@ -76,35 +89,82 @@ fn what_was_captured_is_replayed() {
 
 fn write_again(scratch: &Scratch) -> io::Result<Captures> {
     let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(script().0));
-    let options = Options {
-        by: String::new(),
-        language: Language::ENGLISH,
-        hide_instances: false,
-        is_costly: false,
-        pause: Duration::ZERO,
-    };
-    write(&scratch.0, &functions, &Arc::new(Vista::default()), &options)
+    let key: Arc<dyn PerformanceKey> = Arc::new(Arc::new(Vista::default()));
+    write(&scratch.0, &functions, &key, &options(false))
 }
 
-/// The first collection is the first sample, the second the second; a counter that was not asked alone is there alone.
+/// The first collection is the first sample, the second the second, whatever was listed before; and again so when
+/// nobody had asked any more. A counter that was not captured alone is there alone.
 #[test]
 fn samples_follow_each_other() {
     let (scratch, _) = captured("samples", false);
     let replayed = Captured::open(&scratch.0).unwrap().machine();
     let guid = perfset_core::catalogue::process::GUID;
-    let mut query = replayed.query();
-    let mut one = Entry::all(guid).instance("*");
-    one.counters = CounterFilter::One(perfset_core::catalogue::process::PERCENT_PROCESSOR_TIME).into();
-    assert!(query.add(&one).is_success());
-    let mut times = Vec::new();
-    for _ in 0..3 {
-        let mut snapshot = Snapshot::default();
-        query.collect(&mut snapshot).unwrap();
-        assert!(snapshot.values(None).count() > 40);
-        times.push(snapshot.annex()[0].clocks().unwrap().time_100ns);
+    for _ in 0..2 {
+        assert!(replayed.instances(&guid).unwrap().len() > 40);
+        let mut query = replayed.query();
+        let mut one = Entry::all(guid).instance("*");
+        one.counters = CounterFilter::One(perfset_core::catalogue::process::PERCENT_PROCESSOR_TIME).into();
+        assert!(query.add(&one).is_success());
+        let mut snapshots = [const { None }; 3];
+        for snapshot in &mut snapshots {
+            assert!(replayed.instances(&guid).unwrap().len() > 40);
+            query.collect(snapshot.insert(Snapshot::default())).unwrap();
+        }
+        let [first, second, third] = snapshots.map(Option::unwrap);
+        let time = |snapshot: &Snapshot| snapshot.annex()[0].clocks().unwrap().time_100ns;
+        let of = |sample| {
+            let block = testdata(&format!("v1/windows-vista/object230-sample{sample}.bin"));
+            DataBlock::parse(&block).unwrap().clocks().time_100ns
+        };
+        assert!((time(&first), time(&second)) == (of(0), of(1)) && of(0) < of(1));
+        assert_eq!(time(&third), time(&second), "there are two");
+        let rates = second.values(Some(&first)).filter(|value| value.value.is_ok()).count();
+        assert_eq!((first.values(None).count(), rates), (51, 50));
     }
-    assert_eq!(times[0], times[1], "the test's key has one Global");
-    assert_eq!(times[1], times[2]);
+}
+
+/// What is costly is listed with the rest, and collected from where it is.
+#[test]
+fn costly_objects_are_replayed() {
+    /// A key whose only object costs much: all others are empty.
+    #[derive(Debug)]
+    struct Costly(Arc<Vista>);
+
+    impl PerformanceKey for Costly {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+            let is_global = name == "Global";
+            let filled = self.0.query_value(if name == "Costly" { "638" } else { name }, value);
+            if is_global {
+                value[28..32].fill(0); // no objects
+            }
+            filled
+        }
+
+        fn close(&self) {}
+    }
+
+    let scratch = Scratch::new("costly");
+    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(script().0));
+    let key: Arc<dyn PerformanceKey> = Arc::new(Costly(Arc::default()));
+    write(&scratch.0, &functions, &key, &Options { is_costly: true, ..options(false) }).unwrap();
+    let replayed = Captured::open(&scratch.0).unwrap().machine();
+    let guid = perfset_core::catalogue::tcpv4::GUID;
+    let found = rows(&replayed, guid, &[]);
+    assert!(found.len() == 9 && found.iter().all(|row| row.contains('=')), "{found:?}");
+}
+
+/// Nothing is lost on the way.
+#[test]
+fn a_capture_of_a_capture_has_the_same_answers() {
+    let (first, captures) = captured("first", false);
+    let second = Scratch::new("second");
+    let (functions, key, language) = Captured::open(&first.0).unwrap().functions();
+    let options = Options { language, ..options(false) };
+    assert_eq!(write(&second.0, &functions, &key, &options).unwrap(), captures);
+    for file in [REGISTRATIONS, QUERY, V1] {
+        assert!(fs::read(first.0.join(file)).unwrap() == fs::read(second.0.join(file)).unwrap(), "{file}");
+    }
 }
 
 #[test]
@@ -138,6 +198,219 @@ fn hidden_names_are_nowhere() {
         names.iter().all(|name| found.iter().any(|row| row.starts_with(&format!("{name} ")))),
         "{found:?}"
     );
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+fn put(bytes: &mut [u8], at: usize, text: &str) {
+    let text: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    bytes[at..at + text.len()].copy_from_slice(&text);
+}
+
+/// A list of the instances SECRET and b, and a block of them.
+fn v2_answers() -> [Vec<u8>; 2] {
+    let (machine, scripts) = script();
+    scripts[1].with(|script| script.rows[0].0 = "SECRET");
+    let functions: Arc<dyn PerfLib> = Arc::new(ours::Functions::new(machine));
+    let guid = Guid::from_u128(2);
+    let mut buffer = Vec::new();
+    let mut ask = |buffer: &mut [u8]| functions.enumerate_instances(&guid, buffer);
+    let list = filled("", 1, &mut buffer, &mut ask).unwrap().to_vec();
+    let mut query = OpenQuery::open(&functions).unwrap();
+    query.add(guid, CounterFilter::All, true).unwrap();
+    [list, query.collect().unwrap().to_vec()]
+}
+
+type Hide = fn(&Hidden, &mut [u8]) -> Result<(), WireError>;
+
+/// What is left of an answer that was changed, and the first that could not be read.
+fn left(mut bytes: Vec<u8>, hide: Hide, change: impl FnOnce(&mut [u8])) -> (Vec<u8>, Option<&'static str>) {
+    change(&mut bytes);
+    let end = hide(&Hidden::new(), &mut bytes);
+    (bytes, end.err().map(|error| error.what))
+}
+
+/// An answer that cannot be read to its end, or says more than it should, tells no name either.
+#[test]
+fn names_in_unusual_places_are_hidden() {
+    let [list, block] = v2_answers();
+    assert!(has(&list, "SECRET") && has(&block, "SECRET"));
+    for (answer, hide) in [(&list, Hidden::in_list as Hide), (&block, Hidden::in_v2)] {
+        let name = answer.windows(12).position(|window| has(window, "SECRET")).unwrap();
+        // The structure with the name, or what is before it, is broken; and behind the name there is more.
+        let (bytes, error) = left(answer.clone(), hide, |bytes| bytes[name - 8] = 7);
+        assert_eq!((has(&bytes, "SEC"), error), (false, Some("PERF_INSTANCE_HEADER.Size")));
+        let (bytes, error) = left(answer.clone(), hide, |bytes| put(bytes, name, "S\0CRET"));
+        assert_eq!((has(&bytes, "CRET"), error), (false, None));
+        let (bytes, _) = left(answer.clone(), hide, |bytes| put(bytes, name, "\u{4e30}\u{4e31}\u{4e2c}\0"));
+        assert!(!has(&bytes, "\u{4e30}\u{4e31}\u{4e2c}"), "they end in the bytes of 0, 1 and a comma");
+        let (bytes, _) = left(answer.clone(), hide, |bytes| put(bytes, name, "_Total"));
+        assert!(has(&bytes, "_Total"));
+        for end in 0..answer.len() {
+            assert!(!has(&left(answer[..end].to_vec(), hide, |_| ()).0, "SEC"), "{end}");
+            left(answer.clone(), hide, |bytes| bytes[end] ^= 0xFF);
+        }
+    }
+    let (bytes, error) = left(block.clone(), Hidden::in_v2, |bytes| bytes[52] = 77);
+    assert_eq!((has(&bytes, "SEC"), error), (false, Some("PERF_COUNTER_HEADER.dwType")));
+    assert_eq!(bytes[..48], block[..48], "what comes before is told");
+    // A value that is no number: 12 bytes are one, of a structure that has room for 8 and the next one's header.
+    let value = block.windows(12).position(|window| has(window, "SECRET")).unwrap() + 16;
+    let (bytes, _) = left(block, Hidden::in_v2, |bytes| {
+        bytes[value..value + 8].copy_from_slice(&[12, 0, 0, 0, 32, 0, 0, 0]);
+        put(bytes, value + 8, "VALUES");
+    });
+    assert!(!has(&bytes, "VAL"));
+}
+
+/// A key whose answers are changed.
+#[derive(Debug)]
+struct Changed(Arc<Vista>, fn(&str, &mut [u8]));
+
+impl PerformanceKey for Changed {
+    fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+        let filled = self.0.query_value(name, value);
+        if filled.status.is_success() {
+            (self.1)(name, value);
+        }
+        filled
+    }
+
+    fn close(&self) {}
+}
+
+/// What nobody can read is not sent, and said to be so.
+#[test]
+fn what_is_blanked_is_noted() {
+    let signature = |name: &str, value: &mut [u8]| {
+        if name == "Global" {
+            value[0] = b'Q';
+        }
+    };
+    let (folder, _) = captured_of("blanked", false, Arc::new(Changed(Arc::default(), signature)));
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    let noted = "# blanked\tGlobal 0: PERF_DATA_BLOCK.Signature at byte 0: breaks R2: \
+        the signature is PERF in UTF-16, and what cannot be read without it\n0\tGlobal 0\t";
+    assert!(manifest.contains(noted), "{manifest}");
+    let v1 = fs::read(folder.0.join(V1)).unwrap();
+    assert!(v1.ends_with(&[0; 20_000]));
+    assert!(Captured::open(&folder.0).is_ok());
+}
+
+/// What came until then is there, and the key is left alone: not closed either, for somebody is in it.
+#[test]
+fn a_key_that_hangs_is_given_up() {
+    #[derive(Debug)]
+    struct Hanging(Arc<Vista>, Mutex<Receiver<()>>);
+
+    impl PerformanceKey for Hanging {
+        fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
+            if name == "Global" {
+                let _ = self.1.lock().unwrap().recv(); // until the test ends
+            }
+            self.0.query_value(name, value)
+        }
+
+        fn close(&self) {
+            panic!("it is closed");
+        }
+    }
+
+    let (until, hangs) = channel();
+    let (folder, captures) = captured_of("hanging", false, Arc::new(Hanging(Arc::default(), hangs.into())));
+    drop(until);
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    assert!(manifest.contains("1460\tGlobal 0\n0\tdata 1\t") && manifest.ends_with("\n1460\tGlobal 1\n"));
+    assert_eq!((captures.asked - captures.answered), 4, "two tables of another language are not there");
+    assert_eq!(Captured::open(&folder.0).unwrap().machine().countersets().len(), 3);
+}
+
+/// Nobody else reads what processes are called; and what was captured before something broke is there.
+#[cfg(unix)]
+#[test]
+fn a_capture_is_private_and_grows() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let (folder, _) = captured("private", false);
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder.0), 0o700);
+    for file in [MANIFEST, QUERY, REGISTRATIONS, V1] {
+        assert_eq!(mode(&folder.0.join(file)), 0o600, "{file}");
+    }
+    #[derive(Debug)]
+    struct Seen(PathBuf);
+
+    impl PerformanceKey for Seen {
+        fn query_value(&self, _: &str, _: &mut [u8]) -> Filled {
+            let machine = Captured::open(&self.0).unwrap().machine();
+            assert_eq!(machine.countersets().len(), 3, "registrations come before");
+            Filled::failed(Status(2))
+        }
+
+        fn close(&self) {}
+    }
+    let seen = Seen(Scratch::new("grows").0.clone());
+    let (folder, _) = captured_of("grows", false, Arc::new(seen));
+    let manifest = fs::read_to_string(folder.0.join(MANIFEST)).unwrap();
+    assert!(manifest.ends_with("\n2\tGlobal 1\n"), "it was asked to the end: {manifest}");
+}
+
+#[test]
+fn names_in_unusual_places_of_v1_are_hidden() {
+    let global = || {
+        let mut bytes = vec![0; 1 << 20];
+        let filled = Arc::new(Vista::default()).query_value("Global", &mut bytes);
+        bytes.truncate(filled.actual as usize);
+        bytes
+    };
+    let shown = global();
+    let block = DataBlock::parse(&shown).unwrap();
+    let object = block.object(230).unwrap();
+    let at = object.at();
+    let Contents::Multiple(instances) = object.contents() else { panic!() };
+    let instance =
+        instances.flatten().find(|instance| instance.name().to_string() == "svchost").unwrap().at();
+    let number = |at: usize| u32::from_le_bytes(*shown[at..].first_chunk().unwrap());
+    assert_eq!(number(instance + 16), 24, "where its name is");
+    let values = instance + number(instance) as usize;
+    let objects = |bytes: &[u8]| DataBlock::parse(bytes).unwrap().objects().filter(Result::is_ok).count();
+    let hide = |change: &dyn Fn(&mut [u8])| {
+        let (bytes, error) = left(global(), Hidden::in_v1, change);
+        assert!(!has(&bytes, "svch") && !has(&bytes, "EVIL"));
+        assert_eq!(objects(&bytes), if error.is_some_and(|what| what.contains("OBJECT")) { 7 } else { 8 });
+        error
+    };
+    assert_eq!(hide(&|_| ()), None);
+    let none = |bytes: &mut [u8], at: usize| bytes[at..at + 4].fill(0);
+    assert_eq!(hide(&|bytes| none(bytes, at + 8)), Some("PERF_OBJECT_TYPE.HeaderLength"));
+    assert_eq!(hide(&|bytes| none(bytes, instance)), Some("PERF_INSTANCE_DEFINITION.ByteLength"));
+    assert_eq!(hide(&|bytes| put(bytes, instance + 24, "a\0EVIL")), None);
+    assert_eq!(hide(&|bytes| put(bytes, values - 4, "EV")), None, "padding");
+    // The first counter is a text.
+    let text = values + number(at + 64 + 36) as usize;
+    assert_eq!(hide(&|bytes| put(bytes, text, "IL")), None);
+    let as_text = |bytes: &mut [u8]| {
+        bytes[at + 64 + 28..at + 64 + 36].copy_from_slice(&[0, 0x0B, 0, 0, 8, 0, 0, 0]);
+        put(bytes, text, "EVIL");
+    };
+    assert_eq!(hide(&as_text), None);
+    // What follows the objects, and what is none.
+    assert!(!has(&left([global(), b"E\0V\0I\0L\0".to_vec()].concat(), Hidden::in_v1, |_| ()).0, "EVIL"));
+    for end in (0..shown.len()).step_by(61) {
+        assert!(!has(&left(shown[..end].to_vec(), Hidden::in_v1, |_| ()).0, "svch"), "{end}");
+        left(shown.clone(), Hidden::in_v1, |bytes| bytes[end] ^= 0xFF);
+    }
+    // The machine, which is never told.
+    let host = (number(84) as usize, number(80) as usize / 2);
+    let machine = |_: &Hidden, bytes: &mut [u8]| hide::machine_in_v1(bytes);
+    let (bytes, error) = left(global(), machine, |bytes| put(bytes, host.0, "P\0JOHN"));
+    assert_eq!((error, objects(&bytes)), (None, 8));
+    let header = &bytes[88..number(24) as usize];
+    assert_eq!(header.iter().filter(|byte| **byte != 0).count(), 1, "one X for P, of {} units", host.1);
+    assert_eq!(left(global(), machine, |bytes| none(bytes, 12)).1, Some("PERF_DATA_BLOCK.Version"));
 }
 
 /// Everything of a capture, for people and for comparison.
@@ -236,8 +509,14 @@ fn damaged_manifests() {
     ] {
         assert_eq!(opened(text), Err(want.to_owned()));
     }
+    // What no machine has, before anything of it is read.
+    let sets = |count: usize| format!("{first}\n0\tcountersets\tquery.bin\t0\t{}\n", count * 16);
+    assert_eq!(opened(&sets(65_536)), Ok(()));
+    assert_eq!(opened(&sets(65_537)), Err("manifest.txt: it has more than 65536 countersets".into()));
+    let long = format!("{good}#{}", " ".repeat(4 << 20));
+    assert!(opened(&long).unwrap_err().ends_with("manifest.txt: it is larger than any capture"));
     // A place outside of its file is an answer that is not there.
-    assert_eq!(opened(&format!("{first}\n0\tcountersets\tquery.bin\t0\t99999999\n")), Ok(()));
+    assert_eq!(opened(&format!("{first}\n0\tcountersets\tquery.bin\t0\t999999\n")), Ok(()));
     assert_eq!(
         told(&scratch.0).lines().next(),
         Some(
