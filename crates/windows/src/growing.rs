@@ -29,6 +29,8 @@ pub fn filled<'a>(
     buffer: &'a mut Vec<u8>,
     call: &mut dyn FnMut(&mut [u8]) -> Filled,
 ) -> Result<&'a [u8], SourceError> {
+    // What the function does not write must not be an earlier answer.
+    buffer.fill(0);
     for _ in 0..TRIES {
         let Filled { status, actual } = call(buffer);
         let actual = usize::try_from(actual).unwrap_or(usize::MAX).saturating_mul(element);
@@ -64,7 +66,8 @@ pub fn filled<'a>(
 pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
     const FUNCTION: &str = "RegQueryValueEx";
     let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
-    // Memory that it had before is filled with zeros, so that nothing is read that nobody wrote.
+    // What the key does not write must not be an earlier answer.
+    buffer.clear();
     buffer.resize(buffer.capacity().clamp(FIRST_V1, MOST), 0);
     loop {
         let Filled { status, actual } = key.query_value(name, &mut buffer);

@@ -8,6 +8,7 @@ use perfset_core::Status;
 
 use super::{Changed, MULTI, NoObjects, over, rows, script};
 use crate::functions::{Filled, PerformanceKey};
+use crate::growing::{filled, value};
 
 /// What the counterset gives when one function always answers so.
 fn answered(
@@ -124,7 +125,7 @@ fn a_key_that_is_busy_is_asked_again() {
     let ask = |codes: &[u32]| {
         let codes = Mutex::new(codes.iter().rev().copied().collect());
         let key = Stubborn { codes, waited: Mutex::default(), closed: AtomicU32::new(0) };
-        let answer = crate::growing::value(&key, "x", Vec::new()).map_err(|error| error.to_string());
+        let answer = value(&key, "x", Vec::new()).map_err(|error| error.to_string());
         (answer, key.waited.into_inner().unwrap(), key.closed.into_inner())
     };
     assert_eq!(ask(&[]), (Ok(vec![2, 3, 5]), vec![], 0), "three sizes are too small");
@@ -135,4 +136,25 @@ fn a_key_that_is_busy_is_asked_again() {
     assert_eq!(ask(&[5]).0, Err("RegQueryValueEx: ERROR_ACCESS_DENIED (5)".into()));
     assert_eq!(ask(&[234; 40]).0, Err("RegQueryValueEx: \"x\" needs more than 268435456 bytes".into()));
     assert_eq!(ask(&[1]).0, Err("RegQueryValueEx: it says that it wrote 4294967295 bytes into 65536".into()));
+}
+
+/// Says that it wrote as much as there is room for, and wrote nothing.
+#[derive(Debug)]
+struct Silent;
+
+impl PerformanceKey for Silent {
+    fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
+        Filled { status: Status::ERROR_SUCCESS, actual: value.len() as u32 }
+    }
+
+    fn close(&self) {}
+}
+
+#[test]
+fn what_nobody_wrote_is_not_an_earlier_answer() {
+    let old = || vec![0xAB; 70_000];
+    assert!(value(&Silent, "x", old()).unwrap().iter().all(|byte| *byte == 0));
+    let mut buffer = old();
+    let mut silent = |buffer: &mut [u8]| Silent.query_value("", buffer);
+    assert!(filled("x", 1, &mut buffer, &mut silent).unwrap().iter().all(|byte| *byte == 0));
 }
