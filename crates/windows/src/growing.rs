@@ -15,11 +15,13 @@ const BELIEVED: usize = 16 << 20;
 const FIRST: usize = 4 << 10;
 /// The first buffer for a block of V1, which does not say what it needs.
 const FIRST_V1: usize = 64 << 10;
-/// What is needed may change from call to call; but not so often.
-const TRIES: u32 = 32;
+/// What is needed may change from call to call; but not so often. So many doublings reach [`MOST`] from
+/// [`BELIEVED`], and 1 MiB from [`FIRST`]: what is said to need a little more each time gets no more than that.
+const TRIES: u32 = 10;
 
 /// Asks a PerfLib function until its answer fits: ERROR_NOT_ENOUGH_MEMORY says how much is needed now. Gives what was
-/// written of the buffer, which is kept for the next call. `element`: bytes of what `actual` counts.
+/// written of the buffer, which is kept for the next call, unless this one fails. `element`: bytes of what `actual`
+/// counts.
 ///
 /// # Errors
 /// [`SourceError::System`] with the function's code, and [`SourceError::Failed`] for an answer that cannot be true.
@@ -29,15 +31,29 @@ pub fn filled<'a>(
     buffer: &'a mut Vec<u8>,
     call: &mut dyn FnMut(&mut [u8]) -> Filled,
 ) -> Result<&'a [u8], SourceError> {
+    match written(function, element, buffer, call) {
+        Ok(len) => Ok(buffer.get(..len).unwrap_or_default()),
+        Err(error) => {
+            *buffer = Vec::new(); // however large it became
+            Err(error)
+        }
+    }
+}
+
+/// How much of the buffer was written.
+fn written(
+    function: &'static str,
+    element: usize,
+    buffer: &mut Vec<u8>,
+    call: &mut dyn FnMut(&mut [u8]) -> Filled,
+) -> Result<usize, SourceError> {
     // What the function does not write must not be an earlier answer.
     buffer.fill(0);
     for _ in 0..TRIES {
         let Filled { status, actual } = call(buffer);
         let actual = usize::try_from(actual).unwrap_or(usize::MAX).saturating_mul(element);
         match status {
-            Status::ERROR_SUCCESS if actual <= buffer.len() => {
-                return Ok(buffer.get(..actual).unwrap_or_default());
-            }
+            Status::ERROR_SUCCESS if actual <= buffer.len() => return Ok(actual),
             Status::ERROR_SUCCESS => {
                 let len = buffer.len();
                 return Err(failed(function, &format!("it says that it wrote {actual} bytes into {len}")));

@@ -103,4 +103,14 @@ impl OpenQuery {
         let Self { functions, raw, block } = self;
         filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
     }
+
+    /// How much memory it keeps for its next block.
+    pub fn kept(&self) -> usize {
+        self.block.capacity()
+    }
+
+    /// Keeps none.
+    pub fn keep_nothing(&mut self) {
+        self.block = Vec::new();
+    }
 }

@@ -19,6 +19,9 @@ use crate::shared::Registered;
 /// How long a list of countersets is taken for true.
 const PAUSE: Duration = Duration::from_secs(10);
 
+/// So many bytes of blocks, of all queries together, are kept as memory for the next ones.
+const KEPT_MOST: usize = 64 << 20;
+
 /// The countersets that PerfLib has registered.
 ///
 /// Each has a query of its own, so that one that fails takes no other with it. One counter is asked alone; of several
@@ -111,6 +114,11 @@ impl V2 {
         }
         self.queries.get_mut(&key).ok_or(SourceError::UnknownCounterset(guid))
     }
+
+    /// How much memory the queries keep.
+    fn kept(&self) -> usize {
+        self.queries.values().map(|asked| asked.query.kept()).fold(0, usize::saturating_add)
+    }
 }
 
 impl Provider for V2 {
@@ -149,9 +157,14 @@ impl Provider for V2 {
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let asked = self.asked(want)?;
+        let before = asked.query.kept();
         let block = asked.query.collect()?;
         rows.count_bytes_read(block.len());
-        fill(block, asked.index, want, rows)
+        let done = fill(block, asked.index, want, rows);
+        if asked.query.kept() > before && self.kept() > KEPT_MOST {
+            self.asked(want)?.query.keep_nothing();
+        }
+        done
     }
 
     fn problems(&mut self) -> Vec<Text> {
