@@ -131,8 +131,8 @@ fn is_passing(status: Status) -> bool {
     [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
 }
 
-/// Codes of a key that must be opened anew.
-fn is_closed(status: Status) -> bool {
+/// Codes of a key or a query that must be opened anew.
+pub fn is_closed(status: Status) -> bool {
     const RPC_S_CALL_FAILED: Status = Status(1726);
     [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)
 }

@@ -11,7 +11,7 @@ use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue
 use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError, Want};
 
 use crate::functions::PerfLib;
-use crate::growing::filled;
+use crate::growing::{filled, is_closed};
 use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
 use crate::shared::Registered;
@@ -100,19 +100,31 @@ impl V2 {
 
     /// The query that asks for these counters: a new one if there is none.
     fn asked(&mut self, want: &Want<'_>) -> Result<&mut Asked, SourceError> {
-        let guid = want.counterset.guid;
-        let counter = match want.counters {
-            [one] => CounterFilter::One(*one),
-            _ => CounterFilter::All,
-        };
-        let key = (guid, counter);
-        if !self.queries.contains_key(&key) {
+        let (guid, counter) = key_of(want);
+        if !self.queries.contains_key(&(guid, counter)) {
             let query = OpenQuery::open(&self.functions)?;
             query.add(guid, counter, want.counterset.instance_type.is_multiple())?;
             let index = query.index(guid, counter)?;
-            self.queries.insert(key, Asked { query, index });
+            self.queries.insert((guid, counter), Asked { query, index });
         }
-        self.queries.get_mut(&key).ok_or(SourceError::UnknownCounterset(guid))
+        self.queries.get_mut(&(guid, counter)).ok_or(SourceError::UnknownCounterset(guid))
+    }
+
+    /// Collects once. A query that turns out to be broken is closed: the next collection opens another.
+    fn collect_once(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let Asked { query, index } = self.asked(want)?;
+        let before = query.kept();
+        let done = query.collect().and_then(|block| {
+            rows.count_bytes_read(block.len());
+            fill(block, *index, want, rows)
+        });
+        let has_grown = query.kept() > before;
+        if done.as_ref().is_err_and(is_broken) {
+            self.queries.remove(&key_of(want));
+        } else if has_grown && self.kept() > KEPT_MOST {
+            self.asked(want)?.query.keep_nothing();
+        }
+        done
     }
 
     /// How much memory the queries keep.
@@ -155,21 +167,35 @@ impl Provider for V2 {
         Status::ERROR_SUCCESS
     }
 
+    /// What was open and broke, with the service or the provider behind it, is opened once more.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let asked = self.asked(want)?;
-        let before = asked.query.kept();
-        let block = asked.query.collect()?;
-        rows.count_bytes_read(block.len());
-        let done = fill(block, asked.index, want, rows);
-        if asked.query.kept() > before && self.kept() > KEPT_MOST {
-            self.asked(want)?.query.keep_nothing();
+        let was_open = self.queries.contains_key(&key_of(want));
+        match self.collect_once(want, rows) {
+            Err(error) if was_open && is_broken(&error) => self.collect_once(want, rows),
+            done => done,
         }
-        done
     }
 
     fn problems(&mut self) -> Vec<Text> {
         self.problems.clone()
     }
+}
+
+/// What is asked of the system: the one counter, or all.
+fn key_of(want: &Want<'_>) -> (Guid, CounterFilter) {
+    let counter = match want.counters {
+        [one] => CounterFilter::One(*one),
+        _ => CounterFilter::All,
+    };
+    (want.counterset.guid, counter)
+}
+
+/// Whether another query may be answered where this one is not: its handle is none any more, or the system does not
+/// know an entry that it took.
+fn is_broken(error: &SourceError) -> bool {
+    let status = error.status();
+    is_closed(status)
+        || matches!(status, Status::ERROR_WMI_GUID_NOT_FOUND | Status::ERROR_WMI_ITEMID_NOT_FOUND)
 }
 
 /// Fills rows from one result of a block.
