@@ -18,6 +18,8 @@ use crate::shared::Registered;
 
 /// How long a list of countersets is taken for true.
 const PAUSE: Duration = Duration::from_secs(10);
+/// How long a counterset is taken for what it was registered as: a call each tells.
+const COMPARED: Duration = Duration::from_secs(300);
 
 /// So many bytes of blocks, of all queries together, are kept as memory for the next ones.
 const KEPT_MOST: usize = 64 << 20;
@@ -31,7 +33,10 @@ pub struct V2 {
     functions: Arc<dyn PerfLib>,
     registrations: Registrations,
     registered: Registered,
-    listed: Option<(Instant, Vec<Guid>)>,
+    listed: Option<Instant>,
+    /// What each counterset was registered as when that was last compared; when it was.
+    infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
+    compared: Option<Instant>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// Countersets that are registered and cannot be used, and why.
     problems: Vec<Text>,
@@ -58,6 +63,8 @@ impl V2 {
             functions,
             registered,
             listed: None,
+            infos: Vec::new(),
+            compared: None,
             catalogue: Ok(Arc::default()),
             problems: Vec::new(),
             queries: HashMap::new(),
@@ -67,29 +74,36 @@ impl V2 {
     }
 
     /// What is registered now, if that is not what it was.
-    fn refresh(&mut self) {
-        let now = Instant::now();
-        if self.listed.as_ref().is_some_and(|(at, _)| now.saturating_duration_since(*at) < PAUSE) {
+    pub fn refresh(&mut self, now: Instant) {
+        let is_within =
+            |at: Option<Instant>, pause| at.is_some_and(|at| now.saturating_duration_since(at) < pause);
+        if is_within(self.listed, PAUSE) {
             return;
         }
+        self.listed = Some(now);
         let guids = match self.registrations.guids() {
             Ok(guids) => guids,
             Err(error) => {
-                self.listed = Some((now, Vec::new()));
                 self.registered.set(&Catalogue::default());
                 self.catalogue = Err(error);
                 return;
             }
         };
-        let same = self.catalogue.is_ok() && self.listed.as_ref().is_some_and(|(_, before)| *before == guids);
-        self.listed = Some((now, guids.clone()));
-        if same {
+        let is_same = self.catalogue.is_ok() && guids.iter().eq(self.infos.iter().map(|(guid, _)| guid));
+        if is_same && is_within(self.compared, COMPARED) {
             return;
         }
+        self.compared = Some(now);
+        let infos = guids.into_iter().map(|guid| (guid, self.registrations.info(guid))).collect();
+        if is_same && self.infos == infos {
+            return;
+        }
+        self.infos = infos;
         self.problems.clear();
         let mut catalogue = Catalogue { origin: SOURCE.into(), countersets: Vec::new() };
-        for guid in guids {
-            match self.registrations.counterset(guid) {
+        for (guid, info) in &self.infos {
+            let info = info.as_ref().map_err(SourceError::clone);
+            match info.and_then(|info| self.registrations.counterset(*guid, info)) {
                 Ok(set) => catalogue.countersets.push(Arc::new(set)),
                 Err(error) => self.problems.push(format!("counterset {guid}: {error}").into()),
             }
@@ -119,8 +133,13 @@ impl V2 {
             fill(block, *index, want, rows)
         });
         let has_grown = query.kept() > before;
-        if done.as_ref().is_err_and(is_broken) {
+        if let Err(error) = &done
+            && is_broken(error)
+        {
             self.queries.remove(&key_of(want));
+            if error.status() == Status::ERROR_WMI_ITEMID_NOT_FOUND {
+                self.compared = None; // it has other counters now
+            }
         } else if has_grown && self.kept() > KEPT_MOST {
             self.asked(want)?.query.keep_nothing();
         }
@@ -135,7 +154,7 @@ impl V2 {
 
 impl Provider for V2 {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.refresh();
+        self.refresh(Instant::now());
         self.catalogue.clone()
     }
 
