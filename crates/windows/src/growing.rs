@@ -66,7 +66,7 @@ fn written(
                 buffer.clear();
                 buffer.resize(believed.next_multiple_of(element.max(1)), 0);
             }
-            status => return Err(SourceError::System { function, status }),
+            status => return Err(SourceError::System { function: function.into(), status }),
         }
     }
     Err(failed(function, &format!("what it needs changed {TRIES} times")))
@@ -80,7 +80,7 @@ fn written(
 /// # Errors
 /// As [`filled`].
 pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
-    const FUNCTION: &str = "RegQueryValueEx";
+    let function = || format!("RegQueryValueEx \"{name}\"");
     let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
     // What the key does not write must not be an earlier answer.
     buffer.clear();
@@ -93,7 +93,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
                 if actual > buffer.len() {
                     let len = buffer.len();
                     return Err(failed(
-                        FUNCTION,
+                        &function(),
                         &format!("it says that it wrote {actual} bytes into {len}"),
                     ));
                 }
@@ -103,21 +103,21 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
             Status::ERROR_MORE_DATA => {
                 let more = buffer.len().saturating_mul(2);
                 if more > MOST {
-                    return Err(failed(FUNCTION, &format!("\"{name}\" needs more than {MOST} bytes")));
+                    return Err(failed(&function(), &format!("it needs more than {MOST} bytes")));
                 }
                 buffer.clear();
                 buffer.resize(more, 0);
             }
             status if is_passing(status) => {
                 let Some(pause) = pauses.next() else {
-                    return Err(SourceError::System { function: FUNCTION, status });
+                    return Err(SourceError::System { function: function().into(), status });
                 };
                 if is_closed(status) {
                     key.close();
                 }
                 key.wait(pause);
             }
-            status => return Err(SourceError::System { function: FUNCTION, status }),
+            status => return Err(SourceError::System { function: function().into(), status }),
         }
     }
 }

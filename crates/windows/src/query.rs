@@ -34,7 +34,8 @@ impl OpenQuery {
     /// If the system refuses it.
     pub fn open(functions: &Arc<dyn PerfLib>) -> Result<Self, SourceError> {
         let raw = functions.open_query();
-        let raw = raw.map_err(|status| SourceError::System { function: "PerfOpenQueryHandle", status })?;
+        let raw =
+            raw.map_err(|status| SourceError::System { function: "PerfOpenQueryHandle".into(), status })?;
         Ok(Self { functions: Arc::clone(functions), raw, block: Vec::new() })
     }
 
@@ -62,7 +63,7 @@ impl OpenQuery {
         let refused = |status: Status| match status {
             Status::ERROR_SUCCESS => Ok(()),
             Status::ERROR_WMI_GUID_NOT_FOUND => Err(SourceError::UnknownCounterset(counterset)),
-            status => Err(SourceError::System { function: FUNCTION, status }),
+            status => Err(SourceError::System { function: FUNCTION.into(), status }),
         };
         refused(self.functions.add_counters(self.raw, &mut block))?;
         match Identifiers::new(&block).next() {

@@ -241,7 +241,7 @@ pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Resul
     match result.body {
         Body::Error => match result.status {
             Status::ERROR_NO_DATA | Status::ERROR_WMI_INSTANCE_NOT_FOUND => Ok(()),
-            status => Err(SourceError::System { function: "PerfQueryCounterData", status }),
+            status => Err(SourceError::System { function: "PerfQueryCounterData".into(), status }),
         },
         Body::SingleCounter(value) => {
             let columns = Columns::new(want, only().into_iter(), rows);

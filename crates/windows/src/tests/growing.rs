@@ -132,10 +132,16 @@ fn a_key_that_is_busy_is_asked_again() {
     assert_eq!(ask(&[170, 21, 258]), (Ok(vec![2, 3, 5]), vec![0, 10, 20], 0));
     assert_eq!(ask(&[6, 1722, 1726]), (Ok(vec![2, 3, 5]), vec![0, 10, 20], 3), "opened anew");
     let never = ask(&[170; 20]);
-    assert_eq!(never, (Err("RegQueryValueEx: Win32 code 170".into()), vec![0, 10, 20, 40, 80, 160, 320], 0));
-    assert_eq!(ask(&[5]).0, Err("RegQueryValueEx: ERROR_ACCESS_DENIED (5)".into()));
-    assert_eq!(ask(&[234; 40]).0, Err("RegQueryValueEx: \"x\" needs more than 268435456 bytes".into()));
-    assert_eq!(ask(&[1]).0, Err("RegQueryValueEx: it says that it wrote 4294967295 bytes into 65536".into()));
+    assert_eq!(
+        never,
+        (Err("RegQueryValueEx \"x\": Win32 code 170".into()), vec![0, 10, 20, 40, 80, 160, 320], 0)
+    );
+    assert_eq!(ask(&[5]).0, Err("RegQueryValueEx \"x\": ERROR_ACCESS_DENIED (5)".into()));
+    assert_eq!(ask(&[234; 40]).0, Err("RegQueryValueEx \"x\": it needs more than 268435456 bytes".into()));
+    assert_eq!(
+        ask(&[1]).0,
+        Err("RegQueryValueEx \"x\": it says that it wrote 4294967295 bytes into 65536".into())
+    );
 }
 
 /// Says that it wrote as much as there is room for, and wrote nothing.
