@@ -1,6 +1,7 @@
 //! The system's answers, true ones and lies: over a machine of ours, whose answers are changed on their way.
 
 mod growing;
+mod v1;
 mod v2;
 
 use std::collections::BTreeSet;

@@ -1,13 +1,13 @@
 //! Objects of HKEY_PERFORMANCE_DATA, as a provider.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perfset_core::v1::{DataBlock, NameTable, Names};
 use perfset_core::walk::Mode;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
-use perfset_engine::v1::{ObjectSets, Recording, Trouble, windows_names};
+use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Change, Entry, Provider, Rows, SourceError, Want};
 
 use crate::functions::PerformanceKey;
@@ -31,8 +31,8 @@ pub struct V1 {
     texts: Texts,
     listed: Option<(Instant, u64)>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Objects that cannot be used, and why.
-    troubles: Vec<Trouble>,
+    /// What of each value cannot be used, and why, as it was when it was last read.
+    troubles: BTreeMap<String, Vec<Text>>,
     /// The last block's, used again by the next.
     buffer: Vec<u8>,
     /// How many entries of queries ask an object.
@@ -69,7 +69,7 @@ impl V1 {
             texts: Texts::default(),
             listed: None,
             catalogue: Ok(Arc::default()),
-            troubles: Vec::new(),
+            troubles: BTreeMap::new(),
             buffer: Vec::new(),
             entries: 0,
         }
@@ -96,7 +96,6 @@ impl V1 {
 
     fn list(&mut self) -> Result<Catalogue, SourceError> {
         self.texts = self.read_texts()?;
-        self.troubles.clear();
         let mut found = HashSet::new();
         let names: &[&str] = if self.is_costly { &["Global", "Costly"] } else { &["Global"] };
         for name in names {
@@ -107,7 +106,7 @@ impl V1 {
                     self.texts.take_help_indexes(&object);
                 }
             }
-            let recording = self.take(bytes)?;
+            let recording = self.take(name, bytes)?;
             self.buffer = recording.into_bytes();
         }
         let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
@@ -121,47 +120,71 @@ impl V1 {
         Ok(catalogue)
     }
 
-    /// Takes over what a block says. What of it cannot be used is left out, and noted.
-    fn take(&mut self, bytes: Vec<u8>) -> Result<Recording, SourceError> {
+    /// Takes over what the block of a value says. What of it cannot be used is left out, and noted.
+    fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
-        let (recording, troubles) =
-            taken.map_err(|error| SourceError::Failed(format!("HKEY_PERFORMANCE_DATA: {error}").into()))?;
-        self.troubles.extend(troubles);
-        self.troubles.truncate(TROUBLES_MOST);
+        let (recording, troubles) = taken.map_err(|error| SourceError::Failed(about(name, &error).into()))?;
+        let mut troubles: Vec<_> =
+            troubles.iter().take(TROUBLES_MOST).map(|trouble| trouble.to_string().into()).collect();
+        troubles.dedup();
+        self.note(name, troubles);
         Ok(recording)
     }
 
+    /// Notes what of a value cannot be used now, in place of what was noted before.
+    fn note(&mut self, name: &str, troubles: Vec<Text>) {
+        if troubles.is_empty() {
+            self.troubles.remove(name);
+        } else {
+            self.troubles.insert(name.to_owned(), troubles);
+        }
+    }
+
     /// The tables of names and helps. What every Windows has is known without a table.
-    fn read_texts(&self) -> Result<Texts, SourceError> {
-        let table = |what: &str, language: &str| {
-            let bytes = value(&*self.key, &format!("{what} {language}"), Vec::new())?;
-            Ok::<_, SourceError>(Names::read(NameTable::new(&bytes)).0)
-        };
+    fn read_texts(&mut self) -> Result<Texts, SourceError> {
         let mut names = windows_names();
-        for (index, name) in table("Counter", "009")?.iter() {
+        for (index, name) in self.table("Counter 009")?.iter() {
             names.insert(index, name.to_owned());
         }
-        let mut texts = Texts { names, helps: table("Help", "009").unwrap_or_default(), ..Texts::default() };
+        let helps = self.table("Help 009").unwrap_or_default();
+        let mut texts = Texts { names, helps, ..Texts::default() };
         if self.language.primary() != Language::ENGLISH.0 {
             let own = language_name(self.language);
             // A language that is not there has no names, and English stays.
-            texts.own_names = table("Counter", &own).unwrap_or_default();
-            texts.own_helps = table("Help", &own).unwrap_or_default();
+            texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
+            texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
         }
         Ok(texts)
+    }
+
+    /// One of the tables. A pair that is none is skipped, and noted.
+    fn table(&mut self, name: &str) -> Result<Names, SourceError> {
+        let bytes = value(&*self.key, name, Vec::new())?;
+        let (names, skipped) = Names::read(NameTable::new(&bytes));
+        let count = skipped.len();
+        let first =
+            skipped.first().map(|first| format!("pairs that are skipped: {count}, the first: {first}"));
+        self.note(name, first.into_iter().map(Text::from).collect());
+        Ok(names)
     }
 
     /// The object of a counterset, as it is now.
     fn read(&mut self, counterset: &Guid) -> Result<Recording, SourceError> {
         let set = self.objects.counterset(counterset);
         let index = set.and_then(|set| set.v1_index).ok_or(SourceError::UnknownCounterset(*counterset))?;
-        let bytes = value(&*self.key, &index.to_string(), std::mem::take(&mut self.buffer))?;
-        self.take(bytes)
+        let name = index.to_string();
+        let bytes = value(&*self.key, &name, std::mem::take(&mut self.buffer))?;
+        self.take(&name, bytes)
     }
 }
 
-/// So many troubles are kept.
-const TROUBLES_MOST: usize = 100;
+/// So many troubles of a value are kept.
+const TROUBLES_MOST: usize = 10;
+
+/// What is said of a value.
+fn about(name: &str, what: &impl std::fmt::Display) -> String {
+    format!("HKEY_PERFORMANCE_DATA \"{name}\": {what}")
+}
 
 /// What a table of a language is called: the primary language, but of two the whole number. Source: MS Learn.
 pub fn language_name(language: Language) -> String {
@@ -249,9 +272,9 @@ impl Provider for V1 {
         done
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
-        let troubles = self.troubles.iter().map(|trouble| ("V1 block".into(), trouble.to_string().into()));
-        troubles.collect()
+    fn problems(&mut self) -> Vec<Text> {
+        let all = self.troubles.iter();
+        all.flat_map(|(name, troubles)| troubles.iter().map(|trouble| about(name, trouble).into())).collect()
     }
 }
 
