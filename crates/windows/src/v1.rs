@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use perfset_core::v1::{DataBlock, NameTable, Names};
 use perfset_core::walk::Mode;
+use perfset_core::wire::WireError;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
 use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Change, Entry, Provider, Rows, SourceError, Want};
@@ -16,6 +17,8 @@ use crate::shared::Registered;
 
 /// How long a list of objects is taken for true: to make it anew every provider of the machine is asked for everything.
 const PAUSE: Duration = Duration::from_secs(300);
+/// How long it is waited after one that could not be had.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// The objects that the performance key has and V2 has not.
 ///
@@ -29,7 +32,9 @@ pub struct V1 {
     registered: Registered,
     objects: ObjectSets,
     texts: Texts,
+    /// Until when the list is taken for true, and what V2 had.
     listed: Option<(Instant, u64)>,
+    /// The last list that could be had.
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// What of each value cannot be used, and why, as it was when it was last read.
     troubles: BTreeMap<String, Vec<Text>>,
@@ -66,9 +71,9 @@ impl V1 {
             is_costly,
             registered,
             objects: ObjectSets::default(),
-            texts: Texts::default(),
+            texts: Texts { names: windows_names(), ..Texts::default() },
             listed: None,
-            catalogue: Ok(Arc::default()),
+            catalogue: Err(SourceError::Late),
             troubles: BTreeMap::new(),
             buffer: Vec::new(),
             entries: 0,
@@ -76,18 +81,22 @@ impl V1 {
     }
 
     /// What there is now, if that is not what it was.
-    fn refresh(&mut self) {
-        let (now, revision) = (Instant::now(), self.registered.revision());
-        let is_listed =
-            |(at, of): &(Instant, u64)| *of == revision && now.saturating_duration_since(*at) < PAUSE;
-        if self.listed.as_ref().is_some_and(is_listed) {
+    pub fn refresh(&mut self, now: Instant) {
+        let revision = self.registered.revision();
+        if self.listed.is_some_and(|(until, of)| of == revision && now < until) {
             return;
         }
-        self.listed = Some((now, revision));
-        match self.list() {
-            Err(error) => self.catalogue = Err(error),
+        let listed = self.list();
+        let pause = if listed.is_ok() { PAUSE } else { RETRY };
+        let until = now.max(Instant::now()).checked_add(pause); // it may have taken longer than the pause
+        self.listed = until.map(|until| (until, revision));
+        match listed {
             Ok(catalogue) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
             Ok(catalogue) => self.catalogue = Ok(Arc::new(catalogue)),
+            Err(error) if self.catalogue.is_ok() => {
+                self.note("Global", vec![format!("{error}; the objects are those of the last list").into()]);
+            }
+            Err(error) => self.catalogue = Err(error),
         }
         if self.entries == 0 {
             self.key.close();
@@ -95,19 +104,15 @@ impl V1 {
     }
 
     fn list(&mut self) -> Result<Catalogue, SourceError> {
-        self.texts = self.read_texts()?;
+        let global = self.all_objects("Global")?;
+        self.read_texts();
         let mut found = HashSet::new();
-        let names: &[&str] = if self.is_costly { &["Global", "Costly"] } else { &["Global"] };
-        for name in names {
-            let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
-            if let Ok(block) = DataBlock::parse(&bytes) {
-                for object in block.objects().flatten() {
-                    found.insert(object.name_index());
-                    self.texts.take_help_indexes(&object);
-                }
+        self.take_listed("Global", global, &mut found)?;
+        if self.is_costly {
+            let costly = self.all_objects("Costly");
+            if let Err(error) = costly.and_then(|costly| self.take_listed("Costly", costly, &mut found)) {
+                self.note("Costly", vec![error.to_string().into()]);
             }
-            let recording = self.take(name, bytes)?;
-            self.buffer = recording.into_bytes();
         }
         let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
         let guids: Vec<_> = self.objects.guids().collect();
@@ -120,12 +125,36 @@ impl V1 {
         Ok(catalogue)
     }
 
+    /// A block of many objects.
+    fn all_objects(&mut self, name: &str) -> Result<Vec<u8>, SourceError> {
+        let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
+        DataBlock::parse(&bytes).map_err(|error| unreadable(name, &error))?;
+        Ok(bytes)
+    }
+
+    /// Takes over such a block: the objects that it has are found.
+    fn take_listed(
+        &mut self,
+        name: &str,
+        bytes: Vec<u8>,
+        found: &mut HashSet<u32>,
+    ) -> Result<(), SourceError> {
+        if let Ok(block) = DataBlock::parse(&bytes) {
+            for object in block.objects().flatten() {
+                found.insert(object.name_index());
+                self.texts.take_help_indexes(&object);
+            }
+        }
+        self.buffer = self.take(name, bytes)?.into_bytes();
+        Ok(())
+    }
+
     /// Takes over what the block of a value says. What of it cannot be used is left out, and noted.
     fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
-        let (recording, troubles) = taken.map_err(|error| SourceError::Failed(about(name, &error).into()))?;
+        let (recording, troubles) = taken.map_err(|error| unreadable(name, &error))?;
         let mut troubles: Vec<_> =
-            troubles.iter().take(TROUBLES_MOST).map(|trouble| trouble.to_string().into()).collect();
+            troubles.iter().take(TROUBLES_MOST).map(|trouble| about(name, trouble).into()).collect();
         troubles.dedup();
         self.note(name, troubles);
         Ok(recording)
@@ -140,21 +169,32 @@ impl V1 {
         }
     }
 
-    /// The tables of names and helps. What every Windows has is known without a table.
-    fn read_texts(&mut self) -> Result<Texts, SourceError> {
-        let mut names = windows_names();
-        for (index, name) in self.table("Counter 009")?.iter() {
-            names.insert(index, name.to_owned());
+    /// The tables of names and helps, as far as they can be had now. What every Windows has is known without a table.
+    fn read_texts(&mut self) {
+        self.texts.help_indexes.clear();
+        match self.table("Counter 009") {
+            Ok(table) => {
+                let mut names = windows_names();
+                for (index, name) in table.iter() {
+                    names.insert(index, name.to_owned());
+                }
+                if names != self.texts.names {
+                    self.texts.names = names;
+                    self.objects = ObjectSets::default(); // they had the other names
+                }
+            }
+            Err(error) => self.note("Counter 009", vec![error.to_string().into()]),
         }
-        let helps = self.table("Help 009").unwrap_or_default();
-        let mut texts = Texts { names, helps, ..Texts::default() };
+        match self.table("Help 009") {
+            Ok(helps) => self.texts.helps = helps,
+            Err(error) => self.note("Help 009", vec![error.to_string().into()]),
+        }
         if self.language.primary() != Language::ENGLISH.0 {
             let own = language_name(self.language);
             // A language that is not there has no names, and English stays.
-            texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
-            texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
+            self.texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
+            self.texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
         }
-        Ok(texts)
     }
 
     /// One of the tables. A pair that is none is skipped, and noted.
@@ -162,9 +202,9 @@ impl V1 {
         let bytes = value(&*self.key, name, Vec::new())?;
         let (names, skipped) = Names::read(NameTable::new(&bytes));
         let count = skipped.len();
-        let first =
+        let said =
             skipped.first().map(|first| format!("pairs that are skipped: {count}, the first: {first}"));
-        self.note(name, first.into_iter().map(Text::from).collect());
+        self.note(name, said.iter().map(|said| about(name, said).into()).collect());
         Ok(names)
     }
 
@@ -180,6 +220,10 @@ impl V1 {
 
 /// So many troubles of a value are kept.
 const TROUBLES_MOST: usize = 10;
+
+fn unreadable(name: &str, error: &WireError) -> SourceError {
+    SourceError::Failed(about(name, error).into())
+}
 
 /// What is said of a value.
 fn about(name: &str, what: &impl std::fmt::Display) -> String {
@@ -242,7 +286,7 @@ impl Texts {
 
 impl Provider for V1 {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.refresh();
+        self.refresh(Instant::now());
         self.catalogue.clone()
     }
 
@@ -273,8 +317,7 @@ impl Provider for V1 {
     }
 
     fn problems(&mut self) -> Vec<Text> {
-        let all = self.troubles.iter();
-        all.flat_map(|(name, troubles)| troubles.iter().map(|trouble| about(name, trouble).into())).collect()
+        self.troubles.values().flatten().cloned().collect()
     }
 }
 

@@ -1,21 +1,26 @@
 //! A performance key that does not give all that it should.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use perfset_core::Status;
-use perfset_engine::{Entry, Machine, Snapshot};
+use perfset_core::{Language, Status};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Entry, Machine, Provider, Snapshot};
 
 use super::{Vista, over};
+use crate::Settings;
 use crate::functions::{Absent, Filled, PerformanceKey};
+use crate::shared::Registered;
+use crate::v1::V1;
 
 type Answers = dyn Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync;
 
 /// A real Windows' values, changed on their way.
 struct Altered {
     answers: Box<Answers>,
+    asked: Mutex<Vec<String>>,
 }
 
 impl fmt::Debug for Altered {
@@ -26,7 +31,15 @@ impl fmt::Debug for Altered {
 
 impl Altered {
     fn by(answers: impl Fn(&str, Vec<u8>) -> Result<Vec<u8>, u32> + Send + Sync + 'static) -> Arc<Self> {
-        Arc::new(Self { answers: Box::new(answers) })
+        Arc::new(Self { answers: Box::new(answers), asked: Mutex::default() })
+    }
+
+    /// How often a value was asked since this was asked last; calls with too small a buffer are none.
+    fn asked(&self, name: &str) -> usize {
+        let mut asked = self.asked.lock().unwrap();
+        let before = asked.len();
+        asked.retain(|known| known != name);
+        before - asked.len()
     }
 }
 
@@ -34,7 +47,12 @@ impl PerformanceKey for Arc<Altered> {
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
         let answer = Vista::default().value(name).ok_or(2);
         let answer = answer.and_then(|bytes| (self.answers)(name, bytes)).map_err(Status);
-        crate::ours::fill(value, 1, Status::ERROR_MORE_DATA, answer.as_deref().map_err(|status| *status))
+        let filled =
+            crate::ours::fill(value, 1, Status::ERROR_MORE_DATA, answer.as_deref().map_err(|status| *status));
+        if filled.status != Status::ERROR_MORE_DATA {
+            self.asked.lock().unwrap().push(name.to_owned());
+        }
+        filled
     }
 
     fn close(&self) {}
@@ -94,4 +112,97 @@ fn pairs_of_a_name_table_that_are_none_are_told() {
     let want = "HKEY_PERFORMANCE_DATA \"Counter 009\": pairs that are skipped: 2, the first: name table index at \
                 byte 0: is not a decimal number";
     assert_eq!(problems(&machine), [want]);
+}
+
+#[test]
+fn without_a_name_table_there_are_the_names_that_every_windows_has() {
+    let key = Altered::by(|name, bytes| if name == "Counter 009" { Err(1168) } else { Ok(bytes) });
+    let machine = machine(&key);
+    assert_eq!(machine.countersets().len(), 8 + 1);
+    assert_eq!(problems(&machine), ["RegQueryValueEx \"Counter 009\": ERROR_NOT_FOUND (1168)"]);
+}
+
+#[test]
+fn costly_objects_that_are_not_there_take_no_others_away() {
+    let key = Altered::by(|_, bytes| Ok(bytes));
+    let settings = Settings { language: Language::ENGLISH, is_costly: true };
+    let absent = Arc::new(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED));
+    let machine =
+        crate::machine(Box::new(FixedClock::default()), absent, Arc::new(Arc::clone(&key)), &settings);
+    assert_eq!(machine.countersets().len(), 8 + 1);
+    assert_eq!(problems(&machine), ["RegQueryValueEx \"Costly\": Win32 code 2"]);
+    assert_eq!(key.asked("Global"), 1);
+}
+
+/// A provider of a key that fails as long as it is told to.
+struct Failing {
+    v1: V1,
+    key: Arc<Altered>,
+    code: Arc<AtomicU32>,
+    start: Instant,
+}
+
+impl Failing {
+    /// Fails first of all with that code.
+    fn new(code: u32) -> Self {
+        let code = Arc::new(AtomicU32::new(code));
+        let now = Arc::clone(&code);
+        let key = Altered::by(move |_, bytes| match now.load(Relaxed) {
+            0 => Ok(bytes),
+            code => Err(code),
+        });
+        let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, Registered::default());
+        Self { v1, key, code, start: Instant::now() }
+    }
+
+    /// What is listed so many seconds later, or why nothing; and how often all objects were asked for that.
+    fn listed(&mut self, seconds: u64) -> (Result<usize, String>, usize) {
+        self.key.asked("Global");
+        self.v1.refresh(self.start + Duration::from_secs(seconds));
+        let catalogue = self.v1.catalogue().map_err(|error| error.to_string());
+        (catalogue.map(|catalogue| catalogue.countersets.len()), self.key.asked("Global"))
+    }
+}
+
+#[test]
+fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
+    const DENIED: u32 = 5;
+    let mut failing = Failing::new(DENIED);
+    let why = "RegQueryValueEx \"Global\": ERROR_ACCESS_DENIED (5)";
+    assert_eq!(failing.listed(0), (Err(why.into()), 1));
+    failing.code.store(0, Relaxed);
+    assert_eq!(failing.listed(5), (Err(why.into()), 0));
+    assert_eq!(failing.listed(20), (Ok(8), 1));
+    failing.code.store(DENIED, Relaxed);
+    assert_eq!(failing.listed(310), (Ok(8), 0));
+    assert_eq!(failing.v1.problems(), [""; 0]);
+    assert_eq!(failing.listed(330), (Ok(8), 1), "as it was");
+    assert_eq!(failing.v1.problems(), [format!("{why}; the objects are those of the last list")]);
+    failing.code.store(0, Relaxed);
+    assert_eq!(failing.listed(335), (Ok(8), 0));
+    assert_eq!(failing.listed(345), (Ok(8), 1));
+    assert_eq!(failing.v1.problems(), [""; 0]);
+}
+
+/// Objects that were listed before their names could be read have the right ones afterwards.
+#[test]
+fn names_that_come_later_are_taken_over() {
+    let is_there = Arc::new(AtomicBool::new(false));
+    let there = Arc::clone(&is_there);
+    let key = Altered::by(move |name, bytes| match name {
+        "Counter 009" if there.load(Relaxed) => Ok(perfset_core::v1::name_table([(230, "Renamed")])),
+        "Counter 009" => Err(1168),
+        _ => Ok(bytes),
+    });
+    let mut v1 = V1::new(Arc::new(key), Language::ENGLISH, false, Registered::default());
+    let mut names = |after: u64| -> Vec<String> {
+        v1.refresh(Instant::now() + Duration::from_secs(after));
+        v1.catalogue().unwrap().countersets.iter().map(|set| set.name.to_string()).collect()
+    };
+    let before = names(0);
+    is_there.store(true, Relaxed);
+    let after = names(400);
+    let renamed = |name: &String| if name == "Process" { "Renamed".to_owned() } else { name.clone() };
+    assert_eq!(after, before.iter().map(renamed).collect::<Vec<_>>());
+    assert_ne!(after, before);
 }
