@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use perfset_core::{Language, Status};
+use perfset_core::{Counterset, Guid, Language, Status, Text};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Entry, Machine, Provider, Snapshot};
+use perfset_engine::{Catalogue, Entry, Machine, Provider, Snapshot};
 
 use super::{Vista, over};
 use crate::Settings;
@@ -139,6 +139,7 @@ struct Failing {
     v1: V1,
     key: Arc<Altered>,
     code: Arc<AtomicU32>,
+    registered: Registered,
     start: Instant,
 }
 
@@ -151,8 +152,9 @@ impl Failing {
             0 => Ok(bytes),
             code => Err(code),
         });
-        let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, Registered::default());
-        Self { v1, key, code, start: Instant::now() }
+        let registered = Registered::default();
+        let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, registered.clone());
+        Self { v1, key, code, registered, start: Instant::now() }
     }
 
     /// What is listed so many seconds later, or why nothing; and how often all objects were asked for that.
@@ -205,4 +207,22 @@ fn names_that_come_later_are_taken_over() {
     let renamed = |name: &String| if name == "Process" { "Renamed".to_owned() } else { name.clone() };
     assert_eq!(after, before.iter().map(renamed).collect::<Vec<_>>());
     assert_ne!(after, before);
+}
+
+/// V2 that fails again and again leaves V1 alone; one that has other countersets does not.
+#[test]
+fn objects_are_listed_anew_if_v2_has_others() {
+    let mut failing = Failing::new(0);
+    assert_eq!(failing.listed(0), (Ok(8), 1));
+    failing.registered.set(&Catalogue::default());
+    assert_eq!(failing.listed(10), (Ok(8), 0), "nothing, as before");
+    let mut set = Counterset::clone(&failing.v1.catalogue().unwrap().countersets[0]);
+    set.guid = Guid::NIL; // the name is enough
+    let catalogue = Catalogue { origin: Text::default(), countersets: vec![Arc::new(set)] };
+    failing.registered.set(&catalogue);
+    assert_eq!(failing.listed(20), (Ok(7), 1));
+    failing.registered.set(&catalogue);
+    assert_eq!(failing.listed(30), (Ok(7), 0));
+    failing.registered.set(&Catalogue::default());
+    assert_eq!(failing.listed(40), (Ok(8), 1));
 }
