@@ -241,6 +241,9 @@ pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Resul
     match result.body {
         Body::Error => match result.status {
             Status::ERROR_NO_DATA | Status::ERROR_WMI_INSTANCE_NOT_FOUND => Ok(()),
+            Status::ERROR_SUCCESS => {
+                Err(SourceError::Failed("PerfQueryCounterData: the result is an error without a code".into()))
+            }
             status => Err(SourceError::System { function: "PerfQueryCounterData".into(), status }),
         },
         Body::SingleCounter(value) => {

@@ -67,6 +67,7 @@ fn a_query_that_broke_is_opened_once_more() {
     assert_eq!(second_is(busy), (all("PerfQueryCounterData: Win32 code 170"), 1));
     assert_eq!(second_is(result(5)), (all("PerfQueryCounterData: ERROR_ACCESS_DENIED (5)"), 1));
     assert_eq!(second_is(result(4201)), (all("no active instance matches"), 1));
+    assert_eq!(second_is(result(0)), (all("PerfQueryCounterData: the result is an error without a code"), 1));
 }
 
 #[test]
