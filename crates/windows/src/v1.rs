@@ -17,7 +17,7 @@ use crate::shared::Registered;
 
 /// How long a list of objects is taken for true: to make it anew every provider of the machine is asked for everything.
 const PAUSE: Duration = Duration::from_secs(300);
-/// How long it is waited after one that could not be had.
+/// How long it is waited after one that lacks something, at first; then twice as long each time.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// The objects that the performance key has and V2 has not.
@@ -34,6 +34,8 @@ pub struct V1 {
     texts: Texts,
     /// Until when the list is taken for true, and what V2 had.
     listed: Option<(Instant, u64)>,
+    /// How long that is if the next one lacks something.
+    retry: Duration,
     /// The last list that could be had.
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// What of each value cannot be used, and why, as it was when it was last read.
@@ -73,6 +75,7 @@ impl V1 {
             objects: ObjectSets::default(),
             texts: Texts { names: windows_names(), ..Texts::default() },
             listed: None,
+            retry: RETRY,
             catalogue: Err(SourceError::Late),
             troubles: BTreeMap::new(),
             buffer: Vec::new(),
@@ -87,12 +90,14 @@ impl V1 {
             return;
         }
         let listed = self.list();
-        let pause = if listed.is_ok() { PAUSE } else { RETRY };
+        let is_whole = matches!(listed, Ok((_, true)));
+        let pause = if is_whole { PAUSE } else { self.retry };
+        self.retry = if is_whole { RETRY } else { pause.saturating_mul(2).min(PAUSE) };
         let until = now.max(Instant::now()).checked_add(pause); // it may have taken longer than the pause
         self.listed = until.map(|until| (until, revision));
         match listed {
-            Ok(catalogue) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
-            Ok(catalogue) => self.catalogue = Ok(Arc::new(catalogue)),
+            Ok((catalogue, _)) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
+            Ok((catalogue, _)) => self.catalogue = Ok(Arc::new(catalogue)),
             Err(error) if self.catalogue.is_ok() => {
                 self.note("Global", vec![format!("{error}; the objects are those of the last list").into()]);
             }
@@ -103,15 +108,17 @@ impl V1 {
         }
     }
 
-    fn list(&mut self) -> Result<Catalogue, SourceError> {
+    /// What there is, and whether all that was asked for it was answered.
+    fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
         let global = self.all_objects("Global")?;
-        self.read_texts();
+        let mut is_whole = self.read_texts();
         let mut found = HashSet::new();
         self.take_listed("Global", global, &mut found)?;
         if self.is_costly {
             let costly = self.all_objects("Costly");
             if let Err(error) = costly.and_then(|costly| self.take_listed("Costly", costly, &mut found)) {
                 self.note("Costly", vec![error.to_string().into()]);
+                is_whole = false;
             }
         }
         let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
@@ -122,7 +129,7 @@ impl V1 {
                 catalogue.countersets.push(Arc::new(self.texts.dressed(set, self.language)));
             }
         }
-        Ok(catalogue)
+        Ok((catalogue, is_whole))
     }
 
     /// A block of many objects.
@@ -169,25 +176,29 @@ impl V1 {
         }
     }
 
-    /// The tables of names and helps, as far as they can be had now. What every Windows has is known without a table.
-    fn read_texts(&mut self) {
+    /// The tables of names and helps, as far as they can be had now; whether the English ones can. What every Windows
+    /// has is known without a table.
+    fn read_texts(&mut self) -> bool {
         self.texts.help_indexes.clear();
-        match self.table("Counter 009") {
-            Ok(table) => {
-                let mut names = windows_names();
-                for (index, name) in table.iter() {
-                    names.insert(index, name.to_owned());
-                }
-                if names != self.texts.names {
-                    self.texts.names = names;
-                    self.objects = ObjectSets::default(); // they had the other names
-                }
+        let (names, helps) = (self.table("Counter 009"), self.table("Help 009"));
+        for (name, table) in [("Counter 009", &names), ("Help 009", &helps)] {
+            if let Err(error) = table {
+                self.note(name, vec![error.to_string().into()]);
             }
-            Err(error) => self.note("Counter 009", vec![error.to_string().into()]),
         }
-        match self.table("Help 009") {
-            Ok(helps) => self.texts.helps = helps,
-            Err(error) => self.note("Help 009", vec![error.to_string().into()]),
+        let is_whole = names.is_ok() && helps.is_ok();
+        if let Ok(table) = names {
+            let mut names = windows_names();
+            for (index, name) in table.iter() {
+                names.insert(index, name.to_owned());
+            }
+            if names != self.texts.names {
+                self.texts.names = names;
+                self.objects = ObjectSets::default(); // they had the other names
+            }
+        }
+        if let Ok(helps) = helps {
+            self.texts.helps = helps;
         }
         if self.language.primary() != Language::ENGLISH.0 {
             let own = language_name(self.language);
@@ -195,6 +206,7 @@ impl V1 {
             self.texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
             self.texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
         }
+        is_whole
     }
 
     /// One of the tables. A pair that is none is skipped, and noted.

@@ -144,17 +144,19 @@ struct Failing {
 }
 
 impl Failing {
-    /// Fails first of all with that code.
-    fn new(code: u32) -> Self {
+    /// The values whose names begin so fail, at first with that code.
+    fn new(values: &'static str, code: u32) -> Self {
         let code = Arc::new(AtomicU32::new(code));
         let now = Arc::clone(&code);
-        let key = Altered::by(move |_, bytes| match now.load(Relaxed) {
-            0 => Ok(bytes),
-            code => Err(code),
+        let key = Altered::by(move |name, bytes| match now.load(Relaxed) {
+            code if code > 0 && name.starts_with(values) => Err(code),
+            _ => Ok(bytes),
         });
         let registered = Registered::default();
         let v1 = V1::new(Arc::new(Arc::clone(&key)), Language::ENGLISH, false, registered.clone());
-        Self { v1, key, code, registered, start: Instant::now() }
+        // However long the test takes, its time is later than the clock's.
+        let start = Instant::now() + Duration::from_secs(3_600);
+        Self { v1, key, code, registered, start }
     }
 
     /// What is listed so many seconds later, or why nothing; and how often all objects were asked for that.
@@ -169,7 +171,7 @@ impl Failing {
 #[test]
 fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
     const DENIED: u32 = 5;
-    let mut failing = Failing::new(DENIED);
+    let mut failing = Failing::new("", DENIED);
     let why = "RegQueryValueEx \"Global\": ERROR_ACCESS_DENIED (5)";
     assert_eq!(failing.listed(0), (Err(why.into()), 1));
     failing.code.store(0, Relaxed);
@@ -183,6 +185,18 @@ fn a_list_that_could_not_be_had_is_tried_again_soon_and_the_last_one_stays() {
     failing.code.store(0, Relaxed);
     assert_eq!(failing.listed(335), (Ok(8), 0));
     assert_eq!(failing.listed(345), (Ok(8), 1));
+    assert_eq!(failing.v1.problems(), [""; 0]);
+}
+
+/// A list that lacks something is tried again, less and less often.
+#[test]
+fn what_is_missing_for_ever_is_not_asked_for_all_the_time() {
+    let mut failing = Failing::new("Counter", 170);
+    let asked: Vec<u64> = (0..2_000).filter(|seconds| failing.listed(*seconds) == (Ok(8), 1)).collect();
+    let between: Vec<u64> = asked.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert_eq!(between, [10, 20, 40, 80, 160, 300, 300, 300, 300, 300]);
+    failing.code.store(0, Relaxed);
+    assert_eq!(failing.listed(2_200), (Ok(8), 1));
     assert_eq!(failing.v1.problems(), [""; 0]);
 }
 
@@ -212,7 +226,7 @@ fn names_that_come_later_are_taken_over() {
 /// V2 that fails again and again leaves V1 alone; one that has other countersets does not.
 #[test]
 fn objects_are_listed_anew_if_v2_has_others() {
-    let mut failing = Failing::new(0);
+    let mut failing = Failing::new("", 0);
     assert_eq!(failing.listed(0), (Ok(8), 1));
     failing.registered.set(&Catalogue::default());
     assert_eq!(failing.listed(10), (Ok(8), 0), "nothing, as before");
