@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::{CounterId, Guid, Language, NoValue, Status};
+use perfset_core::{CounterId, Guid, Language, NoValue, Status, Text};
 
 /// A source did not answer, or not with what was asked. [`status`](Self::status) is Windows' code for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,8 +49,8 @@ pub enum SourceError {
     /// A function of the system failed.
     #[error("{function}: {status}")]
     System {
-        /// Which.
-        function: &'static str,
+        /// Which, and of what, if it was asked for more than one thing.
+        function: Text,
         /// Its code.
         status: Status,
     },

@@ -41,6 +41,8 @@ pub struct Slow {
     values: HashMap<Guid, VecDeque<Kept>>,
     /// What it last said of itself.
     about: Vec<(Text, Text)>,
+    /// What it last said that it cannot use.
+    problems: Vec<Text>,
 }
 
 /// So many shapes of request to one counterset have their last values kept.
@@ -53,6 +55,7 @@ enum Request {
     Entry(Change, Entry),
     Collect(Arc<Asked>),
     About,
+    Problems,
 }
 
 /// What a request asks for, if it need not be asked again while it waits.
@@ -63,6 +66,7 @@ enum Question {
     Entry,
     Collect(Arc<Asked>),
     About,
+    Problems,
 }
 
 /// What a [`Want`] says, to be sent and kept.
@@ -86,6 +90,7 @@ enum Reply {
     Names(Guid, Rows),
     Values(Kept),
     About(Vec<(Text, Text)>),
+    Problems(Vec<Text>),
 }
 
 /// Values, and what they were asked with.
@@ -126,6 +131,7 @@ impl Slow {
             names: HashMap::new(),
             values: HashMap::new(),
             about: Vec::new(),
+            problems: Vec::new(),
         };
         let _ = slow.ask(Request::Catalogue, true);
         slow
@@ -203,6 +209,7 @@ impl Slow {
                 self.names.insert(set, rows);
             }
             Reply::About(about) => self.about = about,
+            Reply::Problems(problems) => self.problems = problems,
             Reply::Values(mut new) => {
                 new.was_late = was_late;
                 let kept = self.values.entry(new.asked.set.guid).or_default();
@@ -220,7 +227,9 @@ impl Slow {
 impl Question {
     fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Catalogue, Self::Catalogue) | (Self::About, Self::About) => true,
+            (Self::Catalogue, Self::Catalogue)
+            | (Self::About, Self::About)
+            | (Self::Problems, Self::Problems) => true,
             (Self::Instances(one), Self::Instances(other)) => one == other,
             (Self::Collect(one), Self::Collect(other)) => {
                 one.set.guid == other.set.guid && one.is_like(other)
@@ -238,6 +247,7 @@ impl Request {
             Self::Entry(..) => Question::Entry,
             Self::Collect(asked) => Question::Collect(Arc::clone(asked)),
             Self::About => Question::About,
+            Self::Problems => Question::Problems,
         }
     }
 
@@ -246,6 +256,7 @@ impl Request {
             Self::Catalogue => Ok(Reply::Status(Status::ERROR_SUCCESS)), // it comes with every answer
             Self::Entry(change, entry) => Ok(Reply::Status(provider.entry(change, &entry))),
             Self::About => Ok(Reply::About(provider.about())),
+            Self::Problems => Ok(Reply::Problems(provider.problems())),
             Self::Instances(set) => {
                 let mut rows = Rows::default();
                 rows.start();
@@ -398,6 +409,12 @@ impl Provider for Slow {
     fn about(&mut self) -> Vec<(Text, Text)> {
         let _ = self.ask(Request::About, true); // what it said before is there all the same
         self.about.clone()
+    }
+
+    /// If it is late, what it said last.
+    fn problems(&mut self) -> Vec<Text> {
+        let _ = self.ask(Request::Problems, true);
+        self.problems.clone()
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Script {
     pub gate: Arc<Mutex<()>>,
     /// What it says of itself.
     pub about: Vec<(Text, Text)>,
+    /// What it says that it cannot use.
+    pub problems: Vec<Text>,
     /// What [`Provider::entry`] answers.
     pub answer: Option<Status>,
     /// What it was asked, in order.
@@ -152,5 +154,9 @@ impl Provider for Scripted {
 
     fn about(&mut self) -> Vec<(Text, Text)> {
         self.with(|script| script.about.clone())
+    }
+
+    fn problems(&mut self) -> Vec<Text> {
+        self.with(|script| script.problems.clone())
     }
 }

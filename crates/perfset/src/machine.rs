@@ -281,14 +281,14 @@ mod backend {
     }
 
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
-        let library = functions_of(environment.library().as_deref());
+        let library = functions_of(environment.library().is_some());
         (library, Arc::new(HkeyPerformanceData), language())
     }
 
     pub fn machine(environment: Environment, _all_users: bool) -> Machine {
         let is_costly = environment.get("PERFSET_COSTLY").is_some();
         let settings = Settings { language: language(), is_costly };
-        let functions = functions_of(environment.library().as_deref());
+        let functions = functions_of(environment.library().is_some());
         perfset_windows::machine(Box::new(SystemClock), functions, Arc::new(HkeyPerformanceData), &settings)
     }
 

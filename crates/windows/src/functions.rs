@@ -23,7 +23,8 @@ impl Filled {
     }
 }
 
-/// A query handle: an opaque number.
+/// A query handle: an opaque number, which means something only to the functions that gave it. Any other one is
+/// [`Status::ERROR_INVALID_HANDLE`], and so is one that was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawQuery(pub usize);
 

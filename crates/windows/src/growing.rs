@@ -15,11 +15,13 @@ const BELIEVED: usize = 16 << 20;
 const FIRST: usize = 4 << 10;
 /// The first buffer for a block of V1, which does not say what it needs.
 const FIRST_V1: usize = 64 << 10;
-/// What is needed may change from call to call; but not so often.
-const TRIES: u32 = 32;
+/// What is needed may change from call to call; but not so often. So many doublings reach [`MOST`] from
+/// [`BELIEVED`], and 1 MiB from [`FIRST`]: what is said to need a little more each time gets no more than that.
+const TRIES: u32 = 10;
 
 /// Asks a PerfLib function until its answer fits: ERROR_NOT_ENOUGH_MEMORY says how much is needed now. Gives what was
-/// written of the buffer, which is kept for the next call. `element`: bytes of what `actual` counts.
+/// written of the buffer, which is kept for the next call, unless this one fails. `element`: bytes of what `actual`
+/// counts.
 ///
 /// # Errors
 /// [`SourceError::System`] with the function's code, and [`SourceError::Failed`] for an answer that cannot be true.
@@ -29,13 +31,29 @@ pub fn filled<'a>(
     buffer: &'a mut Vec<u8>,
     call: &mut dyn FnMut(&mut [u8]) -> Filled,
 ) -> Result<&'a [u8], SourceError> {
+    match written(function, element, buffer, call) {
+        Ok(len) => Ok(buffer.get(..len).unwrap_or_default()),
+        Err(error) => {
+            *buffer = Vec::new(); // however large it became
+            Err(error)
+        }
+    }
+}
+
+/// How much of the buffer was written.
+fn written(
+    function: &'static str,
+    element: usize,
+    buffer: &mut Vec<u8>,
+    call: &mut dyn FnMut(&mut [u8]) -> Filled,
+) -> Result<usize, SourceError> {
+    // What the function does not write must not be an earlier answer.
+    buffer.fill(0);
     for _ in 0..TRIES {
         let Filled { status, actual } = call(buffer);
         let actual = usize::try_from(actual).unwrap_or(usize::MAX).saturating_mul(element);
         match status {
-            Status::ERROR_SUCCESS if actual <= buffer.len() => {
-                return Ok(buffer.get(..actual).unwrap_or_default());
-            }
+            Status::ERROR_SUCCESS if actual <= buffer.len() => return Ok(actual),
             Status::ERROR_SUCCESS => {
                 let len = buffer.len();
                 return Err(failed(function, &format!("it says that it wrote {actual} bytes into {len}")));
@@ -48,7 +66,7 @@ pub fn filled<'a>(
                 buffer.clear();
                 buffer.resize(believed.next_multiple_of(element.max(1)), 0);
             }
-            status => return Err(SourceError::System { function, status }),
+            status => return Err(SourceError::System { function: function.into(), status }),
         }
     }
     Err(failed(function, &format!("what it needs changed {TRIES} times")))
@@ -62,9 +80,10 @@ pub fn filled<'a>(
 /// # Errors
 /// As [`filled`].
 pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
-    const FUNCTION: &str = "RegQueryValueEx";
+    let function = || format!("RegQueryValueEx \"{name}\"");
     let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
-    // Memory that it had before is filled with zeros, so that nothing is read that nobody wrote.
+    // What the key does not write must not be an earlier answer.
+    buffer.clear();
     buffer.resize(buffer.capacity().clamp(FIRST_V1, MOST), 0);
     loop {
         let Filled { status, actual } = key.query_value(name, &mut buffer);
@@ -74,7 +93,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
                 if actual > buffer.len() {
                     let len = buffer.len();
                     return Err(failed(
-                        FUNCTION,
+                        &function(),
                         &format!("it says that it wrote {actual} bytes into {len}"),
                     ));
                 }
@@ -84,21 +103,21 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
             Status::ERROR_MORE_DATA => {
                 let more = buffer.len().saturating_mul(2);
                 if more > MOST {
-                    return Err(failed(FUNCTION, &format!("\"{name}\" needs more than {MOST} bytes")));
+                    return Err(failed(&function(), &format!("it needs more than {MOST} bytes")));
                 }
                 buffer.clear();
                 buffer.resize(more, 0);
             }
             status if is_passing(status) => {
                 let Some(pause) = pauses.next() else {
-                    return Err(SourceError::System { function: FUNCTION, status });
+                    return Err(SourceError::System { function: function().into(), status });
                 };
                 if is_closed(status) {
                     key.close();
                 }
                 key.wait(pause);
             }
-            status => return Err(SourceError::System { function: FUNCTION, status }),
+            status => return Err(SourceError::System { function: function().into(), status }),
         }
     }
 }
@@ -112,8 +131,8 @@ fn is_passing(status: Status) -> bool {
     [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
 }
 
-/// Codes of a key that must be opened anew.
-fn is_closed(status: Status) -> bool {
+/// Codes of a key or a query that must be opened anew.
+pub fn is_closed(status: Status) -> bool {
     const RPC_S_CALL_FAILED: Status = Status(1726);
     [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)
 }

@@ -34,7 +34,8 @@ impl OpenQuery {
     /// If the system refuses it.
     pub fn open(functions: &Arc<dyn PerfLib>) -> Result<Self, SourceError> {
         let raw = functions.open_query();
-        let raw = raw.map_err(|status| SourceError::System { function: "PerfOpenQueryHandle", status })?;
+        let raw =
+            raw.map_err(|status| SourceError::System { function: "PerfOpenQueryHandle".into(), status })?;
         Ok(Self { functions: Arc::clone(functions), raw, block: Vec::new() })
     }
 
@@ -62,7 +63,7 @@ impl OpenQuery {
         let refused = |status: Status| match status {
             Status::ERROR_SUCCESS => Ok(()),
             Status::ERROR_WMI_GUID_NOT_FOUND => Err(SourceError::UnknownCounterset(counterset)),
-            status => Err(SourceError::System { function: FUNCTION, status }),
+            status => Err(SourceError::System { function: FUNCTION.into(), status }),
         };
         refused(self.functions.add_counters(self.raw, &mut block))?;
         match Identifiers::new(&block).next() {
@@ -102,5 +103,15 @@ impl OpenQuery {
     pub fn collect(&mut self) -> Result<&[u8], SourceError> {
         let Self { functions, raw, block } = self;
         filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
+    }
+
+    /// How much memory it keeps for its next block.
+    pub fn kept(&self) -> usize {
+        self.block.capacity()
+    }
+
+    /// Keeps none.
+    pub fn keep_nothing(&mut self) {
+        self.block = Vec::new();
     }
 }

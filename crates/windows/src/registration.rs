@@ -54,17 +54,27 @@ impl Registrations {
         Ok(guids)
     }
 
-    /// A counterset. What it has no text for has none; only its counters must be there.
+    /// What a counterset is registered as, but for its texts: another answer, another registration.
+    ///
+    /// # Errors
+    /// If the system does not know it.
+    pub fn info(&mut self, guid: Guid) -> Result<Vec<u8>, SourceError> {
+        self.answer(guid, 1, 0).map(<[u8]>::to_vec)
+    }
+
+    /// A counterset, of its [`info`](Self::info). What it has no text for has none; only its counters must be there.
     ///
     /// An aggregate is registered as what it shows, one row or several: the system has put it together already.
     ///
     /// # Errors
-    /// If the system does not know it, or says what cannot be true.
-    pub fn counterset(&mut self, guid: Guid) -> Result<Counterset, SourceError> {
+    /// If the system says what cannot be true.
+    pub fn counterset(&mut self, guid: Guid, info: &[u8]) -> Result<Counterset, SourceError> {
         let like = catalogue::ALL.iter().copied().find(|known| known.guid == guid);
         let mut counters: Vec<Counter> = Vec::new();
-        let info =
-            RegistrationInfo::parse(self.answer(guid, 1, 0)?).map_err(|error| unreadable(guid, error))?;
+        let info = RegistrationInfo::parse(info).map_err(|error| unreadable(guid, error))?;
+        if info.guid() != guid {
+            return Err(SourceError::Failed(format!("the answer is of counterset {}", info.guid()).into()));
+        }
         let instance_type = info.instance_type();
         let mut taken = HashSet::new();
         for info in info.counters() {

@@ -22,10 +22,12 @@ struct Sets {
 impl Registered {
     /// Takes over what is registered now.
     pub fn set(&self, catalogue: &Catalogue) {
+        let guids = catalogue.countersets.iter().map(|set| set.guid).collect();
+        let names = catalogue.countersets.iter().map(|set| set.name.to_lowercase()).collect();
         let mut sets = self.lock();
-        sets.guids = catalogue.countersets.iter().map(|set| set.guid).collect();
-        sets.names = catalogue.countersets.iter().map(|set| set.name.to_lowercase()).collect();
-        sets.revision = sets.revision.wrapping_add(1);
+        if (&guids, &names) != (&sets.guids, &sets.names) {
+            *sets = Sets { guids, names, revision: sets.revision.wrapping_add(1) };
+        }
     }
 
     /// Whether V2 has a counterset of that GUID or name.

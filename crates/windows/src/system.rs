@@ -3,11 +3,12 @@
 //! The nine functions are looked up when the program runs: where one is missing, that is an answer, not a program that
 //! does not start.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 use std::ptr::{null, null_mut};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::{Guid, Language, Status};
@@ -44,7 +45,9 @@ type Change = unsafe extern "system" fn(*mut c_void, *mut u8, u32) -> u32;
 type Ask = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
 
 /// The nine functions of a library, as far as it has them. It is never unloaded.
-#[derive(Clone, Copy)]
+///
+/// Its handles stay in here: a [`RawQuery`] is a number of ours, so that no function gets a handle that is not open,
+/// whatever it is asked with.
 pub struct Library {
     enumerate: Option<Enumerate>,
     registration_info: Option<RegistrationInfo>,
@@ -55,6 +58,21 @@ pub struct Library {
     delete: Option<Change>,
     info: Option<Ask>,
     data: Option<Ask>,
+    queries: Mutex<Queries>,
+}
+
+/// The addresses that the handles of open queries are, by our numbers.
+#[derive(Debug, Default)]
+struct Queries {
+    open: HashMap<RawQuery, usize>,
+    opened: usize,
+}
+
+impl Queries {
+    /// The handle of a query that is open. It stays so as long as this is borrowed.
+    fn handle(&self, query: RawQuery) -> Option<*mut c_void> {
+        self.open.get(&query).copied().map(std::ptr::with_exposed_provenance_mut)
+    }
 }
 
 impl fmt::Debug for Library {
@@ -81,27 +99,35 @@ impl Library {
     /// # Errors
     /// The system's code if it cannot be loaded.
     pub fn system() -> Result<Self, Status> {
-        Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32)
+        // SAFETY: the system's own library, from its own folder; the documents give its functions these types.
+        unsafe { Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32) }
     }
 
     /// Another one, which has functions of these names: for tests. Its code runs in this process.
     ///
+    /// # Safety
+    /// What it runs when it is loaded does no harm, and what it has under the names of the nine functions are functions
+    /// of their types, which keep what is documented of them: above all, no more is written than there is room for.
+    ///
     /// # Errors
     /// The system's code if it cannot be loaded.
-    pub fn at(path: &Path) -> Result<Self, Status> {
+    pub unsafe fn at(path: &Path) -> Result<Self, Status> {
         use std::os::windows::ffi::OsStrExt;
-        Self::load(path.as_os_str().encode_wide().collect(), 0)
+        // SAFETY: the caller's promise.
+        unsafe { Self::load(path.as_os_str().encode_wide().collect(), 0) }
     }
 
-    fn load(mut path: Vec<u16>, flags: u32) -> Result<Self, Status> {
+    /// # Safety
+    /// As [`at`](Self::at).
+    unsafe fn load(mut path: Vec<u16>, flags: u32) -> Result<Self, Status> {
         path.push(0);
-        // SAFETY: the path ends with a NUL, and the reserved handle is null.
+        // SAFETY: the path ends with a NUL, and the reserved handle is null; the caller promises that the code is good.
         let library = unsafe { LoadLibraryExW(path.as_ptr(), null_mut(), flags) };
         if library.is_null() {
             return Err(last_error());
         }
         Ok(Self {
-            // SAFETY: the documents give the function of this name this type.
+            // SAFETY: the caller promises that the function of this name is of this type.
             enumerate: unsafe { function(library, b"PerfEnumerateCounterSet\0") },
             // SAFETY: as above.
             registration_info: unsafe { function(library, b"PerfQueryCounterSetRegistrationInfo\0") },
@@ -119,7 +145,13 @@ impl Library {
             info: unsafe { function(library, b"PerfQueryCounterInfo\0") },
             // SAFETY: as above.
             data: unsafe { function(library, b"PerfQueryCounterData\0") },
+            queries: Mutex::default(),
         })
+    }
+
+    fn queries(&self) -> MutexGuard<'_, Queries> {
+        // Nothing in here panics; what would be left are handles.
+        self.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The functions that it does not have.
@@ -140,10 +172,16 @@ impl Library {
     }
 }
 
-/// Length in elements of so many bytes, and where they are: nowhere if there are none.
-fn parts(buffer: &mut [u8], element: usize) -> (*mut u8, u32) {
+/// Where the structures of these functions must begin: a buffer that does not is not given to them. An allocator's do.
+const ALIGNMENT: usize = 8;
+const MISALIGNED: Status = Status(998); // ERROR_NOACCESS
+
+/// Where a buffer is, nowhere if it has no bytes, and its length in elements of so many bytes; nothing if no structure
+/// may begin there.
+fn parts(buffer: &mut [u8], element: usize) -> Option<(*mut u8, u32)> {
     let len = buffer.len().checked_div(element).and_then(|len| u32::try_from(len).ok()).unwrap_or(u32::MAX);
-    (if buffer.is_empty() { null_mut() } else { buffer.as_mut_ptr() }, len)
+    let start = if buffer.is_empty() { null_mut() } else { buffer.as_mut_ptr() };
+    (start.addr() % ALIGNMENT == 0).then_some((start, len))
 }
 
 fn filled(call: impl FnOnce(*mut u32) -> u32) -> Filled {
@@ -152,18 +190,16 @@ fn filled(call: impl FnOnce(*mut u32) -> u32) -> Filled {
     Filled { status, actual }
 }
 
-fn handle(query: RawQuery) -> *mut c_void {
-    std::ptr::with_exposed_provenance_mut(query.0)
-}
-
 const MISSING: Status = Status::ERROR_CALL_NOT_IMPLEMENTED;
 
-// Of each call: the buffer is `len` bytes that nobody else has during the call, and the documents promise that no more
-// are written. A library that breaks that promise cannot be helped: it is code in this process. Nothing is kept.
+// Of each call: the buffer is `len` elements that nobody else has during the call, at a multiple of 8, and the
+// documents promise that no more are written. A library that breaks that promise cannot be helped: it is code in this
+// process.
+// Nothing is kept. A handle is one that the library gave and that is open: the table that it is in stays locked.
 impl PerfLib for Library {
     fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
         let Some(call) = self.enumerate else { return Filled::failed(MISSING) };
-        let (start, len) = parts(guids, 16);
+        let Some((start, len)) = parts(guids, 16) else { return Filled::failed(MISALIGNED) };
         // SAFETY: the local machine; `len` GUIDs may be written; see above.
         filled(|actual| unsafe { call(null(), start.cast(), len, actual) })
     }
@@ -176,63 +212,85 @@ impl PerfLib for Library {
         info: &mut [u8],
     ) -> Filled {
         let Some(call) = self.registration_info else { return Filled::failed(MISSING) };
-        let (guid, (start, len)) = (WireGuid(counterset.to_wire()), parts(info, 1));
+        let Some((start, len)) = parts(info, 1) else { return Filled::failed(MISALIGNED) };
+        let guid = WireGuid(counterset.to_wire());
         // SAFETY: the local machine; a GUID that lives as long as the call; see above.
         filled(|actual| unsafe { call(null(), &guid, code, language_or_id, start, len, actual) })
     }
 
     fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled {
         let Some(call) = self.enumerate_instances else { return Filled::failed(MISSING) };
-        let (guid, (start, len)) = (WireGuid(counterset.to_wire()), parts(instances, 1));
+        let Some((start, len)) = parts(instances, 1) else { return Filled::failed(MISALIGNED) };
+        let guid = WireGuid(counterset.to_wire());
         // SAFETY: as above.
         filled(|actual| unsafe { call(null(), &guid, start, len, actual) })
     }
 
     fn open_query(&self) -> Result<RawQuery, Status> {
         let Some(call) = self.open else { return Err(MISSING) };
-        let mut query = null_mut();
+        let mut handle = null_mut();
         // SAFETY: the local machine; a place for the handle.
-        match Status(unsafe { call(null(), &mut query) }) {
-            Status::ERROR_SUCCESS if query.is_null() => Err(Status::ERROR_INVALID_HANDLE),
-            Status::ERROR_SUCCESS => Ok(RawQuery(query.expose_provenance())),
+        match Status(unsafe { call(null(), &mut handle) }) {
+            Status::ERROR_SUCCESS if handle.is_null() => Err(Status::ERROR_INVALID_HANDLE),
+            Status::ERROR_SUCCESS => {
+                let mut queries = self.queries();
+                queries.opened = queries.opened.wrapping_add(1);
+                let query = RawQuery(queries.opened);
+                queries.open.insert(query, handle.expose_provenance());
+                Ok(query)
+            }
             status => Err(status),
         }
     }
 
     fn close_query(&self, query: RawQuery) -> Status {
         let Some(call) = self.close else { return MISSING };
-        // SAFETY: a handle that the library gave. One that was closed is refused, as the documents say.
-        Status(unsafe { call(handle(query)) })
+        let mut queries = self.queries();
+        let Some(handle) = queries.handle(query) else { return Status::ERROR_INVALID_HANDLE };
+        queries.open.remove(&query);
+        // SAFETY: see above; nobody gets this handle again.
+        Status(unsafe { call(handle) })
     }
 
     fn add_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
         let Some(call) = self.add else { return MISSING };
-        let (start, len) = parts(identifiers, 1);
-        // SAFETY: a handle that the library gave; see above.
-        Status(unsafe { call(handle(query), start, len) })
+        let Some((start, len)) = parts(identifiers, 1) else { return MISALIGNED };
+        let queries = self.queries();
+        let Some(handle) = queries.handle(query) else { return Status::ERROR_INVALID_HANDLE };
+        // SAFETY: see above.
+        Status(unsafe { call(handle, start, len) })
     }
 
     fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status {
         let Some(call) = self.delete else { return MISSING };
-        let (start, len) = parts(identifiers, 1);
-        // SAFETY: as above.
-        Status(unsafe { call(handle(query), start, len) })
+        let Some((start, len)) = parts(identifiers, 1) else { return MISALIGNED };
+        let queries = self.queries();
+        let Some(handle) = queries.handle(query) else { return Status::ERROR_INVALID_HANDLE };
+        // SAFETY: see above.
+        Status(unsafe { call(handle, start, len) })
     }
 
     fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled {
         let Some(call) = self.info else { return Filled::failed(MISSING) };
-        let (start, len) = parts(identifiers, 1);
-        // SAFETY: as above.
-        filled(|actual| unsafe { call(handle(query), start, len, actual) })
+        let Some((start, len)) = parts(identifiers, 1) else { return Filled::failed(MISALIGNED) };
+        let queries = self.queries();
+        let Some(handle) = queries.handle(query) else { return Filled::failed(Status::ERROR_INVALID_HANDLE) };
+        // SAFETY: see above.
+        filled(|actual| unsafe { call(handle, start, len, actual) })
     }
 
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
         let Some(call) = self.data else { return Filled::failed(MISSING) };
-        let (start, len) = parts(block, 1);
-        // SAFETY: as above.
-        filled(|actual| unsafe { call(handle(query), start, len, actual) })
+        let Some((start, len)) = parts(block, 1) else { return Filled::failed(MISALIGNED) };
+        let queries = self.queries();
+        let Some(handle) = queries.handle(query) else { return Filled::failed(Status::ERROR_INVALID_HANDLE) };
+        // SAFETY: see above.
+        filled(|actual| unsafe { call(handle, start, len, actual) })
     }
 }
+
+/// Held by who reads the key, and by who closes it alone: no document says that the system does without.
+static KEY: RwLock<()> = RwLock::new(());
 
 /// The registry's key.
 #[derive(Clone, Copy, Debug, Default)]
@@ -241,9 +299,10 @@ pub struct HkeyPerformanceData;
 impl PerformanceKey for HkeyPerformanceData {
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
         let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
-        let (start, mut len) = parts(value, 1);
-        // SAFETY: a predefined key; a name that ends with a NUL; the type is not asked; `len` bytes may be written, and
-        // the length after the call.
+        let Some((start, mut len)) = parts(value, 1) else { return Filled::failed(MISALIGNED) };
+        let _reading = KEY.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: a predefined key, which nobody of us closes meanwhile; a name that ends with a NUL; the type is not
+        // asked; `len` bytes may be written, and the length after the call.
         let status = unsafe {
             RegQueryValueExW(HKEY_PERFORMANCE_DATA, name.as_ptr(), null(), null_mut(), start, &mut len)
         };
@@ -251,7 +310,11 @@ impl PerformanceKey for HkeyPerformanceData {
     }
 
     fn close(&self) {
-        // SAFETY: a predefined key, which may be closed at any time and is opened by its next use.
+        // If somebody reads it, somebody still needs it.
+        let Ok(_alone) = KEY.try_write() else { return };
+        // SAFETY: a predefined key, which nobody of us reads meanwhile, and which its next use opens. The documents
+        // forbid to close it where a library is told that it is unloaded; what then goes wrong is assumed to be the
+        // loader's lock, a hang, and no memory.
         let _ = unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
     }
 }
@@ -357,10 +420,18 @@ fn last_error() -> Status {
     Status(u32::from_le_bytes(code.to_le_bytes()))
 }
 
-/// The functions of the system, or of another library; functions that answer why if it cannot be loaded.
+/// The functions of the system; or, if the environment counts, of the library that `PERFSET_PERFLIB` names there.
+/// Functions that answer why if it cannot be loaded.
 #[must_use]
-pub fn functions(library: Option<&Path>) -> Arc<dyn PerfLib> {
-    match library.map_or_else(Library::system, Library::at) {
+pub fn functions(trusts_environment: bool) -> Arc<dyn PerfLib> {
+    let named = std::env::var_os("PERFSET_PERFLIB").filter(|name| trusts_environment && !name.is_empty());
+    let library = match named {
+        // SAFETY: who sets the variable promises it. Whoever has a process' environment decides already which libraries
+        // it loads.
+        Some(path) => unsafe { Library::at(Path::new(&path)) },
+        None => Library::system(),
+    };
+    match library {
         Ok(library) => Arc::new(library),
         Err(status) => Arc::new(Absent(status)),
     }

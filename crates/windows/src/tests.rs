@@ -1,10 +1,13 @@
 //! The system's answers, true ones and lies: over a machine of ours, whose answers are changed on their way.
 
+mod growing;
+mod v1;
+mod v2;
+
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use perfset_core::v1::{NameTable, Names};
 use perfset_core::walk::Mode;
@@ -313,86 +316,6 @@ fn a_result_is_found_by_the_index_that_the_system_says() {
     assert_eq!(rows(&windows, MULTI, &[])[7], "b 4 9=U32(19)");
 }
 
-/// What the counterset gives when one function always answers so.
-fn answered(
-    wanted: &'static str,
-    lie: impl Fn(&mut Filled, &mut [u8]) + Send + Sync + 'static,
-) -> Vec<String> {
-    let (machine, _scripts) = script();
-    let functions = Changed::of(&machine, move |function, filled, buffer| {
-        if function == wanted {
-            lie(filled, buffer);
-        }
-    });
-    let open = Arc::clone(&functions.open);
-    let windows = over(functions, NoObjects, 0x0409);
-    let found = rows(&windows, MULTI, &[3]);
-    drop(windows);
-    assert!(open.lock().unwrap().is_empty(), "every handle is closed");
-    found
-}
-
-#[test]
-fn sizes_and_codes_are_not_believed() {
-    const DATA: &str = "PerfQueryCounterData";
-    let failed = |why: &str| vec![format!("* 3: {why}")];
-    let none = || vec!["ERROR_WMI_GUID_NOT_FOUND (4200)".to_owned()];
-    let code = |code| move |filled: &mut Filled, _: &mut [u8]| *filled = Filled::failed(Status(code));
-    let actual = |actual| {
-        move |filled: &mut Filled, _: &mut [u8]| *filled = Filled { status: Status::ERROR_SUCCESS, actual }
-    };
-    let needs = |actual| {
-        move |filled: &mut Filled, _: &mut [u8]| {
-            *filled = Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual }
-        }
-    };
-    // Success, and nothing or more than there is room for.
-    assert_eq!(answered("data", actual(0)), failed("PERF_DATA_HEADER at byte 0: needs 48 bytes, 0 are left"));
-    assert_eq!(answered("data", actual(1)), failed(&format!("{DATA}: it says that it wrote 1 bytes into 0")));
-    let all = failed(&format!("{DATA}: it says that it wrote 4294967295 bytes into 0"));
-    assert_eq!(answered("data", actual(u32::MAX)), all);
-    assert_eq!(answered("enumerate", actual(u32::MAX)), none());
-    assert_eq!(answered("enumerate", actual(0)), none());
-    assert_eq!(answered("1", actual(0)), none());
-    assert_eq!(answered("info", actual(0)), failed("PerfQueryCounterInfo: it does not list the entry"));
-    // Needed sizes that grow for ever, never suffice, or that no machine has.
-    let grows = AtomicU32::new(0);
-    let more = move |filled: &mut Filled, _: &mut [u8]| {
-        let actual = grows.fetch_add(24, Relaxed);
-        *filled = Filled { status: Status::ERROR_NOT_ENOUGH_MEMORY, actual };
-    };
-    let most = 256 << 20;
-    assert_eq!(answered("data", more), failed(&format!("{DATA}: it needs 408 bytes, more than {most}")));
-    assert_eq!(answered("data", needs(0)), failed(&format!("{DATA}: it needs 0 bytes, more than {most}")));
-    assert_eq!(
-        answered("data", needs(u32::MAX)),
-        failed(&format!("{DATA}: it needs 4294967295 bytes, more than {most}"))
-    );
-    // Codes, of the documents and others.
-    assert_eq!(answered("data", code(120)), failed(&format!("{DATA}: ERROR_CALL_NOT_IMPLEMENTED (120)")));
-    assert_eq!(answered("data", code(0xC000_0005)), failed(&format!("{DATA}: Win32 code 3221225477")));
-    assert_eq!(answered("enumerate", code(5)), none());
-    assert_eq!(answered("1", code(4200)), none());
-    assert_eq!(answered("add", code(6)), failed("PerfAddCounters: ERROR_INVALID_HANDLE (6)"));
-    assert_eq!(answered("info", code(77)), failed("PerfQueryCounterInfo: Win32 code 77"));
-    // The entry itself is refused, or destroyed.
-    let refused = |_: &mut Filled, buffer: &mut [u8]| buffer[16] = 77;
-    assert_eq!(answered("add", refused), failed("PerfAddCounters: Win32 code 77"));
-    let destroyed = |_: &mut Filled, buffer: &mut [u8]| buffer.fill(0xFF);
-    assert_eq!(answered("add", destroyed), failed("PerfAddCounters: it destroyed the entry"));
-    // An index that no block has.
-    let elsewhere = |filled: &mut Filled, buffer: &mut [u8]| {
-        if filled.status.is_success() {
-            buffer[32] = 9;
-        }
-    };
-    assert_eq!(answered("info", elsewhere), failed(&format!("{DATA}: the block has no result 9")));
-    // Texts alone may be missing.
-    for text in ["3", "4", "5", "6", "7", "8", "9", "10"] {
-        assert_eq!(answered(text, code(5)), ["a 1 3=U32(2)", "b 4 3=U32(11)"], "{text}");
-    }
-}
-
 #[test]
 fn functions_that_are_missing_take_nothing_else_away() {
     let (machine, _scripts) = script();
@@ -474,7 +397,7 @@ fn objects_of_a_real_windows() {
     let vista = Arc::new(Vista::default());
     let windows = over(Absent(Status::ERROR_CALL_NOT_IMPLEMENTED), Arc::clone(&vista), 0x0409);
     assert_eq!(windows.countersets().len(), VISTA.len() + 1);
-    assert_eq!(*vista.asked.lock().unwrap(), ["Counter 009", "Help 009", "Global"]);
+    assert_eq!(*vista.asked.lock().unwrap(), ["Global", "Counter 009", "Help 009"]);
     assert_eq!(vista.closed.load(Relaxed), 1, "nobody asks for values yet");
     let guid = perfset_core::catalogue::process::GUID;
     let set = windows.counterset(&guid).unwrap();
@@ -520,54 +443,6 @@ fn what_v2_has_is_not_there_twice() {
     assert_eq!(windows.countersets().len(), 4, "three and the engine's own");
     assert_eq!(windows.problems(), []);
     assert_eq!(windows.origin(&MULTI).unwrap(), "PerfLib V2");
-}
-
-/// A key that follows a script of codes, and then answers.
-#[derive(Debug)]
-struct Stubborn {
-    codes: Mutex<Vec<u32>>,
-    waited: Mutex<Vec<u128>>,
-    closed: AtomicU32,
-}
-
-impl PerformanceKey for Stubborn {
-    fn query_value(&self, _: &str, value: &mut [u8]) -> Filled {
-        match self.codes.lock().unwrap().pop() {
-            Some(0) | None if value.len() < 200_000 => Filled::failed(Status::ERROR_MORE_DATA),
-            Some(0) | None => {
-                value[..3].copy_from_slice(&[2, 3, 5]);
-                Filled { status: Status::ERROR_SUCCESS, actual: 3 }
-            }
-            Some(1) => Filled { status: Status::ERROR_SUCCESS, actual: u32::MAX },
-            Some(code) => Filled::failed(Status(code)),
-        }
-    }
-
-    fn close(&self) {
-        self.closed.fetch_add(1, Relaxed);
-    }
-
-    fn wait(&self, pause: Duration) {
-        self.waited.lock().unwrap().push(pause.as_millis());
-    }
-}
-
-#[test]
-fn a_key_that_is_busy_is_asked_again() {
-    let ask = |codes: &[u32]| {
-        let codes = Mutex::new(codes.iter().rev().copied().collect());
-        let key = Stubborn { codes, waited: Mutex::default(), closed: AtomicU32::new(0) };
-        let answer = crate::growing::value(&key, "x", Vec::new()).map_err(|error| error.to_string());
-        (answer, key.waited.into_inner().unwrap(), key.closed.into_inner())
-    };
-    assert_eq!(ask(&[]), (Ok(vec![2, 3, 5]), vec![], 0), "three sizes are too small");
-    assert_eq!(ask(&[170, 21, 258]), (Ok(vec![2, 3, 5]), vec![0, 10, 20], 0));
-    assert_eq!(ask(&[6, 1722, 1726]), (Ok(vec![2, 3, 5]), vec![0, 10, 20], 3), "opened anew");
-    let never = ask(&[170; 20]);
-    assert_eq!(never, (Err("RegQueryValueEx: Win32 code 170".into()), vec![0, 10, 20, 40, 80, 160, 320], 0));
-    assert_eq!(ask(&[5]).0, Err("RegQueryValueEx: ERROR_ACCESS_DENIED (5)".into()));
-    assert_eq!(ask(&[234; 40]).0, Err("RegQueryValueEx: \"x\" needs more than 268435456 bytes".into()));
-    assert_eq!(ask(&[1]).0, Err("RegQueryValueEx: it says that it wrote 4294967295 bytes into 65536".into()));
 }
 
 #[test]

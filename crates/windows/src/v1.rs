@@ -1,13 +1,14 @@
 //! Objects of HKEY_PERFORMANCE_DATA, as a provider.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use perfset_core::v1::{DataBlock, NameTable, Names};
 use perfset_core::walk::Mode;
+use perfset_core::wire::WireError;
 use perfset_core::{Counterset, Guid, Language, Status, Text, Translation};
-use perfset_engine::v1::{ObjectSets, Recording, Trouble, windows_names};
+use perfset_engine::v1::{ObjectSets, Recording, windows_names};
 use perfset_engine::{Catalogue, Change, Entry, Provider, Rows, SourceError, Want};
 
 use crate::functions::PerformanceKey;
@@ -16,6 +17,8 @@ use crate::shared::Registered;
 
 /// How long a list of objects is taken for true: to make it anew every provider of the machine is asked for everything.
 const PAUSE: Duration = Duration::from_secs(300);
+/// How long it is waited after one that lacks something, at first; then twice as long each time.
+const RETRY: Duration = Duration::from_secs(10);
 
 /// The objects that the performance key has and V2 has not.
 ///
@@ -29,10 +32,14 @@ pub struct V1 {
     registered: Registered,
     objects: ObjectSets,
     texts: Texts,
+    /// Until when the list is taken for true, and what V2 had.
     listed: Option<(Instant, u64)>,
+    /// How long that is if the next one lacks something.
+    retry: Duration,
+    /// The last list that could be had.
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Objects that cannot be used, and why.
-    troubles: Vec<Trouble>,
+    /// What of each value cannot be used, and why, as it was when it was last read.
+    troubles: BTreeMap<String, Vec<Text>>,
     /// The last block's, used again by the next.
     buffer: Vec<u8>,
     /// How many entries of queries ask an object.
@@ -66,49 +73,53 @@ impl V1 {
             is_costly,
             registered,
             objects: ObjectSets::default(),
-            texts: Texts::default(),
+            texts: Texts { names: windows_names(), ..Texts::default() },
             listed: None,
-            catalogue: Ok(Arc::default()),
-            troubles: Vec::new(),
+            retry: RETRY,
+            catalogue: Err(SourceError::Late),
+            troubles: BTreeMap::new(),
             buffer: Vec::new(),
             entries: 0,
         }
     }
 
     /// What there is now, if that is not what it was.
-    fn refresh(&mut self) {
-        let (now, revision) = (Instant::now(), self.registered.revision());
-        let is_listed =
-            |(at, of): &(Instant, u64)| *of == revision && now.saturating_duration_since(*at) < PAUSE;
-        if self.listed.as_ref().is_some_and(is_listed) {
+    pub fn refresh(&mut self, now: Instant) {
+        let revision = self.registered.revision();
+        if self.listed.is_some_and(|(until, of)| of == revision && now < until) {
             return;
         }
-        self.listed = Some((now, revision));
-        match self.list() {
+        let listed = self.list();
+        let is_whole = matches!(listed, Ok((_, true)));
+        let pause = if is_whole { PAUSE } else { self.retry };
+        self.retry = if is_whole { RETRY } else { pause.saturating_mul(2).min(PAUSE) };
+        let until = now.max(Instant::now()).checked_add(pause); // it may have taken longer than the pause
+        self.listed = until.map(|until| (until, revision));
+        match listed {
+            Ok((catalogue, _)) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
+            Ok((catalogue, _)) => self.catalogue = Ok(Arc::new(catalogue)),
+            Err(error) if self.catalogue.is_ok() => {
+                self.note("Global", vec![format!("{error}; the objects are those of the last list").into()]);
+            }
             Err(error) => self.catalogue = Err(error),
-            Ok(catalogue) if self.catalogue.as_ref().is_ok_and(|before| **before == catalogue) => {}
-            Ok(catalogue) => self.catalogue = Ok(Arc::new(catalogue)),
         }
         if self.entries == 0 {
             self.key.close();
         }
     }
 
-    fn list(&mut self) -> Result<Catalogue, SourceError> {
-        self.texts = self.read_texts()?;
-        self.troubles.clear();
+    /// What there is, and whether all that was asked for it was answered.
+    fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
+        let global = self.all_objects("Global")?;
+        let mut is_whole = self.read_texts();
         let mut found = HashSet::new();
-        let names: &[&str] = if self.is_costly { &["Global", "Costly"] } else { &["Global"] };
-        for name in names {
-            let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
-            if let Ok(block) = DataBlock::parse(&bytes) {
-                for object in block.objects().flatten() {
-                    found.insert(object.name_index());
-                    self.texts.take_help_indexes(&object);
-                }
+        self.take_listed("Global", global, &mut found)?;
+        if self.is_costly {
+            let costly = self.all_objects("Costly");
+            if let Err(error) = costly.and_then(|costly| self.take_listed("Costly", costly, &mut found)) {
+                self.note("Costly", vec![error.to_string().into()]);
+                is_whole = false;
             }
-            let recording = self.take(bytes)?;
-            self.buffer = recording.into_bytes();
         }
         let mut catalogue = Catalogue { origin: "PerfLib V1".into(), countersets: Vec::new() };
         let guids: Vec<_> = self.objects.guids().collect();
@@ -118,50 +129,118 @@ impl V1 {
                 catalogue.countersets.push(Arc::new(self.texts.dressed(set, self.language)));
             }
         }
-        Ok(catalogue)
+        Ok((catalogue, is_whole))
     }
 
-    /// Takes over what a block says. What of it cannot be used is left out, and noted.
-    fn take(&mut self, bytes: Vec<u8>) -> Result<Recording, SourceError> {
+    /// A block of many objects.
+    fn all_objects(&mut self, name: &str) -> Result<Vec<u8>, SourceError> {
+        let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
+        DataBlock::parse(&bytes).map_err(|error| unreadable(name, &error))?;
+        Ok(bytes)
+    }
+
+    /// Takes over such a block: the objects that it has are found.
+    fn take_listed(
+        &mut self,
+        name: &str,
+        bytes: Vec<u8>,
+        found: &mut HashSet<u32>,
+    ) -> Result<(), SourceError> {
+        if let Ok(block) = DataBlock::parse(&bytes) {
+            for object in block.objects().flatten() {
+                found.insert(object.name_index());
+                self.texts.take_help_indexes(&object);
+            }
+        }
+        self.buffer = self.take(name, bytes)?.into_bytes();
+        Ok(())
+    }
+
+    /// Takes over what the block of a value says. What of it cannot be used is left out, and noted.
+    fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
-        let (recording, troubles) =
-            taken.map_err(|error| SourceError::Failed(format!("HKEY_PERFORMANCE_DATA: {error}").into()))?;
-        self.troubles.extend(troubles);
-        self.troubles.truncate(TROUBLES_MOST);
+        let (recording, troubles) = taken.map_err(|error| unreadable(name, &error))?;
+        let mut troubles: Vec<_> =
+            troubles.iter().take(TROUBLES_MOST).map(|trouble| about(name, trouble).into()).collect();
+        troubles.dedup();
+        self.note(name, troubles);
         Ok(recording)
     }
 
-    /// The tables of names and helps. What every Windows has is known without a table.
-    fn read_texts(&self) -> Result<Texts, SourceError> {
-        let table = |what: &str, language: &str| {
-            let bytes = value(&*self.key, &format!("{what} {language}"), Vec::new())?;
-            Ok::<_, SourceError>(Names::read(NameTable::new(&bytes)).0)
-        };
-        let mut names = windows_names();
-        for (index, name) in table("Counter", "009")?.iter() {
-            names.insert(index, name.to_owned());
+    /// Notes what of a value cannot be used now, in place of what was noted before.
+    fn note(&mut self, name: &str, troubles: Vec<Text>) {
+        if troubles.is_empty() {
+            self.troubles.remove(name);
+        } else {
+            self.troubles.insert(name.to_owned(), troubles);
         }
-        let mut texts = Texts { names, helps: table("Help", "009").unwrap_or_default(), ..Texts::default() };
+    }
+
+    /// The tables of names and helps, as far as they can be had now; whether the English ones can. What every Windows
+    /// has is known without a table.
+    fn read_texts(&mut self) -> bool {
+        self.texts.help_indexes.clear();
+        let (names, helps) = (self.table("Counter 009"), self.table("Help 009"));
+        for (name, table) in [("Counter 009", &names), ("Help 009", &helps)] {
+            if let Err(error) = table {
+                self.note(name, vec![error.to_string().into()]);
+            }
+        }
+        let is_whole = names.is_ok() && helps.is_ok();
+        if let Ok(table) = names {
+            let mut names = windows_names();
+            for (index, name) in table.iter() {
+                names.insert(index, name.to_owned());
+            }
+            if names != self.texts.names {
+                self.texts.names = names;
+                self.objects = ObjectSets::default(); // they had the other names
+            }
+        }
+        if let Ok(helps) = helps {
+            self.texts.helps = helps;
+        }
         if self.language.primary() != Language::ENGLISH.0 {
             let own = language_name(self.language);
             // A language that is not there has no names, and English stays.
-            texts.own_names = table("Counter", &own).unwrap_or_default();
-            texts.own_helps = table("Help", &own).unwrap_or_default();
+            self.texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
+            self.texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
         }
-        Ok(texts)
+        is_whole
+    }
+
+    /// One of the tables. A pair that is none is skipped, and noted.
+    fn table(&mut self, name: &str) -> Result<Names, SourceError> {
+        let bytes = value(&*self.key, name, Vec::new())?;
+        let (names, skipped) = Names::read(NameTable::new(&bytes));
+        let count = skipped.len();
+        let said =
+            skipped.first().map(|first| format!("pairs that are skipped: {count}, the first: {first}"));
+        self.note(name, said.iter().map(|said| about(name, said).into()).collect());
+        Ok(names)
     }
 
     /// The object of a counterset, as it is now.
     fn read(&mut self, counterset: &Guid) -> Result<Recording, SourceError> {
         let set = self.objects.counterset(counterset);
         let index = set.and_then(|set| set.v1_index).ok_or(SourceError::UnknownCounterset(*counterset))?;
-        let bytes = value(&*self.key, &index.to_string(), std::mem::take(&mut self.buffer))?;
-        self.take(bytes)
+        let name = index.to_string();
+        let bytes = value(&*self.key, &name, std::mem::take(&mut self.buffer))?;
+        self.take(&name, bytes)
     }
 }
 
-/// So many troubles are kept.
-const TROUBLES_MOST: usize = 100;
+/// So many troubles of a value are kept.
+const TROUBLES_MOST: usize = 10;
+
+fn unreadable(name: &str, error: &WireError) -> SourceError {
+    SourceError::Failed(about(name, error).into())
+}
+
+/// What is said of a value.
+fn about(name: &str, what: &impl std::fmt::Display) -> String {
+    format!("HKEY_PERFORMANCE_DATA \"{name}\": {what}")
+}
 
 /// What a table of a language is called: the primary language, but of two the whole number. Source: MS Learn.
 pub fn language_name(language: Language) -> String {
@@ -219,7 +298,7 @@ impl Texts {
 
 impl Provider for V1 {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.refresh();
+        self.refresh(Instant::now());
         self.catalogue.clone()
     }
 
@@ -249,9 +328,8 @@ impl Provider for V1 {
         done
     }
 
-    fn about(&mut self) -> Vec<(Text, Text)> {
-        let troubles = self.troubles.iter().map(|trouble| ("V1 block".into(), trouble.to_string().into()));
-        troubles.collect()
+    fn problems(&mut self) -> Vec<Text> {
+        self.troubles.values().flatten().cloned().collect()
     }
 }
 

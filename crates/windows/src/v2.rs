@@ -11,13 +11,18 @@ use perfset_core::{CounterFilter, CounterId, Guid, InstanceId, Language, NoValue
 use perfset_engine::{Catalogue, Change, Entry, Provider, Row, Rows, SourceError, Want};
 
 use crate::functions::PerfLib;
-use crate::growing::filled;
+use crate::growing::{filled, is_closed};
 use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
 use crate::shared::Registered;
 
 /// How long a list of countersets is taken for true.
 const PAUSE: Duration = Duration::from_secs(10);
+/// How long a counterset is taken for what it was registered as: a call each tells.
+const COMPARED: Duration = Duration::from_secs(300);
+
+/// So many bytes of blocks, of all queries together, are kept as memory for the next ones.
+const KEPT_MOST: usize = 64 << 20;
 
 /// The countersets that PerfLib has registered.
 ///
@@ -28,7 +33,10 @@ pub struct V2 {
     functions: Arc<dyn PerfLib>,
     registrations: Registrations,
     registered: Registered,
-    listed: Option<(Instant, Vec<Guid>)>,
+    listed: Option<Instant>,
+    /// What each counterset was registered as when that was last compared; when it was.
+    infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
+    compared: Option<Instant>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
     /// Countersets that are registered and cannot be used, and why.
     problems: Vec<Text>,
@@ -55,6 +63,8 @@ impl V2 {
             functions,
             registered,
             listed: None,
+            infos: Vec::new(),
+            compared: None,
             catalogue: Ok(Arc::default()),
             problems: Vec::new(),
             queries: HashMap::new(),
@@ -64,29 +74,36 @@ impl V2 {
     }
 
     /// What is registered now, if that is not what it was.
-    fn refresh(&mut self) {
-        let now = Instant::now();
-        if self.listed.as_ref().is_some_and(|(at, _)| now.saturating_duration_since(*at) < PAUSE) {
+    pub fn refresh(&mut self, now: Instant) {
+        let is_within =
+            |at: Option<Instant>, pause| at.is_some_and(|at| now.saturating_duration_since(at) < pause);
+        if is_within(self.listed, PAUSE) {
             return;
         }
+        self.listed = Some(now);
         let guids = match self.registrations.guids() {
             Ok(guids) => guids,
             Err(error) => {
-                self.listed = Some((now, Vec::new()));
                 self.registered.set(&Catalogue::default());
                 self.catalogue = Err(error);
                 return;
             }
         };
-        let same = self.catalogue.is_ok() && self.listed.as_ref().is_some_and(|(_, before)| *before == guids);
-        self.listed = Some((now, guids.clone()));
-        if same {
+        let is_same = self.catalogue.is_ok() && guids.iter().eq(self.infos.iter().map(|(guid, _)| guid));
+        if is_same && is_within(self.compared, COMPARED) {
             return;
         }
+        self.compared = Some(now);
+        let infos = guids.into_iter().map(|guid| (guid, self.registrations.info(guid))).collect();
+        if is_same && self.infos == infos {
+            return;
+        }
+        self.infos = infos;
         self.problems.clear();
         let mut catalogue = Catalogue { origin: SOURCE.into(), countersets: Vec::new() };
-        for guid in guids {
-            match self.registrations.counterset(guid) {
+        for (guid, info) in &self.infos {
+            let info = info.as_ref().map_err(SourceError::clone);
+            match info.and_then(|info| self.registrations.counterset(*guid, info)) {
                 Ok(set) => catalogue.countersets.push(Arc::new(set)),
                 Err(error) => self.problems.push(format!("counterset {guid}: {error}").into()),
             }
@@ -97,25 +114,47 @@ impl V2 {
 
     /// The query that asks for these counters: a new one if there is none.
     fn asked(&mut self, want: &Want<'_>) -> Result<&mut Asked, SourceError> {
-        let guid = want.counterset.guid;
-        let counter = match want.counters {
-            [one] => CounterFilter::One(*one),
-            _ => CounterFilter::All,
-        };
-        let key = (guid, counter);
-        if !self.queries.contains_key(&key) {
+        let (guid, counter) = key_of(want);
+        if !self.queries.contains_key(&(guid, counter)) {
             let query = OpenQuery::open(&self.functions)?;
             query.add(guid, counter, want.counterset.instance_type.is_multiple())?;
             let index = query.index(guid, counter)?;
-            self.queries.insert(key, Asked { query, index });
+            self.queries.insert((guid, counter), Asked { query, index });
         }
-        self.queries.get_mut(&key).ok_or(SourceError::UnknownCounterset(guid))
+        self.queries.get_mut(&(guid, counter)).ok_or(SourceError::UnknownCounterset(guid))
+    }
+
+    /// Collects once. A query that turns out to be broken is closed: the next collection opens another.
+    fn collect_once(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
+        let Asked { query, index } = self.asked(want)?;
+        let before = query.kept();
+        let done = query.collect().and_then(|block| {
+            rows.count_bytes_read(block.len());
+            fill(block, *index, want, rows)
+        });
+        let has_grown = query.kept() > before;
+        if let Err(error) = &done
+            && is_broken(error)
+        {
+            self.queries.remove(&key_of(want));
+            if error.status() == Status::ERROR_WMI_ITEMID_NOT_FOUND {
+                self.compared = None; // it has other counters now
+            }
+        } else if has_grown && self.kept() > KEPT_MOST {
+            self.asked(want)?.query.keep_nothing();
+        }
+        done
+    }
+
+    /// How much memory the queries keep.
+    fn kept(&self) -> usize {
+        self.queries.values().map(|asked| asked.query.kept()).fold(0, usize::saturating_add)
     }
 }
 
 impl Provider for V2 {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
-        self.refresh();
+        self.refresh(Instant::now());
         self.catalogue.clone()
     }
 
@@ -147,16 +186,35 @@ impl Provider for V2 {
         Status::ERROR_SUCCESS
     }
 
+    /// What was open and broke, with the service or the provider behind it, is opened once more.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
-        let asked = self.asked(want)?;
-        let block = asked.query.collect()?;
-        rows.count_bytes_read(block.len());
-        fill(block, asked.index, want, rows)
+        let was_open = self.queries.contains_key(&key_of(want));
+        match self.collect_once(want, rows) {
+            Err(error) if was_open && is_broken(&error) => self.collect_once(want, rows),
+            done => done,
+        }
     }
 
     fn problems(&mut self) -> Vec<Text> {
         self.problems.clone()
     }
+}
+
+/// What is asked of the system: the one counter, or all.
+fn key_of(want: &Want<'_>) -> (Guid, CounterFilter) {
+    let counter = match want.counters {
+        [one] => CounterFilter::One(*one),
+        _ => CounterFilter::All,
+    };
+    (want.counterset.guid, counter)
+}
+
+/// Whether another query may be answered where this one is not: its handle is none any more, or the system does not
+/// know an entry that it took.
+fn is_broken(error: &SourceError) -> bool {
+    let status = error.status();
+    is_closed(status)
+        || matches!(status, Status::ERROR_WMI_GUID_NOT_FOUND | Status::ERROR_WMI_ITEMID_NOT_FOUND)
 }
 
 /// Fills rows from one result of a block.
@@ -183,7 +241,10 @@ pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Resul
     match result.body {
         Body::Error => match result.status {
             Status::ERROR_NO_DATA | Status::ERROR_WMI_INSTANCE_NOT_FOUND => Ok(()),
-            status => Err(SourceError::System { function: "PerfQueryCounterData", status }),
+            Status::ERROR_SUCCESS => {
+                Err(SourceError::Failed("PerfQueryCounterData: the result is an error without a code".into()))
+            }
+            status => Err(SourceError::System { function: "PerfQueryCounterData".into(), status }),
         },
         Body::SingleCounter(value) => {
             let columns = Columns::new(want, only().into_iter(), rows);

@@ -1,6 +1,7 @@
 //! The system module beside libraries that only the stand has: `cargo xtask windows` builds them and runs this. Their
 //! places are in the environment.
 #![cfg(windows)]
+#![allow(unsafe_code, reason = "a library is loaded")]
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::as_conversions,
@@ -11,7 +12,7 @@
 )]
 
 use std::hint::black_box;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,10 +22,16 @@ use perfset_core::{CounterFilter, Guid, Language, Status};
 use perfset_engine::{Entry, Machine, Snapshot, v1};
 use perfset_windows::capture::Captured;
 use perfset_windows::system::{HkeyPerformanceData, Library, SystemClock};
-use perfset_windows::{Filled, PerfLib, PerformanceKey, Settings, machine};
+use perfset_windows::{Filled, PerfLib, PerformanceKey, RawQuery, Settings, machine};
 
 fn place(variable: &str) -> PathBuf {
     std::env::var_os(variable).unwrap_or_else(|| panic!("cargo xtask windows sets {variable}")).into()
+}
+
+fn load(path: &Path) -> Result<Library, Status> {
+    // SAFETY: libraries of the stand's, whose functions have these types. The hostile one, too, writes no more than
+    // there is room for.
+    unsafe { Library::at(path) }
 }
 
 fn settings() -> Settings {
@@ -114,21 +121,29 @@ fn wines_own_functions() {
     let after = perfset_windows::system::time_100ns();
     let clocks = Block::parse(&block[..48]).unwrap().clocks();
     assert!((before - 200_000..=after + 200_000).contains(&clocks.time_100ns), "{clocks:?}");
+    let off = usize::from(block.as_ptr().addr() % 8 == 0);
+    assert_eq!(wine.query_data(query, &mut block[off..]), Filled::failed(Status(998)), "it must be aligned");
     assert_eq!(wine.close_query(query), Status::ERROR_SUCCESS);
+    // Wine takes any number for a handle.
+    for closed in [query, RawQuery(0x1234)] {
+        assert_eq!(wine.close_query(closed), Status::ERROR_INVALID_HANDLE);
+        assert_eq!(wine.add_counters(closed, &mut entry), Status::ERROR_INVALID_HANDLE);
+        assert_eq!(wine.query_data(closed, &mut block), Filled::failed(Status::ERROR_INVALID_HANDLE));
+    }
     assert_eq!(wine.query_info(query, &mut []), Filled::failed(Status::ERROR_CALL_NOT_IMPLEMENTED));
 
     let windows = over(wine, HkeyPerformanceData);
     let problems: Vec<_> = windows.problems().iter().map(ToString::to_string).collect();
     let want = "a provider has no catalogue: PerfEnumerateCounterSet: ERROR_CALL_NOT_IMPLEMENTED (120)";
     assert!(problems.contains(&want.to_owned()), "{problems:?}");
-    assert_eq!(Library::at(&PathBuf::from("no-such.dll")).map(|_| ()), Err(Status(126)));
+    assert_eq!(load(&PathBuf::from("no-such.dll")).map(|_| ()), Err(Status(126)));
 }
 
 /// What our engine answers through a C library is what it answers without one.
 #[test]
 #[ignore = "needs the stand"]
 fn our_engine_as_a_library() {
-    let library = Library::at(&place("STAND_PERFLIB")).unwrap();
+    let library = load(&place("STAND_PERFLIB")).unwrap();
     assert_eq!(library.missing(), [""; 0]);
     let windows = over(library, NoObjects);
     let direct = Captured::open(&place("PERFSET_CAPTURE")).unwrap().machine();
@@ -215,7 +230,7 @@ fn a_hostile_library() {
     let value = |lie: &str| {
         let file = std::env::temp_dir().join(format!("hostile-{lie}.dll"));
         std::fs::copy(place("STAND_HOSTILE"), &file).unwrap();
-        let hostile = Library::at(&file).unwrap();
+        let hostile = load(&file).unwrap();
         assert_eq!(hostile.missing(), ["PerfEnumerateCounterSetInstances", "PerfDeleteCounters"]);
         let windows = over(hostile, NoObjects);
         let Ok(set) = windows.counterset(&SET) else { return "no counterset".to_owned() };

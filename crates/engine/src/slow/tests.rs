@@ -54,6 +54,11 @@ impl Provider for Gated {
         self.pass();
         self.0.about()
     }
+
+    fn problems(&mut self) -> Vec<Text> {
+        self.pass();
+        self.0.problems()
+    }
 }
 
 fn scripted() -> Scripted {
@@ -214,6 +219,19 @@ fn marks_of_rows_are_kept_and_age() {
     let both = |slow: &mut Slow| collect(slow, &[TIME, USER], &[ALL]);
     assert_eq!(both(&mut slow).unwrap()[1], "b: 3 Reused, NotGiven");
     assert_eq!(held(&script, &mut slow, both).unwrap()[1], "b: 3 stale, NotGiven");
+}
+
+#[test]
+fn what_it_last_could_not_use() {
+    let (script, mut slow) = slow();
+    script.with(|s| s.problems = vec!["a block".into()]);
+    assert_eq!(held(&script, &mut slow, Slow::problems), [""; 0]);
+    settle(&mut slow);
+    assert_eq!(slow.problems(), ["a block"]);
+    script.with(|s| s.problems.clear());
+    assert_eq!(held(&script, &mut slow, Slow::problems), ["a block"]);
+    settle(&mut slow);
+    assert_eq!(slow.problems(), [""; 0]);
 }
 
 #[test]
