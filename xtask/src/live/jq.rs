@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::{finished, proc, record};
 
 /// The keys that are promised.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "time",
     "path",
     "counterset",
@@ -22,6 +22,7 @@ const KEYS: [&str; 12] = [
     "base",
     "type",
     "unit",
+    "mark",
 ];
 
 /// An object a line: three samples of each processor, each node and their total, with all keys in their order.
