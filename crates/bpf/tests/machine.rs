@@ -203,26 +203,24 @@ fn sums_stay_whole_while_threads_end() {
 /// So many rounds of threads that read and end, and so many executions.
 const STORM: u32 = 200;
 
-#[test]
-#[ignore = "what `one_process_executes_from_its_threads` starts: a test runs on a thread of its own"]
-fn executes_itself() {
-    let left: u32 = std::env::var("STORM_LEFT").unwrap().parse().unwrap();
-    let Some(left) = left.checked_sub(1) else { return };
-    let mut again = Command::new(std::env::current_exe().unwrap());
-    again.args(["--exact", "executes_itself", "--ignored"]).env("STORM_LEFT", left.to_string());
-    panic!("{}", std::os::unix::process::CommandExt::exec(&mut again));
-}
-
+/// A test runs on a thread of its own: started as a program, with a number of times left, it executes itself from it.
 #[test]
 fn one_process_executes_from_its_threads() {
+    const LEFT: &str = "STORM_LEFT";
+    let again = |left: u32| {
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "one_process_executes_from_its_threads"]).env(LEFT, left.to_string());
+        again
+    };
+    if let Ok(left) = std::env::var(LEFT) {
+        let Some(left) = left.parse::<u32>().unwrap().checked_sub(1) else { return };
+        panic!("{}", std::os::unix::process::CommandExt::exec(&mut again(left)));
+    }
     let Some((kernel, offsets)) = allowed() else { return };
     for way in [Way::OpenCoded, Way::Classic] {
         let mut walk = Walk::load(&kernel, &request(Each::Process, way, 50_000, Some(&offsets))).unwrap();
-        let mut storm = Command::new(std::env::current_exe().unwrap());
-        storm.args(["--exact", "executes_itself", "--ignored"]).env("STORM_LEFT", STORM.to_string());
-        let mut storm = storm.stdout(Stdio::null()).spawn().unwrap();
-        let pid = storm.id();
-        let (walks, torn) = never_falls(&mut walk, pid, || storm.try_wait().unwrap().is_none());
+        let mut storm = again(STORM).stdout(Stdio::null()).spawn().unwrap();
+        let (walks, torn) = never_falls(&mut walk, storm.id(), || storm.try_wait().unwrap().is_none());
         assert!(storm.wait().unwrap().success());
         assert!(walks > 20 && torn < walks, "{way:?}: {torn} of {walks} torn");
     }
