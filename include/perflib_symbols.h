@@ -230,20 +230,28 @@ enum {
     PERFLIB_CGROUP_TASK_COUNT = 32,
     /* Task Count Peak: PERF_COUNTER_LARGE_RAWCOUNT */
     PERFLIB_CGROUP_TASK_COUNT_PEAK = 33,
-    /* % Processor Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Processor Some Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_PROCESSOR_SOME_STALLED_TIME = 34,
-    /* % Processor Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Processor Full Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_PROCESSOR_FULL_STALLED_TIME = 35,
-    /* % Memory Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Memory Some Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_MEMORY_SOME_STALLED_TIME = 36,
-    /* % Memory Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Memory Full Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_MEMORY_FULL_STALLED_TIME = 37,
-    /* % Storage Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Storage Some Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_STORAGE_SOME_STALLED_TIME = 38,
-    /* % Storage Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Storage Full Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_CGROUP_PERCENT_STORAGE_FULL_STALLED_TIME = 39,
-    /* % Interrupt Full Stalled Time: PERF_100NSEC_TIMER, unit % */
-    PERFLIB_CGROUP_PERCENT_INTERRUPT_FULL_STALLED_TIME = 40
+    /* % Interrupt Full Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
+    PERFLIB_CGROUP_PERCENT_INTERRUPT_FULL_STALLED_TIME = 40,
+    /* Processor Stalled Time Timestamp: PERF_PRECISION_TIMESTAMP */
+    PERFLIB_CGROUP_PROCESSOR_STALLED_TIME_TIMESTAMP = 41,
+    /* Memory Stalled Time Timestamp: PERF_PRECISION_TIMESTAMP */
+    PERFLIB_CGROUP_MEMORY_STALLED_TIME_TIMESTAMP = 42,
+    /* Storage Stalled Time Timestamp: PERF_PRECISION_TIMESTAMP */
+    PERFLIB_CGROUP_STORAGE_STALLED_TIME_TIMESTAMP = 43,
+    /* Interrupt Stalled Time Timestamp: PERF_PRECISION_TIMESTAMP */
+    PERFLIB_CGROUP_INTERRUPT_STALLED_TIME_TIMESTAMP = 44
 };
 
 /* Energy Meter: {2bc0fb27-63d1-535a-b435-812deee1e558} */
@@ -2200,9 +2208,9 @@ enum {
 #define PERFLIB_PRESSURE_STALL_NAME "Pressure Stall"
 
 enum {
-    /* % Some Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Some Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_PRESSURE_STALL_PERCENT_SOME_STALLED_TIME = 0,
-    /* % Full Stalled Time: PERF_100NSEC_TIMER, unit % */
+    /* % Full Stalled Time: PERF_PRECISION_100NS_TIMER, unit % */
     PERFLIB_PRESSURE_STALL_PERCENT_FULL_STALLED_TIME = 1,
     /* % Some Stalled Time 10 Seconds: PERF_LARGE_RAW_FRACTION, unit % */
     PERFLIB_PRESSURE_STALL_PERCENT_SOME_STALLED_TIME_10_SECONDS = 2,
@@ -2217,7 +2225,9 @@ enum {
     /* % Full Stalled Time 300 Seconds: PERF_LARGE_RAW_FRACTION, unit % */
     PERFLIB_PRESSURE_STALL_PERCENT_FULL_STALLED_TIME_300_SECONDS = 7,
     /* Stalled Time Base: PERF_LARGE_RAW_BASE */
-    PERFLIB_PRESSURE_STALL_STALLED_TIME_BASE = 8
+    PERFLIB_PRESSURE_STALL_STALLED_TIME_BASE = 8,
+    /* Stalled Time Timestamp: PERF_PRECISION_TIMESTAMP */
+    PERFLIB_PRESSURE_STALL_STALLED_TIME_TIMESTAMP = 9
 };
 
 /* Process: {89851479-d35b-578c-85d2-9617ffca99dc} */

@@ -22,6 +22,7 @@ pub fn catalogue(guid: Guid, types: impl IntoIterator<Item = CounterType>) -> Ar
         counters: types.into_iter().enumerate().map(counter).collect(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
     };
     Arc::new(Catalogue { origin: "bench".into(), countersets: vec![Arc::new(set)] })

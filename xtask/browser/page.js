@@ -3,11 +3,15 @@
 //   node page.js URL [WORDS]     all checks, or those with these words in their names
 //
 // Whoever starts it reads the output: "ok NAME: figures" and "FAIL NAME: why" are results; "please restart" asks for the
-// server to be started anew at the same address, and waits for a line of input.
+// server to be started anew at the same address, "please stand still" for it to be stopped for nine seconds; both wait
+// for a line of input.
 
+import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { chromium } from "playwright-core";
+import { checksOfModules } from "./modules.js";
 
 const url = process.argv[2];
 const input = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -340,150 +344,76 @@ const checks = {
     return `${rows.length} rows copied`;
   },
 
-  async "values that are missing are gaps, with their reasons"() {
-    const page = await open("#w=60&none=1");
-    const got = await page.evaluate(async () => {
-      const [{ Store }, { View }, { Card }, { csv }] = await Promise.all(["store", "view", "card", "names"].map(name => import(`/assets/${name}.js`)));
-      const store = new Store(1000, 60_000);
-      const [ask, ranked] = [{ path: "\\Set(*)\\Counter", top: 0 }, { path: "\\Set(*)\\Counter", top: 2 }];
-      store.request([ask, ranked]);
-      const series = (id, instance, ask) => ({ id, path: `\\Set(${instance})\\Counter`, ask, counterset: "Set", instance, counter: "Counter", unit: "By" });
-      store.series([series(7, "a", 0), series(8, "=b", 0), series(7, "a", 1), series(8, "=b", 1), series(9, "_Total", 1), series(7, "a", 1)]);
-      const sample = (time, a, b, missing) => store.sample({ time, ids: [7, 8, 9], values: [a, b, 100], missing });
-      sample(100_000, 2, 3);
-      sample(101_000, 5, null, { 8: "denied" });
-      const spec = { title: "Gaps", kind: "lines", wide: false, asks: [ask], hidden: new Set() };
-      const card = new Card(spec, { store, view: new View(), cursor: { at: null }, cursorAt() {}, changed() {} });
-      document.getElementById("charts").append(card.element);
-      card.draw();
-      const legend = [...card.element.querySelectorAll("tbody tr")].map(row => [...row.querySelectorAll("td")].slice(0, 4).map(cell => cell.textContent));
-      sample(109_000, 7, 11);
-      const values = path => store.columns.get(path).values;
-      const lost = [[...store.times], [...values("\\Set(a)\\Counter")]];
-      // What was missed comes later, and what was before.
-      store.history({ ids: [7], times: [99_000, 102_000, 103_000], values: [[1, 13, 17]] });
-      const found = [[...store.times], [...values("\\Set(a)\\Counter")], [...values("\\Set(=b)\\Counter")]];
-      const rank = store.rankedAt("\\Set(*)\\Counter\ttop=2", 109_500).list.map(item => [item.series.instance, item.value]);
-      const late = store.rankedAt("\\Set(*)\\Counter\ttop=2", 200_000);
-      card.destroy();
-      return { legend, lost, found, rank, late, csv: csv([0, 1500], [{ name: "=1+1", values: [1, null] }, { name: 'a"b', values: [0.5, 2] }]) };
-    });
-    same(got.legend, [["5 B", "3.50 B", "2 B", "5 B"], ["is refused by the system", "3 B", "3 B", "3 B"]], "the legend");
-    same(got.lost, [[100_000, 101_000, 102_000, 109_000], [2, 5, null, 7]], "a connection that was lost");
-    const times = [99_000, 100_000, 101_000, 102_000, 103_000, 104_000, 109_000];
-    same(got.found, [times, [1, 2, 5, 13, 17, null, 7], [null, 3, null, null, null, null, 11]], "what was missed");
-    same([got.rank, got.late], [[["=b", 11], ["a", 7]], null], "the ranking");
-    same(got.csv, "time,'=1+1,\"a\"\"b\"\n1970-01-01T00:00:00.000Z,1,0.5\n1970-01-01T00:00:01.500Z,,2\n", "as CSV");
+  async "a server that stands still leaves a gap in lines and heat maps"() {
+    const page = await open("#w=60");
+    const title = "Each processor";
+    await until(async () => numbers((await legend(page, title))[0]?.cells ?? [""]), "no values");
+    await sleep(3000);
+    isAway = true; // for longer than the page waits, if the machine is busy
+    console.log("please stand still");
+    await input.next();
+    await until(async () => (await state(page).textContent()) === "Live", "it does not go on", 20_000);
+    isAway = false;
+    await sleep(3500);
+    await page.mouse.move(2, 2);
+    await page.keyboard.press("Space");
+    await until(() => page.url().includes("end="), "it does not pause");
+    await sleep(300);
+    const end = Number(/end=(\d+)/.exec(page.url())[1]);
+    await card(page, title).getByRole("button", { name: `Copy ${title} as CSV` }).click();
+    const rows = (await page.evaluate(() => navigator.clipboard.readText())).trim().split("\n").slice(1).map(row => row.split(","));
+    const times = rows.filter(row => row[1] !== "").map(row => Date.parse(row[0]));
+    const widest = Math.max(...times.slice(1).map((time, n) => time - times[n]));
+    const gap = times.findIndex((time, n) => times[n + 1] - time === widest);
+    ensure(widest > 7500, `the gap is of ${widest} ms`);
+    const inked = await card(page, title).evaluate((element, end) => {
+      const canvas = element.querySelector("canvas");
+      const [over, own] = [element.querySelector(".u-over").getBoundingClientRect(), canvas.getBoundingClientRect()];
+      const [left, top, width, height] = [over.left - own.left, over.top - own.top, over.width, over.height].map(size => Math.round(size * devicePixelRatio));
+      const { data } = canvas.getContext("2d").getImageData(left, top + Math.round(height / 4), width, 1);
+      const times = [];
+      for (let x = 0; x < width; x++) if (data[4 * x + 3]) times.push(end - 60_000 + (x + 0.5) / width * 60_000);
+      return { times, pixel: 60_000 / width };
+    }, end);
+    const inside = inked.times.filter(time => time > times[gap] + 600 && time < times[gap + 1] - 600);
+    const early = inked.times.filter(time => time < times[0] - inked.pixel - 600);
+    ensure(inked.times.length > 50, `${inked.times.length} columns of the heat map are drawn`);
+    same([inside.length, early.length], [0, 0], "columns of the heat map in the gap, and before the first sample");
     await close(page);
-    return "";
+    return `${times.length} samples, and a gap of ${(widest / 1000).toFixed(1)} s`;
   },
 
-  async "a clock that is set back does not mix what was before with what is later"() {
-    const page = await open("#w=60&none=1");
-    const got = await page.evaluate(async () => {
-      const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
-      const opened = [];
-      window.EventSource = class extends EventTarget {
-        constructor(address) { super(); this.address = address; opened.push(this); }
-        close() {}
-        say(name, data) { this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) })); }
+  async "all processes, stacked, are as much as the processors are busy"() {
+    const burners = cpus().map(() => spawn(process.execPath, ["-e", "for (;;);"], { stdio: "ignore" }));
+    try {
+      const query = new URLSearchParams([["w", 60], ["chart", "All processes"], ["kind", "stack"], ["path", "\\Process V2(*)\\% Processor Time"],
+        ["chart", "Busy"], ["kind", "lines"], ["path", "\\Processor Information(_Total)\\% Processor Time"]]);
+      const page = await open(`#${query}`);
+      await until(async () => (await legend(page, "All processes")).some(line => numbers(line.cells)), "no values");
+      await sleep(14_000);
+      const rows = async title => {
+        await card(page, title).getByRole("button", { name: `Copy ${title} as CSV` }).click();
+        const text = await page.evaluate(() => navigator.clipboard.readText());
+        return text.trim().split("\n").slice(1).map(row => row.split(",")).filter(row => row.slice(1).some(cell => cell !== ""))
+          .map(([time, ...cells]) => [time, cells.reduce((sum, cell) => sum + Number(cell), 0)]);
       };
-      const path = "\\Set(a)\\Counter";
-      const store = new Store(1000, 60_000);
-      new Stream(store).ask([{ path, top: 0 }], 60);
-      const begin = (source, times, values) => {
-        source.dispatchEvent(new Event("open"));
-        source.say("series", { series: [{ id: 7, path, ask: 0, counterset: "Set", instance: "a", counter: "Counter", unit: "By" }] });
-        source.say("history", { ids: [7], times, values: [values] });
-      };
-      begin(opened[0], [900_000, 901_000], [1, 2]);
-      opened[0].say("sample", { time: 902_000, ids: [7], values: [3] });
-      opened[0].say("sample", { time: 3_000, ids: [7], values: [4] }); // by the new clock
-      begin(opened[1], [1_000, 2_000, 3_000], [2, 3, 4]); // the server's history is by the new clock, too
-      opened[1].say("sample", { time: 4_000, ids: [7], values: [5] });
-      return { times: store.times, values: store.columns.get(path).values, opened: opened.length };
-    });
-    same(got, { times: [1_000, 2_000, 3_000, 4_000], values: [2, 3, 4, 5], opened: 2 }, "the store");
-    await close(page);
-    return "";
+      const [stacked, busy] = [new Map(await rows("All processes")), await rows("Busy")];
+      const pairs = busy.slice(2).filter(([time]) => stacked.has(time)).slice(-8).map(([time, value]) => [value * cpus().length, stacked.get(time)]);
+      const [whole, shown] = [0, 1].map(n => pairs.reduce((sum, pair) => sum + pair[n], 0) / pairs.length);
+      ensure(pairs.length === 8 && whole > 90 * cpus().length, `${pairs.length} samples, the processors are busy for ${whole} %`);
+      ensure(Math.abs(whole - shown) < 15 * cpus().length, `the stack is of ${shown} %, the processors are busy for ${whole} %`);
+      const lines = await legend(page, "All processes");
+      ensure(lines.slice(0, 20).some(line => line.name.startsWith("node")), `the load is not drawn: ${lines.map(line => line.name)}`);
+      ensure(lines.some(line => line.name === "others"), "the others are not drawn");
+      ensure(lines.every(line => !/_Total|Idle/.test(line.name ?? "")), "totals are drawn");
+      await close(page);
+      return `${shown.toFixed(0)} % of ${whole.toFixed(0)} %, in ${lines.length} lines`;
+    } finally {
+      for (const burner of burners) burner.kill();
+    }
   },
 
-  async "fifty lines of an hour are drawn within a frame or a few"() {
-    const page = await open("#w=3600&none=1");
-    const { key, took, shown } = await page.evaluate(async () => {
-      const { Store, askKey } = await import("/assets/store.js");
-      const { View } = await import("/assets/view.js");
-      const { Card } = await import("/assets/card.js");
-      const store = new Store(1000, 3_600_000);
-      const ask = { path: "\\Set(*)\\Counter", top: 0 };
-      store.request([ask]);
-      const ids = Array.from({ length: 50 }, (_, n) => n);
-      store.series(ids.map(id => ({ id, path: `\\Set(${id})\\Counter`, ask: 0, counterset: "Set", instance: `${id}`, counter: "Counter", unit: "By/s" })));
-      const start = Date.now() - 3_600_000;
-      const value = (id, n) => 1e6 * (2 + Math.sin(n / (20 + id)) + Math.random());
-      store.history({ ids, times: Array.from({ length: 3600 }, (_, n) => start + n * 1000), values: ids.map(id => Array.from({ length: 3600 }, (_, n) => value(id, n))) });
-      const view = new View();
-      view.window = 3600;
-      const page = { store, view, cursor: { at: null }, cursorAt() {}, changed() {} };
-      const card = new Card({ title: "Fifty", kind: "lines", wide: true, asks: [ask], hidden: new Set() }, page);
-      document.getElementById("charts").append(card.element);
-      const frame = () => new Promise(done => requestAnimationFrame(done));
-      const [took, shown] = [[], []];
-      for (let tick = 0; tick < 12; tick++) {
-        await frame();
-        const begin = performance.now();
-        store.sample({ time: start + (3600 + tick) * 1000, ids, values: ids.map(id => value(id, 3600 + tick)) });
-        card.draw();
-        await Promise.resolve(); // the plot draws when the script is done
-        const script = performance.now() - begin;
-        await frame();
-        await frame();
-        shown.push(performance.now() - begin);
-        took.push(script);
-      }
-      return { key: askKey(ask), took: took.slice(2), shown: shown.slice(2) };
-    });
-    same(key, "\\Set(*)\\Counter", "the key of a question");
-    for (const list of [took, shown]) list.sort((a, b) => a - b);
-    ensure(shown[5] < 900, `a tick takes ${shown[5]} ms until it is shown`);
-    await close(page);
-    return `${took[5].toFixed(0)} ms of script a tick, at most ${took.at(-1).toFixed(0)}; shown after ${shown[5].toFixed(0)} ms without a graphics card`;
-  },
-
-  async "numbers are written with their units"() {
-    const page = await open("#none=1");
-    const cases = [
-      [0, "By", "0 B"], [1023, "By", "1,023 B"], [1536, "By", "1.50 KiB"], [24_586_936_320, "By", "22.9 GiB"],
-      [3, "KiBy", "3.00 KiB"], [1, "kBy/s", "1,000 B/s"], [0.5, "By/s", "0.50 B/s"], [99.96, "%", "100 %"], [3.14159, "%", "3.14 %"],
-      [12345, "", "12,345"], [1_234_567, "", "1.23 M"], [0.25, "", "0.25"], [2800, "MHz", "2.80 GHz"],
-      [0.0123, "s", "12.3 ms"], [205, "s", "3:25"], [93_784, "s", "1 d 02:03"], [250, "ns", "250 ns"], [2_104, "/s", "2.10 k/s"],
-      [-2048, "By", "-2.00 KiB"], [3000, "dK", "300 K"], [7, "furlong", "7.00 furlong"],
-    ];
-    const got = await page.evaluate(async cases => {
-      const { unitOf, valueText } = await import("/assets/units.js");
-      return cases.map(([value, unit]) => valueText(value, unitOf(unit)));
-    }, cases);
-    cases.forEach(([value, unit, want], n) => same(got[n], want, `${value} ${unit}`));
-    await close(page);
-    return `${cases.length} of them`;
-  },
-
-  async "views read back from their addresses"() {
-    const page = await open("#none=1");
-    const result = await page.evaluate(async () => {
-      const { View } = await import("/assets/view.js");
-      const fragments = [
-        "w=300", "w=60&end=1700000000000", "w=60&end=1700000000000&zoom=1699999990000-1699999999000&theme=dark", "w=300&none=1",
-        "w=3600&theme=light&chart=a%26b&kind=stack&wide=1&path=%5CA%28x%29%5Cb&path=%5CC%28*%29%5Cd&top=12&hide=%5CA%28x%29%5Cb&chart=&kind=rank",
-      ];
-      const bad = ["", "w=7&end=x&zoom=9-3&theme=<b>&path=lost&kind=__proto__&top=3", "chart=x&kind=constructor&top=1e9&zoom=1", "%%%"];
-      return [fragments.map(text => [View.fromFragment(text).toFragment(), text]), bad.map(text => View.fromFragment(text).toFragment())];
-    });
-    for (const [got, want] of result[0]) same(got, want, "a fragment");
-    same(result[1], ["w=300", "w=300", "w=300&chart=x&kind=lines", "w=300"], "bad fragments");
-    await close(page);
-    return `${result[0].length + result[1].length} of them`;
-  },
+  ...checksOfModules({ open, close, ensure, same }),
 };
 
 let failed = 0;

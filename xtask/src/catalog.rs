@@ -12,6 +12,7 @@ use crate::repository::root;
 mod check;
 mod export;
 mod header;
+mod meaning;
 mod pages;
 mod rust;
 pub mod set;
@@ -29,6 +30,7 @@ pub struct Args {
 const TABLES: &str = "crates/core/src/catalogue";
 const PAGES: &str = "docs/countersets";
 const HEADER: &str = "include/perflib_symbols.h";
+const MEANING: &str = "docs/windows-meaning.md";
 const EXPORTED: &str = "crates/export/src/windows_exporter.rs";
 const REFRESH: &str = "cargo xtask catalog";
 
@@ -63,6 +65,7 @@ fn generate(root: &Path) -> Result<BTreeMap<PathBuf, String>> {
     }
     files.insert(Path::new(TABLES).join("mod.rs"), rustfmt(root, &rust::index(namespace, &sets))?);
     files.insert(Path::new(PAGES).join("README.md"), pages::index(&sets));
+    files.insert(PathBuf::from(MEANING), meaning::page(&sets));
     files.insert(PathBuf::from(HEADER), header::symbols(&sets));
     files.insert(PathBuf::from(EXPORTED), rustfmt(root, &export::table(&sets))?);
     Ok(files)

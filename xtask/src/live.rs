@@ -28,10 +28,13 @@ mod page;
 mod proc;
 mod processes;
 mod procps;
+mod pressure;
 mod prometheus;
 mod published;
 mod protocols;
 mod record;
+mod relations;
+mod totals;
 mod v1;
 mod vmstat;
 mod walks;
@@ -68,6 +71,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes rise by what they do", &processes::known_work),
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
         ("processes agree with psutil", &processes::psutil),
+        ("totals of processes keep what a build's compilers used", &totals::check),
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
         ("a walk over the tasks agrees with files through an hour of churn", &walks::churn),
         ("a walk is refused, forbidden and permitted, and shows no more than files", &walks::rights),
@@ -79,12 +83,15 @@ pub fn run(args: &Args) -> Result<()> {
         ("network sockets and keys are those of ss and nstat", &network::sockets),
         ("control groups follow what runs in them", &kernel_own::control_groups),
         ("pressure, nice, load and new processes agree with the kernel", &kernel_own::machine),
+        ("shares of stalled time stay below 100 % under pressure", &pressure::stalled_time),
+        ("rankings count the processes that are refused", &pressure::left_out),
         ("programs that are killed or stopped cost their own rows", &|| applications::killed(rounds)),
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
         ("counters of other users are shown where they are asked for", &applications::other_users),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
+        ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),

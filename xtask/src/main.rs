@@ -14,6 +14,7 @@ mod symbol;
 mod fuzz;
 mod install;
 mod live;
+mod mutants;
 mod static_binary;
 mod tidy;
 mod vectors;
@@ -33,6 +34,7 @@ enum Chore {
     Tidy(tidy::Args),
     Fuzz(fuzz::Args),
     Live(live::Args),
+    Mutants(mutants::Args),
     Vectors(vectors::Args),
     Windows(windows::Args),
     Static(static_binary::Args),
@@ -45,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Chore::Tidy(args) => tidy::run(&args),
         Chore::Fuzz(args) => fuzz::run(&args),
         Chore::Live(args) => live::run(&args),
+        Chore::Mutants(args) => mutants::run(&args),
         Chore::Vectors(args) => vectors::run(&args),
         Chore::Windows(args) => windows::run(&args),
         Chore::Static(args) => static_binary::run(&args),

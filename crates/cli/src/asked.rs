@@ -121,13 +121,21 @@ impl Asked {
         }
     }
 
-    /// Says on standard error what of logs could not be used.
-    pub fn warn_of_damage(&self) {
-        let Self::Logs { logs, files } = self else { return };
+    /// Returns an error of a command that read a log: if the log is damaged, that comes first and gives the exit code.
+    pub fn failed(&self, failure: Failure) -> Failure {
+        if self.warn_of_damage() { Failure { exit: Exit::InvalidData, ..failure } } else { failure }
+    }
+
+    /// Prints on standard error what of logs could not be used. Returns `true` if there is anything.
+    #[must_use]
+    pub fn warn_of_damage(&self) -> bool {
+        let Self::Logs { logs, files } = self else { return false };
+        let mut is_damaged = false;
         for (damages, file) in logs.damages().iter().zip(files) {
             let (Some(first), name) = (damages.first().first(), name_of(file)) else {
                 continue;
             };
+            is_damaged = true;
             let more = match damages.count() {
                 1 => String::new(),
                 count => format!("; {count} such places, perfset log info shows more"),
@@ -135,6 +143,7 @@ impl Asked {
             // Nobody is left to tell if this fails.
             let _ = writeln!(io::stderr(), "warning: {name}: {}{more}", escaped(&first.to_string()));
         }
+        is_damaged
     }
 }
 

@@ -26,6 +26,10 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         None if DataBlock::is_one(&bytes) => Kind::V1,
         None => Kind::V2(Format::Data),
     };
+    // A list may have nothing in it; a block has a header.
+    if bytes.is_empty() && kind.strict(&bytes).is_err() {
+        return Err(input::empty(&args.file));
+    }
     let invalid = |text: String| Failure::new(Exit::InvalidData, anyhow!("{name}: {text}"));
     if !args.lenient {
         if let Err(error) = kind.strict(&bytes) {

@@ -21,7 +21,7 @@ pub enum Exit {
     NothingMatched = 3,
     /// The source failed.
     SourceFailed = 4,
-    /// The data are invalid.
+    /// The data are invalid, or a log is damaged: its sound part was used.
     InvalidData = 5,
 }
 
@@ -33,7 +33,7 @@ Exit codes:
   2  wrong usage
   3  nothing matched
   4  the source failed
-  5  the data are invalid";
+  5  the data are invalid, or a log is damaged (its sound part is used)";
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {

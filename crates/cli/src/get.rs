@@ -1,9 +1,12 @@
 //! `perfset get`: values of counter paths.
 
+use std::io::{self, Write};
+
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
 use crate::output::{Options, Output};
 use crate::samples::{How, Operands, Samples};
+use crate::text::grouped_digits;
 
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let operands = Operands::parse(&args.operands)?;
@@ -24,6 +27,16 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let (host, zone) = (asked.host(), Some(asked.zone()));
     let options = Options { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
     let mut output = Output::new(options, &samples.operands().paths);
+    // The columns of PDH-CSV are named in its first line: of a log, those of all samples.
+    let is_learning = args.format == OutputFormat::PdhCsv && samples.comes_and_goes();
+    if is_learning {
+        let how = How { is_raw: args.raw, ..How::default() };
+        samples.take(how, &mut |_, values| {
+            output.learn(values);
+            Ok(())
+        })?;
+        samples.rewind()?;
+    }
     let (how, mut missing) = (How { is_raw: args.raw, warmup: args.warmup, live_count }, false);
     let done = samples.take(how, &mut |clocks, values| {
         missing |= output.sample(clocks, values)?;
@@ -31,7 +44,17 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     });
     // What came before an error is shown.
     output.finish()?;
-    samples.finish();
-    done?;
-    Ok(if missing && args.strict { Exit::ValueMissing } else { Exit::Ok })
+    if output.without_column() > 0 {
+        let count = grouped_digits(&output.without_column().to_string());
+        // Nobody is left to tell if this fails.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {count} values have no column: their instances came after the first sample, whose values \
+             the columns are; --format csv or json has all"
+        );
+        missing = true;
+    }
+    let exit = samples.finish();
+    done.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
+    Ok(if exit == Exit::Ok && missing && args.strict { Exit::ValueMissing } else { exit })
 }

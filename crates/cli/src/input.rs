@@ -19,6 +19,20 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read_up_to(file, u64::MAX)
 }
 
+/// All bytes of a file that must hold a block or a table: an empty one is said to be empty, not to be cut.
+pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
+    let bytes = read(file)?;
+    if bytes.is_empty() {
+        return Err(empty(file));
+    }
+    Ok(bytes)
+}
+
+/// The error for a file without a byte, where some are needed.
+pub fn empty(file: &Path) -> Failure {
+    Failure::new(Exit::InvalidData, anyhow!("{}: the file is empty", name_of(file)))
+}
+
 /// The bytes of a file, so many at most.
 pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();

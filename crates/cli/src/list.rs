@@ -16,7 +16,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     let filter = args.filter.as_deref().map(|text| Pattern::new(&Utf16::from(pattern(text).as_str())));
     let mut sets = countersets(asked.machine());
     if sets.is_empty() {
-        return Err(nothing_found(&asked, "there is no counterset"));
+        return Err(asked.failed(nothing_found(&asked, "there is no counterset")));
     }
     let all: Vec<_> = sets.iter().map(|set| set.name.to_string()).collect();
     sets.retain(|set| filter.as_ref().is_none_or(|filter| filter.matches(set.name.encode_utf16())));
@@ -39,8 +39,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
         "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*'{options} filters"
     )?;
     out.flush()?;
-    asked.warn_of_damage();
-    Ok(Exit::Ok)
+    Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 
 /// What a person types: a part of a name, unless it has wildcards.

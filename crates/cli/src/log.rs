@@ -23,8 +23,12 @@ pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
 
 fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
+    let mut exit = Exit::Ok;
     for (position, file) in args.files.iter().enumerate() {
         let (info, written_by) = open(file)?;
+        if !info.damages.is_empty() {
+            exit = Exit::InvalidData;
+        }
         if args.json {
             let line =
                 as_json(file, &info, &written_by).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
@@ -36,7 +40,7 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
         }
         show(&mut out, file, &info, &written_by)?;
     }
-    Ok(Exit::Ok)
+    Ok(exit)
 }
 
 /// Reads a log to its end; what is in it, and who wrote it.

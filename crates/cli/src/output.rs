@@ -1,5 +1,7 @@
 //! How `get` prints: tables for people, CSV and JSON for programs.
 
+mod pdh_csv;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -9,14 +11,16 @@ use jiff::tz::TimeZone;
 use perfset::clock::ClockReading;
 use perfset::counter_type::{Display, Kind, NumberKind};
 use perfset::json::Record;
-use perfset::log::text::{Header, Number, Writer};
+use perfset::log::text::Number;
 use perfset::path::{CounterPath, PathValue, Run, keep_greatest};
-use perfset::{Counter, CounterId, CounterType, NoValue, RawValue};
+use perfset::{Counter, CounterId, CounterType, Mark, NoValue, RawValue};
 use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
-use crate::samples::Series;
+use crate::left_out::{self, LeftOut, NeverThere};
+use crate::series::Series;
 use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped};
+use pdh_csv::PdhCsv;
 
 /// Prints one sample after the other.
 pub struct Output {
@@ -34,7 +38,7 @@ pub struct Output {
     has_pdh_names: bool,
     /// Whose values they are.
     host: String,
-    paths: Vec<String>,
+    paths: Vec<CounterPath>,
     /// Of each path, whether it may mean several counters.
     several: Vec<bool>,
     /// Whether a terminal shows the output: then strangers' text is escaped in every format.
@@ -51,19 +55,18 @@ pub struct Output {
     cell: String,
     /// The columns of the table, once its head is printed.
     table: Option<Vec<Column>>,
-    /// The series that the columns of a log are, once its head is printed.
-    columns: Option<Vec<String>>,
     head_printed: bool,
-    /// What PDH-CSV is written with, once its header is.
-    log: Option<Writer<Vec<u8>>>,
+    log: PdhCsv,
     /// The reasons below the last sample's line, not to be repeated below every line.
     told: Vec<(String, String)>,
+    /// What was last said of values that are left out, not to be repeated while it stays so.
+    left_out: Vec<String>,
     /// A minute of UTC, and what local times in it begin with.
     minute: Option<(i64, String)>,
 }
 
 /// A column of a table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Column {
     series: Series,
     width: usize,
@@ -73,6 +76,7 @@ struct Column {
 #[derive(Default)]
 struct Summary {
     run: Run,
+    never_there: NeverThere,
     names: HashMap<(usize, CounterId), (String, bool)>,
 }
 
@@ -94,6 +98,8 @@ pub struct Options {
     pub zone: Option<TimeZone>,
     /// Whether names of instances are PDH's already.
     pub has_pdh_names: bool,
+    /// How many characters a line of a table may have; `None` is as many as the terminal has.
+    pub width: Option<usize>,
 }
 
 impl From<&GetArgs> for Options {
@@ -116,20 +122,20 @@ impl Output {
             has_pdh_names: options.has_pdh_names,
             host: options.host.unwrap_or_else(perfset::own_name),
             top: options.top.map(|n| usize::try_from(n).unwrap_or(usize::MAX)),
-            paths: paths.iter().map(ToString::to_string).collect(),
+            paths: paths.to_vec(),
             several: paths.iter().map(|path| path.counter.contains(['*', '?', '{', '!'])).collect(),
             on_terminal: io::stdout().is_terminal(),
             zone: options.zone.unwrap_or_else(TimeZone::system),
-            width: terminal.map_or(80, |(Width(width), _)| width.into()),
+            width: options.width.unwrap_or(terminal.map_or(80, |(Width(width), _)| width.into())),
             file: None,
             machine: None,
             text: String::new(),
             cell: String::new(),
             table: None,
-            columns: None,
             head_printed: false,
-            log: None,
+            log: PdhCsv::default(),
             told: Vec::new(),
+            left_out: Vec::new(),
             minute: None,
         }
     }
@@ -154,22 +160,29 @@ impl Output {
             values.retain(|v| !self.is_hidden(v));
         }
         let missing = values.iter().any(|v| self.number(v).is_none());
-        if let Some(Summary { run, names }) = &mut self.summary {
+        if let Some(Summary { run, names, never_there }) = &mut self.summary {
             run.add(values);
+            never_there.add(&*values, &self.paths);
             for v in &*values {
                 names
                     .entry((v.path, v.value.counter.id))
                     .or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
             }
         }
+        let left_out = match self.test.is_some() || self.top.is_some() {
+            true => self.left_out(clocks, values),
+            false => Vec::new(),
+        };
         if let Some(test) = self.test {
             values.retain(|v| self.number(v).is_some_and(|number| test.holds(number)));
         }
         if let Some(most) = self.top {
+            // What has no value is none of the greatest.
+            values.retain(|v| self.number(v).is_some());
             keep_greatest(values, most, |v| self.number(v));
         }
         // Of a log the samples are shown in which there is something.
-        if values.is_empty() && self.test.is_some() && self.is_recorded {
+        if values.is_empty() && left_out.is_empty() && self.test.is_some() && self.is_recorded {
             return Ok(missing);
         }
         let mut text = std::mem::take(&mut self.text);
@@ -180,10 +193,57 @@ impl Output {
             OutputFormat::PdhCsv => self.pdh_csv(clocks, values, &mut text)?,
         }
         self.text = text;
+        self.say_left_out(clocks, left_out, values.is_empty());
         if !self.is_recorded || self.on_terminal || self.text.len() > ENOUGH {
             self.write()?;
         }
         Ok(missing)
+    }
+
+    /// What is said of the values that `--where` and `--top` leave out because they are missing.
+    fn left_out(&self, clocks: &ClockReading, values: &[PathValue<'_>]) -> Vec<String> {
+        let is_there = |v: &PathValue<'_>| self.number(v).is_some();
+        let left_out = LeftOut::of_sample(values, &self.paths, self.top.is_some(), is_there);
+        match self.format {
+            OutputFormat::Json => left_out.to_json(clocks, values),
+            _ => left_out.sentences(),
+        }
+    }
+
+    /// Says it where it fits: JSON has lines of their own for it in each sample; a table ends with it, and CSV has no
+    /// place for it, so it goes to standard error: both as often as it changes.
+    fn say_left_out(&mut self, clocks: &ClockReading, left_out: Vec<String>, is_alone: bool) {
+        if self.format == OutputFormat::Json {
+            self.text.extend(left_out.into_iter().map(|line| line + "\n"));
+            return;
+        }
+        if left_out == self.left_out {
+            return;
+        }
+        match self.format {
+            OutputFormat::Table => {
+                let time = if is_alone && !left_out.is_empty() {
+                    self.local_time(clocks) + "\n"
+                } else {
+                    String::new()
+                };
+                self.text.push_str(&time);
+                self.push_sentences(&left_out);
+            }
+            _ => left_out::warn(&left_out),
+        }
+        self.left_out = left_out;
+    }
+
+    /// Appends sentences below a table.
+    fn push_sentences(&mut self, sentences: &[String]) {
+        const INDENT: usize = 4;
+        for sentence in sentences {
+            for (number, line) in wrapped(sentence, self.width.saturating_sub(INDENT)).iter().enumerate() {
+                let indent = if number == 0 { INDENT / 2 } else { INDENT };
+                let _ = writeln!(self.text, "{:indent$}{line}", ""); // a String takes everything
+            }
+        }
     }
 
     /// Writes what is printed.
@@ -275,7 +335,7 @@ impl Output {
         const COLUMN_LEN: usize = 16;
         let is_as_before = self.table.as_ref().is_some_and(|columns| {
             columns.len() == values.len()
-                && columns.iter().zip(values).all(|(column, v)| column.series.is_of(v))
+                && columns.iter().zip(values).all(|(column, v)| column.series.is_of(v.path, v))
         });
         let is_too_wide = self.top.is_some() || values.len().saturating_mul(COLUMN_LEN) > self.width;
         if !is_as_before && (is_too_wide || !self.head(clocks, values, text)) {
@@ -319,17 +379,38 @@ impl Output {
         for line in lines.iter().map(|line| line.trim_end()).filter(|line| !line.is_empty()) {
             let _ = writeln!(text, "{line}");
         }
-        let column = |(v, width): (&PathValue<'_>, usize)| Column { series: Series::of(v), width };
+        let column = |(v, width): (&PathValue<'_>, usize)| Column { series: Series::new(v.path, v), width };
         self.table = Some(values.iter().zip(widths).map(column).collect());
         true
+    }
+
+    /// Returns why a value is missing, or the remark on one that is there.
+    fn reason(&self, v: &PathValue<'_>) -> Option<String> {
+        match (&v.value.value, v.value.mark) {
+            (Err(reason), _) if self.number(v).is_none() => Some(escaped(&reason.to_string())),
+            (_, Some(Mark::Partial(missing))) if missing.get() == 1 => {
+                Some("partial: 1 instance could not be read".into())
+            }
+            (_, Some(Mark::Partial(missing))) => {
+                Some(format!("partial: {missing} instances could not be read"))
+            }
+            (_, Some(Mark::Stale(age))) => {
+                Some(format!("stale: its source did not answer for {:.1} s", age.as_secs_f64()))
+            }
+            (_, Some(Mark::Held)) => {
+                Some("held: the kernel stepped back, so this is the highest value so far".into())
+            }
+            (_, Some(Mark::Capped)) => Some("capped: the measurement came out above 100 %".into()),
+            _ => None,
+        }
     }
 
     /// Why values are missing, each reason once, and not again while it stays so.
     fn reasons(&mut self, values: &[PathValue<'_>], text: &mut String) {
         let mut told: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
-        for v in values.iter().filter(|v| self.number(v).is_none()) {
-            let Err(reason) = &v.value.value else { continue };
-            let reason = (counter_name(v), escaped(&reason.to_string()));
+        for v in values {
+            let Some(reason) = self.reason(v) else { continue };
+            let reason = (counter_name(v), reason);
             if !told.contains(&reason) {
                 told.push(reason);
             }
@@ -352,10 +433,7 @@ impl Output {
         let unit = |v: &PathValue<'_>| if self.raw { String::new() } else { escaped(&v.value.counter.unit) };
         let units = values.iter().filter(|v| !matches_nothing(v)).map(|v| unit(v).chars().count()).max();
         let units = units.unwrap_or(0);
-        let reason = |v: &PathValue<'_>| match &v.value.value {
-            Err(reason) if self.number(v).is_none() => Some(escaped(&reason.to_string())),
-            _ => None,
-        };
+        let reason = |v: &PathValue<'_>| self.reason(v);
         let mut count: HashMap<String, usize> = HashMap::new();
         for reason in values.iter().filter(|v| !matches_nothing(v)).filter_map(reason) {
             let of = count.entry(reason).or_default();
@@ -365,8 +443,7 @@ impl Output {
         let mut last = None;
         for (i, v) in values.iter().enumerate() {
             if last != Some(v.path) {
-                let path = self.paths.get(v.path).map(String::as_str).unwrap_or_default();
-                let _ = writeln!(text, "{time}  {}", escaped(path));
+                let _ = writeln!(text, "{time}  {}", escaped(&self.asked_path(v)));
                 last = Some(v.path);
             }
             let (counter, instance) = (counter_name(v), instance_name(v));
@@ -413,11 +490,27 @@ impl Output {
         }
     }
 
+    /// The path that asked for a value, with the names that the source has. Patterns are as they were typed.
+    fn asked_path(&self, v: &PathValue<'_>) -> String {
+        let Some(asked) = self.paths.get(v.path) else { return String::new() };
+        let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
+        let instance = asked.instance.as_ref().map(|typed| match is_pattern(typed) {
+            true => typed.clone(),
+            false => v.value.instance.to_string(),
+        });
+        let counter = match is_pattern(&asked.counter) {
+            true => asked.counter.clone(),
+            false => v.value.counter.shown_name().into_owned(),
+        };
+        let counterset = v.value.counterset.name.to_string();
+        CounterPath { machine: asked.machine.clone(), counterset, instance, counter }.to_string()
+    }
+
     fn csv(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
         if !self.head_printed {
             self.head_printed = true;
             text.push_str(
-                "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark\n",
+                "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n",
             );
         }
         for v in values {
@@ -438,6 +531,7 @@ impl Output {
                 csv_text(&record.counter_type),
                 csv_text(&record.unit),
                 csv_text(record.mark.unwrap_or_default()),
+                count(record.missing.map(u64::from)),
             ];
             let _ = writeln!(text, "{}", cells.join(","));
         }
@@ -451,44 +545,56 @@ impl Output {
         }
     }
 
-    /// Columns are the paths of the first sample; what comes later has none, as in every log of this kind.
+    /// Of a log: makes columns of PDH-CSV for what a sample has, before the first one is written.
+    pub fn learn(&mut self, values: &mut Vec<PathValue<'_>>) {
+        if !self.all {
+            values.retain(|v| !self.is_hidden(v));
+        }
+        let mut log = std::mem::take(&mut self.log);
+        log.learn(values, |v| self.log_path(v));
+        self.log = log;
+    }
+
+    /// Number of values that had no column.
+    pub fn without_column(&self) -> u64 {
+        self.log.left_out()
+    }
+
     fn pdh_csv(
         &mut self,
         clocks: &ClockReading,
         values: &[PathValue<'_>],
         text: &mut String,
     ) -> io::Result<()> {
-        let columns = self.columns.take().unwrap_or_else(|| values.iter().map(series_name).collect());
-        let now: HashMap<_, _> = values.iter().map(|v| (series_name(v), v)).collect();
-        let numbers: Vec<_> =
-            columns.iter().map(|column| now.get(column).and_then(|v| self.digits(v))).collect();
-        self.columns = Some(columns);
-        let log = match &mut self.log {
-            Some(log) => log,
-            none => {
-                let path = |v: &PathValue<'_>| match self.has_pdh_names {
-                    true => v.own_path(Some(&self.host)),
-                    false => v.pdh_path(Some(&self.host)),
-                };
-                let paths = values.iter().map(|v| path(v).to_string()).collect();
-                none.insert(Writer::new(Vec::new(), &Header::new(paths))?)
-            }
-        };
-        log.line(clocks.utc_100ns(), numbers)?;
-        text.push_str(&String::from_utf8_lossy(log.get_mut()));
-        log.get_mut().clear();
-        Ok(())
+        let mut log = std::mem::take(&mut self.log);
+        let done = log.sample(clocks.utc_100ns(), values, |v| self.log_path(v), |v| self.digits(v), text);
+        self.log = log;
+        done
+    }
+
+    /// The path of a value as logs have it.
+    fn log_path(&self, v: &PathValue<'_>) -> String {
+        match self.has_pdh_names {
+            true => v.own_path(Some(&self.host)).to_string(),
+            false => v.pdh_path(Some(&self.host)).to_string(),
+        }
     }
 
     /// After the last sample: the summary, if it is asked for.
     pub fn finish(&mut self) -> io::Result<()> {
         self.write()?;
-        if let Some(file) = &mut self.file {
-            return file.flush();
+        self.summary()?;
+        match &mut self.file {
+            Some(file) => file.flush(),
+            None => io::stdout().flush(),
         }
-        let Some(Summary { run, names }) = &self.summary else { return Ok(()) };
-        let mut out = io::stdout().lock();
-        writeln!(out, "\n{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples")?;
+    }
+
+    fn summary(&mut self) -> io::Result<()> {
+        let Some(Summary { run, names, never_there }) = self.summary.take() else { return Ok(()) };
+        let mut text = std::mem::take(&mut self.text);
+        text.push('\n');
+        let _ = writeln!(text, "{:>16}  {:>16}  {:>16}  {:>7}", "least", "mean", "greatest", "samples");
         for (series, s) in run.series() {
             let (name, is_share) = names
                 .get(&(series.path, series.counter))
@@ -496,9 +602,11 @@ impl Output {
             let number = |value| measured(value, is_share);
             let instance = escaped(&series.instance.to_string());
             let (min, mean, max) = (number(s.min), number(s.mean()), number(s.max));
-            writeln!(out, "{min:>16}  {mean:>16}  {max:>16}  {:>7}  {instance}  {name}", s.count)?;
+            let _ = writeln!(text, "{min:>16}  {mean:>16}  {max:>16}  {:>7}  {instance}  {name}", s.count);
         }
-        out.flush()
+        self.text = text;
+        self.push_sentences(&never_there.sentences());
+        self.write()
     }
 
     fn local_time(&mut self, clocks: &ClockReading) -> String {
@@ -539,11 +647,6 @@ impl Output {
 /// When a sample was taken, as people are shown it.
 fn timestamp(clocks: &ClockReading) -> Timestamp {
     Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-/// What tells one column from another.
-fn series_name(v: &PathValue<'_>) -> String {
-    format!("{} {} {} {}", v.path, v.value.instance, v.occurrence, v.value.counter.id.0)
 }
 
 /// Counter and instance, one above the other.

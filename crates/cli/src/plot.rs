@@ -1,6 +1,5 @@
 //! `perfset plot`: pictures of counters over time.
 
-use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,15 +7,17 @@ use anyhow::anyhow;
 use clap::ValueEnum;
 use perfset::clock::{ClockReading, UNIX_EPOCH_100NS};
 use perfset::path::PathValue;
-use perfset_plot::{Chart, Label, LineId, Look, Theme};
+use perfset_plot::{Chart, Label, LineId, Look, Picture, Theme};
 
 use crate::args::{LogFiles, LogWindow};
 use crate::destination::{Destination, refuse_existing};
 use crate::examples;
 use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
+use crate::left_out::{self, NeverThere};
 use crate::output::{counter_name, instance_name};
-use crate::samples::{How, Operands, Samples, Series};
+use crate::samples::{How, Operands, Samples};
+use crate::series::SeriesMap;
 use crate::text::{escaped, name_of};
 
 /// Draw counter paths over time, as a picture for a report
@@ -132,18 +133,10 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         top: args.top.map(|top| usize::try_from(top).unwrap_or(usize::MAX)),
         zone: asked.zone(),
     };
-    let mut lines = Lines::new(args.width);
-    let how = How { live_count: Some(LIVE_COUNT), ..How::default() };
-    let done = samples.take(how, &mut |clocks, values| {
-        lines.sample(clocks, values);
-        Ok(())
-    });
-    samples.finish();
-    done?;
-    if lines.chart.samples() == 0 {
-        return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
-    }
-    let picture = lines.chart.draw(&look);
+    let drawn = draw(&mut samples, LIVE_COUNT, &look);
+    let exit = samples.finish();
+    let (picture, never_there) =
+        drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let bytes = match format {
         Format::Svg => picture.svg().into_bytes(),
@@ -162,56 +155,60 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
             picture.left_out()
         );
     }
-    Ok(Exit::Ok)
+    left_out::warn(&never_there.sentences_beside_values());
+    Ok(exit)
 }
 
-/// The chart, and which of its lines a value belongs to.
+/// Draws samples, so many of a machine if nobody says how many. Returns the picture, and what never had a value.
+pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<(Picture, NeverThere), Failure> {
+    let paths = samples.operands().paths.clone();
+    let mut lines = Lines::new(look.width);
+    let mut never_there = NeverThere::default();
+    let how = How { live_count: Some(live_count), ..How::default() };
+    samples.take(how, &mut |clocks, values| {
+        lines.sample(clocks, values);
+        never_there.add(values.iter().filter(|v| !v.value.counter.is_never_there()), &paths);
+        Ok(())
+    })?;
+    if lines.chart.samples() == 0 {
+        return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
+    }
+    Ok((lines.chart.draw(look), never_there))
+}
+
+/// The chart, and the line that each series has in it.
 struct Lines {
     chart: Chart,
-    ids: HashMap<Series, Option<LineId>>,
-    /// Those of the values of the last sample: most often the next one has the same in the same order.
-    places: Vec<(Series, Option<LineId>)>,
+    series: SeriesMap,
+    /// By number of the series; `None` for those that came when there were too many lines.
+    ids: Vec<Option<LineId>>,
 }
 
 impl Lines {
     fn new(width: u32) -> Self {
-        Self { chart: Chart::new(width), ids: HashMap::new(), places: Vec::new() }
+        Self { chart: Chart::new(width), series: SeriesMap::default(), ids: Vec::new() }
     }
 
     fn sample(&mut self, clocks: &ClockReading, values: &[PathValue<'_>]) {
-        self.chart.sample(clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
-        self.places.truncate(values.len());
-        for (number, v) in values.iter().enumerate() {
-            let id = match self.places.get(number) {
-                Some((series, id)) if series.is_of(v) => *id,
-                _ => self.find(number, v),
-            };
-            let Some(id) = id else { continue };
+        let Self { chart, series, ids } = self;
+        chart.sample(clocks.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10));
+        for (position, v) in values.iter().enumerate() {
+            let number = series.number(position, v.path, v);
+            if number == ids.len() {
+                ids.push(chart.line(&Label {
+                    asked: v.path,
+                    counterset: &escaped(&v.value.counterset.name),
+                    counter: &counter_name(v),
+                    instance: &instance_name(v),
+                    unit: &v.value.counter.unit,
+                    is_sum: v.sums_up(),
+                }));
+            }
+            let Some(id) = ids.get(number).copied().flatten() else { continue };
             match &v.value.value {
-                Ok(value) => self.chart.value(id, value.nocap()),
-                Err(reason) => self.chart.missing(id, || escaped(&reason.to_string())),
+                Ok(value) => chart.value(id, value.nocap()),
+                Err(reason) => chart.missing(id, || escaped(&reason.to_string())),
             }
         }
-    }
-
-    /// The line that a value belongs to, which from now on is at this place; none if there are too many.
-    fn find(&mut self, number: usize, v: &PathValue<'_>) -> Option<LineId> {
-        let Self { chart, ids, places } = self;
-        let series = Series::of(v);
-        let id = *ids.entry(series.clone()).or_insert_with(|| {
-            chart.line(&Label {
-                asked: v.path,
-                counterset: &escaped(&v.value.counterset.name),
-                counter: &counter_name(v),
-                instance: &instance_name(v),
-                unit: &v.value.counter.unit,
-                is_sum: v.sums_up(),
-            })
-        });
-        match places.get_mut(number) {
-            Some(place) => *place = (series, id),
-            None => places.push((series, id)),
-        }
-        id
     }
 }

@@ -1,7 +1,7 @@
 //! `perfset relog`: logs written anew, as another format, in part, as one.
 
 mod columns;
-mod progress;
+pub mod progress;
 mod sql;
 
 use std::io::{self, IsTerminal, Write};
@@ -72,7 +72,7 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
         let samples = grouped(f64::from(u32::try_from(done.samples).unwrap_or(u32::MAX)), 0);
         let _ = writeln!(io::stderr(), "{samples} samples written"); // nobody is left to tell if this fails
     }
-    Ok(Exit::Ok)
+    Ok(done.exit())
 }
 
 /// What is written anew.
@@ -106,12 +106,31 @@ pub struct Done {
     pub span: Option<(i64, i64)>,
     /// What is to be added to local times of the first log for UTC, in 100 ns.
     pub offset: i64,
+    /// `true` if something of the logs could not be used.
+    pub is_damaged: bool,
+}
+
+impl Done {
+    /// The exit code of a command that did all else.
+    pub fn exit(&self) -> Exit {
+        if self.is_damaged { Exit::InvalidData } else { Exit::Ok }
+    }
 }
 
 /// The counters of one machine while they are read.
 pub struct Machine {
-    logs: Logs,
-    query: PathQuery,
+    /// Whose they are.
+    pub name: String,
+    pub query: PathQuery,
+}
+
+/// What is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// Whether all samples have the same counters of the same instances.
+    pub is_steady: bool,
+    /// What is to be added to local times for UTC, in 100 ns.
+    pub offset: i64,
 }
 
 impl Job {
@@ -121,63 +140,24 @@ impl Job {
             refuse_existing(target.file)?;
         }
         let logs = self.open()?;
-        let needs_columns = matches!(target.format, RelogFormat::Csv | RelogFormat::Tsv);
-        let is_steady = logs.iter().all(Logs::is_steady);
-        let passes = if needs_columns && !is_steady { 2 } else { 1 };
+        let input = Input {
+            is_steady: logs.iter().all(Logs::is_steady),
+            offset: logs.first().map_or(0, Logs::offset),
+        };
+        let passes = if needs_columns(target.format) && !input.is_steady { 2 } else { 1 };
         let mut progress = Progress::new(&logs, &self.files, passes, shows_progress);
-        let columns = match needs_columns {
-            true => Columns::find(&mut self.machines_of(&logs)?, is_steady, &mut progress)?,
-            false => Columns::default(),
-        };
-        let file = Destination::new(target.file);
-        let offset = logs.first().map_or(0, Logs::offset);
-        let mut sink = match target.format {
-            RelogFormat::Csv | RelogFormat::Tsv => {
-                let separator = match target.format {
-                    RelogFormat::Tsv => Separator::Tab,
-                    _ => Separator::Comma,
-                };
-                let zone = if target.local { local_zone(offset) } else { Zone::utc() };
-                let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
-                Sink::Text { writer: Writer::new(file.writer()?, &header)?, zone, columns: Box::new(columns) }
-            }
-            RelogFormat::Json => {
-                let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
-                Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
-            }
-            RelogFormat::Sqlite if is_dash(target.file) => {
-                let error = anyhow!("a SQLite file cannot be standard output: -o FILE.db");
-                return Err(Failure::new(Exit::Usage, error));
-            }
-            RelogFormat::Sqlite => {
-                let first = self.files.first().and_then(|file| file.file_stem());
-                let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-                let name = target.set.unwrap_or(&name);
-                Sink::Sql(Box::new(Sql::new(target.file, name, local_zone(offset), target.existing)?))
-            }
-        };
-        let mut done = Done { offset, ..Done::default() };
-        let mut machines = self.machines_of(&logs)?;
-        while let Some(time) = step(&mut machines)? {
-            sink.sample(time, &machines)?;
-            done.samples = done.samples.saturating_add(1);
-            done.span = Some((done.span.map_or(time, |(first, _)| first), time));
-            progress.show();
-        }
-        progress.finish();
-        drop(machines);
-        if done.samples == 0 {
-            return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample is in that time")));
-        }
-        let has_part = !matches!(sink, Sink::Sql(_));
-        sink.finish()?;
-        if let Some(logs) = logs.into_iter().next() {
-            Asked::Logs { logs, files: self.files.clone() }.warn_of_damage();
-        }
+        let first = self.files.first().and_then(|file| file.file_stem());
+        let name = first.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let target = Target { set: Some(target.set.unwrap_or(&name)), ..*target };
+        let written = write(&target, input, &mut progress, &mut || self.machines_of(&logs));
+        let asked = logs.into_iter().next().map(|logs| Asked::Logs { logs, files: self.files.clone() });
+        let (mut done, file) = written.map_err(|failure| match &asked {
+            Some(asked) => asked.failed(failure),
+            None => failure,
+        })?;
+        done.is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
         drop(progress); // which reads the logs, too: Windows puts nothing at the place of a file that is open
-        if has_part {
-            file.keep()?;
-        }
+        file.map_or(Ok(()), Destination::keep)?;
         Ok(done)
     }
 
@@ -226,10 +206,69 @@ impl Job {
             for path in self.paths.iter().filter(is_own).chain(&all) {
                 query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
             }
-            machines.push(Machine { logs: logs.clone(), query });
+            machines.push(Machine { name: logs.machine_name().to_owned(), query });
         }
         Ok(machines)
     }
+}
+
+fn needs_columns(format: RelogFormat) -> bool {
+    matches!(format, RelogFormat::Csv | RelogFormat::Tsv)
+}
+
+/// Writes the samples of machines, which are opened anew each time they are read. Gives back a file that is not yet at
+/// its place.
+pub fn write(
+    target: &Target<'_>,
+    input: Input,
+    progress: &mut Progress,
+    open: &mut dyn FnMut() -> Result<Vec<Machine>, Failure>,
+) -> Result<(Done, Option<Destination>), Failure> {
+    let Input { is_steady, offset } = input;
+    let columns = match needs_columns(target.format) {
+        true => Columns::find(&mut open()?, is_steady, progress)?,
+        false => Columns::default(),
+    };
+    let file = Destination::new(target.file);
+    let mut sink = match target.format {
+        RelogFormat::Csv | RelogFormat::Tsv => {
+            let separator = match target.format {
+                RelogFormat::Tsv => Separator::Tab,
+                _ => Separator::Comma,
+            };
+            let zone = if target.local { local_zone(offset) } else { Zone::utc() };
+            let header = Header { separator, zone: Some(zone.clone()), ..Header::new(columns.paths()) };
+            Sink::Text { writer: Writer::new(file.writer()?, &header)?, zone, columns: Box::new(columns) }
+        }
+        RelogFormat::Json => {
+            let options = Options { format: OutputFormat::Json, all: true, ..Options::default() };
+            Sink::Json(Box::new(Output::new(options, &[]).into_file(file.writer()?)))
+        }
+        RelogFormat::Sqlite if is_dash(target.file) => {
+            let error = anyhow!("a SQLite file cannot be standard output: -o FILE.db");
+            return Err(Failure::new(Exit::Usage, error));
+        }
+        RelogFormat::Sqlite => {
+            let name = target.set.unwrap_or_default();
+            Sink::Sql(Box::new(Sql::new(target.file, name, local_zone(offset), target.existing)?))
+        }
+    };
+    let mut done = Done { offset, ..Done::default() };
+    let mut machines = open()?;
+    while let Some(time) = step(&mut machines)? {
+        sink.sample(time, &machines)?;
+        done.samples = done.samples.saturating_add(1);
+        done.span = Some((done.span.map_or(time, |(first, _)| first), time));
+        progress.show();
+    }
+    progress.finish();
+    drop(machines);
+    if done.samples == 0 {
+        return Err(Failure::new(Exit::NothingMatched, anyhow!("there is no sample, or none in that time")));
+    }
+    let has_part = !matches!(sink, Sink::Sql(_));
+    sink.finish()?;
+    Ok((done, has_part.then_some(file)))
 }
 
 /// Goes on to the next sample of all machines, which is of the same logs and so of the same time; none at the end.
@@ -260,7 +299,7 @@ impl Sink {
             Self::Sql(sql) => sql.sample(time, machines)?,
             Self::Json(output) => {
                 for machine in machines {
-                    output.set_machine(machine.logs.machine_name());
+                    output.set_machine(&machine.name);
                     let mut values = machine.query.values();
                     if machines.len() > 1 {
                         // Of machines that were recorded at other times nothing is due.
@@ -308,5 +347,7 @@ pub fn list(job: &Job) -> Result<Exit, Failure> {
         writeln!(out, "{}", escaped(&path))?;
     }
     out.flush()?;
-    Ok(Exit::Ok)
+    let asked = logs.into_iter().next().map(|logs| Asked::Logs { logs, files: job.files.clone() });
+    let is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
+    Ok(if is_damaged { Exit::InvalidData } else { Exit::Ok })
 }

@@ -8,9 +8,7 @@ use perfset::clock::{ClockReading, SystemTime};
 use perfset::formula::format;
 use perfset::log::Pick;
 use perfset::path::{BindError, CounterPath, PathError, PathQuery, PathValue};
-use perfset::{
-    CounterId, HasPast, Identity, Next, NoValue, Past, Sample, Source, SourceError, Value, Window,
-};
+use perfset::{HasPast, Identity, Next, NoValue, Past, Sample, Source, SourceError, Value, Window};
 
 use crate::args::{LogFiles, LogWindow, interval};
 use crate::asked::Asked;
@@ -98,28 +96,6 @@ pub struct How {
     pub live_count: Option<u64>,
 }
 
-/// What tells one counter of one instance from all others of a run: the same instance in the next sample has the same.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Series {
-    path: usize,
-    counter: CounterId,
-    instance: Box<[u8]>,
-    occurrence: usize,
-}
-
-impl Series {
-    pub fn of(v: &PathValue<'_>) -> Self {
-        let (counter, instance) = (v.value.counter.id, v.value.instance.as_bytes().into());
-        Self { path: v.path, counter, instance, occurrence: v.occurrence }
-    }
-
-    /// The same as comparing, without memory.
-    pub fn is_of(&self, v: &PathValue<'_>) -> bool {
-        (self.path, self.counter, self.occurrence) == (v.path, v.value.counter.id, v.occurrence)
-            && *self.instance == *v.value.instance.as_bytes()
-    }
-}
-
 /// What is done with each sample.
 pub type Each<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
 
@@ -138,13 +114,24 @@ impl Samples {
         if files.log.is_empty() && operands.interval.is_some() {
             walks::settle_for(&operands.paths, operands.count);
         }
-        let asked = Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?;
-        let mut source = asked.source();
-        let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
-        for path in &operands.paths {
-            query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
-        }
+        Self::of(Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
+    }
+
+    /// Of what is asked, whatever that is.
+    pub fn of(asked: Asked, operands: Operands) -> Result<Self, Failure> {
+        let (source, query) = bound(&asked, &operands.paths)?;
         Ok(Self { asked, source, query, operands })
+    }
+
+    /// Begins again with the first sample of a log.
+    pub fn rewind(&mut self) -> Result<(), Failure> {
+        (self.source, self.query) = bound(&self.asked, &self.operands.paths)?;
+        Ok(())
+    }
+
+    /// Returns `true` for logs in which one sample may have other instances than another one.
+    pub fn comes_and_goes(&self) -> bool {
+        matches!(&self.asked, Asked::Logs { logs, .. } if !logs.is_steady())
     }
 
     /// What is asked.
@@ -167,10 +154,11 @@ impl Samples {
         if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
     }
 
-    /// Says on standard error what of logs could not be used.
-    pub fn finish(self) {
+    /// Prints on standard error what of logs could not be used. Returns the exit code of a command that did all else.
+    #[must_use]
+    pub fn finish(self) -> Exit {
         drop(self.query);
-        self.asked.warn_of_damage();
+        if self.asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
     }
 
     /// As time passes.
@@ -218,12 +206,23 @@ impl Samples {
             passed = passed.saturating_add(1);
         }
         match passed {
-            0 if taker.left != Some(0) => {
-                Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!("no sample is in that time")))
-            }
+            0 if taker.left != Some(0) => Err(Failure::new(
+                Exit::NothingMatched,
+                anyhow::anyhow!("there is no sample, or none in that time"),
+            )),
             _ => Ok(()),
         }
     }
+}
+
+/// A source of what is asked, and a query of these paths.
+fn bound(asked: &Asked, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQuery), Failure> {
+    let mut source = asked.source();
+    let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
+    for path in paths {
+        query.add(&mut *source, path).map_err(|error| asked.failed(unbound(asked, path, error)))?;
+    }
+    Ok((source, query))
 }
 
 /// Takes the samples of a log.

@@ -55,7 +55,7 @@ fn failed(error: ServeError) -> Failure {
             Exit::NothingMatched
         }
         ServeError::Metrics(ExportError::Source(_) | ExportError::Path { .. }) => Exit::SourceFailed,
-        ServeError::Metrics(_) => Exit::Usage,
+        ServeError::Metrics(_) | ServeError::History { .. } => Exit::Usage,
         _ => Exit::SourceFailed,
     };
     Failure::escaped(exit, error)

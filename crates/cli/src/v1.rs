@@ -49,11 +49,11 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
         SourceError::LanguageNotFound(_) => Failure::new(Exit::NothingMatched, error),
         error => Failure::new(Exit::SourceFailed, error),
     };
-    let found = answer(&machine, &name, &perfset::own_name()).map_err(failed)?;
+    let found = answer(&machine, &name, &perfset::computer_name()).map_err(failed)?;
     write(args.output.as_deref(), &found.bytes)?;
     if let Some(file) = &args.names {
         let names = ValueName::Names(Language::ENGLISH);
-        write(Some(file), &answer(&machine, &names, &perfset::own_name()).map_err(failed)?.bytes)?;
+        write(Some(file), &answer(&machine, &names, &perfset::computer_name()).map_err(failed)?.bytes)?;
     }
     for left_out in &found.left_out {
         warn(&left_out.to_string());
@@ -69,7 +69,7 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
 
 /// Objects, instances and counters of a block by their offsets; or the texts of a name table.
 fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
-    let bytes = input::read(&args.file)?;
+    let bytes = input::read_data(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
     if !DataBlock::is_one(&bytes) {
         let table = table(&args.file, &bytes)?;
@@ -131,8 +131,8 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     if files.iter().chain(&args.names.as_deref()).filter(|file| is_dash(file)).count() > 1 {
         return Err(Failure::new(Exit::Usage, anyhow!("standard input can be only one of the files")));
     }
-    let names = args.names.as_deref().map(|file| table(file, &input::read(file)?)).transpose()?;
-    let blocks = files.iter().map(|file| input::read(file)).collect::<Result<Vec<_>, _>>()?;
+    let names = args.names.as_deref().map(|file| table(file, &input::read_data(file)?)).transpose()?;
+    let blocks = files.iter().map(|file| input::read_data(file)).collect::<Result<Vec<_>, _>>()?;
     let headers: Vec<_> = blocks.iter().map(|bytes| has_header(bytes)).collect();
     let promised = |bytes: &Vec<u8>| DataBlock::parse(bytes).is_ok_and(|block| block.object_count() > 0);
     let is_promised = blocks.iter().any(promised);
@@ -201,7 +201,7 @@ fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
 /// The names of a file, or those that the catalogue has.
 fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
     match file {
-        Some(file) => table(file, &input::read(file)?),
+        Some(file) => table(file, &input::read_data(file)?),
         None => Ok(windows_names()),
     }
 }

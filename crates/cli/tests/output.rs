@@ -100,7 +100,7 @@ fn json_and_csv_have_the_documented_fields() {
         assert_eq!(keys, fields.iter().cloned().collect(), "{line}");
         for (name, value) in &object {
             let right = match name.as_str() {
-                "instance_id" | "raw" | "base" => value.is_u64() || value.is_null(),
+                "instance_id" | "raw" | "base" | "missing" => value.is_u64() || value.is_null(),
                 "value" => value.is_f64() || value.is_null(),
                 "mark" => value.is_string() || value.is_null(),
                 _ => value.is_string(),

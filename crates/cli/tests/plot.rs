@@ -96,7 +96,10 @@ fn a_part_of_a_log() {
     let none = ["--begin", "2030-01-01"];
     let (code, out, err) =
         run("small-vm", &[&["plot", "-o", "-", "--log", &basic(), TOTAL], &none[..]].concat());
-    assert_eq!((code, out.as_str(), err.as_str()), (3, "", "error: no sample is in that time\n"));
+    assert_eq!(
+        (code, out.as_str(), err.as_str()),
+        (3, "", "error: there is no sample, or none in that time\n")
+    );
 }
 
 /// Gaps stay gaps, and a stranger's name stays a text.

@@ -152,6 +152,12 @@ fn what_goes_wrong_is_said() {
         (&["--query", &nothing], 3, "\"Memory\" has no counter \"X\"".to_owned()),
         (&["--prefix", "1x"], 2, "\"1x\" cannot begin the name of a metric".to_owned()),
         (&["--profile", "x"], 2, "invalid value 'x'".to_owned()),
+        (
+            &["--history", "24h"],
+            2,
+            "a history of 86400 s takes 86400 samples, one each 1s, and 3600 are kept: the longest is 3600 s"
+                .to_owned(),
+        ),
         (&["--history", "2d"], 2, "invalid value '2d'".to_owned()),
     ] {
         let listen = if args.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] };

@@ -66,6 +66,8 @@ pub struct Counterset {
     pub translations: Cow<'static, [Translation]>,
     /// Title index in the V1 format: even, its help is the next number.
     pub v1_index: Option<u32>,
+    /// The counter that people want first: what V1 blocks and PDH call the default counter.
+    pub default_counter: Option<CounterId>,
     /// The counterset whose values it shows in another shape: counters of the same names, other instances.
     pub view_of: Option<Guid>,
     /// What its numbers cover, seen from a container; empty = not said.
@@ -127,6 +129,9 @@ pub struct Counter {
     pub unit: Text,
     /// The raw value is truncated to 32 bits and may pass zero once between two samples.
     pub wraps: bool,
+    /// The formatted value is a share of one thing: above 100 it is an error of measurement, cut to 100 and marked
+    /// [`Capped`](crate::Mark::Capped).
+    pub caps: bool,
     /// Where the value comes from, as people of that system name it; empty = there is none, and it never has a value.
     pub source: Text,
     /// Why it may have no value, or never has one; empty = it always has one.
@@ -155,6 +160,7 @@ impl Counter {
             aggregate: Aggregate::Undefined,
             unit: NONE,
             wraps: false,
+            caps: false,
             source: NONE,
             availability: NONE,
             v1_index: None,

@@ -303,9 +303,6 @@ impl Computation {
         compute: impl FnOnce(Reading, Reading) -> Result<f64, NoValue>,
     ) -> Result<f64, NoValue> {
         let old = old.ok_or(NoValue::NeedsTwoSamples)?;
-        if restarted(old.clocks, new.clocks) {
-            return Err(NoValue::Restarted);
-        }
         let mended;
         let new = if self.wraps || self.base_wraps {
             mended = self.mended(old, new);
@@ -313,6 +310,9 @@ impl Computation {
         } else {
             new
         };
+        if restarted(old.clocks, new.clocks) {
+            return Err(NoValue::Restarted { value_fell: new.raw.get() < old.raw.get() });
+        }
         let value = compute(self.reading(&old.plain())?, self.reading(&new.plain())?);
         value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
     }

@@ -148,7 +148,7 @@ pub(crate) fn why_it_fell(old: &Numbers<'_>, new: &Numbers<'_>, clock: Clock, re
     let (before, now) = (old.clocks, new.clocks);
     let ticks = |clocks: &Clocks| clocks.read(clock).map(|(ticks, _)| ticks);
     if now.perf_time < before.perf_time || ticks(now) < ticks(before) {
-        return NoValue::TimeWentBack;
+        return NoValue::TimeWentBack { value_fell: matches!(reason, NoValue::NegativeValue { .. }) };
     }
     match (reason, old.raw, new.raw) {
         (NoValue::NegativeValue { .. }, RawValue::U32(from), RawValue::U32(to)) if may_wrap(from, to) => {
@@ -256,24 +256,32 @@ mod tests {
                 NoValue::NegativeValue { from: 1 << 30, to: 5 }, // 2^32 - 2^30 are more than half of all
             ),
             ("same sample", |s| s.clocks.perf_time = 1_000, NoValue::NegativeDenominator),
-            ("clock set back", |s| s.clocks.perf_time = 999, NoValue::TimeWentBack),
+            ("clock set back", |s| s.clocks.perf_time = 999, NoValue::TimeWentBack { value_fell: false }),
             (
                 "restarted",
                 |s| {
                     s.clocks.perf_time = 20; // of 100 a second
                     s.raw = RawValue::U32(2);
                 },
-                NoValue::Restarted,
+                NoValue::Restarted { value_fell: true },
             ),
-            ("restarted, and counted on", |s| s.clocks.perf_time = 20, NoValue::Restarted),
-            ("no restart: it counts for longer", |s| s.clocks.perf_time = 101, NoValue::TimeWentBack),
+            (
+                "restarted, and counted on",
+                |s| s.clocks.perf_time = 20,
+                NoValue::Restarted { value_fell: false },
+            ),
+            (
+                "no restart: it counts for longer",
+                |s| s.clocks.perf_time = 101,
+                NoValue::TimeWentBack { value_fell: false },
+            ),
             (
                 "samples in the wrong order",
                 |s| {
                     s.clocks.perf_time = 20;
                     s.clocks.time_100ns = 0;
                 },
-                NoValue::TimeWentBack,
+                NoValue::TimeWentBack { value_fell: false },
             ),
         ];
         let mut old = sample(RawValue::U32(1 << 30));

@@ -1,5 +1,6 @@
 //! Values for people, and the reasons for having none.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,10 +88,16 @@ pub enum NoValue {
     },
     /// The machine that counts was started anew between the samples: its clock began again.
     #[error("the machine restarted between the samples")]
-    Restarted,
+    Restarted {
+        /// `true` if the raw value fell, too: PDH tests it before the clock.
+        value_fell: bool,
+    },
     /// A clock is earlier in the newer sample: it was set back, or the samples are in the wrong order.
     #[error("the clock went back between the samples")]
-    TimeWentBack,
+    TimeWentBack {
+        /// `true` if the raw value fell, too: PDH tests it before the clock.
+        value_fell: bool,
+    },
     /// The start time of something is later than now.
     #[error("it begins later than the sample was taken")]
     BeginsLater,
@@ -147,8 +154,8 @@ impl NoValue {
             Self::MissingBase => "missing_base",
             Self::NegativeValue { .. } | Self::BeginsLater => "negative_value",
             Self::Wrapped { .. } => "wrapped",
-            Self::Restarted => "restarted",
-            Self::TimeWentBack => "time_went_back",
+            Self::Restarted { .. } => "restarted",
+            Self::TimeWentBack { .. } => "time_went_back",
             Self::NegativeDenominator => "negative_denominator",
             Self::NegativeTimebase => "negative_timebase",
             Self::TypeChanged { .. } => "type_changed",
@@ -174,10 +181,12 @@ pub enum Mark {
     Stale(Duration),
     /// Proven unchanged since it was last read, or refreshed in turn.
     Reused,
+    /// The formula gave more than the counter can have, by an error of measurement; this is the most that it can have.
+    Capped,
     /// Formatted by whoever wrote the log that it is of: what it was made of is not known.
     Formatted,
-    /// An aggregate of some of its instances: the others have no value.
-    Partial,
+    /// An aggregate of some of its instances: the value of so many others could not be had.
+    Partial(NonZeroU32),
 }
 
 impl Mark {
@@ -188,8 +197,18 @@ impl Mark {
             Self::Held => Some("held"),
             Self::Stale(_) => Some("stale"),
             Self::Reused => None,
+            Self::Capped => Some("capped"),
             Self::Formatted => Some("formatted"),
-            Self::Partial => Some("partial"),
+            Self::Partial(_) => Some("partial"),
+        }
+    }
+
+    /// How many instances an aggregate lacks.
+    #[must_use]
+    pub const fn missing(&self) -> Option<NonZeroU32> {
+        match self {
+            Self::Partial(missing) => Some(*missing),
+            _ => None,
         }
     }
 }

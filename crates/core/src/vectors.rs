@@ -99,8 +99,12 @@ impl Vector<'_> {
 /// The status of a vector whose value is missing for this reason: the check that failed.
 fn status(reason: &NoValue) -> &'static str {
     match reason {
-        NoValue::Wrapped { .. } => "negative_value",
-        NoValue::Restarted | NoValue::TimeWentBack => "negative_denominator",
+        NoValue::Wrapped { .. }
+        | NoValue::Restarted { value_fell: true }
+        | NoValue::TimeWentBack { value_fell: true } => "negative_value",
+        NoValue::Restarted { value_fell: false } | NoValue::TimeWentBack { value_fell: false } => {
+            "negative_denominator"
+        }
         other => other.keyword(),
     }
 }

@@ -228,6 +228,20 @@ pub enum Why {
         /// What it may be at most.
         most: i64,
     },
+    /// A value of a V1 object that lies outside its counter block.
+    #[error(
+        "the value of PERF_COUNTER_DEFINITION {position} at byte {at} needs {needed} bytes, its block has {left}"
+    )]
+    ValueOutside {
+        /// The position of the definition that is wrong, from 0.
+        position: usize,
+        /// Its offset from the start of the whole block.
+        at: usize,
+        /// Bytes that a counter block must have to hold the value.
+        needed: usize,
+        /// Bytes that this one has.
+        left: usize,
+    },
     /// A text that should be a decimal number.
     #[error("is not a decimal number")]
     NotANumber,

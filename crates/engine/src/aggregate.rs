@@ -11,16 +11,19 @@
 //! whose. A table has one of each, in the order of their first instances; where there is one row it is that of the
 //! first instance's user.
 //!
-//! **Rates** are over the same instances at both ends. The birth of an aggregate is made of the identities of its
-//! instances, and of which of them lack a value: if either changes, it is another thing, and what takes a difference
-//! has no value for one interval. So one that ended never makes a rate too low, nor one that came with a past too high.
-//! With a history (type 12) one that ends changes nothing, because it stays in. A total that falls though its instances
-//! are the same is refused by the formulas, as any count that falls.
+//! **Totals of counts** follow the rule of all totals: see [`total`](crate::total). An instance that nobody saw before
+//! adds what it counts from then on, and all that it has only where the provider says that it began since. A row of one
+//! name (type 22) begins its counts anew when the last instance of that name was gone.
+//!
+//! **Other rates** are over the same instances at both ends. A mean, a least or a most of counts means nothing if what
+//! it is of changes; nor does a total whose clock is a counter, and so an aggregate itself. Their birth is made of the
+//! identities of the instances, and of which of them lack a value: if either changes, it is another thing, and what
+//! takes a difference has no value for one interval. With a history (type 12) one that ends changes nothing, because it
+//! stays in.
 
 use std::borrow::Cow;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::Range;
-use std::time::Duration;
 
 use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_AGGREGATE_INSTANCE;
@@ -31,8 +34,11 @@ use perfset_core::{
 use crate::filters::{InstanceFilter, hash};
 use crate::pattern::folded;
 use crate::rows::Rows;
+use crate::total::{Sum, Totals, is_missing, stronger};
+use counts::Counts;
 use history::History;
 
+mod counts;
 mod history;
 #[cfg(test)]
 mod tests;
@@ -44,6 +50,7 @@ pub(crate) struct Aggregates {
     columns: Vec<Column>,
     /// Of those that have ended, if they count.
     history: Option<History>,
+    counts: Counts,
     /// The rows of all parts, one part behind the other.
     members: Vec<usize>,
     parts: Vec<Part>,
@@ -107,6 +114,9 @@ struct Column {
     mask: u64,
     /// What tells it from others in a birth.
     tag: u64,
+    counter: CounterId,
+    /// If it is a total of counts: its place among those, and how it adds up.
+    count: Option<(usize, Sum)>,
 }
 
 impl Column {
@@ -150,10 +160,20 @@ fn both(a: Owner, b: Owner) -> Owner {
 struct Gathered {
     numbers: Numbers,
     mark: Option<Mark>,
-    /// Whether there are instances without a value.
-    lacks: bool,
+    /// So many instances have a value that could not be had.
+    lacks: u32,
+    /// So many of these have ended.
+    ended: u32,
     /// What the first of those says that says why.
     reason: Option<NoValue>,
+}
+
+impl Gathered {
+    /// One has no value, for that reason.
+    fn lack(&mut self, reason: Option<&NoValue>) {
+        self.lacks = self.lacks.saturating_add(reason.is_none_or(is_missing).into());
+        self.reason = self.reason.take().or_else(|| reason.cloned());
+    }
 }
 
 /// What all functions need to know of some values.
@@ -202,21 +222,6 @@ impl Numbers {
     }
 }
 
-/// Of what is special about two values what is to be said of both together.
-fn stronger(a: Option<Mark>, b: Option<Mark>) -> Option<Mark> {
-    let weight = |mark: Mark| match mark {
-        Mark::Formatted => (0, Duration::ZERO),
-        Mark::Reused => (1, Duration::ZERO),
-        Mark::Held => (2, Duration::ZERO),
-        Mark::Stale(age) => (3, age),
-        Mark::Partial => (4, Duration::ZERO),
-    };
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if weight(b) > weight(a) { b } else { a }),
-        (a, b) => a.or(b),
-    }
-}
-
 /// What is said of a part besides its values.
 struct About {
     id: InstanceId,
@@ -230,15 +235,24 @@ impl Aggregates {
     /// Of a counterset of an aggregate type, with these columns.
     pub fn new(set: &Counterset, counters: &[CounterId]) -> Option<Self> {
         let shows = Shows::of(set.instance_type)?;
+        let mut place = 0_usize;
         let column = |id: &CounterId| {
             let counter = set.counter(*id);
             let is_short = counter.is_some_and(|counter| counter.counter_type.value_len() == 4);
             // The bits of a floating-point number are no number.
             let known = counter.filter(|counter| counter.counter_type != CounterType::PERF_DOUBLE_RAW);
+            let function = known.map(|counter| counter.aggregate).unwrap_or_default();
+            let total = known.filter(|_| function == Aggregate::Total);
+            let of_one_clock = total.filter(|of| of.perf_time.is_none() && of.perf_freq.is_none());
+            let sum = of_one_clock.map(|counter| Sum::of(set, counter)).filter(|sum| *sum != Sum::Level);
+            let count = sum.map(|sum| (place, sum));
+            place = place.saturating_add(count.is_some().into());
             Column {
-                function: known.map(|counter| counter.aggregate).unwrap_or_default(),
+                function,
                 mask: if is_short { u32::MAX.into() } else { u64::MAX },
                 tag: mixed(id.0.into()),
+                counter: *id,
+                count,
             }
         };
         let keeps = set.instance_type == InstanceType::SingleAggregateHistory;
@@ -246,6 +260,7 @@ impl Aggregates {
             shows,
             columns: counters.iter().map(column).collect(),
             history: keeps.then(History::default),
+            counts: Counts::default(),
             members: Vec::new(),
             parts: Vec::new(),
             gathered: Vec::new(),
@@ -253,43 +268,60 @@ impl Aggregates {
         })
     }
 
-    /// Takes over what is known of instances that have ended; `sources` are its columns as they were there.
+    /// Takes over its counts, and what is known of instances that have ended; `sources` are its columns as they were
+    /// there.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
+        self.counts = std::mem::take(&mut before.counts);
         if let (Some(now), Some(before)) = (&mut self.history, before.history.take()) {
             *now = before.with_columns(sources);
         }
+    }
+
+    /// Begins a collection, at that time in terms of PerfTime100NSec.
+    pub fn start(&mut self, now_100ns: u64) {
+        self.counts.start(now_100ns);
     }
 
     /// Adds the one aggregate of all rows. There is none if there are no instances, nor ever were where those count.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
         rows.sort_notes();
         let count = rows.len();
-        let Some(history) = &mut self.history else { return self.add(rows, 0..count, 1) };
-        self.gathered.clear();
-        self.gathered.resize(self.columns.len(), Gathered::default());
-        if let Some((owner, birth)) = history.gather(rows, &self.columns, &mut self.gathered) {
+        let Self { history, counts, columns, gathered, name, .. } = self;
+        let Some(history) = history else { return self.add(rows, 0..count, 1, None) };
+        gathered.clear();
+        gathered.resize(columns.len(), Gathered::default());
+        if let Some((owner, birth)) = history.gather(rows, columns, gathered) {
             let about = About { id: InstanceId(0), owner, birth, is_alone: false };
-            self.name.clear();
-            self.name.extend(PERF_AGGREGATE_INSTANCE.encode_utf16());
-            self.push(rows, &about);
+            name.clear();
+            name.extend(PERF_AGGREGATE_INSTANCE.encode_utf16());
+            let of = user(owner);
+            let members = (0..count).filter(|row| user(rows.owner(*row)) == of);
+            let totals = counts.collect(rows, members, (of, std::iter::empty(), None), columns);
+            push(rows, &about, name, columns, gathered, totals);
         }
         count..rows.len()
     }
 
-    /// Adds the aggregates of these rows, at most so many: one of each user's, or of each name.
+    /// Adds the aggregates of these rows, at most so many: one of each user's, or of each name. The filter is what
+    /// selects them, if they are not all.
     pub fn add(
         &mut self,
         rows: &mut Rows,
         members: impl ExactSizeIterator<Item = usize>,
         most: usize,
+        filter: Option<&InstanceFilter>,
     ) -> Range<usize> {
         rows.sort_notes();
         let start = rows.len();
         self.divide(rows, members);
         for at in 0..self.parts.len().min(most) {
-            if let Some(about) = self.gather(rows, at) {
-                self.push(rows, &about);
-            }
+            let Some(about) = self.gather(rows, at) else { continue };
+            let Self { shows, columns, members, parts, counts, gathered, name, .. } = self;
+            let Some(part) = parts.get(at) else { continue };
+            let members = members.get(part.start..part.end).unwrap_or_default().iter().copied();
+            let of_name = rows.name(part.first).units().filter(|_| *shows == Shows::Names).map(upper);
+            let totals = counts.collect(rows, members, (user(about.owner), of_name, filter), columns);
+            push(rows, &about, name, columns, gathered, totals);
         }
         start..rows.len()
     }
@@ -349,8 +381,7 @@ impl Aggregates {
             let cells = rows.cells(*row).iter().zip(&*columns).zip(gathered.iter_mut());
             for (at, ((cell, column), gathered)) in cells.enumerate() {
                 if cell.is_empty() {
-                    gathered.lacks = true;
-                    gathered.reason = gathered.reason.take().or_else(|| rows.reason(*row, at).cloned());
+                    gathered.lack(rows.reason(*row, at));
                     about.birth = about.birth.wrapping_add(column.lack(member));
                 } else {
                     let value = Numbers::of(cell.value.get() & column.mask);
@@ -361,23 +392,35 @@ impl Aggregates {
         }
         Some(about)
     }
+}
 
-    /// Adds a row of what was put together.
-    fn push(&mut self, rows: &mut Rows, about: &About) {
-        rows.set_owner(about.owner);
-        let birth = NonZeroU64::new(about.birth).or(Some(NonZeroU64::MIN));
-        let mut row = rows.push_units(self.name.iter().copied(), about.id, birth);
-        for (at, (column, gathered)) in self.columns.iter().zip(&mut self.gathered).enumerate() {
-            let function = if about.is_alone { Aggregate::Max } else { column.function };
-            let mark = if gathered.lacks { Some(Mark::Partial) } else { gathered.mark };
-            match (gathered.numbers.aggregate(function, column.mask), mark) {
-                (Some(value), Some(mark)) => row.set_marked(at, value, mark),
-                (Some(value), None) => row.set(at, value),
-                (None, _) if function == Aggregate::Undefined => row.none(at, UNDEFINED),
-                (None, _) => {
-                    if let Some(reason) = gathered.reason.take() {
-                        row.none(at, reason);
-                    }
+/// Adds a row of what was put together.
+fn push(
+    rows: &mut Rows,
+    about: &About,
+    name: &[u16],
+    columns: &[Column],
+    gathered: &mut [Gathered],
+    mut totals: Option<&mut Totals<CounterId>>,
+) {
+    rows.set_owner(about.owner);
+    let birth = NonZeroU64::new(about.birth).or(Some(NonZeroU64::MIN));
+    let mut row = rows.push_units(name.iter().copied(), about.id, birth);
+    for (at, (column, gathered)) in columns.iter().zip(gathered).enumerate() {
+        if let (Some((place, _)), Some(totals)) = (column.count, &mut totals) {
+            totals.lack(place, gathered.ended);
+            totals.fill(&[place], &mut row, at);
+            continue;
+        }
+        let function = if about.is_alone { Aggregate::Max } else { column.function };
+        let mark = NonZeroU32::new(gathered.lacks).map(Mark::Partial).or(gathered.mark);
+        match (gathered.numbers.aggregate(function, column.mask), mark) {
+            (Some(value), Some(mark)) => row.set_marked(at, value, mark),
+            (Some(value), None) => row.set(at, value),
+            (None, _) if function == Aggregate::Undefined => row.none(at, UNDEFINED),
+            (None, _) => {
+                if let Some(reason) = gathered.reason.take() {
+                    row.none(at, reason);
                 }
             }
         }

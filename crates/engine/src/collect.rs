@@ -195,7 +195,7 @@ impl Plan {
         let started = Instant::now();
         let collection = next_number();
         for group in self.groups.iter_mut().filter(|group| !group.in_block) {
-            group.collect(shared, collection);
+            group.collect(shared, collection, clocks.time_100ns);
         }
         if self.shape() {
             self.layout = next_number();
@@ -331,6 +331,7 @@ impl Plan {
             annex.clocks = None;
             annex.took = None;
             annex.instance_id = None;
+            annex.instance.clear();
             account.failed_entries =
                 account.failed_entries.saturating_add(u64::from(annex.failure.is_some()));
             let Ok(target) = &planned.target else { continue };
@@ -341,6 +342,12 @@ impl Plan {
             if rows.has_column_reasons() {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
+            }
+            // A value that is missing alone has failed the entry, and its instance has a name all the same.
+            let named = group.selection(target.filter).first().filter(|_| group.outcome.is_ok());
+            let is_one = group.set.instance_type.is_multiple() && !target.is_of_several();
+            if let (Some(row), true) = (named, is_one) {
+                annex.instance.extend_from_slice(rows.name(*row).as_bytes());
             }
             if let Form::Row(row) = planned.form {
                 annex.instance_id = rows.id(row);

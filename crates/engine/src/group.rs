@@ -91,9 +91,14 @@ impl Group {
         self.aggregates.is_none()
     }
 
-    /// Collects the rows.
-    pub fn collect(&mut self, shared: &mut Shared, collection: u64) {
+    /// Collects the rows, at that time in terms of PerfTime100NSec.
+    pub fn collect(&mut self, shared: &mut Shared, collection: u64, time_100ns: i64) {
         self.rows.start();
+        if let Some(aggregates) = &mut self.aggregates {
+            let time_100ns = time_100ns.try_into().unwrap_or(0);
+            aggregates.start(time_100ns);
+            self.rows.set_totals_at(time_100ns);
+        }
         self.ask(shared, collection);
         self.select();
         self.rows.end();
@@ -152,7 +157,7 @@ impl Group {
                 return;
             }
             Some(aggregates) if aggregates.shows == Shows::Names => {
-                let all = aggregates.add(rows, 0..count, usize::MAX);
+                let all = aggregates.add(rows, 0..count, usize::MAX, None);
                 find(filters, selections, rows, all);
                 return;
             }
@@ -170,8 +175,8 @@ impl Group {
                 continue; // an instance's own
             }
             let totals = match filter.pattern.has_wildcard() {
-                true => aggregates.add(rows, selection.iter().copied(), usize::MAX),
-                false => aggregates.add(rows, 0..count, 1),
+                true => aggregates.add(rows, selection.iter().copied(), usize::MAX, Some(filter)),
+                false => aggregates.add(rows, 0..count, 1, None),
             };
             selection.extend(totals);
         }

@@ -1,5 +1,7 @@
 //! What a provider fills: one row an instance, one column a wanted counter.
 
+use std::num::NonZeroU64;
+
 use perfset_core::sample::Clocks;
 use perfset_core::v2::TableRows;
 use perfset_core::v2::raw::Cell;
@@ -19,6 +21,10 @@ pub struct Rows {
     /// By row: where it is in `table`.
     positions: Vec<usize>,
     about: AboutRows,
+    /// When the collection began, in terms of PerfTime100NSec, if totals are made of the rows.
+    totals_at_100ns: Option<u64>,
+    /// When the instances began at the earliest, where that is known.
+    began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
     /// By column: why cells without a value and a note have none. Empty if that was said of no column.
     reasons: Vec<Option<NoValue>>,
@@ -118,6 +124,35 @@ pub enum Note {
     Missing(NoValue),
     /// There is one, marked.
     Marked(Mark),
+    /// There is a count that was begun at a time of its own, in terms of PerfTime100NSec: with what began to be counted
+    /// at another time it is not compared. It may be marked.
+    Counted(NonZeroU64, Option<Mark>),
+}
+
+impl Note {
+    /// What is special about a value.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        match self {
+            Self::Missing(_) => None,
+            Self::Marked(mark) => Some(*mark),
+            Self::Counted(_, mark) => *mark,
+        }
+    }
+
+    /// Whether it is about a total: a value with a birth of its own, or one that lacks instances.
+    pub(crate) fn is_of_total(&self) -> bool {
+        matches!(self, Self::Counted(..)) || matches!(self, Self::Marked(Mark::Partial(_)))
+    }
+
+    /// When counting began, in terms of PerfTime100NSec, where that is not the birth of the row.
+    #[must_use]
+    pub fn counted_since(&self) -> Option<NonZeroU64> {
+        match self {
+            Self::Counted(since, _) => Some(*since),
+            _ => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -138,6 +173,8 @@ impl Rows {
     pub fn start(&mut self) {
         self.positions.clear();
         self.about.clear();
+        self.began.clear();
+        self.totals_at_100ns = None;
         self.notes.clear();
         self.reasons.clear();
         self.table.restart();
@@ -261,6 +298,24 @@ impl Rows {
         self.about.owners.set(self.len(), owner);
     }
 
+    /// Says that totals are made of the rows, in a collection that began at that time.
+    pub(crate) fn set_totals_at(&mut self, time_100ns: u64) {
+        self.totals_at_100ns = Some(time_100ns);
+    }
+
+    /// When the collection began, in terms of PerfTime100NSec, if totals are made of the rows: else it is nothing to
+    /// anybody when instances began.
+    #[must_use]
+    pub fn totals_at_100ns(&self) -> Option<u64> {
+        self.totals_at_100ns
+    }
+
+    /// Says that instances whose rows are pushed from now on began at that time or later, in terms of PerfTime100NSec:
+    /// a total that knew all instances then adds all that they have counted. At first nothing is known of that.
+    pub fn set_began(&mut self, began_100ns: Option<u64>) {
+        self.began.set(self.len(), began_100ns);
+    }
+
     /// Gives the counterset clocks of its own, read when its source was.
     pub fn set_clocks(&mut self, clocks: Clocks) {
         self.clocks = Some(clocks);
@@ -359,6 +414,12 @@ impl Rows {
         self.about.owner(row)
     }
 
+    /// When the instance of a row began at the earliest, in terms of PerfTime100NSec, if that is known.
+    #[must_use]
+    pub fn began_100ns(&self, row: usize) -> Option<u64> {
+        if row < self.len() { self.began.get(row) } else { None }
+    }
+
     /// What is known of the rows as a whole.
     pub(crate) fn about(&self) -> &AboutRows {
         &self.about
@@ -413,10 +474,13 @@ impl Rows {
     /// What is special about the value of a cell, as far as was said of it or of its row.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
-        match self.note(row, column) {
-            Some(Note::Marked(mark)) => Some(*mark),
-            _ => self.row_mark(row),
-        }
+        self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
+    }
+
+    /// When counting a value began, in terms of PerfTime100NSec, where that is not the row's birth.
+    #[must_use]
+    pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
+        self.note(row, column).and_then(Note::counted_since)
     }
 
     /// What is special about the values of a row that have no mark of their own.
@@ -482,6 +546,13 @@ impl Row<'_> {
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
         self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
+    }
+
+    /// The value of a column that has been counted since that time, in terms of PerfTime100NSec, whatever the row's
+    /// birth, and what is special about it.
+    pub fn set_counted(&mut self, column: usize, value: u64, mark: Option<Mark>, since_100ns: NonZeroU64) {
+        self.set(column, value);
+        self.notes.push(CellNote { at: (self.row, column), note: Note::Counted(since_100ns, mark) });
     }
 
     /// Marks all values of this row that are not marked themselves, whether they are there yet or not.

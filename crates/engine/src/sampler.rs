@@ -85,7 +85,7 @@ impl<'a> Sampler<'a> {
         let clocks = rows.clocks().unwrap_or_else(|| Clocks::from(clocks));
         let ticks = |column: &Option<usize>| ticks(column.and_then(number).map(RawValue::get));
         Ok(Sample {
-            identity: Identity { birth: rows.birth(row), ..*identity },
+            identity: Identity { birth: rows.counted_since(row, 0).or_else(|| rows.birth(row)), ..*identity },
             counter: counter.id,
             counter_type: counter.counter_type,
             raw,

@@ -396,6 +396,10 @@ impl Provider for Slow {
                     (Some(value), Some(Note::Marked(mark))) if !late => {
                         to.set_marked(column, value.get(), mark)
                     }
+                    (Some(value), Some(Note::Counted(since, mark))) => {
+                        let mark = if late { Some(Mark::Stale(age)) } else { mark };
+                        to.set_counted(column, value.get(), mark, since);
+                    }
                     (Some(value), _) => to.set_raw(column, value),
                     (None, Some(Note::Missing(reason))) => to.none(column, reason),
                     (None, _) => {}

@@ -1,6 +1,7 @@
 //! What one collection returned: the block, and what a block has no place for.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use perfset_core::{
 
 use crate::entry::Entry;
 use crate::rows::{AboutRows, Note};
-use crate::values::{AllValues, Related, Value, related};
+use crate::values::{AllValues, Related, Value, have_same_rows, related};
 
 /// What one collection of a query returned: a V2 block and its annex.
 ///
@@ -44,6 +45,9 @@ pub struct EntryAnnex {
     pub(crate) rows: Option<Arc<AboutRows>>,
     /// The id of the one instance that the entry asks for: its result carries none.
     pub(crate) instance_id: Option<InstanceId>,
+    /// The name of that instance as its provider spells it: the entry may spell it in another case. Empty if there is
+    /// no such instance.
+    pub(crate) instance: Vec<u8>,
     /// The counterset's own clocks, if its source has some.
     pub(crate) clocks: Option<Clocks>,
     /// How long the provider took for all that is asked of the counterset.
@@ -79,6 +83,12 @@ impl EntryAnnex {
         self.instance_id
     }
 
+    /// Returns the provider's own spelling of the one instance that an entry asks for. Its result carries no name.
+    #[must_use]
+    pub fn instance(&self) -> Option<Name<'_>> {
+        (!self.instance.is_empty()).then(|| Name::until_nul(&self.instance))
+    }
+
     /// The counterset's own clocks, where its source has some.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
@@ -103,10 +113,39 @@ impl EntryAnnex {
     /// What is special about a value that is there.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
-        match self.note(row, column) {
-            Some(Note::Marked(mark)) => Some(*mark),
-            _ => self.row_mark(row),
-        }
+        self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
+    }
+
+    /// When counting a value began, in terms of PerfTime100NSec, where that is not the birth of its row: then only what
+    /// was counted since that very time is compared with it.
+    #[must_use]
+    pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
+        self.note(row, column).and_then(Note::counted_since)
+    }
+
+    /// All values that have been counted since a time of their own: row, column and that time, ascending.
+    pub fn counts(&self) -> impl Iterator<Item = (usize, usize, NonZeroU64)> + '_ {
+        let counted =
+            |((row, column), note): &((usize, usize), Note)| Some((*row, *column, note.counted_since()?));
+        self.notes.iter().filter_map(counted)
+    }
+
+    /// What tells a value's thing from others of that name and id: its own birth, else that of its row.
+    #[must_use]
+    pub fn birth_of(&self, row: usize, column: usize) -> Birth {
+        self.counted_since(row, column).or_else(|| self.birth(row))
+    }
+
+    /// Whether any value is a total: it has a birth of its own, or lacks instances.
+    pub(crate) fn has_totals(&self) -> bool {
+        self.notes.iter().any(|(_, note)| note.is_of_total())
+    }
+
+    /// The same of a row.
+    pub(crate) fn has_totals_in(&self, row: usize) -> bool {
+        let from = self.notes.partition_point(|((at, _), _)| *at < row);
+        let mut rest = self.notes.get(from..).unwrap_or_default().iter();
+        rest.by_ref().take_while(|((at, _), _)| *at == row).any(|(_, note)| note.is_of_total())
     }
 
     /// What is special about the values of a row of which nothing else was said.
@@ -220,6 +259,15 @@ impl Snapshot {
     #[must_use]
     pub fn annex(&self) -> &[EntryAnnex] {
         &self.annex.entries
+    }
+
+    /// Returns `true` if both have the same rows: of the same entries, in the same order, each with the name, id, birth
+    /// and owner that it has in the other one. Their values, notes and marks may differ.
+    ///
+    /// What was delivered is compared, row by row, however it was written: nothing is made of the values.
+    #[must_use]
+    pub fn has_rows_of(&self, other: &Self) -> bool {
+        have_same_rows(self, other)
     }
 
     /// Every value, in the order of entries, instances and counters; of an entry that failed each counter with the

@@ -162,18 +162,25 @@ impl QueryHandle for Query {
     }
 }
 
-/// Whether a machine argument means this machine, whose name is `own` (R-7). Its name on Windows does too, which is the
-/// first label of its own, cut to 15 characters.
+/// The name that Windows gives a machine called `own`: the first label in capitals, at most 15 characters
+/// (MAX_COMPUTERNAME_LENGTH). GetComputerName returns it, and V1 blocks carry it.
+#[must_use]
+pub fn computer_name(own: &str) -> String {
+    const MOST: usize = 15;
+    let label = own.split('.').next().filter(|label| !label.is_empty()).unwrap_or("localhost");
+    label.chars().take(MOST).collect::<String>().to_ascii_uppercase()
+}
+
+/// Whether a machine argument means this machine, whose name is `own` (R-7). Its first label does too, and its
+/// [`computer_name`].
 ///
 /// # Errors
 /// [`SourceError::Remote`] for any other machine.
 pub fn local_machine(name: Option<&str>, own: &str) -> Result<(), SourceError> {
-    const WINDOWS_NAME_MOST: usize = 15;
     let Some(name) = name else { return Ok(()) };
     let bare = name.strip_prefix(r"\\").unwrap_or(name);
     let label = own.split('.').next().unwrap_or(own);
-    let cut = label.char_indices().nth(WINDOWS_NAME_MOST).and_then(|(at, _)| label.get(..at));
-    let names = ["", ".", "localhost", own, label, cut.unwrap_or(label)];
+    let names = ["", ".", "localhost", own, label, &computer_name(own)];
     let local = names.iter().any(|local| bare.eq_ignore_ascii_case(local));
     if local { Ok(()) } else { Err(SourceError::Remote(name.to_string())) }
 }
@@ -181,6 +188,21 @@ pub fn local_machine(name: Option<&str>, own: &str) -> Result<(), SourceError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn computer_names_are_as_windows_has_them() {
+        for (own, want) in [
+            ("vm", "VM"),
+            ("web-01.example.org", "WEB-01"),
+            ("a-name-of-more-than-15", "A-NAME-OF-MORE-"),
+            ("ümlaut", "üMLAUT"),
+            ("", "LOCALHOST"),
+            (".x", "LOCALHOST"),
+        ] {
+            assert_eq!(computer_name(own), want);
+            assert!(local_machine(Some(want), own).is_ok(), "{own}");
+        }
+    }
 
     #[test]
     fn what_is_in_two_windows() {

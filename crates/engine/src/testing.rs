@@ -45,6 +45,8 @@ pub struct Script {
     pub reasons: Vec<(usize, NoValue)>,
     /// Rows whose values are marked: ids and marks.
     pub marks: Vec<(u32, Mark)>,
+    /// Values that are counted since a time of their own: ids, columns and times.
+    pub counts: Vec<(u32, usize, u64)>,
     /// When rows began: ids and births.
     pub births: Vec<(u32, u64)>,
     /// Whose rows are that are not the system's: ids and owners.
@@ -143,9 +145,13 @@ impl Provider for Scripted {
                 row.mark(*mark);
             }
             for (column, value) in values.iter().enumerate() {
-                match value {
-                    Ok(value) => row.set(column, *value),
-                    Err(reason) => row.none(column, reason.clone()),
+                let counts = script.counts.iter().find(|(of, at, _)| (of, *at) == (id, column));
+                let since = counts.and_then(|(_, _, since)| NonZeroU64::new(*since));
+                let mark = script.marks.iter().find(|(marked, _)| marked == id).map(|(_, mark)| *mark);
+                match (value, since) {
+                    (Ok(value), Some(since)) => row.set_counted(column, *value, mark, since),
+                    (Ok(value), None) => row.set(column, *value),
+                    (Err(reason), _) => row.none(column, reason.clone()),
                 }
             }
         }

@@ -25,6 +25,7 @@ pub fn counter(id: u32, name: &'static str, counter_type: CounterType, base: Opt
         name: (!name.is_empty()).then_some(name.into()),
         base: base.map(CounterId),
         wraps: counter_type.value_len() == 4,
+        caps: false,
         ..Counter::new(CounterId(id), counter_type)
     }
 }
@@ -46,6 +47,7 @@ pub fn set(guid: Guid, instance_type: InstanceType) -> Counterset {
         .into(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     }
@@ -557,6 +559,42 @@ impl Provider for Mute {
     }
 }
 
+/// A share of one thing above 100 is cut and says so; a mark that people see already stays.
+#[test]
+fn what_a_counter_cannot_have_is_cut_and_marked() {
+    let share = CounterType::PERF_LARGE_RAW_FRACTION;
+    let set = Counterset {
+        counters: vec![
+            Counter { caps: true, ..counter(1, "Share", share, Some(3)) },
+            counter(2, "Free", share, Some(3)),
+            counter(3, "", CounterType::PERF_LARGE_RAW_BASE, None),
+        ]
+        .into(),
+        ..set(SINGLE, InstanceType::Single)
+    };
+    let (machine, provider) = machine_with(vec![set]);
+    for (raw, mark, want, want_mark) in [
+        (99, None, 99.0, None),
+        (100, None, 100.0, None),
+        (103, None, 100.0, Some(Mark::Capped)),
+        (103, Some(Mark::Reused), 100.0, Some(Mark::Capped)),
+        (103, Some(Mark::Held), 100.0, Some(Mark::Held)),
+    ] {
+        provider.with(|s| {
+            s.rows = vec![("", 0, vec![Ok(raw), Ok(raw), Ok(100)])];
+            s.marks = mark.map(|mark| (0, mark)).into_iter().collect();
+        });
+        let mut query = machine.query();
+        assert!(query.add(&Entry::all(SINGLE)).is_success());
+        let snapshot = collected(&mut query);
+        let values: Vec<_> = snapshot.values(None).collect();
+        let found = |at: usize| (values[at].value.clone().unwrap().raw, values[at].mark);
+        assert_eq!(found(0), (want, want_mark), "{raw} {mark:?}");
+        assert_eq!(found(1), (f64::from(u32::try_from(raw).unwrap()), mark), "another counter");
+        assert_eq!(values[0].raw, Some(RawValue::U64(raw)), "the raw value stays");
+    }
+}
+
 /// Said once for a row: its values are marked unless they are themselves.
 #[test]
 fn a_row_is_marked() {
@@ -643,6 +681,47 @@ impl Provider for Owned {
 }
 
 /// A name without wildcards finds the next instance of that name when the first is gone: another thing.
+/// A count with a birth of its own is compared only with what was counted since then, and so is its base.
+#[test]
+fn counts_pair_by_their_own_birth() {
+    let (machine, provider) = machine();
+    let mut query = machine.query();
+    let _ = query.add(&Entry::all(MULTI).instance("*"));
+    let mut at = |counts: &[(u32, usize, u64)], marks: &[(u32, Mark)]| {
+        provider.with(|s| {
+            (s.counts, s.marks) = (counts.to_vec(), marks.to_vec());
+            s.rows
+                .iter_mut()
+                .flat_map(|row| &mut row.2)
+                .for_each(|value| *value = value.clone().map(|v| v + 5));
+        });
+        collected(&mut query)
+    };
+    let all = |since| [(1, 0, since), (1, 1, since), (1, 2, since), (1, 3, since)];
+    let partial = [(1, Mark::Partial(std::num::NonZeroU32::new(3).unwrap()))];
+    let values = |new: &Snapshot, old: &Snapshot| lines(new, Some(old));
+    let (first, second) = (at(&all(7), &[]), at(&all(7), &[]));
+    let (third, fourth) = (at(&all(8), &[]), at(&[], &[]));
+    let same = values(&second, &first);
+    assert!(!same.iter().any(|line| line.contains("replaced") || line.contains("Partial")), "{same:?}");
+    for (new, old) in [(&third, &second), (&fourth, &third), (&third, &fourth)] {
+        for (line, same) in values(new, old).iter().zip(&same) {
+            let takes_difference = line.starts_with("a ") && (line.contains("replaced") || same != line);
+            let is_gauge = line.starts_with("a ") && !line.contains("replaced");
+            assert!(takes_difference || is_gauge || line.starts_with("b "), "{line}");
+            assert!(!(line.starts_with("b ") && line.contains("replaced")), "{line}");
+        }
+        assert!(values(new, old).iter().any(|line| line.contains("replaced")));
+    }
+    // Of one that lacks instances at either end the difference lacks them.
+    let (whole, lacks, again) = (at(&all(9), &[]), at(&all(9), &partial), at(&all(9), &[]));
+    let of = |lines: Vec<String>| lines.iter().filter(|line| line.ends_with(" Partial(3)")).count();
+    assert_eq!(of(values(&lacks, &whole)), 4, "all values of that row");
+    let behind = of(values(&again, &lacks));
+    assert!(behind > 0 && behind < 4, "those that take a difference: {behind}");
+    assert_eq!(of(values(&again, &whole)), 0);
+}
+
 #[test]
 fn a_fixed_name_is_no_identity() {
     let (machine, provider) = machine();

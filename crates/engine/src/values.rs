@@ -9,11 +9,16 @@ use perfset_core::sample::{Clocks, Numbers, Plain};
 use perfset_core::v2::{self, Block, Body, Values};
 use perfset_core::{
     Birth, Counter, CounterId, CounterType, Counterset, FormattedValue, InstanceId, Mark, Name, NoValue,
-    RawValue, Status,
+    Owner, RawValue, Status,
 };
 
 use crate::rows::Note;
 use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
+use crate::total::stronger;
+
+mod origins;
+
+pub(crate) use origins::Origins;
 
 /// One counter of one instance, for people.
 #[derive(Clone, Debug)]
@@ -188,8 +193,8 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
     let infos = snapshot.entries.iter().enumerate();
     infos
         .map(|(index, info)| {
-            let name = info.instance();
             let annex = snapshot.annex.entries.get(index);
+            let name = annex.and_then(EntryAnnex::instance).unwrap_or_else(|| info.instance());
             let id = annex.and_then(EntryAnnex::instance_id);
             let one = |cells| vec![ResultRow { name, id, cells }];
             let (status, body) = match results.next() {
@@ -210,9 +215,32 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
         .collect()
 }
 
+/// Returns `true` if both snapshots have the same rows; see [`Snapshot::has_rows_of`].
+pub(crate) fn have_same_rows(a: &Snapshot, b: &Snapshot) -> bool {
+    let same = |(a, b): (&EntryRows<'_>, &EntryRows<'_>)| a.has_rows_of(b);
+    Arc::ptr_eq(&a.entries, &b.entries) && entry_rows(a).iter().zip(&entry_rows(b)).all(same)
+}
+
 impl EntryRows<'_> {
+    fn has_rows_of(&self, other: &Self) -> bool {
+        let mut pairs = self.rows.iter().zip(&other.rows).enumerate();
+        self.rows.len() == other.rows.len()
+            && pairs.all(|(at, (row, of_other))| {
+                row.is_same(of_other)
+                    && (self.birth(at), self.owner(at)) == (other.birth(at), other.owner(at))
+            })
+    }
+
     fn birth(&self, row: usize) -> Birth {
         self.annex.and_then(|annex| annex.birth(row))
+    }
+
+    fn owner(&self, row: usize) -> Owner {
+        self.annex.map_or(Owner::System, |annex| annex.owner(row))
+    }
+
+    fn has_totals(&self) -> bool {
+        self.annex.is_some_and(EntryAnnex::has_totals)
     }
 }
 
@@ -284,6 +312,10 @@ struct Current<'a> {
     older: Option<Older<'a>>,
     /// Whether there is an older result with rows.
     has_older: bool,
+    /// Whether any value of the newer and of the older result is a total.
+    with_totals: (bool, bool),
+    /// Whether values of this row are totals, now or then: they may have births of their own, or lack instances.
+    has_totals: bool,
     column: usize,
 }
 
@@ -385,6 +417,8 @@ impl<'a> Current<'a> {
             row: None,
             older: None,
             has_older: old_rows.is_some_and(|old| !old.rows.is_empty()),
+            with_totals: (rows.has_totals(), old_rows.is_some_and(EntryRows::has_totals)),
+            has_totals: false,
             column: 0,
         };
         current.begin_row(0, new, old);
@@ -402,6 +436,11 @@ impl<'a> Current<'a> {
             let row = *old.rows.get(at_old)?;
             Some(Older { at: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
         });
+        let (now, then) = self.with_totals;
+        let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
+        let older = self.older.as_ref().filter(|_| then).zip(rows_of(old, self.entry));
+        self.has_totals =
+            now && has_totals(rows, at) || older.is_some_and(|(older, old)| has_totals(old, older.at));
         true
     }
 
@@ -421,12 +460,12 @@ impl<'a> Current<'a> {
             Some(place) if raw.width > 0 => row.number(place, self.entry, new, self.at),
             _ => Number { width: 0, value: 0 },
         };
-        let mark = match note {
-            Some(Note::Marked(mark)) => Some(*mark),
-            _ => self.mark.filter(|_| raw.width > 0),
-        };
+        let mut mark = note.and_then(Note::mark).or_else(|| self.mark.filter(|_| raw.width > 0));
+        if self.has_totals && raw.width > 0 {
+            mark = self.mark_of_both(mark, column, related, old);
+        }
         // Written in one place and with the value last: it is large, and this is done for each of many.
-        let with = |value| {
+        let with = |value, mark| {
             Some(Value {
                 entry: self.entry,
                 counterset: self.set,
@@ -439,13 +478,59 @@ impl<'a> Current<'a> {
                 mark,
             })
         };
+        // What the counter cannot have is cut, and says so.
+        let number = |raw: f64| {
+            let counter_type = counter.counter_type;
+            match counter.caps && raw > MOST {
+                true => with(Ok(FormattedValue { raw: MOST, counter_type }), capped(mark)),
+                false => with(Ok(FormattedValue { raw, counter_type }), mark),
+            }
+        };
         match self.quick(column, related, raw, base) {
-            Quick::Number(raw) => with(Ok(FormattedValue { raw, counter_type: counter.counter_type })),
-            Quick::NotDisplayable => with(Err(NoValue::NotDisplayable)),
-            Quick::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples)),
-            Quick::NewInstance => with(Err(NoValue::NewInstance)),
-            Quick::Unusual => with(self.slow(column, related, note, row, new, old)),
+            Quick::Number(raw) => number(raw),
+            Quick::NotDisplayable => with(Err(NoValue::NotDisplayable), mark),
+            Quick::NeedsTwoSamples => with(Err(NoValue::NeedsTwoSamples), mark),
+            Quick::NewInstance => with(Err(NoValue::NewInstance), mark),
+            Quick::Unusual => match self.slow(column, related, note, row, new, old) {
+                Ok(value) => number(value.raw),
+                Err(reason) => with(Err(reason), mark),
+            },
         }
+    }
+
+    /// What is special about a value that may be the difference of a total from an older one: if either lacks
+    /// instances, so does the difference.
+    #[cold]
+    fn mark_of_both(
+        &self,
+        mark: Option<Mark>,
+        column: usize,
+        related: &Related,
+        old: &All<'a>,
+    ) -> Option<Mark> {
+        let takes_difference = related.computation.as_ref().is_some_and(Computation::needs_two_samples);
+        let older = self.older.as_ref().filter(|older| takes_difference && older.is_same);
+        let annex = older.and_then(|older| Some((older.at, rows_of(old, self.entry)?.annex?)));
+        let then = annex.and_then(|(at, annex)| annex.mark(at, column));
+        stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
+    }
+
+    /// Whether a value and its base are of what they were in the older result.
+    fn is_same(
+        &self,
+        older: &Older<'a>,
+        column: usize,
+        related: &Related,
+        new: &All<'a>,
+        old: &All<'a>,
+    ) -> bool {
+        if !self.has_totals {
+            return older.is_same;
+        }
+        let birth =
+            |all: &All<'a>, (entry, column): Place, at| rows_of(all, entry)?.annex?.birth_of(at, column);
+        let mut places = [Some((self.entry, column)), related.base].into_iter().flatten();
+        places.all(|place| birth(new, place, self.at) == birth(old, place, older.at))
     }
 
     /// The note of that column of the row.
@@ -474,6 +559,7 @@ impl<'a> Current<'a> {
             return number(computation.usual(None, &now));
         }
         match &self.older {
+            Some(_) if self.has_totals => Quick::Unusual,
             Some(older) if older.is_same && self.clocks.perf_time >= self.old_clocks.perf_time => {
                 let cells = &older.row.cells;
                 let Some(raw) = cells.number(column).get() else { return Quick::Unusual };
@@ -512,14 +598,16 @@ impl<'a> Current<'a> {
         let computation = related.computation.as_ref().ok_or(NoValue::NotDisplayable)?;
         let now_clocks = related.clocks(&self.clocks, row, self.entry, new, self.at);
         let now = Numbers { raw, base: base(new, self.at, row), clocks: &now_clocks };
-        let Some(Older { at, row, is_same }) = &self.older else {
+        let Some(older) = &self.older else {
             let reason = if self.has_older { NoValue::NewInstance } else { NoValue::NeedsTwoSamples };
             return match computation.needs_two_samples() {
                 true => Err(reason),
                 false => computation.value(None, &now),
             };
         };
+        let Older { at, row, .. } = older;
         let then_clocks = related.clocks(&self.old_clocks, row, self.entry, old, *at);
+        let is_same = self.is_same(older, column, related, new, old);
         let then = match (row.cells.number(column).raw(), is_same) {
             _ if !computation.needs_two_samples() => None,
             (None, _) => None,
@@ -533,13 +621,14 @@ impl<'a> Current<'a> {
     #[cold]
     fn failure(&self, counter: &'a Counter, new: &All<'a>) -> Value<'a> {
         let rows = rows_of(new, self.entry);
+        let name = rows.and_then(|rows| rows.annex).and_then(EntryAnnex::instance);
         let reason = rows.and_then(|rows| rows.annex).and_then(EntryAnnex::failure).cloned();
         let status = rows.map_or(Status::ERROR_INVALID_DATA, |rows| rows.status);
         Value {
             entry: self.entry,
             counterset: self.set,
             counter,
-            instance: self.info.instance(),
+            instance: name.unwrap_or_else(|| self.info.instance()),
             instance_id: None,
             raw: None,
             base: None,
@@ -547,6 +636,14 @@ impl<'a> Current<'a> {
             mark: None,
         }
     }
+}
+
+/// The most that a counter has which caps.
+const MOST: f64 = 100.0;
+
+/// What is said of a value that is cut: what people are told of it already, or that it is cut.
+fn capped(mark: Option<Mark>) -> Option<Mark> {
+    mark.filter(|mark| mark.keyword().is_some()).or(Some(Mark::Capped))
 }
 
 impl<'a> ResultRow<'a> {
@@ -563,76 +660,6 @@ impl<'a> ResultRow<'a> {
         let other = rows_of(all, place).and_then(|rows| rows.rows.get(at));
         let same = other.filter(|other| other.is_same(self));
         same.map_or(Number { width: 0, value: 0 }, |other| other.cells.number(column))
-    }
-}
-
-/// Two snapshots, to look up what values that were made of them do not carry: clocks, and whether they are new.
-pub(crate) struct Origins<'a> {
-    infos: &'a [EntryInfo],
-    new: Vec<Option<EntryRows<'a>>>,
-    old: Vec<Option<EntryRows<'a>>>,
-    /// Of the entry that was asked last the older row of each row.
-    older: Option<(usize, Vec<Option<usize>>)>,
-    /// The column that was asked last: many values of one column are asked one after the other.
-    column: Option<(usize, CounterId, usize)>,
-}
-
-impl<'a> Origins<'a> {
-    pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
-        let AllValues { infos, new, old, .. } = AllValues::new(new, older);
-        Self { infos, new, old, older: None, column: None }
-    }
-
-    /// The clocks of a value in a row of its entry.
-    pub(crate) fn clocks(&mut self, value: &Value<'_>, row: usize) -> Option<Clocks> {
-        let column = self.column(value)?;
-        let related = self.infos.get(value.entry)?.related.get(column)?;
-        let rows = rows_of(&self.new, value.entry)?;
-        Some(related.clocks(&rows.clocks, rows.rows.get(row)?, value.entry, &self.new, row))
-    }
-
-    /// Whether a value in a row of its entry is not the one that the same thing had in the older snapshot.
-    pub(crate) fn is_new(&mut self, value: &Value<'_>, row: usize) -> bool {
-        self.has_same_numbers(value, row) != Some(true)
-    }
-
-    fn has_same_numbers(&mut self, value: &Value<'_>, row: usize) -> Option<bool> {
-        let column = self.column(value)?;
-        let related = self.infos.get(value.entry)?.related.get(column)?;
-        let older = *self.older_rows(value.entry)?.get(row)?;
-        let older = older?;
-        let old = rows_of(&self.old, value.entry)?.rows.get(older)?;
-        let base = related.base.map(|place| old.number(place, value.entry, &self.old, older));
-        let same_base = base.is_none_or(|base| base.raw() == value.base);
-        Some(same_base && old.cells.number(column).raw() == value.raw)
-    }
-
-    /// The rows of the older snapshot that are the same things as those of an entry.
-    fn older_rows(&mut self, entry: usize) -> Option<&[Option<usize>]> {
-        if self.older.as_ref().is_none_or(|(of, _)| *of != entry) {
-            let (new, old) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry)?);
-            let mut finder = Finder::default();
-            let same = |(at, row): (usize, &ResultRow<'a>)| {
-                finder.find(&old.rows, row).filter(|older| old.birth(*older) == new.birth(at))
-            };
-            let rows = new.rows.iter().enumerate().map(same).collect();
-            self.older = Some((entry, rows));
-        }
-        self.older.as_ref().map(|(_, rows)| rows.as_slice())
-    }
-
-    fn column(&mut self, value: &Value<'_>) -> Option<usize> {
-        match self.column {
-            Some((entry, counter, column)) if (entry, counter) == (value.entry, value.counter.id) => {
-                Some(column)
-            }
-            _ => {
-                let column =
-                    self.infos.get(value.entry)?.counters().position(|c| c.id == value.counter.id)?;
-                self.column = Some((value.entry, value.counter.id, column));
-                Some(column)
-            }
-        }
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) struct Family {
     pub members: Vec<Member>,
     /// The lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
+    /// Whether OpenMetrics takes it for a counter, whose series may say when they began.
+    is_open_counter: bool,
 }
 
 /// What one counter gives to a family.
@@ -64,7 +66,7 @@ struct Columns {
 
 impl Family {
     pub fn new(name: String, sort: Sort) -> Self {
-        Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()] }
+        Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()], is_open_counter: false }
     }
 
     /// The name that OpenMetrics has for it as a family.
@@ -73,6 +75,19 @@ impl Family {
             Sort::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
             Sort::Gauge => &self.name,
         }
+    }
+
+    /// Appends the line that says when a row's value began to be counted, where that is known.
+    fn write_created(&self, member: &Member, table: &Table, row: usize, out: &mut Vec<u8>) {
+        let since = member.columns.value.and_then(|column| table.since(row, column));
+        let (Some(since), Some(behind)) = (since, member.prefix.get(self.name.len()..)) else { return };
+        let Some(number) = date(since, table.times.step) else { return };
+        out.extend_from_slice(self.stem().as_bytes());
+        out.extend_from_slice(b"_created");
+        out.extend_from_slice(behind);
+        out.extend_from_slice(table.row_text(row));
+        number.write(out);
+        out.push(b'\n');
     }
 
     /// Writes its head lines. `is_taken`: whether another family is called as OpenMetrics would call this one; it then
@@ -91,13 +106,14 @@ impl Family {
         } else {
             (self.stem(), sort)
         };
+        let is_open_counter = sort == "counter";
         let mut open = Vec::new();
         line(&mut open, "TYPE", stem, |out| out.extend_from_slice(sort.as_bytes()));
         if let Some(unit) = unit_of(stem) {
             line(&mut open, "UNIT", stem, |out| out.extend_from_slice(unit.as_bytes()));
         }
         line(&mut open, "HELP", stem, |out| help(out, &text, true));
-        self.heads = [plain, open];
+        (self.heads, self.is_open_counter) = ([plain, open], is_open_counter);
         for member in &mut self.members {
             let has_labels = tables.get(member.table).is_some_and(Table::has_labels);
             member.prefix = match (has_labels, member.labels) {
@@ -146,6 +162,9 @@ impl Family {
                 out.extend_from_slice(table.row_text(*row));
                 number.write(out);
                 out.push(b'\n');
+                if format == Format::OpenMetrics && self.is_open_counter {
+                    self.write_created(member, table, *row, out);
+                }
             }
         }
         if out.len() == head {
@@ -234,8 +253,7 @@ impl Member {
         let passed = now.checked_sub(raw)?; // what begins later has no start yet
         if self.columns.own.is_none() && freq == TICKS && clocks.object_time == clocks.time_100ns {
             // The clock is that of the calendar: the same number at each scrape.
-            let epoch = UNIX_EPOCH_100NS.checked_sub(step)?;
-            return Some(Number::Scaled(raw.checked_sub(u64::try_from(epoch).ok()?)?, Scale::over(7)));
+            return date(raw, step);
         }
         let freq = u64::try_from(freq).ok().filter(|freq| *freq > 0)?;
         let today =
@@ -244,6 +262,12 @@ impl Member {
         // To the hundredth: two clocks are never read at the same instant, and a start does not move.
         Some(Number::Real((start * 100.0).round() / 100.0))
     }
+}
+
+/// A time in terms of PerfTime100NSec, in seconds since 1970, where the calendar's clock was set by `step` meanwhile.
+fn date(time_100ns: u64, step: i64) -> Option<Number> {
+    let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
+    Some(Number::Scaled(time_100ns.checked_sub(epoch)?, Scale::over(7)))
 }
 
 impl Number {

@@ -56,6 +56,8 @@ pub(crate) struct Table {
     /// So many lines are not written.
     pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
+    /// By row and column, ascending: since when values are counted that say so.
+    since: Vec<((usize, usize), u64)>,
     pub times: Times,
     pub outcome: Outcome,
     pub took: Duration,
@@ -201,6 +203,7 @@ impl Table {
             cut: None,
             dropped: 0,
             numbers: Vec::new(),
+            since: Vec::new(),
             times: Times::default(),
             outcome: Outcome::Failed,
             took: Duration::ZERO,
@@ -288,6 +291,9 @@ impl Table {
         self.took = annex.and_then(EntryAnnex::took).unwrap_or_default();
         self.now.clear();
         self.numbers.clear();
+        self.since.clear();
+        let counts = annex.into_iter().flat_map(EntryAnnex::counts);
+        self.since.extend(counts.map(|(row, column, since)| ((row, column), since.get())));
         let owners = |row: usize| match annex.map_or(Owner::System, |annex| annex.owner(row)) {
             Owner::Process { pid, .. } => pid,
             Owner::System => 0,
@@ -295,13 +301,15 @@ impl Table {
         let tells_owners = self.rows.more == More::Owner;
         let owner = |row| if tells_owners { owners(row) } else { 0 };
         let id = annex.and_then(EntryAnnex::instance_id).unwrap_or(InstanceId(0));
+        // A result of one instance carries no name; the entry's may be in another case.
+        let name = annex.and_then(EntryAnnex::instance).unwrap_or_else(|| info.instance());
         let has_rows = match result.map(|result| result.body) {
             Some(Body::SingleCounter(value)) => {
-                self.push(info.instance(), id, owner(0), std::iter::once(value));
+                self.push(name, id, owner(0), std::iter::once(value));
                 true
             }
             Some(Body::MultipleCounters(_, values)) => {
-                self.push(info.instance(), id, owner(0), values.iter());
+                self.push(name, id, owner(0), values.iter());
                 true
             }
             Some(Body::MultipleInstances(rows) | Body::Counterset(_, rows)) => {
@@ -438,6 +446,12 @@ impl Table {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(row).copied().unwrap_or_default();
         self.text.get(start..end).unwrap_or_default()
+    }
+
+    /// Since when a value is counted, in terms of PerfTime100NSec, if that is known.
+    pub fn since(&self, row: usize, column: usize) -> Option<u64> {
+        let at = self.since.binary_search_by_key(&(row, column), |(at, _)| *at).ok()?;
+        self.since.get(at).map(|(_, since)| *since)
     }
 
     /// The numbers of a row.

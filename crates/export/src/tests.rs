@@ -43,6 +43,33 @@ fn opened(scripts: &[Scripted], paths: &[&str]) -> Exporter {
     open(scripts, paths, Options::default()).unwrap()
 }
 
+/// OpenMetrics is told when a count began that is kept by whoever counts it, and not of any other.
+#[test]
+fn created() {
+    let counters = vec![
+        counter(2, "Bees/sec", T::PERF_COUNTER_BULK_COUNT),
+        counter(7, "Honey", T::PERF_COUNTER_LARGE_RAWCOUNT),
+    ];
+    let script = scripted(set(0, "Hive", counters));
+    let since = u64::try_from(perfset_core::clock::UNIX_EPOCH_100NS).unwrap()
+        + 1_700_000_000 * 10_000_000
+        + 5_000_000;
+    script.with(|script| {
+        script.rows = vec![("a", 11, vec![Ok(2), Ok(3)]), ("b", 12, vec![Ok(4), Ok(5)])];
+        script.counts = vec![(12, 0, since)];
+    });
+    let mut exporter = opened(slice::from_ref(&script), &[r"\Hive(*)\*"]);
+    let mut scrape = |format| {
+        let mut text = Vec::new();
+        exporter.scrape(format, &mut text).unwrap();
+        read(&text, format).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        text.lines().filter(|line| line.contains("_created")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(scrape(Format::Prometheus), [""; 0]);
+    assert_eq!(scrape(Format::OpenMetrics), [r#"perf_hive_bees_created{instance_name="b"} 1700000000.5"#]);
+}
+
 #[test]
 fn both_formats_to_the_letter() {
     let counters = vec![

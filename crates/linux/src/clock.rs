@@ -21,6 +21,10 @@ impl Clock for SystemClock {
 
 /// Taken at the first call. Without a lock, so that a process that forks at that moment does not inherit a held one.
 fn anchor() -> Anchor {
+    #[cfg(test)]
+    if let Some(anchor) = crate::faults::kernel::anchor() {
+        return anchor;
+    }
     const UNTAKEN: i64 = i64::MIN;
     static ZERO_100NS: AtomicI64 = AtomicI64::new(UNTAKEN);
     let zero_100ns = match ZERO_100NS.load(Relaxed) {
@@ -58,7 +62,7 @@ pub(crate) fn start_in_ticks_100ns() -> u64 {
 fn slept_ns() -> i64 {
     let least = |_| {
         let before = monotonic_ns();
-        let boot = ns(clock_gettime(ClockId::Boottime));
+        let boot = clock_ns(ClockId::Boottime);
         let after = monotonic_ns();
         0.max(boot.saturating_sub(after)).min(boot.saturating_sub(before))
     };
@@ -97,11 +101,19 @@ pub fn hostname() -> String {
 }
 
 fn monotonic_ns() -> i64 {
-    ns(clock_gettime(ClockId::Monotonic))
+    clock_ns(ClockId::Monotonic)
 }
 
 fn wall_100ns() -> i64 {
-    (ns(clock_gettime(ClockId::Realtime)) / 100).saturating_add(UNIX_EPOCH_100NS)
+    (clock_ns(ClockId::Realtime) / 100).saturating_add(UNIX_EPOCH_100NS)
+}
+
+fn clock_ns(clock: ClockId) -> i64 {
+    #[cfg(test)]
+    if let Some(ns) = crate::faults::kernel::clock_ns(clock) {
+        return ns;
+    }
+    ns(clock_gettime(clock))
 }
 
 /// An `i64` of ns lasts until the year 2262.

@@ -184,7 +184,7 @@ impl KeptFile {
             let offered = self.buffer.get_mut(self.len..).unwrap_or_default();
             let offered_len = offered.len();
             let at = u64::try_from(self.len).unwrap_or(u64::MAX);
-            let piece = match file.read_at(offered, at) {
+            let piece = match read_at(file, offered, at) {
                 Ok(piece) => piece,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(source) => return Err(self.io(source)),
@@ -228,6 +228,12 @@ fn is_as_it_was(file: &File) -> bool {
     let mut polled = [PollFd::new(file, asked)];
     rustix::event::poll(&mut polled, Some(&Timespec::default())).is_ok_and(|ready| ready == 1)
         && polled.iter().all(|file| file.revents() == PollFlags::IN)
+}
+
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    #[cfg(test)]
+    crate::faults::kernel::refuses(file)?;
+    file.read_at(buffer, at)
 }
 
 /// Opens a kernel file to read it.

@@ -34,6 +34,9 @@ mod countersets;
 #[cfg(target_os = "linux")]
 mod cpu_clock;
 #[cfg(target_os = "linux")]
+#[cfg(test)]
+mod faults;
+#[cfg(target_os = "linux")]
 mod folder;
 #[cfg(target_os = "linux")]
 mod kept_file;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::mem::MaybeUninit;
+use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -170,6 +171,8 @@ pub(crate) struct Collected {
     /// Names, ids and births, in order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), Got>,
+    /// Since when cells were counted that say so.
+    pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
 
@@ -178,12 +181,19 @@ pub(crate) enum Got {
     Value(u64),
     Held(u64),
     Reused(u64),
+    /// A sum that lacks so many instances.
+    Partial(u64, u32),
     None(NoValue),
 }
 
 impl Collected {
     pub(crate) fn get(&self, instance: &str, counter: CounterId) -> &Got {
         &self.cells[&(instance.to_owned(), counter.0)]
+    }
+
+    /// Since when a value is counted.
+    pub(crate) fn since(&self, instance: &str, counter: CounterId) -> Option<NonZeroU64> {
+        self.since.get(&(instance.to_owned(), counter.0)).copied()
     }
 
     pub(crate) fn names(&self) -> Vec<&str> {
@@ -246,7 +256,12 @@ pub(crate) fn try_collect_of(
     provider.collect(&Want { counterset, counters: &ids, instances: &instances, collection }, &mut rows)?;
     rows.end();
 
-    let mut collected = Collected { rows: Vec::new(), cells: BTreeMap::new(), bytes_read: rows.bytes_read() };
+    let mut collected = Collected {
+        rows: Vec::new(),
+        cells: BTreeMap::new(),
+        since: BTreeMap::new(),
+        bytes_read: rows.bytes_read(),
+    };
     for row in 0..rows.len() {
         let name = rows.name(row).to_string();
         for (column, (cell, counter)) in rows.cells(row).iter().zip(&counters).enumerate() {
@@ -258,10 +273,13 @@ pub(crate) fn try_collect_of(
                         None => Got::Value(cell.value.get()),
                         Some(Mark::Held) => Got::Held(cell.value.get()),
                         Some(Mark::Reused) => Got::Reused(cell.value.get()),
+                        Some(Mark::Partial(missing)) => Got::Partial(cell.value.get(), missing.get()),
                         other => panic!("{name} {:?}: {other:?}", counter.name),
                     }
                 }
             };
+            let since = rows.counted_since(row, column);
+            collected.since.extend(since.map(|since| ((name.clone(), counter.id.0), since)));
             collected.cells.insert((name.clone(), counter.id.0), got);
         }
         collected.rows.push((name, rows.id(row).unwrap().0, rows.birth(row)));

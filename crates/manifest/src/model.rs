@@ -133,6 +133,7 @@ impl ManifestSet {
             counters: counters.into(),
             translations: Vec::new().into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: "".into(),
         }

@@ -30,14 +30,16 @@ fn samples_are_written_as_they_were_read() {
 /// What of a counterset a manifest has a place for.
 fn expressible(set: &Counterset) -> Counterset {
     let counters = set.counters.iter().map(|counter| {
-        let Counter { unit, wraps, source, availability, v1_index, .. } =
+        let Counter { unit, wraps, caps, source, availability, v1_index, .. } =
             Counter::published(counter.id, counter.counter_type);
-        Counter { unit, wraps, source, availability, v1_index, ..counter.clone() }
+        let detail = counter.detail.min(DetailLevel::ADVANCED);
+        Counter { unit, wraps, caps, source, availability, v1_index, detail, ..counter.clone() }
     });
     Counterset {
         counters: counters.collect(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
         ..set.clone()
@@ -109,6 +111,7 @@ fn set(guid: u128, counters: Vec<Counter>) -> Counterset {
         counters: counters.into(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     }

@@ -22,3 +22,6 @@ pub mod provider;
 pub mod registry;
 pub mod wide;
 pub mod windows;
+
+#[doc(hidden)]
+pub use process::begin_with;

@@ -37,12 +37,22 @@ const MOST_HANDLES: usize = 65_536;
 /// Without a lock. A process that is forked begins anew: what it inherited may be locked by threads that it does not
 /// have, and is left alone.
 pub fn process() -> &'static Process {
+    process_of(|| perfset::separate(trusts_environment()))
+}
+
+/// Makes another machine than this one be what this process asks, unless it has asked already: for tests.
+pub fn begin_with(machine: Machine) {
+    process_of(|| machine);
+}
+
+/// Those of this process, made of a machine by its first call.
+fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
     static LATEST: AtomicPtr<Process> = AtomicPtr::new(null_mut());
     let own = own_place();
     let mut now = own.load(Acquire);
     if now.is_null() {
         let ours = Box::into_raw(Box::new(Process {
-            machine: perfset::separate(trusts_environment()),
+            machine: machine(),
             queries: Table::new(MOST_HANDLES),
             _inherited: AtomicPtr::new(LATEST.load(Acquire)),
         }));

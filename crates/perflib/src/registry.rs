@@ -348,7 +348,7 @@ fn table(name: &ValueName) -> Result<Vec<u8>, Status> {
 }
 
 fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
-    let answer = query(&process().machine, name, &perfset::own_name());
+    let answer = query(&process().machine, name, &perfset::computer_name());
     answer.map(|answer| answer.bytes).map_err(|error| error.status())
 }
 

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use perfset::{Status, now, perf_time, time_100ns};
+use perfset::{Status, computer_name, now, perf_time, time_100ns};
 
 use crate::boundary::store;
 
@@ -54,6 +54,23 @@ pub unsafe extern "system" fn perflib_QueryPerformanceFrequency(ticks: *mut i64)
 pub unsafe extern "system" fn perflib_GetSystemTimeAsFileTime(time: *mut i64) {
     // SAFETY: the caller promises it. On a little-endian machine the halves of FILETIME are one number.
     unsafe { store(time, time_100ns()) }
+}
+
+/// The computer's name in UTF-8, without a NUL, for `GetComputerName`: the same that V1 blocks carry. Returns how many
+/// bytes were written.
+///
+/// # Safety
+/// `room` bytes may be written at `text`.
+#[unsafe(no_mangle)]
+pub unsafe extern "system" fn perflib_computer_name(text: *mut u8, room: u32) -> u32 {
+    let name = computer_name();
+    let mut written = 0_u32;
+    for (byte, at) in name.bytes().zip(0..room) {
+        // SAFETY: the caller promises it: `at` is below `room`.
+        unsafe { store(text.wrapping_add(usize::try_from(at).unwrap_or(usize::MAX)), byte) };
+        written = at.saturating_add(1);
+    }
+    written
 }
 
 /// # Safety

@@ -124,6 +124,10 @@ int perflib_format_buffer(void *buffer, size_t room, unsigned unit, unsigned wid
 int perflib_format_stream(FILE *stream, unsigned unit, unsigned wide, enum perflib_rules rules, const void *format,
                           va_list arguments);
 
+/* The computer's name in UTF-8, without a NUL, as V1 blocks carry it: the performance library has the rule. Returns how
+ * many of `room` bytes it took. */
+extern uint32_t perflib_computer_name(char *text, uint32_t room) __attribute__((__visibility__("default")));
+
 /* The last error of the thread, which the performance library keeps. */
 extern void perflib_SetLastError(uint32_t code) __attribute__((__visibility__("default")));
 

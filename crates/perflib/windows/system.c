@@ -9,26 +9,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Windows' own name of a machine: in capitals, without the domain, and so short that it fits where programs put it. */
-enum { NAME_LENGTH = 15 };
-
-static size_t computer_name(char name[256])
-{
-    if (gethostname(name, 255) != 0) strcpy(name, "LOCALHOST");
-    name[255] = 0;
-    size_t length = strcspn(name, ".");
-    if (length == 0) length = strlen(strcpy(name, "LOCALHOST"));
-    if (length > NAME_LENGTH) length = NAME_LENGTH;
-    name[length] = 0;
-    for (size_t index = 0; index < length; index++)
-        if (name[index] >= 'a' && name[index] <= 'z') name[index] = (char)(name[index] - 'a' + 'A');
-    return length;
-}
-
 static int get_computer_name(void *text, uint32_t *size, unsigned unit)
 {
     char name[256];
-    size_t rest = computer_name(name);
+    size_t rest = perflib_computer_name(name, sizeof name);
     uint32_t units[256];
     uint32_t length = 0;
     for (const char *at = name; rest > 0;) {

@@ -1,5 +1,7 @@
 //! Values as JSON objects, whose fields programs may rely on: `docs/output.md` says what each means.
 
+use std::num::NonZeroU32;
+
 use jiff::Timestamp;
 use perfset_core::clock::ClockReading;
 use perfset_core::{NoValue, RawValue};
@@ -39,6 +41,8 @@ pub struct Record<'a> {
     pub unit: String,
     /// The keyword of what is special about the value, if anything is.
     pub mark: Option<&'static str>,
+    /// Of a sum that lacks instances: how many.
+    pub missing: Option<u32>,
 }
 
 impl Record<'_> {
@@ -62,6 +66,7 @@ impl Record<'_> {
             counter_type: value.counter.counter_type.to_string(),
             unit: value.counter.unit.to_string(),
             mark: value.mark.and_then(|mark| mark.keyword()),
+            missing: value.mark.and_then(|mark| mark.missing()).map(NonZeroU32::get),
         }
     }
 

@@ -63,7 +63,8 @@ pub use perfset_shm::publish;
 pub use perfset_windows as windows;
 
 pub use machine::{
-    all_users, capture, is_local, local, machine, now, own_name, perf_time, separate, system, time_100ns,
+    all_users, capture, computer_name, is_local, local, machine, now, own_name, perf_time, separate, system,
+    time_100ns,
 };
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use perfset_core::clock::ClockReading;
-use perfset_engine::source::local_machine;
+use perfset_engine::source::{computer_name as computer_name_of, local_machine};
 use perfset_engine::{Machine, SourceError};
 #[cfg(target_os = "linux")]
 use perfset_linux::ProcessSource;
@@ -157,6 +157,12 @@ pub fn time_100ns() -> i64 {
 #[must_use]
 pub fn own_name() -> String {
     backend::own_name()
+}
+
+/// The name of this machine as Windows has it: what GetComputerName returns, and what V1 blocks carry.
+#[must_use]
+pub fn computer_name() -> String {
+    computer_name_of(&backend::own_name())
 }
 
 /// The operating system and its version, for people.

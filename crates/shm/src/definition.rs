@@ -162,6 +162,7 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
         counters: counters.into(),
         translations: (&[]).into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     })
@@ -210,14 +211,15 @@ mod tests {
     /// What a definition carries of a counterset.
     fn carried(set: &Counterset) -> Counterset {
         let counter = |counter: &Counter| {
-            let Counter { wraps, source, availability, v1_index, .. } =
+            let Counter { wraps, caps, source, availability, v1_index, .. } =
                 Counter::published(counter.id, counter.counter_type);
-            Counter { wraps, source, availability, v1_index, ..counter.clone() }
+            Counter { wraps, caps, source, availability, v1_index, ..counter.clone() }
         };
         Counterset {
             counters: set.counters.iter().map(counter).collect(),
             translations: (&[]).into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: "".into(),
             ..set.clone()

@@ -253,6 +253,75 @@ fn an_instance_that_took_the_place_of_another_is_another() {
     assert_eq!(births.len(), 5);
 }
 
+/// Totals of counts, with a clock that goes on as it does.
+#[derive(Counterset, Debug)]
+#[counterset(crate = crate, provider = "Test", name = "Test Totals", instances = "multipleAggregate")]
+struct Summed {
+    /// Events.
+    #[counter(name = "Events/sec", unit = "/s")]
+    events: Counter64,
+}
+
+/// This machine's clock, in ns.
+struct Monotonic;
+
+impl perfset_engine::Clock for Monotonic {
+    fn read(&mut self) -> perfset_core::clock::ClockReading {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        let perf_time = now.tv_sec * 1_000_000_000 + now.tv_nsec;
+        let time_100ns = perfset_core::clock::UNIX_EPOCH_100NS + perf_time / 100;
+        let system_time = perfset_core::clock::SystemTime::from_100ns(time_100ns);
+        perfset_core::clock::ClockReading { perf_time, time_100ns, perf_freq: 1_000_000_000, system_time }
+    }
+}
+
+/// A total has all of an instance that began, keeps what one had that ended, and adds nothing twice of a program that
+/// could not be read for a while.
+#[test]
+fn totals_of_instances_that_come_and_go() {
+    let place = Place::new("totals");
+    let machine = Machine::bare(Box::new(Monotonic));
+    machine.register(Box::new(place.applications()));
+    let publisher = place.publisher();
+    let a = publisher.instance::<Summed>("a");
+    a.events.add(5);
+    let mut query = machine.query();
+    assert!(query.add(&Entry::all(Summed::GUID).instance("_Total")).is_success());
+    let mut total = || {
+        // Longer than what times are taken for the same by.
+        std::thread::sleep(std::time::Duration::from_millis(60));
+        raw(&mut query).first().and_then(|(_, _, value)| *value)
+    };
+    assert_eq!(total(), Some(5));
+    let b = publisher.instance::<Summed>("b");
+    b.events.add(7);
+    assert_eq!(total(), Some(12), "another began");
+    drop(a);
+    assert_eq!(total(), Some(12), "one ended");
+    let other = place.publisher();
+    let c = other.instance::<Summed>("c");
+    c.events.add(9);
+    assert_eq!(total(), Some(21), "another program began");
+    let a = publisher.instance::<Summed>("a");
+    a.events.add(1);
+    assert_eq!(total(), Some(22), "one of the same name");
+
+    let files: Vec<_> = std::fs::read_dir(&place.0).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let away = place.0.with_extension("away");
+    std::fs::create_dir(&away).unwrap();
+    let hidden = |file: &std::path::PathBuf| away.join(file.file_name().unwrap());
+    let (first, rest) = files.split_first().unwrap();
+    assert_eq!(rest.len(), 1);
+    std::fs::rename(first, hidden(first)).unwrap();
+    assert_eq!(total(), Some(22), "one program cannot be read");
+    std::fs::rename(hidden(first), first).unwrap();
+    assert_eq!(total(), Some(22), "and can again");
+    b.events.add(1);
+    c.events.add(1);
+    assert_eq!(total(), Some(24));
+    std::fs::remove_dir(&away).unwrap();
+}
+
 #[test]
 fn many_instances_over_several_segments() {
     let place = Place::new("many");

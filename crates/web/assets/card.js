@@ -2,16 +2,14 @@
 
 import { copy, h, iconButton, setText } from "./dom.js";
 import { agoText } from "./units.js";
-import { csv, isTotal, labels } from "./names.js";
+import { csv, labels, withoutTexts } from "./names.js";
 import { askKey } from "./store.js";
+import { Choice } from "./choice.js";
 import { KINDS } from "./view.js";
 import { Legend } from "./legend.js";
 import { Plot } from "./plot.js";
 import { Ranking } from "./ranking.js";
 
-/** Lines that a chart draws; of more the rest is counted in its legend. */
-const LINES_MAX = 50;
-const ROWS_MAX = 512;
 /** So many lines are asked for one by one. */
 const FEW = 12;
 
@@ -21,6 +19,8 @@ export class Card {
   #plot = null;
   #lines = [];
   #drawnFor = "";
+  #notedFor = "";
+  #choice = new Choice();
   #legend;
   #ranking = null;
   #host = h("div", { class: "plot", role: "img" });
@@ -72,28 +72,26 @@ export class Card {
 
   /** The series to draw, and what to say of the rest. */
   #content() {
-    const { store } = this.page;
+    const { store, view } = this.page;
+    const { asks, kind } = this.spec;
     const notes = [];
-    const columns = new Map();
-    for (const ask of this.spec.asks) {
-      const found = ask.top ? [] : store.columnsOf(askKey(ask));
-      for (const column of found) columns.set(column.series.path, column);
+    const found = [];
+    for (const ask of asks) {
+      const columns = ask.top ? [] : store.columnsOf(askKey(ask));
+      const { nothing, without } = store.asks.get(askKey(ask)) ?? {};
+      found.push([ask, columns]);
       if (ask.error) notes.push({ name: ask.path, text: ask.error, remove: () => this.#dropAsk(ask) });
-      else if (found.length === 0 && store.asks.get(askKey(ask))?.nothing) {
-        notes.push({ name: ask.path, text: store.asks.get(askKey(ask)).nothing, remove: () => this.#dropAsk(ask) });
-      }
+      else if (columns.length === 0 && nothing) notes.push({ name: ask.path, text: nothing, remove: () => this.#dropAsk(ask) });
+      for (const { counter, text } of withoutTexts(without ?? [])) notes.push({ name: counter, text });
     }
-    let all = [...columns.values()];
-    if (this.spec.kind !== "lines" && all.some(({ series }) => !isTotal(series.instance))) {
-      const parts = new Set(all.filter(({ series }) => !isTotal(series.instance)).map(({ series }) => series.counter + series.counterset));
-      all = all.filter(({ series }) => !isTotal(series.instance) || !parts.has(series.counter + series.counterset));
-    }
-    const most = this.spec.kind === "heat" ? ROWS_MAX : LINES_MAX;
-    if (all.length > most) notes.push({ name: `${all.length - most} more`, text: "not drawn: ask for fewer instances" });
-    all = all.slice(0, most);
-    const units = new Set(all.map(column => column.series.unit));
-    const kind = this.spec.kind === "stack" && units.size > 1 ? "lines" : this.spec.kind;
-    return { kind, columns: all, notes };
+    const bounds = store.last === undefined ? [0, 0] : store.bounds(view.range(store.last));
+    // A row more on both sides: lines begin and end outside.
+    const range = [Math.max(0, bounds[0] - 1), Math.min(store.times.length, bounds[1] + 1)];
+    const looked = JSON.stringify([kind, view.window, view.end, view.zoom, asks.map(askKey)]);
+    const { columns, left } = this.#choice.lines(found, kind, looked, range);
+    if (left) notes.push({ name: `${left} more`, text: "smaller than these, and not drawn" });
+    const units = new Set(columns.map(column => column.series.unit));
+    return { kind: kind === "stack" && units.size > 1 ? "lines" : kind, columns, notes };
   }
 
   #dropAsk(ask) {
@@ -112,12 +110,18 @@ export class Card {
       return;
     }
     const { kind, columns, notes } = this.#content();
-    const state = JSON.stringify([kind, columns.map(column => column.series.path), notes.map(note => [note.name, note.text])]);
+    const state = JSON.stringify([kind, columns.map(column => column.key)]);
     if (state !== this.#drawnFor) {
       this.#drawnFor = state;
-      this.#rebuild(kind, columns, notes);
+      this.#notedFor = "";
+      this.#rebuild(kind, columns);
     }
-    this.#lines.forEach(line => { line.column = store.columns.get(line.series.path) ?? line.column; });
+    const noted = JSON.stringify(notes.map(note => [note.name, note.text]));
+    if (noted !== this.#notedFor) {
+      this.#notedFor = noted;
+      this.#legend.note(notes);
+    }
+    this.#lines.forEach((line, n) => { line.column = columns[n]; });
     if (last === undefined) return;
     const range = view.range(last);
     this.#plot?.draw(store.times, range, store.bounds(range), n => this.#isHidden(n));
@@ -132,7 +136,7 @@ export class Card {
     else this.#legend.update(store, store.bounds(view.range(store.last)), cursor.at, n => this.#isHidden(n));
   }
 
-  #rebuild(kind, columns, notes) {
+  #rebuild(kind, columns) {
     this.#plot?.destroy();
     this.#plot = null;
     const names = columns.length ? labels(columns.map(column => column.series)) : [];
@@ -140,7 +144,7 @@ export class Card {
       label: names[n], unit: column.series.unit, series: column.series, column,
     }));
     this.element.dataset.drawn = kind;
-    this.#legend.show(this.#lines, notes);
+    this.#legend.show(this.#lines);
     this.#host.setAttribute("aria-label", `${this.spec.title}: ${names.join(", ") || "nothing yet"}`);
     this.#host.classList.toggle("bare", columns.length === 0);
     if (columns.length) this.#plot = new Plot(this.#host, kind, this.#lines, this.page, n => this.#legend.mark(n));
@@ -163,14 +167,15 @@ export class Card {
   #remove(n) {
     const { path } = this.#lines[n].series;
     const { store } = this.page;
-    if (this.#lines.length > FEW && !this.spec.asks.some(ask => ask.path === path)) {
+    const members = this.spec.asks.reduce((sum, ask) => sum + store.columnsOf(askKey(ask)).length, 0);
+    if (members > FEW && !this.spec.asks.some(ask => ask.path === path)) {
       if (!this.#isHidden(n)) this.#toggle(n);
       return;
     }
     this.#change(() => {
       this.spec.hidden.delete(path);
       this.spec.asks = this.spec.asks.flatMap(ask => {
-        const members = store.columnsOf(askKey(ask)).map(column => column.series.path);
+        const members = store.columnsOf(askKey(ask)).filter(({ series }) => !series.sum).map(({ series }) => series.path);
         if (!members.includes(path)) return [ask];
         return members.filter(member => member !== path).map(member => ({ path: member, top: 0 }));
       });

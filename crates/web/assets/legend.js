@@ -3,15 +3,15 @@
 
 import { h, iconButton, setText } from "./dom.js";
 import { clock, unitOf, valueText } from "./units.js";
-import { colour, dashes } from "./palette.js";
-import { reasonText } from "./names.js";
+import { colour, dashes, othersColour } from "./palette.js";
+import { markText, reasonText } from "./names.js";
 
 /** Average, minimum, maximum and last of the values in [from, to), null of none. */
 export function figures(values, from, to) {
   let [sum, count, min, max] = [0, 0, Infinity, -Infinity];
   for (let at = from; at < to; at++) {
     const value = values[at];
-    if (value === null) continue;
+    if (value == null) continue;
     sum += value;
     count++;
     if (value < min) min = value;
@@ -35,11 +35,17 @@ export class Legend {
       h("table", {}, h("thead", {}, h("tr", {}, name, this.#when, heads, last)), this.#body));
   }
 
-  /** Makes the rows anew: `lines` as the plot has them, `notes` are `{name, text}` of what cannot be drawn. */
-  show(lines, notes) {
+  /** Makes the rows anew: `lines` as the plot has them. */
+  show(lines) {
     this.#rows = lines.map((line, n) => this.#row(line, n));
-    this.#body.replaceChildren(...this.#rows.map(row => row.element), ...notes.map(({ name, text, remove }) =>
-      h("tr", { class: "note" }, h("th", { scope: "row", title: name }, name), h("td", { colspan: "4" }, text),
+    this.#body.replaceChildren(...this.#rows.map(row => row.element));
+  }
+
+  /** Says what is not drawn: `{name, text, remove}`. */
+  note(notes) {
+    for (const row of this.#body.querySelectorAll(".note")) row.remove();
+    this.#body.append(...notes.map(({ name, text, remove }) =>
+      h("tr", { class: "note" }, h("th", { scope: "row", title: name }, name), h("td", { colspan: "4", title: text }, text),
         h("td", {}, remove && iconButton("close", `Remove ${name}`, remove)))));
   }
 
@@ -52,7 +58,7 @@ export class Legend {
     }, swatch, h("span", {}, line.label));
     const cells = [0, 1, 2, 3].map(() => h("td"));
     const element = h("tr", { on: { mouseenter: () => act.focus(n), mouseleave: () => act.focus(null) } },
-      h("th", { scope: "row" }, button), cells, h("td", {}, iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
+      h("th", { scope: "row" }, button), cells, h("td", {}, line.series.isOthers ? null : iconButton("close", `Remove ${line.label}`, () => act.remove(n))));
     return { element, button, swatch, cells, line };
   }
 
@@ -65,13 +71,15 @@ export class Legend {
       const off = hidden(n);
       element.classList.toggle("off", off);
       button.setAttribute("aria-pressed", String(!off));
-      swatch.style.background = dashes(n).length
+      swatch.style.background = line.series.isOthers ? othersColour() : dashes(n).length
         ? `repeating-linear-gradient(90deg, ${colour(n)} 0 4px, transparent 4px 6px)` : colour(n);
       const place = at ?? to - 1;
       const value = place >= 0 ? column.values[place] ?? null : null;
       const stats = figures(column.values, from, to);
       cells[0].classList.toggle("reason", value === null);
-      setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit));
+      const mark = column.marks.get(times[place]);
+      setText(cells[0], value === null ? reasonText(column.why.get(times[place])) : valueText(value, unit) + (mark ? " *" : ""));
+      cells[0].title = mark ? markText(mark) : "";
       [stats?.average, stats?.min, stats?.max].forEach((number, m) => {
         setText(cells[m + 1], number === undefined ? "–" : valueText(number, unit));
       });

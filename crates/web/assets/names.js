@@ -51,11 +51,30 @@ export function labels(many) {
   return many.map((series, n) => isTwice(names[n]) ? `${series.counterset}  ${names[n]}` : names[n]);
 }
 
-/** Whether the row adds up others: `_Total`, or `0,_Total` of a node. */
-export const isTotal = instance => /(^|,)_Total$/.test(instance);
+/** Whether it is no part of anything: it adds up others, or is the time in which nothing ran. The server says so. */
+export const isTotal = series => series.total === true;
 
-/** Whether it is the process that stands for having nothing to do. */
-export const isIdle = instance => /^Idle(:0)?$/.test(instance);
+/** How many instances have no value, and why: a text a counter, of `{counter, status, instances, of}` for each reason. */
+export function withoutTexts(without) {
+  // All are so at first.
+  const told = without.filter(({ status }) => status !== "needs_two_samples");
+  return [...new Set(told.map(({ counter }) => counter))].map(counter => {
+    const reasons = told.filter(reason => reason.counter === counter);
+    const all = reasons.reduce((sum, { instances }) => sum + instances, 0);
+    const why = reasons.map(({ status, instances }) => `${reasons.length > 1 ? `${instances} ` : ""}${status.replaceAll("_", " ")}`);
+    return { counter, text: `${all} of ${reasons[0].of} instance${reasons[0].of === 1 ? " has" : "s have"} no value: ${why.join(", ")}` };
+  });
+}
+
+// The keywords of docs/output.md of what is special about a value.
+const MARKS = {
+  held: "the kernel stepped back: the highest value so far",
+  stale: "the source is slow: its last value",
+  partial: "of some of its instances: the others have no value",
+};
+
+/** What is special about a value, for people. */
+export const markText = keyword => MARKS[keyword] ?? keyword;
 
 const quoted = text => /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 // A spreadsheet must not take a stranger's name for a formula.

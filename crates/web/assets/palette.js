@@ -19,6 +19,9 @@ export const onSystemTheme = act => system.addEventListener("change", act);
 /** The colour of the nth line. */
 export const colour = n => (isDark() ? DARK : LIGHT)[n % LIGHT.length];
 
+/** The colour of the line of all that have none of their own. */
+export const othersColour = () => isDark() ? "#6b737c" : "#b4bac1";
+
 /** Its dashes; none for the first lines. */
 export const dashes = n => DASHES[Math.floor(n / LIGHT.length) % DASHES.length];
 

@@ -2,7 +2,9 @@
 // but where they are stacked.
 
 import { axisSteps, axisTexts, clock, unitOf } from "./units.js";
-import { colour, dashes, faded, ramp, styled } from "./palette.js";
+import { gapOf } from "./store.js";
+import { columns, greatest } from "./heat.js";
+import { colour, dashes, faded, othersColour, ramp, styled } from "./palette.js";
 
 const FONT = '11px -apple-system, "Segoe UI", Roboto, "Noto Sans", Cantarell, "Liberation Sans", Arial, system-ui, sans-serif';
 const LEFT = 64;
@@ -19,14 +21,16 @@ export class Plot {
   #lines;
   #sums = [];
   #heat = null;
+  #gap;
 
   /**
-   * Lines are `{label, unit, column}`, `unit` as the server says it. `page` hears of zoom and cursor, `onFocus` which
+   * Lines are `{label, unit, series, column}`, `unit` as the server says it. `page` hears of zoom and cursor, `onFocus` which
    * line the pointer is near, or null.
    */
   constructor(host, kind, lines, page, onFocus) {
     this.#kind = kind;
     this.#lines = lines;
+    this.#gap = gapOf(page.store.interval);
     const options = {
       width: Math.max(100, host.clientWidth),
       height: Math.max(80, host.clientHeight),
@@ -128,12 +132,13 @@ export class Plot {
   #series() {
     const time = {};
     if (this.#kind === "heat") return [time, { scale: "y", paths: () => null, points: { show: false } }];
+    const paint = n => this.#lines[n].series.isOthers ? othersColour() : colour(n);
     return [time, ...this.#lines.map(({ label, unit }, n) => ({
       label,
       scale: `y${unit}`,
-      stroke: this.#kind === "stack" ? undefined : () => colour(n),
-      fill: this.#kind === "stack" ? () => faded(colour(n), 0.7)
-        : this.#lines.length === 1 ? () => faded(colour(n), 0.12) : undefined,
+      stroke: this.#kind === "stack" ? undefined : () => paint(n),
+      fill: this.#kind === "stack" ? () => faded(paint(n), 0.7)
+        : this.#lines.length === 1 ? () => faded(paint(n), 0.12) : undefined,
       points: { show: (u, at, from, to) => to - from < 3 },
     }))];
   }
@@ -171,14 +176,16 @@ export class Plot {
     if (this.#kind !== "stack") return [times, ...this.#lines.map(line => line.column.values)];
     // Of a stack every line is drawn on the sum of those below; only the rows that are shown are added up.
     const [from, to] = [Math.max(0, bounds[0] - 1), Math.min(times.length, bounds[1] + 1)];
-    let below = null;
+    // Where one line has a value, those below that have none are 0 high; else the area between them would be a hole.
+    const shown = this.#lines.filter((_, n) => !hidden(n));
+    const ground = new Array(times.length).fill(null);
+    for (let at = from; at < to; at++) if (shown.some(({ column }) => column.values[at] != null)) ground[at] = 0;
+    let below = ground;
     this.#sums = this.#lines.map(({ column }, n) => {
       const sums = this.#sums[n] ?? [];
       sums.length = times.length;
       for (let at = from; at < to; at++) {
-        const value = hidden(n) ? null : column.values[at];
-        const base = below?.[at] ?? null;
-        sums[at] = value === null ? base : value + (base ?? 0);
+        sums[at] = below[at] === null ? null : below[at] + (hidden(n) ? 0 : column.values[at] ?? 0);
       }
       below = sums;
       return sums;
@@ -186,40 +193,34 @@ export class Plot {
     return [times, ...this.#sums];
   }
 
-  /** A picture of a pixel a cell, of the busiest sample where several share one, scaled to the place of the plot. */
+  /**
+   * A picture with a row a line, and a column for each column of pixels: its colour is that of the greatest sample of
+   * its time. Where nothing was, nothing is drawn.
+   */
   #drawHeat(u) {
     const { times, bounds } = this.#heat ?? {};
     const rows = this.#lines.length;
-    if (!times || rows === 0) return;
-    const [from, to] = bounds;
+    const { left, top: y, width: w, height } = u.bbox;
+    const width = Math.round(w);
+    if (!times || rows === 0 || width < 1) return;
     const { min, max } = u.scales.x;
-    const samples = Math.max(1, Math.min(to - from, Math.round((max - min) / 1000) || 1));
-    const width = Math.max(1, Math.min(samples, Math.floor(u.bbox.width / devicePixelRatio)));
+    const shown = columns(times, bounds, [min, max], width, this.#gap);
     const picture = new ImageData(width, rows);
-    const highest = new Float64Array(width);
-    const top = this.#highest(from, to);
+    const top = this.#highest(...bounds);
     const colours = ramp();
-    this.#lines.forEach(({ column }, row) => {
-      highest.fill(-1);
-      for (let at = from; at < to; at++) {
-        const value = column.values[at];
-        const x = Math.min(width - 1, Math.floor((times[at] - min) / (max - min) * width));
-        if (value !== null && x >= 0 && value > highest[x]) highest[x] = value;
-      }
+    this.#lines.forEach(({ column: { values } }, row) => {
       for (let x = 0; x < width; x++) {
-        // Rounding leaves a cell empty here and there: it has the value of its neighbour, a gap of two is a gap.
-        const value = highest[x] < 0 && x > 0 && x + 1 < width && highest[x + 1] >= 0 ? highest[x - 1] : highest[x];
-        if (value < 0) continue;
-        const [red, green, blue] = colours[Math.min(255, Math.round(value / top * 255))];
+        const value = greatest(values, shown[2 * x], shown[2 * x + 1]);
+        if (value === null) continue;
+        const [red, green, blue] = colours[Math.max(0, Math.min(255, Math.round(value / top * 255)))];
         picture.data.set([red, green, blue, 255], (row * width + x) * 4);
       }
     });
     const canvas = new OffscreenCanvas(width, rows);
     canvas.getContext("2d").putImageData(picture, 0, 0);
-    const { left, top: y, width: w, height } = u.bbox;
     u.ctx.save();
     u.ctx.imageSmoothingEnabled = false;
-    u.ctx.drawImage(canvas, left, y, w, height);
+    u.ctx.drawImage(canvas, left, y, width, height);
     u.ctx.fillStyle = styled("--panel");
     const gap = Math.max(1, Math.round(devicePixelRatio));
     if (height / rows > 4 * gap) for (let row = 1; row < rows; row++) u.ctx.fillRect(left, y + Math.round(row * height / rows), w, gap);

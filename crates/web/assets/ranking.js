@@ -2,11 +2,12 @@
 
 import { h, setText } from "./dom.js";
 import { clock, unitOf, valueText } from "./units.js";
+import { withoutTexts } from "./names.js";
 
 /** How many rows a ranking has. */
 export const RANKED = 10;
 
-/** How many are asked for: the sum of all and the idle process may be among them, and are not shown. */
+/** How many are asked for. Addresses that were kept have it, so it stays. */
 export const RANKED_ASKED = RANKED + 2;
 
 export class Ranking {
@@ -15,6 +16,7 @@ export class Ranking {
   #when = h("th", { scope: "col" });
   #body = h("tbody");
   #empty = h("p", { class: "empty" }, "Waiting for the first sample");
+  #without = h("p", { class: "without" });
   #table;
 
   constructor() {
@@ -24,13 +26,14 @@ export class Ranking {
     });
     this.#body.append(...this.#rows.map(row => row.element));
     this.#table = h("table", { hidden: true }, h("thead", {}, h("tr", {}, this.#head, this.#when)), this.#body);
-    this.element = h("div", { class: "ranking" }, this.#table, this.#empty);
+    this.element = h("div", { class: "ranking" }, this.#table, this.#without, this.#empty);
   }
 
   /** Shows a row of the store; null if nothing is known of that time. `isNow`: it is the last. */
   update(row, isNow) {
     this.#table.hidden = !row;
     this.#empty.hidden = Boolean(row);
+    setText(this.#without, withoutTexts(row?.without ?? []).map(({ text }) => text).join("; "));
     if (!row) {
       setText(this.#empty, isNow ? "Waiting for the first sample" : "Nothing is known of that time: rankings begin when the page is opened");
       return;

@@ -3,19 +3,28 @@
 // A time at which nothing came, because the connection was lost or the server stopped, is a row without values, so
 // that lines have a gap there.
 
-import { isIdle, isTotal } from "./names.js";
+import { isTotal } from "./names.js";
+
+/** Columns that are kept at most: of those that are over the smallest go first. */
+const COLUMNS_MAX = 4000;
 
 /** What identifies a question: its path, and how many of its instances if not all. */
 export const askKey = ({ path, top }) => top ? `${path}\ttop=${top}` : path;
 
+/** How far samples are apart if there was something between them that did not come. */
+export const gapOf = interval => 2.5 * interval;
+
 export class Store {
   /** Times in ms since 1970, rising. Columns are as long. */
   times = [];
-  /** Path of a series → `{series, values, why}`: `why` has the reasons of values that are missing, by time. */
+  /**
+   * Key of a series → `{key, series, values, why, marks}`: `why` has the reasons of values that are missing, by time,
+   * `marks` what is special about others. The key is the path, with a number where two series have the same.
+   */
   columns = new Map();
   /**
-   * Key of a question → `{top, members, rows, nothing}`: paths of its series; of a ranking, `{time, list}` for each
-   * sample; why the last sample had nothing of it.
+   * Key of a question → `{top, members, rows, nothing, without}`: keys of its series; of a ranking,
+   * `{time, list, without}` for each sample; why the last sample had nothing of it; how many instances had no value.
    */
   asks = new Map();
   #ids = new Map();
@@ -35,11 +44,11 @@ export class Store {
     const before = this.asks;
     this.asks = new Map(asks.map(ask => {
       const key = askKey(ask);
-      return [key, before.get(key) ?? { top: ask.top, members: new Set(), rows: [], nothing: null }];
+      return [key, before.get(key) ?? { top: ask.top, members: new Set(), rows: [], nothing: null, without: [] }];
     }));
     this.connected();
     const wanted = new Set([...this.asks.values()].flatMap(ask => [...ask.members]));
-    for (const path of this.columns.keys()) if (!wanted.has(path)) this.columns.delete(path);
+    for (const key of this.columns.keys()) if (!wanted.has(key)) this.columns.delete(key);
   }
 
   /** Nothing has come yet, but what is asked remains. */
@@ -64,35 +73,47 @@ export class Store {
     for (const series of list) {
       const ask = this.asks.get(this.#requested[series.ask]);
       if (!ask) continue;
-      const entry = this.#ids.get(series.id) ?? { series, lines: new Set(), rankings: new Set() };
+      const entry = this.#ids.get(series.id) ?? { series, key: series.path, lines: new Set(), rankings: new Set() };
+      entry.series = series;
       entry[ask.top ? "rankings" : "lines"].add(ask);
+      if (!ask.top) entry.key = this.#column(series).key;
       this.#ids.set(series.id, entry);
-      ask.members.add(series.path);
-      if (!ask.top) this.#column(series);
+      ask.members.add(ask.top ? series.path : entry.key);
     }
   }
 
+  /** The column of a series. Two that live at the same time, or after each other, are two columns. */
   #column(series) {
-    const known = this.columns.get(series.path);
-    if (known) return Object.assign(known, { series });
-    const column = { series, values: new Array(this.times.length).fill(null), why: new Map() };
-    this.columns.set(series.path, column);
-    return column;
+    for (const key of [series.path, `${series.path}\t${series.id}`]) {
+      const known = this.columns.get(key);
+      // A number that this server never told is of one before it.
+      if (known && known.series.id !== series.id && this.#ids.has(known.series.id)) continue;
+      if (known) return Object.assign(known, { series });
+      const column = { key, series, values: new Array(this.times.length).fill(null), why: new Map(), marks: new Map() };
+      this.columns.set(key, column);
+      return column;
+    }
   }
 
   history({ ids, times, values }) {
     this.#insert(times);
     const place = new Map(this.times.map((time, at) => [time, at]));
     ids.forEach((id, n) => {
-      const column = this.columns.get(this.#ids.get(id)?.series.path);
+      const column = this.columns.get(this.#ids.get(id)?.key);
       if (column) times.forEach((time, at) => { column.values[place.get(time)] = values[n][at]; });
     });
     this.#trim();
   }
 
-  sample({ time, ids, values, missing, nothing }) {
+  sample({ time, ids, values, missing, marks, nothing, without }) {
     this.#insert([time]);
-    for (const ask of this.asks.values()) ask.nothing = null;
+    for (const ask of this.asks.values()) {
+      ask.nothing = null;
+      ask.without = [];
+    }
+    for (const { ask, ...reason } of without ?? []) {
+      this.asks.get(this.#requested[ask])?.without.push(reason);
+    }
     for (const { ask, reason } of nothing ?? []) {
       const asked = this.asks.get(this.#requested[ask]);
       if (asked) asked.nothing = reason;
@@ -104,22 +125,38 @@ export class Store {
       if (!entry) return;
       const { series, lines, rankings } = entry;
       if (lines.size) {
-        const column = this.columns.get(series.path) ?? this.#column(series);
-        for (const ask of lines) ask.members.add(series.path);
+        const column = this.columns.get(entry.key) ?? this.#column(series);
+        entry.key = column.key;
+        for (const ask of lines) ask.members.add(entry.key);
         column.values[at] = values[n];
+        if (marks?.[id]) column.marks.set(time, marks[id]);
         if (values[n] == null) column.why.set(time, missing?.[id]);
       }
       for (const ask of rankings) {
-        if (values[n] == null || isTotal(series.instance) || isIdle(series.instance)) continue;
+        if (values[n] == null || isTotal(series)) continue;
         if (!ranked.has(ask)) ranked.set(ask, []);
         ranked.get(ask).push({ series, value: values[n] });
       }
     });
     for (const [ask, list] of ranked) {
       list.sort((a, b) => b.value - a.value);
-      if (!(ask.rows.at(-1)?.time >= time)) ask.rows.push({ time, list: list });
+      if (!(ask.rows.at(-1)?.time >= time)) ask.rows.push({ time, list, without: ask.without });
     }
     this.#trim();
+    if (this.columns.size > COLUMNS_MAX) this.#makeRoom(at);
+  }
+
+  /** Forgets a quarter of the columns that have no value any more, the smallest first: sums have them still. */
+  #makeRoom(at) {
+    const over = [...this.columns].filter(([, { values, series }]) => values[at] === null && !series.sum);
+    const sizes = new Map(over.map(([key, { values }]) => [key, values.reduce((sum, value) => sum + Math.abs(value ?? 0), 0)]));
+    over.sort(([a], [b]) => sizes.get(a) - sizes.get(b));
+    for (const [key] of over.slice(0, COLUMNS_MAX / 4)) this.#forgetColumn(key);
+  }
+
+  #forgetColumn(key) {
+    this.columns.delete(key);
+    for (const ask of this.asks.values()) ask.members.delete(key);
   }
 
   /** Makes room for times; where between two of them nothing came, for a gap. */
@@ -150,7 +187,7 @@ export class Store {
       for (const column of this.columns.values()) column.values.push(null);
     };
     for (const time of times) {
-      if (previous !== undefined && time - previous > 2.5 * this.interval) {
+      if (previous !== undefined && time - previous > gapOf(this.interval)) {
         this.#gaps.add(previous + this.interval);
         push(previous + this.interval);
       }
@@ -165,13 +202,10 @@ export class Store {
     if (excess < 60) return;
     for (const time of this.times.splice(0, excess)) this.#gaps.delete(time);
     const [first] = this.times;
-    for (const [path, column] of this.columns) {
+    for (const [key, column] of this.columns) {
       column.values.splice(0, excess);
-      for (const time of column.why.keys()) if (time < first) column.why.delete(time);
-      if (column.why.size === 0 && column.values.every(value => value === null)) {
-        this.columns.delete(path);
-        for (const ask of this.asks.values()) ask.members.delete(path);
-      }
+      for (const map of [column.why, column.marks]) for (const time of map.keys()) if (time < first) map.delete(time);
+      if (column.why.size === 0 && column.values.every(value => value === null)) this.#forgetColumn(key);
     }
     for (const ask of this.asks.values()) {
       while (ask.rows.length && ask.rows[0].time < first) ask.rows.shift();
@@ -187,7 +221,7 @@ export class Store {
 
   /** The columns of a question, in the order in which the server named them. */
   columnsOf(key) {
-    return [...this.asks.get(key)?.members ?? []].map(path => this.columns.get(path)).filter(Boolean);
+    return [...this.asks.get(key)?.members ?? []].map(key => this.columns.get(key)).filter(Boolean);
   }
 
   /** A ranking as it was at a time: the last row that is not later, if it is not too old to say anything about it. */

@@ -1,6 +1,6 @@
 // The one stream of the page: which counters it asks for, and what becomes of the connection.
 
-import { byKey } from "./view.js";
+import { byKey, isSeveral } from "./view.js";
 
 // How far back a stream goes at first, and when more is looked at, in seconds.
 const REACH = [600, 1800, 3600, 7200, 14400, 43200, 86400];
@@ -42,6 +42,7 @@ export class Stream extends EventTarget {
     for (const { path, top } of this.#asks) {
       query.append("path", path);
       if (top) query.append("top", top);
+      else if (isSeveral(path)) query.append("sum", 1);
     }
     query.append("history", this.#reach);
     return `/api/stream?${query}`;

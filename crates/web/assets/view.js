@@ -10,6 +10,9 @@ export const KINDS = { lines: "Lines", stack: "Stacked", heat: "Heat map", rank:
 /** Whether two questions are the same. */
 export const byKey = (a, b) => a.path === b.path && (a.top ?? 0) === (b.top ?? 0);
 
+/** Whether a path may mean several instances. */
+export const isSeveral = path => /\([^)]*[*?{!]/.test(path);
+
 export class View {
   /** Seconds shown. */
   window = 300;

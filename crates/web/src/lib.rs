@@ -28,6 +28,8 @@ pub mod request;
 mod sampler;
 mod scrape;
 mod server;
+#[doc(hidden)]
+pub mod stepped;
 mod stream;
 mod token;
 mod unread;

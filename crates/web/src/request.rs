@@ -18,6 +18,8 @@ pub struct Ask {
     pub path: CounterPath,
     /// Only so many instances with the greatest values.
     pub top: Option<u32>,
+    /// Besides the instances their sum, where that means something.
+    pub sum: bool,
 }
 
 /// What a stream is to bring.
@@ -45,7 +47,7 @@ fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
     Err(BadRequest(text.into()))
 }
 
-/// What `/api/stream` is asked: `path=P[&top=N][&path=P...][&history=SECONDS]`.
+/// What `/api/stream` is asked: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`.
 ///
 /// # Errors
 /// If a parameter is unknown or means nothing, or there is no path, or there are too many.
@@ -58,13 +60,23 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
             "top" => {
                 let top = number(&name, &value, 1, TOP_MOST)?;
                 match request.asks.last_mut() {
+                    Some(Ask { sum: true, .. }) => return bad("a path has top or sum, not both"),
                     Some(ask) if ask.top.is_none() => ask.top = Some(top),
                     Some(_) => return bad("top is there twice for one path"),
                     None => return bad("top belongs behind the path that it is of"),
                 }
             }
+            "sum" => {
+                number(&name, &value, 1, 1)?;
+                match request.asks.last_mut() {
+                    Some(Ask { top: Some(_), .. }) => return bad("a path has top or sum, not both"),
+                    Some(ask) if !ask.sum => ask.sum = true,
+                    Some(_) => return bad("sum is there twice for one path"),
+                    None => return bad("sum belongs behind the path that it is of"),
+                }
+            }
             "history" => request.history_s = number(&name, &value, 0, u32::MAX)?,
-            _ => return unknown(&name, "path, top and history"),
+            _ => return unknown(&name, "path, top, sum and history"),
         }
     }
     some(request.asks).map(|asks| StreamRequest { asks, ..request })
@@ -121,7 +133,7 @@ fn add(asks: &mut Vec<Ask>, text: &str) -> Result<(), BadRequest> {
         return bad(format!("more than {PATHS_MOST} paths"));
     }
     match text.parse() {
-        Ok(path) => asks.push(Ask { path, top: None }),
+        Ok(path) => asks.push(Ask { path, top: None, sum: false }),
         Err(error) => return bad(perfset::path::PathError::to_string(&error)),
     }
     Ok(())
@@ -179,8 +191,10 @@ mod tests {
 
     fn shown(query: &str) -> Result<String, String> {
         let request = stream(query).map_err(|error| error.0)?;
-        let ask =
-            |ask: &Ask| format!("{}{}", ask.path, ask.top.map_or(String::new(), |n| format!(" top {n}")));
+        let ask = |ask: &Ask| {
+            let top = ask.top.map_or(String::new(), |n| format!(" top {n}"));
+            format!("{}{top}{}", ask.path, if ask.sum { " sum" } else { "" })
+        };
         let asks: Vec<_> = request.asks.iter().map(ask).collect();
         Ok(format!("{} history {}", asks.join(", "), request.history_s))
     }
@@ -191,6 +205,7 @@ mod tests {
             ("path=/A/B", r"\A\B history 0"),
             ("path=%5CA%28x%29%5CB+c&history=60", r"\A(x)\B c history 60"),
             ("path=/A(*)/B&top=5&path=/C/D", r"\A(*)\B top 5, \C\D history 0"),
+            ("path=/A(*)/B&sum=1&path=/C/D&top=2", r"\A(*)\B sum, \C\D top 2 history 0"),
             ("history=7&&path=/A/%C3%BC", r"\A\ü history 7"),
             ("path=/A/B%2541", r"\A\B%41 history 0"),
         ] {
@@ -210,7 +225,12 @@ mod tests {
             ("top=1&path=/A/B", "top belongs behind the path that it is of"),
             ("path=/A/B&top=1&top=2", "top is there twice for one path"),
             ("path=/A/B&history=-1", "history is a whole number from 0 to 4294967295, not \"-1\""),
-            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top and history"),
+            ("path=/A/B&x=1", "there is no parameter \"x\": there is path, top, sum and history"),
+            ("path=/A/B&sum=0", "sum is a whole number from 1 to 1, not \"0\""),
+            ("sum=1&path=/A/B", "sum belongs behind the path that it is of"),
+            ("path=/A/B&sum=1&sum=1", "sum is there twice for one path"),
+            ("path=/A/B&sum=1&top=2", "a path has top or sum, not both"),
+            ("path=/A/B&top=2&sum=1", "a path has top or sum, not both"),
             ("path=/A/%zz", "% is not followed by two hexadecimal digits"),
             ("path=/A/%4", "% is not followed by two hexadecimal digits"),
             ("path=/A/%ff", "a parameter is not UTF-8"),

@@ -1,6 +1,5 @@
 //! The one who collects: a thread that takes a sample of all that is asked, once an interval, for all who ask.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -10,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::http::StatusCode;
 use bytes::Bytes;
 use perfset::json::Record;
-use perfset::path::{CounterPath, PathQuery, PathValue};
+use perfset::path::{CounterPath, PathQuery, PathValue, resolve};
 use perfset::{Machine, NoValue};
 use perfset_export::{Exporter, Format};
 use serde::Serialize;
@@ -19,7 +18,7 @@ use tokio::sync::oneshot;
 use crate::answer::{Problem, to_json};
 use crate::overview::{Chart, Kind};
 use crate::request::Ask;
-use crate::server::Limits;
+use crate::server::{Limits, ServeError};
 use crate::stream::{Events, queue};
 use crate::unread::Unread;
 
@@ -177,7 +176,7 @@ pub fn start(
 }
 
 impl Sampler {
-    fn new(
+    pub fn new(
         mut machine: Machine,
         exporter: Exporter,
         charts: &[Chart],
@@ -186,7 +185,8 @@ impl Sampler {
         unread: Unread,
     ) -> Result<Self, Problem> {
         let query = PathQuery::open(&mut machine)?;
-        let table = Table::new(limits.series, limits.depth(interval));
+        let too_long = |error: ServeError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
+        let table = Table::new(limits.series, limits.depth(interval).map_err(too_long)?);
         let mut sampler = Self {
             machine,
             query,
@@ -254,7 +254,9 @@ impl Sampler {
             self.has_time()?; // what is asked by nobody else is written for this one alone
             let mut bound = Vec::new();
             for ask in asks {
-                bound.push((ask.clone(), self.watch(&ask.path, ask.top.is_none())?));
+                let watch = self.watch(&ask.path, ask.top.is_none())?;
+                watch.has_sums.set(watch.has_sums.get() || ask.sum);
+                bound.push((ask.clone(), watch));
             }
             self.feeds.insert(asks.to_vec(), Feed::new(bound));
         }
@@ -298,13 +300,8 @@ impl Sampler {
             return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
         }
         let position = self.query.add(&mut self.machine, path)?;
-        let watch = Rc::new(Watch {
-            path: path.clone(),
-            is_kept,
-            position: Cell::new(position),
-            members: RefCell::default(),
-            idle_since: Cell::new(None),
-        });
+        let resolved = resolve(&mut self.machine, path)?;
+        let watch = Rc::new(Watch::new(path, is_kept, position, &resolved, &self.table));
         self.watches.push(Rc::clone(&watch));
         Ok(watch)
     }
@@ -319,7 +316,7 @@ impl Sampler {
     }
 
     /// Takes a sample of everything and sends it.
-    fn sample(&mut self, now: Instant) {
+    pub fn sample(&mut self, now: Instant) {
         let began = processor_time();
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
@@ -383,7 +380,9 @@ impl Sampler {
             true
         });
         for watch in &self.watches {
-            watch.members.borrow_mut().retain(|id| self.table.has(*id));
+            for ids in [&watch.members, &watch.sums] {
+                ids.borrow_mut().retain(|id| self.table.has(*id));
+            }
         }
     }
 

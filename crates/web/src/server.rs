@@ -51,8 +51,8 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long a reader may not read.
     pub patience: Duration,
-    /// How far back values are kept.
-    pub history: Duration,
+    /// How far back values are kept; `None` is an hour, or as many samples as are kept if these are less.
+    pub history: Option<Duration>,
 }
 
 impl Default for Limits {
@@ -66,16 +66,28 @@ impl Default for Limits {
             first_time: Duration::from_secs(10),
             header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
-            history: Duration::from_secs(3_600),
+            history: None,
         }
     }
 }
 
 impl Limits {
     /// How many samples back values are kept.
-    pub(crate) fn depth(&self, interval: Duration) -> usize {
-        let samples = self.history.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u128::MAX);
-        usize::try_from(samples).unwrap_or(usize::MAX).clamp(1, self.values.max(1))
+    ///
+    /// # Errors
+    /// If a history is wanted that takes more samples than are kept.
+    pub(crate) fn depth(&self, interval: Duration) -> Result<usize, ServeError> {
+        let history = self.history.unwrap_or(Duration::from_secs(3_600));
+        let samples = history.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u128::MAX);
+        let samples = usize::try_from(samples).unwrap_or(usize::MAX);
+        let most = self.values.max(1);
+        let longest = interval.saturating_mul(u32::try_from(most).unwrap_or(u32::MAX));
+        match self.history {
+            Some(history) if samples > most && !interval.is_zero() => {
+                Err(ServeError::History { history, interval, samples, most, longest })
+            }
+            _ => Ok(samples.clamp(1, most)),
+        }
     }
 }
 
@@ -132,6 +144,23 @@ pub enum ServeError {
     /// The metrics cannot be had so.
     #[error(transparent)]
     Metrics(#[from] ExportError),
+    /// More would have to be kept than is.
+    #[error(
+        "a history of {} s takes {samples} samples, one each {interval:?}, and {most} are kept: the longest is {} s",
+        history.as_secs_f64(), longest.as_secs_f64()
+    )]
+    History {
+        /// What is wanted.
+        history: Duration,
+        /// The time between two samples.
+        interval: Duration,
+        /// How many that takes.
+        samples: usize,
+        /// How many are kept.
+        most: usize,
+        /// The longest history at this interval.
+        longest: Duration,
+    },
     /// It cannot begin.
     #[error("cannot serve")]
     Start(#[source] io::Error),
@@ -174,6 +203,7 @@ impl Server {
     /// thread.
     pub fn open(machine: Machine, options: Options) -> Result<Self, ServeError> {
         let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
+        let depth = limits.depth(interval)?;
         for path in &metrics {
             // Another machine's name must not stand for this one's values.
             perfset::is_local(path.machine.as_deref()).map_err(|error| {
@@ -200,7 +230,7 @@ impl Server {
             sampler::start(machine, exporter, charts.clone(), interval, limits, unread.clone())
                 .map_err(ServeError::Start)?;
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        let depth = u32::try_from(limits.depth(interval)).unwrap_or(u32::MAX);
+        let history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
         let app = App {
             access: Access { hosts, token },
             assets: Assets::new(),
@@ -212,7 +242,7 @@ impl Server {
             machine: name,
             system: system(),
             interval_ms: ms(interval),
-            history_s: interval.saturating_mul(depth).as_secs(),
+            history_s: history.as_secs(),
             limits,
         };
         let stop = Arc::new(watch::Sender::new(false));
@@ -407,9 +437,26 @@ mod tests {
 
     #[test]
     fn depths() {
-        let limits = Limits::default();
-        for (interval_ms, want) in [(1_000, 3_600), (10_000, 360), (100, 3_600), (7_200_000, 1), (0, 3_600)] {
-            assert_eq!(limits.depth(Duration::from_millis(interval_ms)), want, "{interval_ms}");
+        let depth = |history_s: Option<u64>, interval_ms| {
+            let limits = Limits { history: history_s.map(Duration::from_secs), ..Limits::default() };
+            limits.depth(Duration::from_millis(interval_ms)).map_err(|error| error.to_string())
+        };
+        for (history_s, interval_ms, want) in [
+            (None, 1_000, 3_600),
+            (None, 10_000, 360),
+            (None, 100, 3_600),
+            (None, 7_200_000, 1),
+            (None, 0, 3_600),
+            (Some(3_600), 1_000, 3_600),
+            (Some(86_400), 24_000, 3_600),
+            (Some(1), 10_000, 1),
+            (Some(1), 0, 3_600),
+        ] {
+            assert_eq!(depth(history_s, interval_ms), Ok(want), "{history_s:?} {interval_ms}");
         }
+        let want =
+            "a history of 86400 s takes 86400 samples, one each 1s, and 3600 are kept: the longest is 3600 s";
+        assert_eq!(depth(Some(86_400), 1_000), Err(want.to_owned()));
+        assert!(depth(Some(3_600), 999).is_err());
     }
 }

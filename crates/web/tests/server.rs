@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use perfset::{Mark, NoValue};
 use perfset_web::{Options, ServeError, Server};
 
 mod running;
@@ -244,6 +245,93 @@ fn who_comes_back_goes_on_where_it_was() {
     // Who asks for what came before without having been there gets it too.
     let mut new = server.stream("path=/Shop(tea)/Stock&history=3600", &[]);
     assert!(new.event("history")["times"].as_array().unwrap().contains(&times[0].into()));
+}
+
+/// What is stored is of counters and instances, however they were asked for.
+#[test]
+fn a_series_has_its_history_under_every_path() {
+    let server = Running::start(|_| {});
+    let mut first = server.stream("path=/Shop(*)/Stock", &[]);
+    let series = first.event("series");
+    let tea = series["series"].as_array().unwrap().iter().find(|one| one["instance"] == "tea").unwrap();
+    let times: Vec<_> = (0..3).map(|_| first.event("sample")["time"].clone()).collect();
+    for path in [
+        "/Shop(tea)/Stock",
+        "/shop(tea)/STOCK",
+        "/Shop({tea,milk})/Stock",
+        "/Shop(t*)/S*",
+        "/Shop(!milk)/Stock",
+    ] {
+        let mut stream = server.stream(&format!("path={path}&history=3600"), &[]);
+        drop(stream.event("sample"));
+        assert!(stream.text.contains("event: history\n"), "{path}: {}", stream.text);
+        let mut stream = server.stream(&format!("path={path}&history=3600"), &[]);
+        let (series, history) = (stream.event("series"), stream.event("history"));
+        let told: Vec<_> = series["series"].as_array().unwrap().iter().map(|one| one["id"].clone()).collect();
+        assert!(told.contains(&tea["id"]), "{path}: {series}");
+        let at = history["ids"].as_array().unwrap().iter().position(|id| *id == tea["id"]).unwrap();
+        for time in &times {
+            let n = history["times"].as_array().unwrap().iter().position(|other| other == time);
+            assert_eq!(history["values"][at][n.unwrap()], 7.0, "{path}: {history}");
+        }
+    }
+    // What another path stored of other instances and counters is not it.
+    let mut stream = server.stream("path=/Shop(milk)/Orders/sec&history=3600", &[]);
+    drop(stream.event("sample"));
+    assert!(!stream.text.contains("event: history\n"), "{}", stream.text);
+}
+
+/// The sum is over all instances that have a value, whether they have a place or not, and how many have none is said.
+#[test]
+fn a_sum_is_over_all_instances_and_says_how_many_have_no_value() {
+    let server = Running::start(|options| options.limits.series = 3);
+    let denied = || Err(NoValue::Denied("ask root".into()));
+    server.provider.with(|script| {
+        script.rows = vec![
+            ("_Total", 0, vec![Ok(100)]),
+            ("Idle", 0, vec![Ok(50)]),
+            ("tea", 3, vec![Ok(7)]),
+            ("milk", 5, vec![Ok(9)]),
+            ("salt", 7, vec![denied()]),
+            ("oil", 11, vec![denied()]),
+            ("rice", 13, vec![Ok(11)]),
+        ];
+        script.marks = vec![(0, Mark::Partial(2.try_into().unwrap()))];
+    });
+    let mut stream = server.stream("path=/Shop(*)/Stock&sum=1&path=/Shop(*)/Stock&top=1", &[]);
+    let (series, sample) = (stream.event("series"), stream.event("sample"));
+    let series = series["series"].as_array().unwrap();
+    let sum = series.iter().find(|one| one["sum"] == true).unwrap();
+    assert_eq!(
+        (&sum["path"], &sum["instance"], &sum["ask"]),
+        (&r"\Shop(*)\Stock".into(), &"*".into(), &0.into())
+    );
+    let at = sample["ids"].as_array().unwrap().iter().position(|id| *id == sum["id"]).unwrap();
+    assert_eq!(sample["values"][at], 27.0, "{sample}");
+    assert_eq!(sample["marks"][sum["id"].to_string()], "partial", "{sample}");
+    let denied = serde_json::json!({"counter": "Stock", "status": "denied", "instances": 2, "of": 5});
+    let without = |ask: u64| {
+        let mut without = denied.clone();
+        without["ask"] = ask.into();
+        without
+    };
+    assert_eq!(sample["without"], serde_json::json!([without(0), without(1)]));
+    let total = series.iter().find(|one| one["instance"] == "_Total").unwrap();
+    assert_eq!(sample["marks"][total["id"].to_string()], "partial", "{sample}");
+    // The sum has a past as everything else, and is in no stream that does not ask for it.
+    stream.event("sample");
+    let mut again = server.stream("path=/shop(*)/stock&sum=1&history=3600", &[]);
+    drop(again.event("series"));
+    let history = again.event("history");
+    let at = history["ids"].as_array().unwrap().iter().position(|id| *id == sum["id"]).unwrap();
+    assert_eq!(history["values"][at][0], 27.0, "{history}");
+    let mut plain = server.stream("path=/Shop(*)/Stock", &[]);
+    let (_, sample) = (plain.event("series"), plain.event("sample"));
+    assert!(!plain.text.contains("\"sum\"") && sample.get("without").is_none(), "{}", plain.text);
+    // What does not add up has no sum.
+    let mut rates = server.stream("path=/Shop(*)/Orders/sec&sum=1", &[]);
+    drop((rates.event("sample"), rates.event("sample")));
+    assert!(!rates.text.contains("\"sum\""), "{}", rates.text);
 }
 
 #[test]

@@ -105,6 +105,7 @@ impl Registrations {
             translations: self.translation(guid, &counters).into_iter().collect(),
             counters: counters.into(),
             v1_index: like.and_then(|like| like.v1_index),
+            default_counter: like.and_then(|like| like.default_counter),
             view_of: None,
             scope: Text::default(),
         })
@@ -181,6 +182,7 @@ fn counter(info: &CounterInfo<'_>, like: Option<&Counter>) -> Counter {
         aggregate: info.aggregate(),
         unit: unit_of(info.counter_type(), like),
         wraps: info.counter_type().value_len() == 4,
+        caps: false,
         source: SOURCE.into(),
         ..Counter::new(info.id(), info.counter_type())
     }

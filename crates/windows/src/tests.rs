@@ -56,6 +56,7 @@ fn set(guid: Guid, name: &'static str, instance_type: InstanceType) -> Counterse
         counters: counters.into(),
         translations: vec![german].into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: Text::default(),
     }

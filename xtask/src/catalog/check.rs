@@ -6,13 +6,15 @@ use std::fmt::Display;
 use anyhow::{Context, Result, bail, ensure};
 use uuid::Uuid;
 
-use super::set::{Attribute, Counter, CounterTranslation, Entry, Set, file};
+use super::set::{Attribute, Counter, CounterTranslation, Entry, Instances, Meaning, Range, Set, file};
 use crate::counter_type::CounterType;
 
 /// The longest name, in UTF-16 units.
 const NAME_MAX: usize = 1023;
 /// V1 title indexes from here on belong to applications.
 const V1_INDEX_END: u32 = 1 << 17;
+/// What the help of a counter begins with that does not count the same as on Windows.
+const SAYS_WHICH: &str = "On Linux ";
 /// Constants that each generated module has anyway.
 const RESERVED: [&str; 3] = ["GUID", "COUNTERS", "COUNTERSET"];
 
@@ -28,11 +30,16 @@ pub fn entry(entry: &Entry) -> Result<()> {
         check_sentences("oddities", oddity)?;
     }
     check_v1_index(entry.v1_index)?;
+    check_former_v1_indexes(&entry.former_v1_indexes)?;
     if let Some(label) = &entry.windows_exporter_label {
         let good = !label.is_empty() && label.chars().all(|c| c.is_ascii_lowercase() || c == '_');
         ensure!(good, "windows_exporter_label: \"{label}\" must be small letters and _");
     }
     ensure!(!entry.counters.is_empty(), "counter: there is none");
+    if let Some(name) = entry.default_counter.as_deref() {
+        let is_shown = entry.default_counter().is_some_and(Counter::is_shown);
+        ensure!(is_shown, "default_counter: \"{name}\" is no counter that the set shows");
+    }
 
     let mut last = None;
     let mut names = BTreeSet::new();
@@ -70,6 +77,7 @@ pub fn together(sets: &[Set]) -> Result<()> {
     let mut guids = Taken::default();
     let mut names = Taken::default();
     let mut titles = BTreeMap::new();
+    let mut former = Vec::new();
     let mut providers: BTreeMap<Uuid, &str> = BTreeMap::new();
     for set in sets {
         let owner = file(&set.stem);
@@ -84,9 +92,19 @@ pub fn together(sets: &[Set]) -> Result<()> {
             let (known, other) = titles.entry(index).or_insert_with(|| (name.clone(), owner.clone()));
             ensure!(*known == name, "{owner}: v1_index: {index} is taken by {other}");
         }
+        let of_counters = set.entry.counters.iter().map(|c| (&c.former_v1_indexes, c.label()));
+        let own = (&set.entry.former_v1_indexes, set.entry.name.to_string());
+        for (indexes, name) in std::iter::once(own).chain(of_counters) {
+            former.extend(indexes.iter().map(|index| (*index, name.clone(), owner.clone())));
+        }
         let name = &*set.entry.provider.name;
         let known = *providers.entry(set.provider_guid).or_insert(name);
         ensure!(known == name, "{owner}: provider: {} is called \"{known}\" elsewhere", set.provider_guid);
+    }
+    for (index, name, owner) in former {
+        // The same names may have shared it; another name would get the queries that are meant for this one.
+        let (known, other) = titles.entry(index).or_insert_with(|| (name.clone(), owner.clone()));
+        ensure!(*known == name, "{owner}: former_v1_indexes: {index} is taken by {other}");
     }
     for set in sets {
         let Set { stem, provider_guid, .. } = set;
@@ -133,6 +151,10 @@ fn check_v1_index(index: u32) -> Result<()> {
     Ok(())
 }
 
+fn check_former_v1_indexes(indexes: &[u32]) -> Result<()> {
+    indexes.iter().try_for_each(|index| check_v1_index(*index)).context("former_v1_indexes")
+}
+
 fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
     ensure!(counter.of.is_none() || entry.view_of.is_some(), "of: the set is no view");
     match &counter.name {
@@ -141,13 +163,21 @@ fn check_counter(counter: &Counter, entry: &Entry) -> Result<()> {
     }
     check_symbol(counter)?;
     check_v1_index(counter.v1_index)?;
+    check_former_v1_indexes(&counter.former_v1_indexes)?;
     check_texts(counter)?;
+    check_meaning(counter, entry.exists_on_windows)?;
     check_attributes(&counter.attributes)?;
+    check_sum(counter, entry.instances)?;
     check_exported(counter)?;
     check_relations(counter, entry)?;
     let code = counter.counter_type.code;
     ensure!(!code.is_base() || !counter.is_shown(), "attributes: a base must be noDisplay");
-    ensure!((-10..=10).contains(&counter.scale), "scale: {} must be within -10..=10", counter.scale);
+    let scale = counter.scale.unwrap_or_default();
+    ensure!((-10..=10).contains(&scale), "scale: {scale} must be within -10..=10");
+    ensure!(
+        !counter.caps || matches!(counter.range, Range::Percent),
+        "caps: only a range of 0..100 has such an end"
+    );
     ensure!(!counter.wraps || code.value_len() == 4, "wraps: only a value of 4 bytes wraps");
     Ok(())
 }
@@ -169,6 +199,42 @@ fn check_texts(counter: &Counter) -> Result<()> {
     check_sentences("differs", &counter.differs)?;
     check_sentences("availability", &counter.availability)?;
     check_sentences("permission", &counter.permission)
+}
+
+/// What is added up.
+fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
+    use CounterType as T;
+    let is_amount = matches!(
+        counter.counter_type.code,
+        T::PERF_COUNTER_RAWCOUNT
+            | T::PERF_COUNTER_LARGE_RAWCOUNT
+            | T::PERF_COUNTER_COUNTER
+            | T::PERF_COUNTER_BULK_COUNT
+            | T::PERF_100NSEC_TIMER
+    );
+    ensure!(!counter.adds_up || is_amount, "adds_up: a mean or a share has no sum");
+    ensure!(!counter.adds_up || matches!(instances, Instances::Multiple), "adds_up: there is one instance");
+    Ok(())
+}
+
+/// Checks that a value under a name of Windows says how it relates to what Windows counts.
+///
+/// People read a number before they read its page: where it is another one, the first sentence of its help says which.
+fn check_meaning(counter: &Counter, exists_on_windows: bool) -> Result<()> {
+    let has_value = counter.is_shown() && !counter.source.is_empty();
+    match counter.meaning {
+        None if exists_on_windows && has_value => bail!("meaning: Windows has the set, so it must be said"),
+        None => ensure!(counter.on_windows.is_empty(), "on_windows: there is no meaning"),
+        Some(_) if !exists_on_windows => bail!("meaning: Windows does not have the set"),
+        Some(_) if !has_value => bail!("meaning: there is no value"),
+        Some(Meaning::Same) => ensure!(counter.on_windows.is_empty(), "on_windows: the meaning is the same"),
+        Some(Meaning::Part | Meaning::Other) => {
+            let says_it = counter.help.starts_with(SAYS_WHICH);
+            ensure!(says_it, "help: must begin with \"{SAYS_WHICH}\" and say which part it is, or what else");
+            ensure!(!counter.on_windows.is_empty(), "on_windows: must say what Windows counts");
+        }
+    }
+    check_sentences("on_windows", &counter.on_windows)
 }
 
 /// What exporters need to know.

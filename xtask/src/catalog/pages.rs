@@ -2,7 +2,7 @@
 
 use super::header::prefix;
 use super::notice;
-use super::set::{Counter, Instances, Range, Set};
+use super::set::{Counter, Entry, Instances, Range, Set};
 
 /// The page of one counterset.
 pub fn counterset(set: &Set) -> String {
@@ -38,7 +38,7 @@ A first counter path to try: `{query}`
 {rows}
 ## Each counter
 
-First what it means, on every system; then how Linux differs, and when there is no value.
+First what it means; then what Windows counts, if that is something else, how Linux differs, and when there is no value.
 {sections}",
         notice = notice(&format!("{}.toml", set.stem)),
         name = &*entry.name,
@@ -51,7 +51,7 @@ First what it means, on every system; then how Linux differs, and when there is 
         windows = &*entry.windows,
         scope = entry.scope.text(),
         cost = &*entry.cost,
-        v1_index = entry.v1_index,
+        v1_index = title_index(entry),
         module = set.module(),
         prefix = prefix(set),
     )
@@ -70,6 +70,7 @@ pub fn index(sets: &[Set]) -> String {
 # Countersets
 
 What is built in: each page says what is counted, where the numbers come from, and how Linux differs from Windows.
+[Counters of Windows on Linux](../windows-meaning.md) compares all that Windows has too.
 
 | counterset | instances | counters | GUID |
 |---|---|---|---|
@@ -77,6 +78,15 @@ What is built in: each page says what is counted, where the numbers come from, a
         notice = notice(""),
         rows = rows.collect::<String>(),
     )
+}
+
+/// The set's title index, and those of earlier versions.
+fn title_index(entry: &Entry) -> String {
+    let former: Vec<_> = entry.former_v1_indexes.iter().map(u32::to_string).collect();
+    if former.is_empty() {
+        return entry.v1_index.to_string();
+    }
+    format!("{}, before {}", entry.v1_index, former.join(", "))
 }
 
 fn instances(instances: Instances) -> &'static str {
@@ -101,6 +111,7 @@ fn row(counter: &Counter) -> String {
 
 fn section(counter: &Counter) -> String {
     let notes = [
+        ("On Windows", &counter.on_windows),
         ("On Linux", &counter.differs),
         ("Availability", &counter.availability),
         ("Permission", &counter.permission),

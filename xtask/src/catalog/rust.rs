@@ -1,5 +1,7 @@
 //! Rust tables of the built-in countersets, before formatting.
 
+use std::collections::BTreeMap;
+
 use uuid::Uuid;
 
 use super::notice;
@@ -39,6 +41,7 @@ pub static COUNTERSET: Counterset = Counterset {{
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[{translations}]),
     v1_index: Some({v1_index}),
+    default_counter: {default_counter},
     view_of: {view_of},
     scope: {scope},
 }};
@@ -54,6 +57,7 @@ static COUNTERS: [Counter; {count}] = [{counters}];
         provider_guid = guid(set.provider_guid),
         provider_name = text(&entry.provider.name),
         v1_index = entry.v1_index,
+        default_counter = related(entry.default_counter().map(|counter| counter.id), entry),
         view_of = match &entry.view_of {
             Some(name) => format!("Some(super::{}::GUID)", name.to_lowercase().replace(' ', "_")),
             None => "None".to_owned(),
@@ -67,6 +71,11 @@ static COUNTERS: [Counter; {count}] = [{counters}];
 pub fn index(namespace: Uuid, sets: &[Set]) -> String {
     let modules: String = sets.iter().map(|set| format!("pub mod {};\n", set.module())).collect();
     let all: String = sets.iter().map(|set| format!("&{}::COUNTERSET,", set.module())).collect();
+    let former: String = former_v1_indexes(sets).map(|(index, now)| format!("({index}, {now}),")).collect();
+    let adding_up = sets.iter().flat_map(|set| {
+        let counters = set.entry.counters.iter().filter(|counter| counter.adds_up);
+        counters.map(move |counter| format!("({0}::GUID, {0}::{1}),", set.module(), counter.symbol()))
+    });
     format!(
         "// {notice}; change that instead.
 
@@ -83,7 +92,7 @@ pub fn index(namespace: Uuid, sets: &[Set]) -> String {
 //! assert_eq!(busy.name.as_deref(), Some(\"% Processor Time\"));
 //! ```
 
-use crate::counterset::Counterset;
+use crate::counterset::{{CounterId, Counterset}};
 use crate::guid::Guid;
 
 {modules}
@@ -101,10 +110,42 @@ pub static ALL: &[&Counterset] = &[{all}];
 pub fn by_guid(guid: Guid) -> Option<&'static Counterset> {{
     ALL.iter().copied().find(|set| set.guid == guid)
 }}
+
+/// Title indexes of earlier versions, and those of the same names now.
+pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[{former}];
+
+/// The title index now of the name that had this one, which may be one of an earlier version.
+#[must_use]
+pub fn current_v1_index(index: u32) -> u32 {{
+    let former = FORMER_V1_INDEXES.iter().find(|(former, _)| *former == index);
+    former.map_or(index, |(_, now)| *now)
+}}
+
+/// Whether the sum of the values of several instances means something: of events a second and of what each has of its
+/// own. It means nothing of shares of one thing each, of means, peaks and identifiers, nor where an instance is a part
+/// of another.
+#[must_use]
+pub fn adds_up(counterset: Guid, counter: CounterId) -> bool {{
+    ADDING_UP.contains(&(counterset, counter))
+}}
+
+static ADDING_UP: &[(Guid, CounterId)] = &[{adding_up}];
 ",
+        adding_up = adding_up.collect::<String>(),
         notice = notice(""),
         namespace = namespace.as_u128(),
     )
+}
+
+/// Each former title index with the one of now, ascending.
+fn former_v1_indexes(sets: &[Set]) -> impl Iterator<Item = (u32, u32)> {
+    let pairs = |former: &[u32], now: u32| former.iter().map(|index| (*index, now)).collect::<Vec<_>>();
+    let of_set = |set: &Set| {
+        let of_counters = set.entry.counters.iter().flat_map(|c| pairs(&c.former_v1_indexes, c.v1_index));
+        let own = pairs(&set.entry.former_v1_indexes, set.entry.v1_index);
+        own.into_iter().chain(of_counters).collect::<Vec<_>>()
+    };
+    sets.iter().flat_map(of_set).collect::<BTreeMap<_, _>>().into_iter()
 }
 
 fn used(set: &Set) -> String {
@@ -152,6 +193,7 @@ fn counter(counter: &Counter, entry: &Entry) -> String {
         aggregate: Aggregate::{aggregate},
         unit: {unit},
         wraps: {wraps},
+        caps: {caps},
         source: {source},
         availability: {availability},
         v1_index: Some({v1_index}),
@@ -160,11 +202,13 @@ fn counter(counter: &Counter, entry: &Entry) -> String {
         help = text(&counter.whole_help()),
         counter_type = counter.counter_type.name,
         attributes = attributes(&counter.attributes),
-        detail = match counter.detail {
+        detail = match counter.detail.unwrap_or_default() {
             Detail::Novice => "NOVICE",
             Detail::Advanced => "ADVANCED",
+            Detail::Expert => "EXPERT",
+            Detail::Wizard => "WIZARD",
         },
-        scale = counter.scale,
+        scale = counter.scale.unwrap_or_default(),
         base = related(counter.base, entry),
         time = related(counter.time, entry),
         freq = related(counter.freq, entry),
@@ -178,6 +222,7 @@ fn counter(counter: &Counter, entry: &Entry) -> String {
         },
         unit = text(&counter.unit),
         wraps = counter.wraps,
+        caps = counter.caps,
         source = text(&counter.source),
         availability = text(&counter.availability),
         v1_index = counter.v1_index,

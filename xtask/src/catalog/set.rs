@@ -38,9 +38,16 @@ pub struct Entry {
     pub view_of: Option<Text>,
     pub help: Text,
     pub v1_index: u32,
+    /// Title indexes that it had before: queries by them go on, and no other name gets them.
+    #[serde(default)]
+    pub former_v1_indexes: Vec<u32>,
+    /// Name of the counter to show first.
+    pub default_counter: Option<Text>,
     pub instances: Instances,
     pub scope: Scope,
     pub windows: Text,
+    /// `true` if Windows has a counterset of that name.
+    pub exists_on_windows: bool,
     pub cost: Text,
     pub query: Text,
     #[serde(default)]
@@ -63,14 +70,19 @@ impl Entry {
             let of_base = base.counters.iter().find(|other| other.name.as_deref() == Some(name));
             let of_base = of_base
                 .with_context(|| format!("counter {} {name}: is not in {}", counter.id, &*base.name))?;
-            counter.detail = of_base.detail;
+            counter.detail = counter.detail.or(of_base.detail);
+            counter.scale = counter.scale.or(of_base.scale);
             counter.range = of_base.range;
+            counter.caps = of_base.caps;
             counter.rises = of_base.rises;
+            counter.adds_up = of_base.adds_up;
             counter.windows_exporter.clone_from(&of_base.windows_exporter);
+            counter.meaning = counter.meaning.or(of_base.meaning);
             for (own, inherited) in [
                 (&mut counter.unit, &of_base.unit),
                 (&mut counter.help, &of_base.help),
                 (&mut counter.source, &of_base.source),
+                (&mut counter.on_windows, &of_base.on_windows),
                 (&mut counter.differs, &of_base.differs),
                 (&mut counter.availability, &of_base.availability),
                 (&mut counter.permission, &of_base.permission),
@@ -85,6 +97,11 @@ impl Entry {
 
     pub fn counter(&self, id: u32) -> Option<&Counter> {
         self.counters.iter().find(|counter| counter.id == id)
+    }
+
+    pub fn default_counter(&self) -> Option<&Counter> {
+        let name = self.default_counter.as_deref()?;
+        self.counters.iter().find(|counter| counter.name.as_deref() == Some(name))
     }
 }
 
@@ -104,16 +121,19 @@ pub struct Counter {
     pub of: Option<Text>,
     pub symbol: Option<String>,
     pub v1_index: u32,
+    /// As that of the set.
+    #[serde(default)]
+    pub former_v1_indexes: Vec<u32>,
     #[serde(rename = "type")]
     pub counter_type: Type,
     pub base: Option<u32>,
     pub multi: Option<u32>,
     pub time: Option<u32>,
     pub freq: Option<u32>,
-    #[serde(default)]
-    pub scale: i32,
-    #[serde(default)]
-    pub detail: Detail,
+    /// Power of ten for charts; 0 where nothing is said.
+    pub scale: Option<i32>,
+    /// Advanced where nothing is said.
+    pub detail: Option<Detail>,
     #[serde(default)]
     pub attributes: Vec<Attribute>,
     #[serde(default)]
@@ -124,13 +144,24 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
+    /// Whether a formatted value above 100 is an error of measurement, which is cut and marked.
+    #[serde(default)]
+    pub caps: bool,
+    /// Whether the sum of several instances' values means something.
+    #[serde(default)]
+    pub adds_up: bool,
     /// Whether the raw value only rises until what it counts begins anew, though its type does not say so.
     #[serde(default)]
     pub rises: bool,
     /// The metric that windows_exporter makes of it: its name, and labels in braces.
     pub windows_exporter: Option<String>,
+    /// How what Linux counts relates to what Windows counts under that name.
+    pub meaning: Option<Meaning>,
     #[serde(default)]
     pub help: Text,
+    /// What Windows counts, where that is something else.
+    #[serde(default)]
+    pub on_windows: Text,
     #[serde(default)]
     pub source: Text,
     #[serde(default)]
@@ -176,9 +207,10 @@ impl Counter {
         self.name.as_deref().map_or_else(|| format!("({})", self.symbol()), str::to_owned)
     }
 
-    /// All that its help says: the meaning, then what differs, lacks and is needed.
+    /// All that its help says: the meaning, here and on Windows, then what differs, lacks and is needed.
     pub fn whole_help(&self) -> String {
-        let parts = [&self.help, &self.differs, &self.availability, &self.permission].map(|part| &**part);
+        let parts = [&self.help, &self.on_windows, &self.differs, &self.availability, &self.permission];
+        let parts = parts.map(|part| &**part);
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
@@ -294,6 +326,19 @@ pub enum Detail {
     Novice,
     #[default]
     Advanced,
+    Expert,
+    Wizard,
+}
+
+/// How what Linux counts relates to what Windows counts under the same name.
+#[derive(Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Meaning {
+    Same,
+    /// Some of it, and nothing else.
+    Part,
+    /// Something else, or more.
+    Other,
 }
 
 #[derive(Clone, Copy, PartialEq, Deserialize)]

@@ -1,7 +1,7 @@
 use uuid::{Uuid, uuid};
 
-use super::set::{Set, parse, v5};
-use super::{check, generate, header, pages, root, rust, stale};
+use super::set::{Set, load, parse, v5};
+use super::{check, generate, header, meaning, pages, root, rust, stale};
 
 const NAMESPACE: Uuid = uuid!("00000002-0003-0005-0007-00000000000b");
 
@@ -17,6 +17,7 @@ Shows
     the rules.
 """
 windows = "Nothing."
+exists_on_windows = true
 cost = "None."
 query = '\Demo Set(*)\% Good/sec'
 
@@ -32,6 +33,7 @@ type = "PERF_RAW_FRACTION"
 base = 3
 scale = -10
 unit = "%"
+meaning = "same"
 help = "Good ones."
 differs = "Better."
 source = "/proc/demo"
@@ -124,6 +126,7 @@ fn errors_name_file_counter_and_rule() {
             "counter 5 Age: ",
             "of: the set is no view",
         ),
+        ("sum of shares", "unit =", "adds_up = true\nunit =", good, "adds_up: a mean or a share has no sum"),
         ("rises by type", "unit =", "rises = true\nunit =", good, "rises: only of a RAWCOUNT"),
         (
             "no name of windows_exporter",
@@ -154,6 +157,53 @@ fn errors_name_file_counter_and_rule() {
             "",
             "v1_index: 131072 must be even, above 0 and below 131072",
         ),
+        (
+            "odd former index",
+            "scope =",
+            "former_v1_indexes = [29999]\nscope =",
+            "",
+            "former_v1_indexes: v1_index: 29999 must be even",
+        ),
+        (
+            "default counter is nowhere",
+            "scope =",
+            "default_counter = \"% Good\"\nscope =",
+            "",
+            "default_counter: \"% Good\" is no counter that the set shows",
+        ),
+        ("meaning lacks", "meaning = \"same\"\n", "", good, "meaning: Windows has the set"),
+        ("no such meaning", "\"same\"", "\"like\"", "", "unknown variant `like`"),
+        (
+            "meaning of what Windows lacks",
+            "exists_on_windows = true",
+            "exists_on_windows = false",
+            good,
+            "meaning: Windows does not have the set",
+        ),
+        (
+            "meaning of what has no value",
+            "help = \"How old.\"",
+            "meaning = \"same\"\nhelp = \"How old.\"",
+            "counter 5 Age: ",
+            "meaning: there is no value",
+        ),
+        ("part without saying so", "\"same\"", "\"part\"", good, "help: must begin with \"On Linux \""),
+        ("other without saying so", "\"same\"", "\"other\"", good, "help: must begin with \"On Linux \""),
+        (
+            "part of what",
+            "\"same\"\nhelp = \"Good",
+            "\"part\"\nhelp = \"On Linux good",
+            good,
+            "on_windows: must say what Windows counts",
+        ),
+        (
+            "the same twice",
+            "meaning = \"same\"",
+            "meaning = \"same\"\non_windows = \"Good ones.\"",
+            good,
+            "on_windows: the meaning is the same",
+        ),
+        ("no such detail level", "unit =", "detail = \"user\"\nunit =", "", "unknown variant `user`"),
         ("scale", "-10", "-11", good, "scale: -11 must be within -10..=10"),
         ("base lacks", "base = 3", "", good, "base: PERF_RAW_FRACTION needs one of type PERF_RAW_BASE"),
         ("base is nowhere", "base = 3", "base = 4", good, "base: there is no counter 4"),
@@ -186,7 +236,7 @@ fn errors_name_file_counter_and_rule() {
             "shown base",
             "symbol = \"GOOD_BASE\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\n\
              attributes = [\"noDisplay\", \"reference\"]",
-            "name = \"Base\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nhelp = \"A base.\"",
+            "name = \"Base\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\nmeaning = \"same\"\nhelp = \"A base.\"",
             "counter 3 Base: ",
             "attributes: a base must be noDisplay",
         ),
@@ -221,6 +271,65 @@ fn errors_name_file_counter_and_rule() {
 }
 
 #[test]
+fn the_page_of_meanings_compares_both_systems() {
+    let other =
+        "meaning = \"other\"\nhelp = \"On Linux good ones.\"\non_windows = \"Windows counts bad ones.\"";
+    let text = GOOD.replace("meaning = \"same\"\nhelp = \"Good ones.\"", other);
+    let pages = [meaning::page(&[demo(GOOD).unwrap()]), meaning::page(&[demo(&text).unwrap()])];
+    for (page, rows) in pages.iter().zip([
+        ["| % Good/sec | Good ones. | `/proc/demo`. Better. | same |", "| same | the same thing, perhaps"],
+        [
+            "| % Good/sec | Windows counts bad ones. | On Linux good ones. `/proc/demo`. Better. | other |",
+            "more than Windows counts | 1 |",
+        ],
+    ]) {
+        assert!(rows.iter().all(|row| page.contains(row)), "{page}");
+        assert!(page.contains("| Age | How old. | Never. | none |"), "{page}");
+        assert!(!page.contains("GOOD_BASE"), "{page}");
+    }
+    let page = meaning::page(&[demo(
+        &GOOD
+            .replace("exists_on_windows = true", "exists_on_windows = false")
+            .replace("meaning = \"same\"\n", ""),
+    )
+    .unwrap()]);
+    assert!(!page.contains("## Demo Set"), "{page}");
+}
+
+/// Windows has an object of each name that is among its base indexes.
+#[test]
+fn sets_of_windows_say_what_they_mean() {
+    let (_, sets) = load(&root().join("catalog")).unwrap();
+    let table =
+        std::fs::read_to_string(root().join("testdata/windows-definitions/title-indexes.tsv")).unwrap();
+    let rows = table.lines().filter_map(|line| line.split_once('\t'));
+    let names: Vec<_> =
+        rows.filter(|(i, _)| i.parse().is_ok_and(|i: u32| i <= 1_847)).map(|(_, n)| n).collect();
+    let of_windows = sets.iter().filter(|set| names.contains(&&*set.entry.name));
+    let known: Vec<_> = of_windows.map(|set| (set.stem.as_str(), set.entry.exists_on_windows)).collect();
+    assert!(known.len() > 15, "{known:?}");
+    assert!(known.iter().all(|(_, exists)| *exists), "{known:?}");
+}
+
+#[test]
+fn views_inherit_scale_and_detail_level() {
+    let base = demo(&GOOD.replace("scale = -10", "scale = -10\ndetail = \"expert\"")).unwrap();
+    let view = |counter: &str| {
+        let head =
+            GOOD.split("[[counter]]").next().unwrap().replace("Demo Set\"", "View\"\nview_of = \"Demo Set\"");
+        let text = format!("{head}[[counter]]\nid = 0\nname = \"% Good/sec\"\nv1_index = 30008\n{counter}");
+        let set =
+            parse(NAMESPACE, "view", &text.replace("30000", "30010"), std::slice::from_ref(&base.entry))
+                .unwrap();
+        rust::counterset(&set)
+    };
+    let table = view("type = \"PERF_COUNTER_BULK_COUNT\"");
+    assert!(table.contains("detail: DetailLevel::EXPERT,\n        default_scale: -10,"), "{table}");
+    let table = view("type = \"PERF_COUNTER_BULK_COUNT\"\nscale = 0\ndetail = \"wizard\"");
+    assert!(table.contains("detail: DetailLevel::WIZARD,\n        default_scale: 0,"), "{table}");
+}
+
+#[test]
 fn nothing_is_taken_twice() {
     let mut other = GOOD.replace("Demo Set", "Other Set");
     for index in [30000, 30002, 30004, 30006] {
@@ -239,6 +348,18 @@ fn nothing_is_taken_twice() {
             "v1_index: 30006 is taken by catalog/demo-set.toml: counter 5 Age",
         ),
         ("index of the same name", "31006", "30006", ""),
+        (
+            "former index of the same name",
+            "v1_index = 31006",
+            "v1_index = 31006\nformer_v1_indexes = [30006]",
+            "",
+        ),
+        (
+            "former index of another name",
+            "v1_index = 31006",
+            "v1_index = 31006\nformer_v1_indexes = [30004]",
+            "catalog/other.toml: former_v1_indexes: 30004 is taken by catalog/demo-set.toml: counter 3",
+        ),
         ("index of another name", "31004", "30006", "v1_index: 30006 is taken by"),
         ("index of a counter", "31006", "30000", "other.toml: counter 5 Age: v1_index: 30000 is taken"),
         ("provider's name", "\"demo\"", "\"demon\"", "is called \"demo\" elsewhere"),

@@ -24,6 +24,9 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// What iostat calls a number of a device, what of it is one unit of ours, its slack besides a twentieth, and ours.
 type Peer = (&'static str, f64, f64, &'static str);
 
+/// The queue of reads and writes, made of four numbers of iostat: its aqu-sz has discards and flushes too.
+const QUEUE: &str = "r/s x r_await + w/s x w_await";
+
 const OF_DISKS: [Peer; 9] = [
     ("r/s", 1.0, 2.0, "Disk Reads/sec"),
     ("w/s", 1.0, 2.0, "Disk Writes/sec"),
@@ -32,7 +35,7 @@ const OF_DISKS: [Peer; 9] = [
     ("rareq-sz", 1024.0, 4096.0, "Avg. Disk Bytes/Read"),
     ("r_await", 1e-3, 1e-3, "Avg. Disk sec/Read"),
     ("w_await", 1e-3, 1e-3, "Avg. Disk sec/Write"),
-    ("aqu-sz", 1.0, 0.02, "Avg. Disk Queue Length"),
+    (QUEUE, 1.0, 0.02, "Avg. Disk Queue Length"),
     ("idle", 1.0, 4.0, "% Idle Time"),
 ];
 
@@ -85,7 +88,7 @@ pub fn check(rounds: usize) -> Result<String> {
             for (((name, unit, slack, _), path), (ours, differences)) in
                 peers.iter().zip(ours.iter().zip(differences))
             {
-                let peer = number(&theirs, device, name)? * unit;
+                let peer = peer(&theirs, device, name)? * unit;
                 ensure!(peer.is_finite() && ours.is_finite(), "{path}: {ours}, iostat {name}: {peer}");
                 differences.push((ours - peer).abs() / (peer.abs() / 20.0 + slack));
             }
@@ -172,6 +175,15 @@ fn load(image: &Image) -> Result<()> {
 }
 
 /// A number of a device in the last report of iostat; what it was not busy is `idle`.
+/// A number of iostat, or what is made of several.
+fn peer(theirs: &Value, device: &str, name: &str) -> Result<f64> {
+    let number = |name| number(theirs, device, name);
+    match name {
+        QUEUE => Ok((number("r/s")? * number("r_await")? + number("w/s")? * number("w_await")?) / 1e3),
+        name => number(name),
+    }
+}
+
 fn number(report: &Value, device: &str, name: &str) -> Result<f64> {
     if name == "idle" {
         return Ok((100.0 - number(report, device, "util")?).max(0.0));

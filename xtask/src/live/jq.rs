@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use super::{finished, proc, record};
 
 /// The keys that are promised.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "time",
     "path",
     "counterset",
@@ -23,6 +23,7 @@ const KEYS: [&str; 13] = [
     "type",
     "unit",
     "mark",
+    "missing",
 ];
 
 /// An object a line: three samples of each processor, each node and their total, with all keys in their order.

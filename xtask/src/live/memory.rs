@@ -15,8 +15,7 @@ use super::{finished, known_load, median, record};
 const PATHS: [&str; 4] = [r"\Linux Memory\*", r"\Cache\*", r"\NUMA Node Memory(*)\*", r"\Linux NUMA(*)\*"];
 
 /// What Cache shows of `/proc/vmstat`.
-const CACHE: [(&str, &str); 4] = [
-    (r"\Cache\Lazy Write Pages/sec", "vmstat nr_written"),
+const CACHE: [(&str, &str); 3] = [
     (r"\Cache\Data Flush Pages/sec", "vmstat nr_written"),
     (r"\Cache\Dirty Pages", "vmstat nr_dirty"),
     (r"\Cache\Dirty Page Threshold", "vmstat nr_dirty_threshold"),

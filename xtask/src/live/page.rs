@@ -15,7 +15,7 @@ use super::perfset;
 use crate::repository::{root, run as run_program, target};
 
 /// How long all checks in the browser may take.
-const PATIENCE: Duration = Duration::from_secs(240);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 const TOKEN: &str = "a-token-that-stays-when-the-server-is-restarted";
 
@@ -64,6 +64,11 @@ pub fn check() -> Result<String> {
             std::thread::sleep(Duration::from_secs(4)); // as long as the page needs to notice, and for a gap to see
             server = Server::start(&run, &token, &address)?;
             writeln!(input, "done")?;
+        } else if line == "please stand still" {
+            server.signal("STOP")?;
+            std::thread::sleep(Duration::from_secs(9));
+            server.signal("CONT")?;
+            writeln!(input, "done")?;
         } else if let Some(name) = line.strip_prefix("ok ") {
             passed.push(name.to_owned());
         } else {
@@ -94,7 +99,7 @@ fn lines_of(output: impl std::io::Read + Send + 'static) -> Receiver<String> {
 
 /// `perfset serve`, ended when it is dropped.
 struct Server {
-    _child: Running,
+    child: Running,
     /// The page's, as the server prints it.
     url: String,
 }
@@ -111,11 +116,15 @@ impl Server {
                 let url = url.to_owned();
                 // What it says later is read, so that it never waits for a reader.
                 spawn(move || lines.iter().for_each(drop));
-                return Ok(Self { _child: child, url });
+                return Ok(Self { child, url });
             }
             said = said + &line + "; ";
         }
         bail!("perfset serve does not say where it listens: {said}")
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        run_program(Command::new("kill").args([&format!("-{name}"), &self.child.0.id().to_string()]))
     }
 
     fn address(&self) -> Result<String> {

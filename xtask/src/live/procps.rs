@@ -22,16 +22,15 @@ enum Slack {
 type Peer = fn(&Numbers) -> Result<f64>;
 
 /// Raw values and their peers.
-const RAW: [(&str, Slack, Peer); 24] = [
+const RAW: [(&str, Slack, Peer); 22] = [
     // free -b -w
     (r"\Memory\Available Bytes", Slack::Size, |n| of(n, "free available")),
     (r"\Memory\Free & Zero Page List Bytes", Slack::Size, |n| of(n, "free free")),
     (r"\Memory\Available KBytes", Slack::Size, |n| Ok(of(n, "free available")? / 1024.0)),
     (r"\Memory\Available MBytes", Slack::Size, |n| Ok(of(n, "free available")? / 1024.0 / 1024.0)),
-    // What free calls cache has the reclaimable slab caches and shared memory in it.
+    // What free calls cache has shared memory in it.
     (r"\Memory\Cache Bytes", Slack::Size, |n| {
-        let slab = of(n, "meminfo SReclaimable")?;
-        Ok(of(n, "free buffers")? + of(n, "free cache")? - slab - of(n, "free shared")?)
+        Ok(of(n, "free buffers")? + of(n, "free cache")? - of(n, "free shared")?)
     }),
     (r"\Memory\System Cache Resident Bytes", Slack::Size, |n| {
         Ok(of(n, "meminfo Buffers")? + of(n, "meminfo Cached")? - of(n, "meminfo Shmem")?)
@@ -41,8 +40,9 @@ const RAW: [(&str, Slack, Peer); 24] = [
     (r"\Memory\Pages Output/sec", Slack::Of(1.0), |n| Ok(of(n, "vmstat-s K paged out")? / kib_in_page()?)),
     (r"\System\Context Switches/sec", Slack::Nothing, |n| of(n, "vmstat-s CPU context switches")),
     // /proc
-    (r"\Memory\Standby Cache Core Bytes", Slack::Size, |n| of(n, "meminfo Active(file)")),
-    (r"\Memory\Standby Cache Normal Priority Bytes", Slack::Size, |n| of(n, "meminfo Inactive(file)")),
+    (r"\Memory\Standby Cache Normal Priority Bytes", Slack::Size, |n| {
+        Ok((of(n, "meminfo MemAvailable")? - of(n, "meminfo MemFree")?).max(0.0))
+    }),
     (r"\Memory\Modified Page List Bytes", Slack::Size, |n| {
         Ok(of(n, "meminfo Dirty")? + of(n, "meminfo Writeback")?)
     }),
@@ -58,12 +58,11 @@ const RAW: [(&str, Slack, Peer); 24] = [
         Ok(free / 1024.0 / kib_in_page()?)
     }),
     (r"\Memory\Page Faults/sec", Slack::Nothing, |n| of(n, "vmstat pgfault")),
-    (r"\Memory\Transition Faults/sec", Slack::Nothing, |n| {
-        Ok(of(n, "vmstat pgfault")? - of(n, "vmstat pgmajfault")?)
-    }),
     (r"\Memory\Page Reads/sec", Slack::Nothing, |n| of(n, "vmstat pgmajfault")),
     (r"\Memory\Transition Pages RePurposed/sec", Slack::Nothing, |n| {
-        Ok(of(n, "vmstat pgsteal_kswapd")? + of(n, "vmstat pgsteal_direct")?)
+        let newer = ["vmstat pgsteal_khugepaged", "vmstat pgsteal_proactive"];
+        let newer: f64 = newer.iter().filter_map(|name| of(n, name).ok()).sum();
+        Ok(of(n, "vmstat pgsteal_kswapd")? + of(n, "vmstat pgsteal_direct")? + newer)
     }),
     (r"\Memory\Pages/sec", Slack::Of(2.0), |n| {
         Ok((of(n, "vmstat pgpgin")? + of(n, "vmstat pgpgout")?) / kib_in_page()?)

@@ -22,9 +22,10 @@ pub struct ServeArgs {
     /// The time between two samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
-    /// How far back the page can look, at most 3,600 samples; 30m and 1h work too
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = history)]
-    pub history: Duration,
+    /// How far back the page can look, at most 3,600 samples; 30m and 1h work too [default: 1h, or 3,600 samples if
+    /// these are less]
+    #[arg(long, value_name = "TIME", value_parser = history)]
+    pub history: Option<Duration>,
     /// The counters that /metrics gives, a path a line [default: those of processors, memory, disks, networks, ...]
     #[arg(long, value_name = "FILE", help_heading = "Metrics")]
     pub query: Option<PathBuf>,

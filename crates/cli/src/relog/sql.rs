@@ -1,6 +1,6 @@
 //! Samples into a SQLite file, in the tables of perfmon's SQL logs.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use perfset::formula::{self, Denominator};
@@ -11,32 +11,45 @@ use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{Machine, number};
 use crate::exit::{Exit, Failure};
+use crate::series::SeriesMap;
 
 /// Writes samples into a SQLite file.
 pub struct Sql {
     writer: Writer,
-    /// By machine: the counter of each value, while the same come in the same order.
-    ids: Vec<Vec<CounterId>>,
+    series: SeriesMap,
+    /// By number of the series: its counter, and the record that has its value last.
+    counters: Vec<(CounterId, u64)>,
+    /// Number of records.
+    records: u64,
 }
 
 impl Sql {
     pub fn new(file: &Path, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
         let writer = Writer::create(file, LogSet::new(name, zone), existing).map_err(failed)?;
-        Ok(Self { writer, ids: Vec::new() })
+        Ok(Self { writer, series: SeriesMap::default(), counters: Vec::new(), records: 0 })
     }
 
     pub fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
-        let Self { writer, ids } = self;
-        ids.resize_with(machines.len(), Vec::new);
+        let Self { writer, series, counters, records } = self;
+        *records = records.saturating_add(1);
         let mut record = Vec::new();
-        for (machine, ids) in machines.iter().zip(ids) {
+        let mut positions = 0..;
+        for (source, machine) in machines.iter().enumerate() {
             let mut values = machine.query.values();
             values.retain(|v| v.value.instance_id.is_some());
-            if !machine.query.is_as_before() {
-                *ids = counters(writer, machine, &values)?;
-            }
             let raw = machine.query.raw_counters(&values);
-            for ((v, raw), id) in values.iter().zip(raw).zip(ids.iter()) {
+            let mut time_bases = None;
+            for ((v, raw), position) in values.iter().zip(raw).zip(&mut positions) {
+                let number_of_series = series.number(position, source, v);
+                if number_of_series == counters.len() {
+                    let time_bases = time_bases.get_or_insert_with(|| time_bases_of(machine, &values));
+                    counters.push((counter(writer, machine, v, time_bases)?, 0));
+                }
+                let Some((id, last)) = counters.get_mut(number_of_series) else { continue };
+                // Several paths may ask for a counter; a record has it once.
+                if std::mem::replace(last, *records) == *records {
+                    continue;
+                }
                 // What the log's writer formatted has no raw numbers.
                 let raw = (v.value.mark != Some(Mark::Formatted)).then_some(raw);
                 record.push((*id, number(v), raw));
@@ -51,42 +64,44 @@ impl Sql {
     }
 }
 
-/// The counter that each of these values is of.
-fn counters(
+/// Ticks a second of the clocks of counters, by path and counter.
+type TimeBases = HashMap<(usize, Id), i64>;
+
+fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
+    let paths: BTreeSet<usize> = values.iter().map(|v| v.path).collect();
+    let of_path = |path: usize| {
+        let infos = machine.query.info(path).unwrap_or_default();
+        infos.into_iter().map(move |info| ((path, info.counter), info.time_base.unwrap_or(0)))
+    };
+    paths.into_iter().flat_map(of_path).collect()
+}
+
+/// Registers the counter that a value is of.
+fn counter(
     writer: &mut Writer,
     machine: &Machine,
-    values: &[PathValue<'_>],
-) -> Result<Vec<CounterId>, Failure> {
-    let host = format!(r"\\{}", machine.logs.machine_name());
-    let mut time_bases: HashMap<(usize, Id), i64> = HashMap::new();
-    let paths: std::collections::BTreeSet<usize> = values.iter().map(|v| v.path).collect();
-    for path in paths {
-        for info in machine.query.info(path).unwrap_or_default() {
-            time_bases.insert((path, info.counter), info.time_base.unwrap_or(0));
-        }
-    }
-    let mut ids = Vec::with_capacity(values.len());
-    for v in values {
-        let path = v.own_path(None);
-        // A name that cannot be taken apart stands there as it is.
-        let whole = || path.instance.clone().map(|name| InstanceName { name, ..InstanceName::default() });
-        let name = path.instance_name().unwrap_or_else(|_| whole());
-        let detail = Detail {
-            machine: &host,
-            object: &path.counterset,
-            counter: &path.counter,
-            counter_type: v.value.counter.counter_type,
-            default_scale: v.value.counter.default_scale,
-            instance: name.as_ref().map(|name| Instance { name: &name.name, index: name.index }),
-            parent: name.as_ref().and_then(|name| name.parent.as_deref()),
-            time_base: match takes_clock(v.value.counter.counter_type) {
-                true => time_bases.get(&(v.path, v.value.counter.id)).copied().unwrap_or(0),
-                false => 0,
-            },
-        };
-        ids.push(writer.counter(&detail).map_err(failed)?);
-    }
-    Ok(ids)
+    v: &PathValue<'_>,
+    time_bases: &TimeBases,
+) -> Result<CounterId, Failure> {
+    let host = format!(r"\\{}", machine.name);
+    let path = v.own_path(None);
+    // A name that cannot be taken apart stands there as it is.
+    let whole = || path.instance.clone().map(|name| InstanceName { name, ..InstanceName::default() });
+    let name = path.instance_name().unwrap_or_else(|_| whole());
+    let detail = Detail {
+        machine: &host,
+        object: &path.counterset,
+        counter: &path.counter,
+        counter_type: v.value.counter.counter_type,
+        default_scale: v.value.counter.default_scale,
+        instance: name.as_ref().map(|name| Instance { name: &name.name, index: name.index }),
+        parent: name.as_ref().and_then(|name| name.parent.as_deref()),
+        time_base: match takes_clock(v.value.counter.counter_type) {
+            true => time_bases.get(&(v.path, v.value.counter.id)).copied().unwrap_or(0),
+            false => 0,
+        },
+    };
+    writer.counter(&detail).map_err(failed)
 }
 
 /// Whether a clock's ticks a second mean anything to a type.

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use perfset::clock::SystemTime;
 use perfset::log::sql::Existing;
 use perfset::log::{Info, Log, Pick};
@@ -12,7 +13,7 @@ use perfset::log::{Info, Log, Pick};
 use super::options::{Options, Takes};
 use super::{completed, may_write, no_binary, usage};
 use crate::args::RelogFormat;
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::input::unreadable;
 use crate::log::unusable;
 use crate::paths::paths_of;
@@ -72,6 +73,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
         return Ok(completed()?);
     }
     let target = target(&options)?;
+    let mut is_damaged = false;
     let input = input_of(&job.files)?;
     let mut out = io::stdout().lock();
     writeln!(out, "\nInput\n----------------\nFile(s):")?;
@@ -81,6 +83,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     about(&mut out, input.span, input.samples)?;
     if let Some(target) = target {
         let done = job.run(&target, true)?;
+        is_damaged = done.is_damaged;
         writeln!(out, "100.00%\n\nOutput\n----------------")?;
         writeln!(out, "File:     {}", name_of(target.file))?;
         let local = |time: i64| time.saturating_sub(done.offset);
@@ -88,6 +91,10 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     }
     out.flush()?;
     drop(out);
+    if is_damaged {
+        let error = anyhow!("a log is damaged: its sound part was written");
+        return Err(Failure::new(Exit::InvalidData, error));
+    }
     Ok(completed()?)
 }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::{Offset, TimeZone};
 use perfset::clock::UNIX_EPOCH_100NS;
 use perfset::log::text::{Header, Separator, Writer, Zone};
-use perfset::path::{BindError, CounterPath, PathQuery, PathValue, Unexpanded, expand};
+use perfset::path::{BindError, CounterPath, PathQuery, Unexpanded, expand};
 use perfset::{Attributes, Machine};
 
 use super::options::{Options, Takes};
@@ -21,6 +21,7 @@ use crate::pace::Pace;
 use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
 use crate::samples::{source_failed, unbound};
+use crate::series::SeriesMap;
 use crate::text::escaped;
 use crate::walks;
 
@@ -125,13 +126,18 @@ fn record(
     // What a rate is taken over, before the first sample that is shown. Instances of now are the columns.
     query.collect().map_err(source_failed)?;
     let host = perfset::own_name();
-    let columns: Vec<String> = query.values().iter().map(|v| column(&host, v)).collect();
+    let (mut series, mut columns) = (SeriesMap::default(), Vec::new());
+    for (position, v) in query.values().iter().enumerate() {
+        if series.number(position, v.path, v) == columns.len() {
+            columns.push(v.pdh_path(Some(&host)).to_string());
+        }
+    }
     let zone = local_zone();
     let header = Header {
         separator,
         // On standard output the header says no zone.
         zone: file.is_some().then(|| zone.clone()),
-        ..Header::new(columns.clone())
+        ..Header::new(columns)
     };
     let mut out = output(file)?;
     let decimals = file.is_none().then_some(6);
@@ -141,25 +147,28 @@ fn record(
     let mut writer = Writer::new(out, &header)?.decimals(decimals);
     let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     writer.get_mut().flush()?;
+    let mut left_out = 0_u64;
     while pace.wait() {
         query.collect().map_err(source_failed)?;
-        let values = query.values();
-        let now: std::collections::HashMap<String, &PathValue<'_>> =
-            values.iter().map(|v| (column(&host, v), v)).collect();
-        let line = columns.iter().map(|name| {
-            let value = now.get(name).and_then(|v| v.value.value.as_ref().ok());
-            value.map(|value| value.nocap())
-        });
+        let mut line = vec![None; series.len()];
+        for (position, v) in query.values().iter().enumerate() {
+            let Ok(value) = &v.value.value else { continue };
+            match series.find(position, v.path, v).and_then(|column| line.get_mut(column)) {
+                Some(cell) => *cell = Some(value.nocap()),
+                None => left_out = left_out.saturating_add(1),
+            }
+        }
         writer.line(zone.from_utc(query.snapshot().clocks().utc_100ns()), line)?;
         writer.get_mut().flush()?;
     }
     drop(writer);
+    if left_out > 0 {
+        // Nobody is left to tell if this fails.
+        let _ =
+            writeln!(io::stderr(), "warning: {left_out} values of instances that came later have no column");
+    }
     writeln!(io::stdout(), "\nExiting, please wait...")?;
     Ok(completed()?)
-}
-
-fn column(host: &str, v: &PathValue<'_>) -> String {
-    v.pdh_path(Some(host)).to_string()
 }
 
 /// The offset that is in force now: a log says it once.

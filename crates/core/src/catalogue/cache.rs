@@ -95,6 +95,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(86),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -119,6 +120,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -144,6 +146,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -170,6 +173,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -195,6 +199,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -220,6 +225,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -246,6 +252,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems work on pages of the cache where they are, and nothing ",
@@ -272,6 +279,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems take references to the pages that they work on, and ",
@@ -297,6 +305,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems take references to the pages that they work on, and ",
@@ -323,6 +332,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems take references to the pages that they work on, and ",
@@ -348,6 +358,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems take references to the pages that they work on, and ",
@@ -373,6 +384,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: its file systems take references to the pages that they work on, and ",
@@ -398,6 +410,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads from its page cache apart from other ",
@@ -423,6 +436,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads from its page cache apart from other ",
@@ -448,6 +462,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads from its page cache apart from other ",
@@ -473,6 +488,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts neither hits nor misses of its page cache.",
@@ -497,6 +513,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts neither hits nor misses of its page cache.",
@@ -522,6 +539,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads that hand out pages without a copy, such ",
@@ -547,6 +565,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads that hand out pages without a copy, such ",
@@ -573,6 +592,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads that hand out pages without a copy, such ",
@@ -598,6 +618,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads that hand out pages without a copy, such ",
@@ -623,6 +644,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count reads that hand out pages without a copy, such ",
@@ -649,6 +671,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts what it reads ahead of swap space only, not of files.",
@@ -674,6 +697,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: no read goes past the file system, so there is no faster way that could ",
@@ -699,6 +723,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: no read goes past the file system, so there is no faster way that could ",
@@ -724,6 +749,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: no read goes past the file system, so there is no faster way that could ",
@@ -750,6 +776,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: no read goes past the file system, so there is no faster way that could ",
@@ -776,6 +803,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: no read goes past the file system, so there is no faster way that could ",
@@ -802,6 +830,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel counts pages that were written back, not how often. See Lazy ",
@@ -813,10 +842,9 @@ static COUNTERS: [Counter; 33] = [
         id: LAZY_WRITE_PAGES_PER_SEC,
         name: Some(Cow::Borrowed("Lazy Write Pages/sec")),
         help: Cow::Borrowed(concat!(
-            "Changed pages per second that the system wrote to disk of its own accord. Every page that ",
-            "was written back, by whomever: the kernel does not count its own accord apart, so Data ",
-            "Flush Pages/sec is the same. Pages that were written to swap space are in it, direct I/O ",
-            "is not. Needs Linux 2.6.37 or newer.",
+            "Changed pages per second that the system wrote to disk of its own accord. Never on Linux: ",
+            "the kernel does not count what it writes of its own accord apart from what was asked for. ",
+            "See Data Flush Pages/sec.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -829,8 +857,12 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
-        source: Cow::Borrowed("/proc/vmstat: nr_written"),
-        availability: Cow::Borrowed("Needs Linux 2.6.37 or newer."),
+        caps: false,
+        source: Cow::Borrowed(""),
+        availability: Cow::Borrowed(concat!(
+            "Never on Linux: the kernel does not count what it writes of its own accord apart from ",
+            "what was asked for. See Data Flush Pages/sec.",
+        )),
         v1_index: Some(136),
     },
     Counter {
@@ -852,6 +884,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(concat!(
             "Never on Linux: the kernel does not count such requests, fsync among them. See Data Flush ",
@@ -863,10 +896,10 @@ static COUNTERS: [Counter; 33] = [
         id: DATA_FLUSH_PAGES_PER_SEC,
         name: Some(Cow::Borrowed("Data Flush Pages/sec")),
         help: Cow::Borrowed(concat!(
-            "Changed pages per second that were written to disk because a program or the system asked ",
-            "for it. Every page that was written back, asked for or not: the same number as Lazy Write ",
-            "Pages/sec. Pages that were written to swap space are in it, direct I/O is not. Needs ",
-            "Linux 2.6.37 or newer.",
+            "On Linux all pages per second that were written back from memory, whoever asked for it, ",
+            "those of swap space included. Windows counts pages that its file cache wrote to disk ",
+            "because a program asked, data was written through, or by its lazy writer. Direct I/O is ",
+            "not in it. Needs Linux 2.6.37 or newer.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -879,6 +912,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/vmstat: nr_written"),
         availability: Cow::Borrowed("Needs Linux 2.6.37 or newer."),
         v1_index: Some(140),
@@ -901,6 +935,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/vmstat: nr_dirty"),
         availability: Cow::Borrowed(""),
         v1_index: Some(22222),
@@ -925,6 +960,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/vmstat: nr_dirty_threshold"),
         availability: Cow::Borrowed("Needs Linux 2.6.37 or newer."),
         v1_index: Some(22224),

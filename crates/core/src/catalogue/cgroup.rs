@@ -80,20 +80,28 @@ pub const STORAGE_DISCARDS_PER_SEC: CounterId = CounterId(31);
 pub const TASK_COUNT: CounterId = CounterId(32);
 /// `Task Count Peak`: `PERF_COUNTER_LARGE_RAWCOUNT`.
 pub const TASK_COUNT_PEAK: CounterId = CounterId(33);
-/// `% Processor Some Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Processor Some Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_PROCESSOR_SOME_STALLED_TIME: CounterId = CounterId(34);
-/// `% Processor Full Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Processor Full Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_PROCESSOR_FULL_STALLED_TIME: CounterId = CounterId(35);
-/// `% Memory Some Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Memory Some Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_MEMORY_SOME_STALLED_TIME: CounterId = CounterId(36);
-/// `% Memory Full Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Memory Full Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_MEMORY_FULL_STALLED_TIME: CounterId = CounterId(37);
-/// `% Storage Some Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Storage Some Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_STORAGE_SOME_STALLED_TIME: CounterId = CounterId(38);
-/// `% Storage Full Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Storage Full Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_STORAGE_FULL_STALLED_TIME: CounterId = CounterId(39);
-/// `% Interrupt Full Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Interrupt Full Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_INTERRUPT_FULL_STALLED_TIME: CounterId = CounterId(40);
+/// `Processor Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
+pub const PROCESSOR_STALLED_TIME_TIMESTAMP: CounterId = CounterId(41);
+/// `Memory Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
+pub const MEMORY_STALLED_TIME_TIMESTAMP: CounterId = CounterId(42);
+/// `Storage Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
+pub const STORAGE_STALLED_TIME_TIMESTAMP: CounterId = CounterId(43);
+/// `Interrupt Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
+pub const INTERRUPT_STALLED_TIME_TIMESTAMP: CounterId = CounterId(44);
 
 /// The counterset.
 pub static COUNTERSET: Counterset = Counterset {
@@ -114,11 +122,12 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22820),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
 
-static COUNTERS: [Counter; 41] = [
+static COUNTERS: [Counter; 45] = [
     Counter {
         id: PERCENT_PROCESSOR_TIME,
         name: Some(Cow::Borrowed("% Processor Time")),
@@ -138,6 +147,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: usage_usec x 10; version 1: cpuacct.usage / 100"),
         availability: Cow::Borrowed(concat!(
             "Without the controller, from Linux 4.15 on, or with cpuacct of version 1. The root of ",
@@ -164,6 +174,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "cpu.stat: user_usec x 10; version 1: cpuacct.usage_user / 100, else user of cpuacct.stat",
         ),
@@ -192,6 +203,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "cpu.stat: system_usec x 10; version 1: cpuacct.usage_sys / 100, else system of ",
             "cpuacct.stat",
@@ -220,6 +232,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: nr_periods"),
         availability: Cow::Borrowed("Needs the controller cpu. The root has none."),
         v1_index: Some(22822),
@@ -242,6 +255,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: nr_throttled"),
         availability: Cow::Borrowed("Needs the controller cpu. The root has none."),
         v1_index: Some(22824),
@@ -264,6 +278,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: throttled_usec x 10; version 1: throttled_time / 100"),
         availability: Cow::Borrowed("Needs the controller cpu. The root has none."),
         v1_index: Some(22826),
@@ -286,6 +301,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: nr_bursts"),
         availability: Cow::Borrowed("Needs the controller cpu and Linux 5.14 or newer. The root has none."),
         v1_index: Some(22828),
@@ -308,6 +324,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("cpu.stat: burst_usec x 10; version 1: burst_time / 100"),
         availability: Cow::Borrowed("Needs the controller cpu and Linux 5.14 or newer. The root has none."),
         v1_index: Some(22830),
@@ -330,6 +347,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.current; version 1: memory.usage_in_bytes"),
         availability: Cow::Borrowed("Needs the controller memory. The root of version 2 has none."),
         v1_index: Some(22832),
@@ -352,6 +370,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.peak; version 1: memory.max_usage_in_bytes"),
         availability: Cow::Borrowed(concat!(
             "Needs the controller memory, in version 2 with Linux 5.19 or newer. The root of version 2 ",
@@ -377,6 +396,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.max; version 1: memory.limit_in_bytes"),
         availability: Cow::Borrowed(concat!(
             "No value where there is no limit. Needs the controller memory. The root of version 2 has ",
@@ -402,6 +422,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "memory.swap.current; version 1: memory.memsw.usage_in_bytes - memory.usage_in_bytes",
         ),
@@ -429,6 +450,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.events: low"),
         availability: Cow::Borrowed("Needs the controller memory of version 2. The root has none."),
         v1_index: Some(22840),
@@ -451,6 +473,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.events: high"),
         availability: Cow::Borrowed("Needs the controller memory of version 2. The root has none."),
         v1_index: Some(22842),
@@ -473,6 +496,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.events: max; version 1: memory.failcnt"),
         availability: Cow::Borrowed("Needs the controller memory. The root of version 2 has none."),
         v1_index: Some(22844),
@@ -495,6 +519,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.events: oom"),
         availability: Cow::Borrowed("Needs the controller memory of version 2. The root has none."),
         v1_index: Some(22846),
@@ -517,6 +542,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.events: oom_kill; version 1: oom_kill of memory.oom_control"),
         availability: Cow::Borrowed(
             "Needs the controller memory, and Linux 4.13 or newer. The root of version 2 has none.",
@@ -541,6 +567,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: anon; version 1: total_rss"),
         availability: Cow::Borrowed("Needs the controller memory."),
         v1_index: Some(22850),
@@ -563,6 +590,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: file; version 1: total_cache"),
         availability: Cow::Borrowed("Needs the controller memory."),
         v1_index: Some(22852),
@@ -585,6 +613,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: kernel; version 1: memory.kmem.usage_in_bytes"),
         availability: Cow::Borrowed("Needs the controller memory, in version 2 with Linux 5.18 or newer."),
         v1_index: Some(22854),
@@ -606,6 +635,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: slab"),
         availability: Cow::Borrowed("Needs the controller memory of version 2."),
         v1_index: Some(22856),
@@ -628,6 +658,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: sock; version 1: memory.kmem.tcp.usage_in_bytes"),
         availability: Cow::Borrowed("Needs the controller memory."),
         v1_index: Some(22858),
@@ -650,6 +681,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: pgfault; version 1: total_pgfault"),
         availability: Cow::Borrowed("Needs the controller memory."),
         v1_index: Some(28),
@@ -671,6 +703,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("memory.stat: pgmajfault; version 1: total_pgmajfault"),
         availability: Cow::Borrowed("Needs the controller memory."),
         v1_index: Some(22860),
@@ -693,6 +726,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "memory.stat: workingset_refault_anon; version 1: total_workingset_refault_anon",
         ),
@@ -718,6 +752,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "memory.stat: workingset_refault_file; version 1: total_workingset_refault_file",
         ),
@@ -742,6 +777,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: rbytes of all devices; version 1: Read of ",
             "blkio.throttle.io_service_bytes_recursive, else the file without _recursive",
@@ -768,6 +804,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: wbytes of all devices; version 1: Write of ",
             "blkio.throttle.io_service_bytes_recursive, else the file without _recursive",
@@ -793,6 +830,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: rios of all devices; version 1: Read of blkio.throttle.io_serviced_recursive, ",
             "else the file without _recursive",
@@ -818,6 +856,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: wios of all devices; version 1: Write of blkio.throttle.io_serviced_recursive, ",
             "else the file without _recursive",
@@ -843,6 +882,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: dbytes of all devices; version 1: Discard of ",
             "blkio.throttle.io_service_bytes_recursive, else the file without _recursive",
@@ -868,6 +908,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "io.stat: dios of all devices; version 1: Discard of blkio.throttle.io_serviced_recursive, ",
             "else the file without _recursive",
@@ -892,6 +933,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("pids.current"),
         availability: Cow::Borrowed("Needs the controller pids. The root has none."),
         v1_index: Some(22878),
@@ -914,6 +956,7 @@ static COUNTERS: [Counter; 41] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("pids.peak"),
         availability: Cow::Borrowed("Needs the controller pids and Linux 6.1 or newer. The root has none."),
         v1_index: Some(22880),
@@ -926,17 +969,18 @@ static COUNTERS: [Counter; 41] = [
             "version 2, pressure stall information in the kernel (psi=1 on some), and cgroup.pressure ",
             "of the group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(PROCESSOR_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("cpu.pressure, line some: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -952,17 +996,18 @@ static COUNTERS: [Counter; 41] = [
             "processor. Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
             "cgroup.pressure of the group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(PROCESSOR_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("cpu.pressure, line full: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -978,17 +1023,18 @@ static COUNTERS: [Counter; 41] = [
             "pressure stall information in the kernel (psi=1 on some), and cgroup.pressure of the ",
             "group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(MEMORY_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("memory.pressure, line some: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -1004,17 +1050,18 @@ static COUNTERS: [Counter; 41] = [
             "memory. Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
             "cgroup.pressure of the group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(MEMORY_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("memory.pressure, line full: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -1030,17 +1077,18 @@ static COUNTERS: [Counter; 41] = [
             "version 2, pressure stall information in the kernel (psi=1 on some), and cgroup.pressure ",
             "of the group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(STORAGE_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("io.pressure, line some: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -1056,17 +1104,18 @@ static COUNTERS: [Counter; 41] = [
             "devices. Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
             "cgroup.pressure of the group not set to 0.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
-        base: None,
+        base: Some(STORAGE_STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("io.pressure, line full: total x 10"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
@@ -1082,8 +1131,35 @@ static COUNTERS: [Counter; 41] = [
             "handlers of interrupts to end. Needs version 2, pressure stall information in the kernel ",
             "(psi=1 on some), and cgroup.pressure of the group not set to 0. Needs Linux 6.1 or newer.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: Some(INTERRUPT_STALLED_TIME_TIMESTAMP),
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed("%"),
+        wraps: false,
+        caps: true,
+        source: Cow::Borrowed("irq.pressure, line full: total x 10"),
+        availability: Cow::Borrowed(concat!(
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0. Needs Linux 6.1 or newer.",
+        )),
+        v1_index: Some(22894),
+    },
+    Counter {
+        id: PROCESSOR_STALLED_TIME_TIMESTAMP,
+        name: Some(Cow::Borrowed("Processor Stalled Time Timestamp")),
+        help: Cow::Borrowed(concat!(
+            "When the file was read, in units of 100 ns: the time that the stalled time is a share of. ",
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
+        attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
         default_scale: 0,
         base: None,
@@ -1091,13 +1167,95 @@ static COUNTERS: [Counter; 41] = [
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
-        unit: Cow::Borrowed("%"),
+        unit: Cow::Borrowed(""),
         wraps: false,
-        source: Cow::Borrowed("irq.pressure, line full: total x 10"),
+        caps: false,
+        source: Cow::Borrowed("PerfTime100NSec when cpu.pressure was read"),
+        availability: Cow::Borrowed(concat!(
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        v1_index: Some(24100),
+    },
+    Counter {
+        id: MEMORY_STALLED_TIME_TIMESTAMP,
+        name: Some(Cow::Borrowed("Memory Stalled Time Timestamp")),
+        help: Cow::Borrowed(concat!(
+            "When the file was read, in units of 100 ns: the time that the stalled time is a share of. ",
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
+        attributes: Attributes::NO_DISPLAYABLE,
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed(""),
+        wraps: false,
+        caps: false,
+        source: Cow::Borrowed("PerfTime100NSec when memory.pressure was read"),
+        availability: Cow::Borrowed(concat!(
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        v1_index: Some(24102),
+    },
+    Counter {
+        id: STORAGE_STALLED_TIME_TIMESTAMP,
+        name: Some(Cow::Borrowed("Storage Stalled Time Timestamp")),
+        help: Cow::Borrowed(concat!(
+            "When the file was read, in units of 100 ns: the time that the stalled time is a share of. ",
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
+        attributes: Attributes::NO_DISPLAYABLE,
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed(""),
+        wraps: false,
+        caps: false,
+        source: Cow::Borrowed("PerfTime100NSec when io.pressure was read"),
+        availability: Cow::Borrowed(concat!(
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0.",
+        )),
+        v1_index: Some(24104),
+    },
+    Counter {
+        id: INTERRUPT_STALLED_TIME_TIMESTAMP,
+        name: Some(Cow::Borrowed("Interrupt Stalled Time Timestamp")),
+        help: Cow::Borrowed(concat!(
+            "When the file was read, in units of 100 ns: the time that the stalled time is a share of. ",
+            "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
+            "cgroup.pressure of the group not set to 0. Needs Linux 6.1 or newer.",
+        )),
+        counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
+        attributes: Attributes::NO_DISPLAYABLE,
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed(""),
+        wraps: false,
+        caps: false,
+        source: Cow::Borrowed("PerfTime100NSec when irq.pressure was read"),
         availability: Cow::Borrowed(concat!(
             "Needs version 2, pressure stall information in the kernel (psi=1 on some), and ",
             "cgroup.pressure of the group not set to 0. Needs Linux 6.1 or newer.",
         )),
-        v1_index: Some(22894),
+        v1_index: Some(24106),
     },
 ];

@@ -40,6 +40,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22192),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -64,6 +65,7 @@ static COUNTERS: [Counter; 4] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("pW.h"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/powercap/intel-rapl:N/energy_uj x 2500 / 9, cut off"),
         availability: Cow::Borrowed("No value without the permission."),
         v1_index: Some(22194),
@@ -86,6 +88,7 @@ static COUNTERS: [Counter; 4] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel gives energy only. The rise of Energy shows the power.",
@@ -109,6 +112,7 @@ static COUNTERS: [Counter; 4] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: true,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed("Never on Linux: the kernel gives energy only."),
         v1_index: Some(22198),
@@ -131,6 +135,7 @@ static COUNTERS: [Counter; 4] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel does not say when the processor added up its energy.",

@@ -37,6 +37,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22600),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the process namespace of the process that collects"),
 };
@@ -62,6 +63,7 @@ static COUNTERS: [Counter; 2] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/proc/PID/fdinfo/FD: drm-engine-NAME / 100, summed over the process's clients",
         ),
@@ -90,6 +92,7 @@ static COUNTERS: [Counter; 2] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: drm-engine-NAME / 100 / drm-engine-capacity-NAME, summed over the ",
             "process's clients",

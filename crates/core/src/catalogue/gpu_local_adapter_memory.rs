@@ -31,6 +31,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22620),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -53,6 +54,7 @@ static COUNTERS: [Counter; 1] = [Counter {
     aggregate: Aggregate::Undefined,
     unit: Cow::Borrowed("By"),
     wraps: false,
+    caps: false,
     source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used"),
     availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
     v1_index: Some(22610),

@@ -31,6 +31,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22622),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -53,6 +54,7 @@ static COUNTERS: [Counter; 1] = [Counter {
     aggregate: Aggregate::Undefined,
     unit: Cow::Borrowed("By"),
     wraps: false,
+    caps: false,
     source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_gtt_used"),
     availability: Cow::Borrowed("No value but with amdgpu."),
     v1_index: Some(22612),

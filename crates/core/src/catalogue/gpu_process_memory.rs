@@ -40,6 +40,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22606),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the process namespace of the process that collects"),
 };
@@ -64,6 +65,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/PID/fdinfo/FD: drm-total-REGION, all regions"),
         availability: Cow::Borrowed(
             "No value on drivers that report only what is in place, and for GPUs of NVIDIA.",
@@ -89,6 +91,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's ",
             "own memory; NVML: usedGpuMemory",
@@ -115,6 +118,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions",
         ),
@@ -140,6 +144,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's ",
             "own memory; NVML: usedGpuMemory",
@@ -166,6 +171,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions",
         ),

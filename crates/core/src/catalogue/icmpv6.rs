@@ -94,7 +94,8 @@ pub static COUNTERSET: Counterset = Counterset {
     instance_type: InstanceType::Single,
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
-    v1_index: Some(20406),
+    v1_index: Some(1534),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the network namespace of the process that collects"),
 };
@@ -118,6 +119,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InMsgs + Icmp6OutMsgs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -143,6 +145,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InMsgs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -154,10 +157,11 @@ static COUNTERS: [Counter; 33] = [
         id: MESSAGES_RECEIVED_ERRORS,
         name: Some(Cow::Borrowed("Messages Received Errors")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and were faulty, such as by a wrong checksum. Messages that ",
-            "are in order but concern nothing that this machine knows of count too, such as a ",
-            "destination that cannot be reached by a connection that is long gone. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "On Linux messages of ICMPv6 that came and were faulty, and those that concern nothing ",
+            "this machine knows of. Windows counts messages that came and were faulty, such as by a ",
+            "wrong checksum or length. Such as the answer that a destination cannot be reached, for a ",
+            "connection that is long gone. Needs IPv6: a kernel that has none, or was started with ",
+            "ipv6.disable=1, has no such numbers.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -170,6 +174,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InErrors"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -195,6 +200,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InDestUnreachs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -220,12 +226,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InPktTooBigs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20408),
+        v1_index: Some(1536),
     },
     Counter {
         id: RECEIVED_TIME_EXCEEDED,
@@ -245,6 +252,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InTimeExcds"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -270,6 +278,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InParmProblems"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -295,6 +304,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InEchos"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -320,6 +330,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InEchoReplies"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -345,12 +356,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembQueries"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20410),
+        v1_index: Some(1538),
     },
     Counter {
         id: RECEIVED_MEMBERSHIP_REPORT,
@@ -371,12 +383,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembResponses"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20412),
+        v1_index: Some(1540),
     },
     Counter {
         id: RECEIVED_MEMBERSHIP_REDUCTION,
@@ -396,12 +409,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembReductions"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20414),
+        v1_index: Some(1542),
     },
     Counter {
         id: RECEIVED_ROUTER_SOLICIT,
@@ -421,12 +435,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRouterSolicits"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20416),
+        v1_index: Some(1544),
     },
     Counter {
         id: RECEIVED_ROUTER_ADVERT,
@@ -446,12 +461,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRouterAdvertisements"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20418),
+        v1_index: Some(1546),
     },
     Counter {
         id: RECEIVED_NEIGHBOR_SOLICIT,
@@ -471,12 +487,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InNeighborSolicits"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20420),
+        v1_index: Some(1550),
     },
     Counter {
         id: RECEIVED_NEIGHBOR_ADVERT,
@@ -496,12 +513,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InNeighborAdvertisements"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20422),
+        v1_index: Some(1552),
     },
     Counter {
         id: RECEIVED_REDIRECT_PER_SEC,
@@ -521,6 +539,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRedirects"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -546,6 +565,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutMsgs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -572,6 +592,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutErrors"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -597,6 +618,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutDestUnreachs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -622,12 +644,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutPktTooBigs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20424),
+        v1_index: Some(1554),
     },
     Counter {
         id: SENT_TIME_EXCEEDED,
@@ -647,6 +670,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutTimeExcds"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -672,6 +696,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutParmProblems"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -698,6 +723,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutEchos"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -723,6 +749,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutEchoReplies"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -748,12 +775,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembQueries"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20426),
+        v1_index: Some(1556),
     },
     Counter {
         id: SENT_MEMBERSHIP_REPORT,
@@ -774,12 +802,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembResponses"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20428),
+        v1_index: Some(1558),
     },
     Counter {
         id: SENT_MEMBERSHIP_REDUCTION,
@@ -799,12 +828,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembReductions"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20430),
+        v1_index: Some(1560),
     },
     Counter {
         id: SENT_ROUTER_SOLICIT,
@@ -824,12 +854,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRouterSolicits"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20432),
+        v1_index: Some(1562),
     },
     Counter {
         id: SENT_ROUTER_ADVERT,
@@ -849,12 +880,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRouterAdvertisements"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20434),
+        v1_index: Some(1564),
     },
     Counter {
         id: SENT_NEIGHBOR_SOLICIT,
@@ -874,12 +906,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutNeighborSolicits"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20436),
+        v1_index: Some(1566),
     },
     Counter {
         id: SENT_NEIGHBOR_ADVERT,
@@ -899,12 +932,13 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutNeighborAdvertisements"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
             "numbers.",
         )),
-        v1_index: Some(20438),
+        v1_index: Some(1568),
     },
     Counter {
         id: SENT_REDIRECT_PER_SEC,
@@ -924,6 +958,7 @@ static COUNTERS: [Counter; 33] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRedirects"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",

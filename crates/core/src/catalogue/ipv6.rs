@@ -62,7 +62,8 @@ pub static COUNTERSET: Counterset = Counterset {
     instance_type: InstanceType::Single,
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
-    v1_index: Some(20404),
+    v1_index: Some(548),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the network namespace of the process that collects"),
 };
@@ -88,6 +89,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InReceives + Ip6OutRequests"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -114,6 +116,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InReceives"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -140,6 +143,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InHdrErrors"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -166,6 +170,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InAddrErrors"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -191,6 +196,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutForwDatagrams"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -217,6 +223,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InUnknownProtos"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -243,6 +250,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InDiscards"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -269,6 +277,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InDelivers"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -296,6 +305,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutRequests"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -322,6 +332,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutDiscards"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -347,6 +358,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutNoRoutes + Ip6InNoRoutes"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -372,6 +384,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmReqds"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -397,6 +410,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmOKs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -423,6 +437,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmFails"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -448,6 +463,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragOKs"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -474,6 +490,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragFails"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -499,6 +516,7 @@ static COUNTERS: [Counter; 17] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragCreates"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",

@@ -76,6 +76,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22624),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -99,6 +100,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/gpu_busy_percent; NVML: nvmlUtilization_t.gpu"),
         availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
         v1_index: Some(22626),
@@ -121,6 +123,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_busy_percent; NVML: nvmlUtilization_t.memory"),
         availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
         v1_index: Some(22628),
@@ -143,6 +146,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("NVML: nvmlDeviceGetEncoderUtilization"),
         availability: Cow::Borrowed("No value but with NVIDIA's own driver."),
         v1_index: Some(22630),
@@ -165,6 +169,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("NVML: nvmlDeviceGetDecoderUtilization"),
         availability: Cow::Borrowed("No value but with NVIDIA's own driver."),
         v1_index: Some(22632),
@@ -186,6 +191,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_vram_total; NVML: nvmlMemory_v2_t.total"),
         availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
         v1_index: Some(22634),
@@ -207,6 +213,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used"),
         availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
         v1_index: Some(22636),
@@ -226,6 +233,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_gtt_total"),
         availability: Cow::Borrowed("No value but with amdgpu."),
         v1_index: Some(22638),
@@ -245,6 +253,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("By"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_gtt_used"),
         availability: Cow::Borrowed("No value but with amdgpu."),
         v1_index: Some(22640),
@@ -267,6 +276,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("Cel"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled edge or pkg, or temp1_input ",
             "without a label, / 1000; NVML: nvmlDeviceGetTemperature",
@@ -292,6 +302,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("Cel"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled junction, / 1000",
         ),
@@ -316,6 +327,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("Cel"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/tempK_input labelled mem or vram, / 1000",
         ),
@@ -340,6 +352,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("mW"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/power1_average, else power1_input, / 1000; NVML: ",
             "nvmlDeviceGetPowerUsage",
@@ -362,6 +375,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("mW"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/power1_cap, else power1_max, / 1000; NVML: ",
             "nvmlDeviceGetEnforcedPowerLimit",
@@ -384,6 +398,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("MHz"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/freq1_input / 1000000; i915: ",
             "/sys/class/drm/cardN/gt/gt0/rps_act_freq_mhz, older gt_act_freq_mhz; xe: ",
@@ -407,6 +422,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("MHz"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "i915: /sys/class/drm/cardN/gt/gt0/rps_max_freq_mhz, older gt_max_freq_mhz; xe: ",
             "/sys/class/drm/cardN/device/tile0/gt0/freq0/max_freq; NVML: nvmlDeviceGetMaxClockInfo",
@@ -429,6 +445,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("MHz"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/freq2_input / 1000000; NVML: ",
             "nvmlDeviceGetClockInfo",
@@ -454,6 +471,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/min"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/hwmon/hwmonM/fan1_input"),
         availability: Cow::Borrowed(
             "No value without a fan of its own, and with NVIDIA's own driver, which gives % Fan Speed.",
@@ -478,6 +496,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "/sys/class/drm/cardN/device/hwmon/hwmonM/pwm1 x 100 / 255; NVML: nvmlDeviceGetFanSpeed",
         ),
@@ -502,6 +521,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_CORRECTED, NVML_VOLATILE_ECC",
         ),
@@ -526,6 +546,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(
             "NVML: nvmlDeviceGetTotalEccErrors, NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC",
         ),
@@ -550,6 +571,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("kBy/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_RX_BYTES"),
         availability: Cow::Borrowed("No value but with NVIDIA's own driver."),
         v1_index: Some(22666),
@@ -571,6 +593,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("kBy/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("NVML: nvmlDeviceGetPcieThroughput, NVML_PCIE_UTIL_TX_BYTES"),
         availability: Cow::Borrowed("No value but with NVIDIA's own driver."),
         v1_index: Some(22668),
@@ -593,6 +616,7 @@ static COUNTERS: [Counter; 23] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: processes with a drm-client-id of the adapter; NVML: the lists of ",
             "compute and graphics processes",

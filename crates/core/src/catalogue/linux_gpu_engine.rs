@@ -35,6 +35,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22680),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the process namespace of the process that collects"),
 };
@@ -58,6 +59,7 @@ static COUNTERS: [Counter; 3] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: drm-cycles-NAME where there is drm-total-cycles-NAME, else ",
             "drm-engine-NAME / 100, summed over the process's clients",
@@ -80,6 +82,7 @@ static COUNTERS: [Counter; 3] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(concat!(
             "/proc/PID/fdinfo/FD: drm-total-cycles-NAME, the greatest of the process's clients, else ",
             "the time since the machine started in units of 100 ns; x drm-engine-capacity-NAME",
@@ -105,6 +108,7 @@ static COUNTERS: [Counter; 3] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/PID/fdinfo/FD: drm-cycles-NAME, summed over the process's clients"),
         availability: Cow::Borrowed("No value on drivers that count time only, such as amdgpu and i915."),
         v1_index: Some(22686),

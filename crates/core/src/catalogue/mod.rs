@@ -13,7 +13,7 @@
 //! assert_eq!(busy.name.as_deref(), Some("% Processor Time"));
 //! ```
 
-use crate::counterset::Counterset;
+use crate::counterset::{CounterId, Counterset};
 use crate::guid::Guid;
 
 pub mod block_io;
@@ -122,3 +122,138 @@ pub static ALL: &[&Counterset] = &[
 pub fn by_guid(guid: Guid) -> Option<&'static Counterset> {
     ALL.iter().copied().find(|set| set.guid == guid)
 }
+
+/// Title indexes of earlier versions, and those of the same names now.
+pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[
+    (20090, 824),
+    (20092, 1676),
+    (20094, 1678),
+    (20096, 1680),
+    (20098, 1682),
+    (20100, 1684),
+    (20400, 1530),
+    (20402, 1532),
+    (20404, 548),
+    (20406, 1534),
+    (20408, 1536),
+    (20410, 1538),
+    (20412, 1540),
+    (20414, 1542),
+    (20416, 1544),
+    (20418, 1546),
+    (20420, 1550),
+    (20422, 1552),
+    (20424, 1554),
+    (20426, 1556),
+    (20428, 1558),
+    (20430, 1560),
+    (20432, 1562),
+    (20434, 1564),
+    (20436, 1566),
+    (20438, 1568),
+];
+
+/// The title index now of the name that had this one, which may be one of an earlier version.
+#[must_use]
+pub fn current_v1_index(index: u32) -> u32 {
+    let former = FORMER_V1_INDEXES.iter().find(|(former, _)| *former == index);
+    former.map_or(index, |(_, now)| *now)
+}
+
+/// Whether the sum of the values of several instances means something: of events a second and of what each has of its
+/// own. It means nothing of shares of one thing each, of means, peaks and identifiers, nor where an instance is a part
+/// of another.
+#[must_use]
+pub fn adds_up(counterset: Guid, counter: CounterId) -> bool {
+    ADDING_UP.contains(&(counterset, counter))
+}
+
+static ADDING_UP: &[(Guid, CounterId)] = &[
+    (gpu_process_memory::GUID, gpu_process_memory::TOTAL_COMMITTED),
+    (gpu_process_memory::GUID, gpu_process_memory::LOCAL_USAGE),
+    (gpu_process_memory::GUID, gpu_process_memory::NON_LOCAL_USAGE),
+    (gpu_process_memory::GUID, gpu_process_memory::DEDICATED_USAGE),
+    (gpu_process_memory::GUID, gpu_process_memory::SHARED_USAGE),
+    (linux_process::GUID, linux_process::STORAGE_READ_BYTES_PER_SEC),
+    (linux_process::GUID, linux_process::STORAGE_WRITE_BYTES_PER_SEC),
+    (linux_process::GUID, linux_process::CANCELLED_WRITE_BYTES_PER_SEC),
+    (linux_process::GUID, linux_process::MINOR_FAULTS_PER_SEC),
+    (linux_process::GUID, linux_process::MAJOR_FAULTS_PER_SEC),
+    (linux_process::GUID, linux_process::SWAP_BYTES),
+    (linux_process::GUID, linux_process::PROPORTIONAL_SET_BYTES),
+    (linux_process::GUID, linux_process::PERCENT_RUN_QUEUE_WAIT_TIME),
+    (linux_process::GUID, linux_process::TIMESLICES_PER_SEC),
+    (linux_process::GUID, linux_process::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
+    (linux_process::GUID, linux_process::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
+    (linux_process::GUID, linux_process::PERCENT_BLOCK_I_O_DELAY_TIME),
+    (linux_processor::GUID, linux_processor::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::TIMER_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::NETWORK_TRANSMIT_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::NETWORK_RECEIVE_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::BLOCK_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::POLL_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::TASKLET_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::SCHEDULER_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::HIGH_RESOLUTION_TIMER_SOFT_INTERRUPTS_PER_SEC),
+    (linux_processor::GUID, linux_processor::RCU_SOFT_INTERRUPTS_PER_SEC),
+    (process::GUID, process::PERCENT_PROCESSOR_TIME),
+    (process::GUID, process::PERCENT_USER_TIME),
+    (process::GUID, process::PERCENT_PRIVILEGED_TIME),
+    (process::GUID, process::VIRTUAL_BYTES),
+    (process::GUID, process::PAGE_FAULTS_PER_SEC),
+    (process::GUID, process::WORKING_SET),
+    (process::GUID, process::PAGE_FILE_BYTES),
+    (process::GUID, process::PRIVATE_BYTES),
+    (process::GUID, process::THREAD_COUNT),
+    (process::GUID, process::HANDLE_COUNT),
+    (process::GUID, process::IO_READ_OPERATIONS_PER_SEC),
+    (process::GUID, process::IO_WRITE_OPERATIONS_PER_SEC),
+    (process::GUID, process::IO_DATA_OPERATIONS_PER_SEC),
+    (process::GUID, process::IO_OTHER_OPERATIONS_PER_SEC),
+    (process::GUID, process::IO_READ_BYTES_PER_SEC),
+    (process::GUID, process::IO_WRITE_BYTES_PER_SEC),
+    (process::GUID, process::IO_DATA_BYTES_PER_SEC),
+    (process::GUID, process::IO_OTHER_BYTES_PER_SEC),
+    (process::GUID, process::WORKING_SET_PRIVATE),
+    (process_v2::GUID, process_v2::PERCENT_PROCESSOR_TIME),
+    (process_v2::GUID, process_v2::PERCENT_USER_TIME),
+    (process_v2::GUID, process_v2::PERCENT_PRIVILEGED_TIME),
+    (process_v2::GUID, process_v2::VIRTUAL_BYTES),
+    (process_v2::GUID, process_v2::PAGE_FAULTS_PER_SEC),
+    (process_v2::GUID, process_v2::WORKING_SET),
+    (process_v2::GUID, process_v2::PAGE_FILE_BYTES),
+    (process_v2::GUID, process_v2::PRIVATE_BYTES),
+    (process_v2::GUID, process_v2::THREAD_COUNT),
+    (process_v2::GUID, process_v2::HANDLE_COUNT),
+    (process_v2::GUID, process_v2::IO_READ_OPERATIONS_PER_SEC),
+    (process_v2::GUID, process_v2::IO_WRITE_OPERATIONS_PER_SEC),
+    (process_v2::GUID, process_v2::IO_DATA_OPERATIONS_PER_SEC),
+    (process_v2::GUID, process_v2::IO_OTHER_OPERATIONS_PER_SEC),
+    (process_v2::GUID, process_v2::IO_READ_BYTES_PER_SEC),
+    (process_v2::GUID, process_v2::IO_WRITE_BYTES_PER_SEC),
+    (process_v2::GUID, process_v2::IO_DATA_BYTES_PER_SEC),
+    (process_v2::GUID, process_v2::IO_OTHER_BYTES_PER_SEC),
+    (process_v2::GUID, process_v2::WORKING_SET_PRIVATE),
+    (processor::GUID, processor::INTERRUPTS_PER_SEC),
+    (processor::GUID, processor::DPCS_QUEUED_PER_SEC),
+    (processor::GUID, processor::C1_TRANSITIONS_PER_SEC),
+    (processor::GUID, processor::C2_TRANSITIONS_PER_SEC),
+    (processor::GUID, processor::C3_TRANSITIONS_PER_SEC),
+    (processor_information::GUID, processor_information::INTERRUPTS_PER_SEC),
+    (processor_information::GUID, processor_information::DPCS_QUEUED_PER_SEC),
+    (processor_information::GUID, processor_information::C1_TRANSITIONS_PER_SEC),
+    (processor_information::GUID, processor_information::C2_TRANSITIONS_PER_SEC),
+    (processor_information::GUID, processor_information::C3_TRANSITIONS_PER_SEC),
+    (processor_information::GUID, processor_information::CLOCK_INTERRUPTS_PER_SEC),
+    (processor_information::GUID, processor_information::IDLE_BREAK_EVENTS_PER_SEC),
+    (scheduler::GUID, scheduler::TIMESLICES_PER_SEC),
+    (scheduler::GUID, scheduler::SCHEDULE_CALLS_PER_SEC),
+    (scheduler::GUID, scheduler::SCHEDULE_CALLS_TO_IDLE_PER_SEC),
+    (scheduler::GUID, scheduler::WAKEUPS_PER_SEC),
+    (scheduler::GUID, scheduler::LOCAL_WAKEUPS_PER_SEC),
+    (scheduler::GUID, scheduler::YIELDS_PER_SEC),
+    (thread::GUID, thread::PERCENT_PROCESSOR_TIME),
+    (thread::GUID, thread::PERCENT_USER_TIME),
+    (thread::GUID, thread::PERCENT_PRIVILEGED_TIME),
+    (thread::GUID, thread::CONTEXT_SWITCHES_PER_SEC),
+];

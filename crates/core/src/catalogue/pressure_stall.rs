@@ -12,9 +12,9 @@ use crate::guid::Guid;
 
 /// Identifies the counterset.
 pub const GUID: Guid = Guid::from_u128(0x1d605d32_f8fd_5c21_b4d9_8118337ea7b6);
-/// `% Some Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Some Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_SOME_STALLED_TIME: CounterId = CounterId(0);
-/// `% Full Stalled Time`: `PERF_100NSEC_TIMER`, unit `%`.
+/// `% Full Stalled Time`: `PERF_PRECISION_100NS_TIMER`, unit `%`.
 pub const PERCENT_FULL_STALLED_TIME: CounterId = CounterId(1);
 /// `% Some Stalled Time 10 Seconds`: `PERF_LARGE_RAW_FRACTION`, unit `%`.
 pub const PERCENT_SOME_STALLED_TIME_10_SECONDS: CounterId = CounterId(2);
@@ -30,6 +30,8 @@ pub const PERCENT_FULL_STALLED_TIME_60_SECONDS: CounterId = CounterId(6);
 pub const PERCENT_FULL_STALLED_TIME_300_SECONDS: CounterId = CounterId(7);
 /// `Stalled Time Base`: `PERF_LARGE_RAW_BASE`.
 pub const STALLED_TIME_BASE: CounterId = CounterId(8);
+/// `Stalled Time Timestamp`: `PERF_PRECISION_TIMESTAMP`.
+pub const STALLED_TIME_TIMESTAMP: CounterId = CounterId(9);
 
 /// The counterset.
 pub static COUNTERSET: Counterset = Counterset {
@@ -50,11 +52,12 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22800),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
 
-static COUNTERS: [Counter; 9] = [
+static COUNTERS: [Counter; 10] = [
     Counter {
         id: PERCENT_SOME_STALLED_TIME,
         name: Some(Cow::Borrowed("% Some Stalled Time")),
@@ -62,17 +65,18 @@ static COUNTERS: [Counter; 9] = [
             "Share of time in which at least one task waited for the resource. No value for irq, of ",
             "which the kernel counts full time only.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
         default_scale: 0,
-        base: None,
+        base: Some(STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("/proc/pressure/NAME, line some: total x 10"),
         availability: Cow::Borrowed("No value for irq, of which the kernel counts full time only."),
         v1_index: Some(22802),
@@ -84,17 +88,18 @@ static COUNTERS: [Counter; 9] = [
             "Share of time in which every task that had something to do waited for the resource, so ",
             "that nothing was done. For cpu it needs Linux 5.13 or newer.",
         )),
-        counter_type: CounterType::PERF_100NSEC_TIMER,
+        counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
         default_scale: 0,
-        base: None,
+        base: Some(STALLED_TIME_TIMESTAMP),
         perf_time: None,
         perf_freq: None,
         multi: None,
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: true,
         source: Cow::Borrowed("/proc/pressure/NAME, line full: total x 10"),
         availability: Cow::Borrowed("For cpu it needs Linux 5.13 or newer."),
         v1_index: Some(22804),
@@ -118,6 +123,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line some: avg10 x 100"),
         availability: Cow::Borrowed("No value for irq, of which the kernel counts full time only."),
         v1_index: Some(22806),
@@ -141,6 +147,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line some: avg60 x 100"),
         availability: Cow::Borrowed("No value for irq, of which the kernel counts full time only."),
         v1_index: Some(22808),
@@ -164,6 +171,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line some: avg300 x 100"),
         availability: Cow::Borrowed("No value for irq, of which the kernel counts full time only."),
         v1_index: Some(22810),
@@ -186,6 +194,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line full: avg10 x 100"),
         availability: Cow::Borrowed("For cpu it needs Linux 5.13 or newer."),
         v1_index: Some(22812),
@@ -208,6 +217,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line full: avg60 x 100"),
         availability: Cow::Borrowed("For cpu it needs Linux 5.13 or newer."),
         v1_index: Some(22814),
@@ -230,6 +240,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/pressure/NAME, line full: avg300 x 100"),
         availability: Cow::Borrowed("For cpu it needs Linux 5.13 or newer."),
         v1_index: Some(22816),
@@ -251,8 +262,31 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("10,000"),
         availability: Cow::Borrowed(""),
         v1_index: Some(22818),
+    },
+    Counter {
+        id: STALLED_TIME_TIMESTAMP,
+        name: Some(Cow::Borrowed("Stalled Time Timestamp")),
+        help: Cow::Borrowed(
+            "When the file was read, in units of 100 ns: the time that the stalled time is a share of.",
+        ),
+        counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
+        attributes: Attributes::NO_DISPLAYABLE,
+        detail: DetailLevel::ADVANCED,
+        default_scale: 0,
+        base: None,
+        perf_time: None,
+        perf_freq: None,
+        multi: None,
+        aggregate: Aggregate::Undefined,
+        unit: Cow::Borrowed(""),
+        wraps: false,
+        caps: false,
+        source: Cow::Borrowed("PerfTime100NSec when /proc/pressure/NAME was read"),
+        availability: Cow::Borrowed(""),
+        v1_index: Some(24108),
     },
 ];

@@ -48,6 +48,7 @@ pub static COUNTERSET: Counterset = Counterset {
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
     v1_index: Some(22934),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the whole machine, also from inside a container"),
 };
@@ -70,6 +71,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 7 in ns / 100"),
         availability: Cow::Borrowed("Needs a kernel with CONFIG_SCHEDSTATS."),
         v1_index: Some(22936),
@@ -92,6 +94,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 8 in ns / 100"),
         availability: Cow::Borrowed("Needs a kernel with CONFIG_SCHEDSTATS."),
         v1_index: Some(22938),
@@ -114,6 +117,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 9"),
         availability: Cow::Borrowed("Needs a kernel with CONFIG_SCHEDSTATS."),
         v1_index: Some(22940),
@@ -136,6 +140,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 3"),
         availability: Cow::Borrowed(
             "Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
@@ -160,6 +165,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 4"),
         availability: Cow::Borrowed(
             "Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
@@ -184,6 +190,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 5"),
         availability: Cow::Borrowed(
             "Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
@@ -208,6 +215,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 6"),
         availability: Cow::Borrowed(
             "Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
@@ -232,6 +240,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 1"),
         availability: Cow::Borrowed(
             "Needs a kernel with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",

@@ -46,7 +46,8 @@ pub static COUNTERSET: Counterset = Counterset {
     instance_type: InstanceType::Single,
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
-    v1_index: Some(20400),
+    v1_index: Some(1530),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the network namespace of the process that collects"),
 };
@@ -70,6 +71,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -80,10 +82,10 @@ static COUNTERS: [Counter; 9] = [
         id: CONNECTIONS_ESTABLISHED,
         name: Some(Cow::Borrowed("Connections Established")),
         help: Cow::Borrowed(concat!(
-            "Connections that are open at the moment: established, or closed by the other side only. ",
-            "Sockets of IPv6 count, also those that speak with IPv4, as those of many servers do. ",
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
+            "On Linux open connections of IPv6 sockets, those that such sockets have with IPv4 ",
+            "included. Windows counts connections over IPv6. Many servers speak with IPv4 by such ",
+            "sockets. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no ",
+            "such numbers.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -96,6 +98,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/tcp6: lines whose st is 01 or 08"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -121,6 +124,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -145,6 +149,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -169,6 +174,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -193,6 +199,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -217,6 +224,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -241,6 +249,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
@@ -265,6 +274,7 @@ static COUNTERS: [Counter; 9] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
             "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",

@@ -38,7 +38,8 @@ pub static COUNTERSET: Counterset = Counterset {
     instance_type: InstanceType::Single,
     counters: Cow::Borrowed(&COUNTERS),
     translations: Cow::Borrowed(&[]),
-    v1_index: Some(20402),
+    v1_index: Some(1532),
+    default_counter: None,
     view_of: None,
     scope: Cow::Borrowed("the network namespace of the process that collects"),
 };
@@ -62,6 +63,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InDatagrams + Udp6OutDatagrams"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -88,6 +90,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InDatagrams"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -113,6 +116,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6NoPorts"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -139,6 +143,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed(""),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InErrors"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
@@ -164,6 +169,7 @@ static COUNTERS: [Counter; 5] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("/s"),
         wraps: false,
+        caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6OutDatagrams"),
         availability: Cow::Borrowed(concat!(
             "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",

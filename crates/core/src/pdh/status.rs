@@ -56,12 +56,14 @@ impl PdhStatus {
 impl From<&NoValue> for PdhStatus {
     fn from(reason: &NoValue) -> Self {
         match reason {
-            NoValue::NegativeValue { .. } | NoValue::Wrapped { .. } | NoValue::BeginsLater => {
-                Self::PDH_CALC_NEGATIVE_VALUE
-            }
-            NoValue::NegativeDenominator | NoValue::Restarted | NoValue::TimeWentBack => {
-                Self::PDH_CALC_NEGATIVE_DENOMINATOR
-            }
+            NoValue::NegativeValue { .. }
+            | NoValue::Wrapped { .. }
+            | NoValue::BeginsLater
+            | NoValue::Restarted { value_fell: true }
+            | NoValue::TimeWentBack { value_fell: true } => Self::PDH_CALC_NEGATIVE_VALUE,
+            NoValue::NegativeDenominator
+            | NoValue::Restarted { value_fell: false }
+            | NoValue::TimeWentBack { value_fell: false } => Self::PDH_CALC_NEGATIVE_DENOMINATOR,
             NoValue::NegativeTimebase => Self::PDH_CALC_NEGATIVE_TIMEBASE,
             NoValue::NoInstance => Self::PDH_CSTATUS_NO_INSTANCE,
             NoValue::Status(status) => Self::from(*status),

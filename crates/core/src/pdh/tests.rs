@@ -19,8 +19,10 @@ fn every_reason_has_a_status() {
         (NoValue::Wrapped { from: 3, to: 2 }, S::PDH_CALC_NEGATIVE_VALUE),
         (NoValue::BeginsLater, S::PDH_CALC_NEGATIVE_VALUE),
         (NoValue::NegativeDenominator, S::PDH_CALC_NEGATIVE_DENOMINATOR),
-        (NoValue::Restarted, S::PDH_CALC_NEGATIVE_DENOMINATOR),
-        (NoValue::TimeWentBack, S::PDH_CALC_NEGATIVE_DENOMINATOR),
+        (NoValue::Restarted { value_fell: false }, S::PDH_CALC_NEGATIVE_DENOMINATOR),
+        (NoValue::Restarted { value_fell: true }, S::PDH_CALC_NEGATIVE_VALUE),
+        (NoValue::TimeWentBack { value_fell: false }, S::PDH_CALC_NEGATIVE_DENOMINATOR),
+        (NoValue::TimeWentBack { value_fell: true }, S::PDH_CALC_NEGATIVE_VALUE),
         (NoValue::NegativeTimebase, S::PDH_CALC_NEGATIVE_TIMEBASE),
         (NoValue::MissingBase, S::PDH_CSTATUS_INVALID_DATA),
         (NoValue::NotDisplayable, S::PDH_CSTATUS_INVALID_DATA),
@@ -42,6 +44,70 @@ fn every_reason_has_a_status() {
     ] {
         assert_eq!(PdhStatus::from(&reason), want, "{reason}");
         assert!(!want.has_value(), "{want}");
+    }
+}
+
+/// Where raw value and clock are both lower, the value is tested first.
+#[test]
+fn a_value_that_fell_with_its_clock_is_negative() {
+    use PdhStatus as S;
+    const SECOND: i64 = 10_000_000;
+    let clocks = |ticks: i64| Clocks {
+        perf_time: ticks,
+        perf_freq: SECOND,
+        time_100ns: ticks,
+        object_time: ticks,
+        object_freq: SECOND,
+    };
+    for counter_type in [
+        CounterType::PERF_COUNTER_COUNTER,
+        CounterType::PERF_COUNTER_BULK_COUNT,
+        CounterType::PERF_COUNTER_TIMER,
+        CounterType::PERF_100NSEC_TIMER,
+        CounterType::PERF_100NSEC_TIMER_INV,
+        CounterType::PERF_OBJ_TIME_TIMER,
+        CounterType::PERF_COUNTER_LARGE_QUEUELEN_TYPE,
+        CounterType::PERF_SAMPLE_COUNTER,
+    ] {
+        let computation = crate::formula::Computation::of(counter_type).unwrap();
+        let value = |before: (u64, i64), now: (u64, i64)| {
+            let [then, new] = [before, now].map(|(raw, ticks)| (RawValue::U64(raw), clocks(ticks)));
+            let then = crate::sample::Numbers { raw: then.0, base: None, clocks: &then.1 };
+            let new = crate::sample::Numbers { raw: new.0, base: None, clocks: &new.1 };
+            let reason = computation.value(Some(&then), &new).unwrap_err();
+            (S::from(&reason), reason.keyword())
+        };
+        let later = 100 * SECOND;
+        let (negative, denominator) = (S::PDH_CALC_NEGATIVE_VALUE, S::PDH_CALC_NEGATIVE_DENOMINATOR);
+        for (before, now, want) in [
+            ((9, later), (4, later - 1), (negative, "time_went_back")),
+            ((9, later), (9, later - 1), (denominator, "time_went_back")),
+            ((9, later), (12, later - 1), (denominator, "time_went_back")),
+            ((9, later), (4, later), (negative, "negative_value")),
+            ((9, later), (9, later), (denominator, "negative_denominator")),
+        ] {
+            assert_eq!(value(before, now), want, "{counter_type}: {before:?}, {now:?}");
+        }
+        // PDH's own way, from raw counters that a caller holds.
+        let format = Format::new(FormatKind::Double);
+        let calculation = Calculation::new(counter_type, SECOND, format).unwrap();
+        let raw = |first, second| RawCounter { first, second, ..RawCounter::none(PdhStatus(0), 0) };
+        assert_eq!(calculation.value(&raw(4, 90), Some(&raw(9, 100))).c_status, negative, "{counter_type}");
+        assert_eq!(
+            calculation.value(&raw(9, 90), Some(&raw(9, 100))).c_status,
+            denominator,
+            "{counter_type}"
+        );
+    }
+    // The machine restarted: the count began anew with its clock.
+    let computation = crate::formula::Computation::of(CounterType::PERF_COUNTER_BULK_COUNT).unwrap();
+    let old = Clocks { time_100ns: 0, ..clocks(100 * SECOND) };
+    let new = Clocks { time_100ns: 50 * SECOND, ..clocks(SECOND) };
+    for (raw, want) in [(4, S::PDH_CALC_NEGATIVE_VALUE), (9, S::PDH_CALC_NEGATIVE_DENOMINATOR)] {
+        let then = crate::sample::Numbers { raw: RawValue::U64(9), base: None, clocks: &old };
+        let new = crate::sample::Numbers { raw: RawValue::U64(raw), base: None, clocks: &new };
+        let reason = computation.value(Some(&then), &new).unwrap_err();
+        assert_eq!((S::from(&reason), reason.keyword()), (want, "restarted"));
     }
 }
 

@@ -89,7 +89,8 @@ impl<'a> DataBlock<'a> {
         Ok(Self { header, bytes: bytes.get(..end).unwrap_or_default(), is_repaired: is_short })
     }
 
-    /// When it was collected. The civil time is UTC, or local time in a block that a Windows log recorded.
+    /// The clocks of the header, as found. `system_time` is UTC, or local time in a block that Windows recorded: only
+    /// `time_100ns` is UTC everywhere.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         ClockReading {

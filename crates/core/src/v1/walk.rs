@@ -209,8 +209,14 @@ fn visit_values(
             continue; // it has no value, or that is nowhere, which its definition was blamed for
         }
         if !values.holds(&definition) {
-            let text = "every value lies inside its counter block";
-            walk.rule(false, at, "PERF_COUNTER_BLOCK.ByteLength", "R23", text)?;
+            let why = Why::ValueOutside {
+                position,
+                at: definition.at(),
+                needed: definition.value_at().saturating_add(definition.value_len()),
+                left: len,
+            };
+            let what = "PERF_COUNTER_BLOCK.ByteLength";
+            walk.event(Event::Broken(WireError::new(what, at, why).by("R23")))?;
             continue;
         }
         let kind = definition.counter_type().decode().kind;

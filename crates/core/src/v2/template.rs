@@ -84,6 +84,7 @@ impl<'a> Template<'a> {
             aggregate: Aggregate::Undefined,
             unit: "".into(),
             wraps: false,
+            caps: false,
             source: "published by the program".into(),
             availability: "".into(),
             v1_index: None,
@@ -97,6 +98,7 @@ impl<'a> Template<'a> {
             counters: self.counters.iter().map(counter).collect(),
             translations: (&[]).into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: "".into(),
         }

@@ -231,6 +231,7 @@ fn illustrative_counterset() -> Counterset {
         .into(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use perfset_core::{Birth, InstanceId, Owner};
 
-use super::{Column, Gathered, Numbers, User, both, identity, marks, stronger, user};
+use super::{Column, Gathered, Numbers, User, both, identity, marks, user};
 use crate::rows::Rows;
+use crate::total::stronger;
 
 /// The last values of all instances of one user that a query ever collected.
 ///
@@ -60,7 +61,7 @@ impl History {
             last.values = sources.iter().map(value).collect();
         }
         if !self.settled.is_empty() {
-            let nothing = Gathered { lacks: true, ..Gathered::default() };
+            let nothing = Gathered { lacks: 1, ..Gathered::default() };
             let settled = |source: &Option<usize>| source.and_then(|at| self.settled.get(at).cloned());
             self.settled = sources.iter().map(|at| settled(at).unwrap_or_else(|| nothing.clone())).collect();
         }
@@ -87,7 +88,10 @@ impl History {
                 match value {
                     Some(value) => gathered.numbers = gathered.numbers.and(Numbers::of(*value)),
                     None => {
-                        gathered.lacks = true;
+                        // Those that are there have said so themselves.
+                        let has_ended = last.round != self.round;
+                        gathered.lacks = gathered.lacks.saturating_add(has_ended.into());
+                        gathered.ended = gathered.ended.saturating_add(has_ended.into());
                         birth = birth.wrapping_add(column.lack(last.member));
                     }
                 }
@@ -95,7 +99,8 @@ impl History {
         }
         for (settled, gathered) in self.settled.iter().zip(gathered) {
             gathered.numbers = gathered.numbers.and(settled.numbers);
-            gathered.lacks |= settled.lacks;
+            gathered.lacks = gathered.lacks.saturating_add(settled.lacks);
+            gathered.ended = gathered.ended.saturating_add(settled.lacks);
         }
         Some((self.owner, birth))
     }
@@ -133,8 +138,7 @@ impl History {
                 *value = Some(cell.value.get() & column.mask);
                 gathered.mark = stronger(gathered.mark, mark(at));
             } else {
-                gathered.lacks = true;
-                gathered.reason = gathered.reason.take().or_else(|| rows.reason(row, at).cloned());
+                gathered.lack(rows.reason(row, at));
             }
         }
     }
@@ -157,7 +161,7 @@ impl History {
                     match value {
                         Some(value) => settled.numbers = settled.numbers.and(Numbers::of(*value)),
                         None => {
-                            settled.lacks = true;
+                            settled.lacks = settled.lacks.saturating_add(1);
                             *birth = birth.wrapping_add(column.lack(last.member));
                         }
                     }
@@ -177,7 +181,8 @@ mod tests {
     #[test]
     fn it_has_an_end() {
         let mut history = History::default();
-        let columns = [Column { function: Aggregate::Total, mask: u64::MAX, tag: 3 }];
+        let counter = perfset_core::CounterId(1);
+        let columns = [Column { function: Aggregate::Total, mask: u64::MAX, tag: 3, counter, count: None }];
         let counter = crate::tests::counter(1, "C", perfset_core::CounterType::PERF_COUNTER_BULK_COUNT, None);
         let mut rows = Rows::new([&counter]);
         let (mut sum, mut count, mut births) = (0, 0, std::collections::HashSet::new());
@@ -198,7 +203,7 @@ mod tests {
             let mut gathered = [Gathered::default()];
             let (_, birth) = history.gather(&rows, &columns, &mut gathered).unwrap();
             let [Gathered { numbers, lacks, .. }] = gathered;
-            assert_eq!((numbers.count, numbers.sum, lacks), (count + 1, sum + u128::from(round), true));
+            assert_eq!((numbers.count, numbers.sum, lacks), (count + 1, sum + u128::from(round), 1));
             assert_eq!((numbers.least, numbers.most), (round.min(2).into(), 5_000), "{round}");
             births.insert(birth);
             // That some are settled makes no other thing of it.
@@ -215,6 +220,7 @@ mod tests {
         let mut history = history.with_columns(&[None]);
         let mut gathered = [Gathered::default()];
         history.gather(&rows, &columns, &mut gathered).unwrap();
-        assert_eq!((gathered[0].numbers.count, gathered[0].lacks), (1, true));
+        assert_eq!(gathered[0].numbers.count, 1);
+        assert!(gathered[0].lacks > 1, "{}", gathered[0].lacks);
     }
 }

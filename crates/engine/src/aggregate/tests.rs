@@ -19,6 +19,7 @@ fn aggregated(instance_type: InstanceType) -> Counterset {
     let of = |id, counter_type, base, aggregate| Counter {
         aggregate,
         wraps: false,
+        caps: false,
         ..counter(id, "C", counter_type, base)
     };
     let timed = Counter {
@@ -412,7 +413,7 @@ fn history_outlives_changes_of_the_query() {
     assert!(query.add(&one(1)).is_success());
     let snapshot = collected(&mut query);
     assert_eq!(shapes(&snapshot), ["single U32(6)", "single U64(100)"]);
-    assert_eq!(lines(&snapshot, None), [" 2=6", " 1=100 Partial"]);
+    assert_eq!(lines(&snapshot, None), [" 2=6", " 1=100 Partial(1)"]);
     machine.register(Box::new(Scripted::new(vec![set(Guid::from_u128(99), InstanceType::Multiple)])));
     assert_eq!(shapes(&collected(&mut query)), ["single U32(6)", "single U64(100)"], "others register");
     assert!(query.delete(&one(2)).is_success());
@@ -438,7 +439,7 @@ fn instances_without_a_value() {
         (
             "some have one",
             [vec![Ok(4); 6], vec![denied(); 6]],
-            ["4 Partial", "4 Partial", "4 Partial", "4 Partial", "4 Partial", "unavailable"],
+            ["4 Partial(1)", "4 Partial(1)", "4 Partial(1)", "4 Partial(1)", "4 Partial(1)", "unavailable"],
         ),
         (
             "none has one: the reason of the first",
@@ -458,7 +459,7 @@ fn instances_without_a_value() {
         (
             "each by itself",
             [vec![Ok(4), Ok(4), denied()], vec![Ok(5), denied(), denied()]],
-            ["9", "4 Partial", "denied", "not_given", "not_given", "unavailable"],
+            ["9", "4 Partial(1)", "denied", "not_given", "not_given", "unavailable"],
         ),
     ] {
         let [a, b] = instances;
@@ -497,7 +498,7 @@ fn notes_in_any_order() {
             row.none(0, NoValue::Unavailable("never".into()));
         }
         let mut totals = match instance_type {
-            T::MultiAggregate => aggregates.add(&mut rows, 0..20, 1),
+            T::MultiAggregate => aggregates.add(&mut rows, 0..20, 1, None),
             _ => aggregates.add_one(&mut rows),
         };
         let total = totals.next().unwrap();
@@ -586,43 +587,37 @@ fn users_are_not_mixed() {
     assert_eq!(shapes(&collected(&mut query)), ["single U64(6)"]);
 }
 
-/// A rate is over the same instances at both ends, or there is none.
+/// A count goes on whoever begins or ends, and a difference of two is what was counted in between.
 #[test]
-fn rates_are_of_the_same_instances() {
+fn counts_go_on() {
     use InstanceType as T;
-    type Case = (&'static str, Vec<ScriptRow>, [&'static [(u32, u64)]; 2], [&'static str; 3]);
+    type Case = (&'static str, Vec<ScriptRow>, [&'static [(u32, u64)]; 2], &'static str);
     let with = |of: &[(&'static str, u32, Result<u64, NoValue>)]| -> Vec<ScriptRow> {
         of.iter().map(|(name, id, value)| (*name, *id, vec![value.clone()])).collect()
     };
     let two = || with(&[("a", 1, Ok(10)), ("b", 2, Ok(20))]);
     let cases: [Case; 8] = [
-        ("the same", with(&[("a", 1, Ok(13)), ("b", 2, Ok(25))]), [&[]; 2], ["8"; 3]),
-        ("in another order", with(&[("b", 2, Ok(25)), ("a", 1, Ok(13))]), [&[]; 2], ["8"; 3]),
-        ("one ended", with(&[("b", 2, Ok(25))]), [&[]; 2], ["replaced", "5", "replaced"]),
+        ("the same", with(&[("a", 1, Ok(13)), ("b", 2, Ok(25))]), [&[]; 2], "8"),
+        ("in another order", with(&[("b", 2, Ok(25)), ("a", 1, Ok(13))]), [&[]; 2], "8"),
+        ("one ended", with(&[("b", 2, Ok(25))]), [&[]; 2], "5"),
+        ("one ended that had more than the other", with(&[("a", 1, Ok(13))]), [&[]; 2], "3"),
         (
-            "one ended, which the other makes up for",
-            with(&[("b", 2, Ok(90))]),
-            [&[]; 2],
-            ["replaced", "70", "replaced"],
-        ),
-        (
-            "one began, perhaps with a past",
+            "one came, perhaps with a past",
             with(&[("a", 1, Ok(13)), ("b", 2, Ok(25)), ("c", 3, Ok(99))]),
             [&[]; 2],
-            ["replaced"; 3],
+            "8",
         ),
-        ("one took the place of another", two(), [&[(1, 5), (2, 7)], &[(1, 5), (2, 8)]], ["replaced"; 3]),
+        ("one took the place of another", two(), [&[(1, 5), (2, 7)], &[(1, 5), (2, 8)]], "0"),
         (
-            "one has no value now: as it was last, where that counts",
+            "one has no value now",
             with(&[("a", 1, Ok(13)), ("b", 2, Err(NoValue::Late))]),
             [&[]; 2],
-            ["replaced Partial", "3 Partial", "replaced Partial"],
+            "3 Partial(1)",
         ),
-        ("it fell", with(&[("a", 1, Ok(3)), ("b", 2, Ok(25))]), [&[]; 2], ["negative_value"; 3]),
+        ("one was reset", with(&[("a", 1, Ok(3)), ("b", 2, Ok(25))]), [&[]; 2], "5 Partial(1)"),
     ];
     for (what, then, [births, births_then], want) in cases {
-        let types = [T::SingleAggregate, T::SingleAggregateHistory, T::MultiAggregate];
-        for (instance_type, want) in types.into_iter().zip(want) {
+        for instance_type in [T::SingleAggregate, T::SingleAggregateHistory, T::MultiAggregate] {
             let (machine, provider) = machine(instance_type);
             let entry = if instance_type.is_multiple() { one(7).instance("_Total") } else { one(7) };
             let mut query = query(&machine, &entry);
@@ -632,19 +627,48 @@ fn rates_are_of_the_same_instances() {
             let new = collected(&mut query);
             let got = lines(&new, Some(&old)).remove(0);
             assert_eq!(got.split_once('=').unwrap().1, want, "{what} {instance_type:?}");
-            // And from then on they are the same.
             let newer = collected(&mut query);
             let next = lines(&newer, Some(&new)).remove(0);
-            assert_eq!(next.split_once('=').unwrap().1.trim_end_matches(" Partial"), "0", "{what}");
+            assert_eq!(next.split_once('=').unwrap().1.trim_end_matches(" Partial(1)"), "0", "{what}");
         }
     }
 }
 
-/// Which instances lack a value in another column counts too, unless that has no aggregate anyway.
+/// A mean, a least or a most of counts is compared only while it is of the same instances.
 #[test]
-fn rates_beside_columns_that_lack_values() {
+fn what_is_no_total_is_of_the_same_instances() {
+    use InstanceType as T;
+    for function in [Aggregate::Avg, Aggregate::Min, Aggregate::Max] {
+        for instance_type in [T::SingleAggregate, T::MultiAggregate] {
+            let mut set = aggregated(instance_type);
+            set.counters.to_mut()[6].aggregate = function;
+            let machine = Machine::new(Box::new(FixedClock::default()));
+            let provider = Scripted::new(vec![set]);
+            machine.register(Box::new(provider.clone()));
+            let entry = if instance_type.is_multiple() { one(7).instance("_Total") } else { one(7) };
+            let mut query = query(&machine, &entry);
+            let mut step = |of: &[(&'static str, u32, u64)]| {
+                provider.with(|s| s.rows = rows(of));
+                collected(&mut query)
+            };
+            let steps = [
+                step(&[("a", 1, 10), ("b", 2, 10)]),
+                step(&[("a", 1, 14), ("b", 2, 14)]),
+                step(&[("a", 1, 20)]),
+                step(&[("a", 1, 29)]),
+            ];
+            let rate = |at: usize| lines(&steps[at], Some(&steps[at - 1])).remove(0);
+            let got = [1, 2, 3].map(rate).map(|line| line.split_once('=').unwrap().1.to_owned());
+            assert_eq!(got, ["4", "replaced", "9"], "{function:?} {instance_type:?}");
+        }
+    }
+}
+
+/// Which instances lack a value in another column is nothing to a count.
+#[test]
+fn counts_beside_columns_that_lack_values() {
     for instance_type in [InstanceType::SingleAggregate, InstanceType::MultiAggregate] {
-        for (beside, want) in [(1, "replaced"), (6, "8")] {
+        for beside in [1, 3, 6] {
             let (machine, provider) = machine(instance_type);
             let entry = Entry::several(ONE, [CounterId(beside), CounterId(7)]);
             let entry = if instance_type.is_multiple() { entry.instance("_Total") } else { entry };
@@ -658,7 +682,7 @@ fn rates_beside_columns_that_lack_values() {
             let new = collected(&mut query);
             assert_eq!(
                 lines(&new, Some(&old))[1].split_once('=').unwrap().1,
-                want,
+                "8",
                 "{instance_type:?} {beside}"
             );
         }

@@ -206,3 +206,126 @@ fn what_moves_nothing_is_no_rebuild() {
     assert_eq!(step(&|| second.with(|s| s.failure = None)), 12);
     assert_eq!(step(&|| second.with(|s| s.rows = rows(7, &["x", "y"]))), 12);
 }
+
+/// Names, ids, births and owners of rows.
+type Things = Vec<(&'static str, u32, u64, Owner)>;
+
+/// A query of [`FIRST`], however its rows get into the block, and which rows it selects.
+struct Way {
+    name: &'static str,
+    entries: Vec<Entry>,
+    in_block: bool,
+    selects: fn(&Things) -> Things,
+}
+
+fn ways() -> [Way; 6] {
+    let one = || Entry::one(FIRST, CounterId(7));
+    let all = || Entry::all(FIRST);
+    let every: fn(&Things) -> Things = Things::clone;
+    let named_b: fn(&Things) -> Things =
+        |things| things.iter().filter(|(name, ..)| name.eq_ignore_ascii_case("b")).take(1).copied().collect();
+    let from_b: fn(&Things) -> Things =
+        |things| things.iter().filter(|(name, ..)| name.to_lowercase().starts_with('b')).copied().collect();
+    let way = |name, entries, in_block, selects| Way { name, entries, in_block, selects };
+    [
+        way("single counter", vec![one().instance("b")], false, named_b),
+        way("counters of one", vec![all().instance("b")], false, named_b),
+        way("at once, one counter", vec![one().instance("*")], true, every),
+        way("at once, all counters", vec![all().instance("*")], true, every),
+        way("copied", vec![all().instance("*"), one().instance("no such instance")], false, every),
+        way("copied in part", vec![all().instance("b*")], false, from_b),
+    ]
+}
+
+/// A change of any row is seen, whichever way the rows got into the block, and a change of values alone is none.
+#[test]
+fn rows_are_those_of_the_sample_before() {
+    let process = |pid| Owner::Process { pid, user: 0 };
+    let base: Things = vec![
+        ("a", 1, 11, Owner::System),
+        ("b", 2, 12, process(5)),
+        ("bb", 3, 0, process(6)),
+        ("b", 4, 14, Owner::System),
+    ];
+    let with = |row: usize, thing| {
+        let mut things = base.clone();
+        things[row] = thing;
+        things
+    };
+    let swapped = |a, b| {
+        let mut things = base.clone();
+        things.swap(a, b);
+        things
+    };
+    let longer = [&base[..], &[("bc", 5, 0, Owner::System)]].concat();
+    let changes: [(&str, Things); 15] = [
+        ("nothing", base.clone()),
+        ("a name", with(1, ("c", 2, 12, process(5)))),
+        ("the case of a name", with(1, ("B", 2, 12, process(5)))),
+        ("an id", with(1, ("b", 7, 12, process(5)))),
+        ("a birth", with(1, ("b", 2, 13, process(5)))),
+        ("a birth of which nothing was known", with(2, ("bb", 3, 13, process(6)))),
+        ("a birth of which nothing is known", with(3, ("b", 4, 0, Owner::System))),
+        ("an owner", with(1, ("b", 2, 12, process(7)))),
+        ("the last owner", with(3, ("b", 4, 14, process(6)))),
+        ("the first row for another", with(0, ("x", 9, 19, Owner::System))),
+        ("the last row for another", with(3, ("bx", 9, 19, Owner::System))),
+        ("the order", swapped(0, 1)),
+        ("the order of one name", swapped(1, 3)),
+        ("one more", longer),
+        ("one less", base[..3].to_vec()),
+    ];
+    for Way { name: way, entries, in_block, selects } in ways() {
+        let (machine, [first, ..]) = machine();
+        let set = |things: &Things, n: u64| {
+            first.with(|s| {
+                s.rows = things.iter().map(|(name, id, ..)| (*name, *id, vec![Ok(n), Ok(n)])).collect();
+                s.births = things.iter().map(|(_, id, birth, _)| (*id, *birth)).collect();
+                s.owners = things.iter().map(|(_, id, _, owner)| (*id, *owner)).collect();
+                s.marks = vec![(u32::try_from(n % 3).unwrap(), Mark::Reused)];
+                s.reasons = vec![(2, NoValue::Denied(format!("{n}").into()))];
+            });
+        };
+        let mut query = query(&machine, entries);
+        let (mut new, mut old) = (Snapshot::default(), Snapshot::default());
+        let (mut seen, mut unseen, mut kept_layout, mut number) = (0, 0, 0, 0);
+        let mut before: Option<Things> = None;
+        // Each change, and back; each of them twice, so that both snapshots have been written over.
+        for (change, things) in &changes {
+            for (things, what) in
+                [(things, "to"), (things, "still"), (&base, "back from"), (&base, "still back from")]
+            {
+                number += 1;
+                set(things, number);
+                std::mem::swap(&mut new, &mut old);
+                query.collect(&mut new).unwrap();
+                let selected = selects(things);
+                let want = before.as_ref() == Some(&selected);
+                assert_eq!(new.has_rows_of(&old), want, "{way}: {what} {change}");
+                assert_eq!(old.has_rows_of(&new), want, "{way}: {what} {change}");
+                match want {
+                    true => unseen += 1,
+                    false => {
+                        seen += 1;
+                        let names =
+                            |things: &Things| things.iter().map(|(name, id, ..)| (*name, *id)).collect();
+                        let others = before.as_ref().map(names) != Some::<Vec<_>>(names(&selected));
+                        kept_layout += usize::from(others && new.layout == old.layout);
+                    }
+                }
+                before = Some(selected);
+            }
+        }
+        assert_eq!(kept_layout > 0, in_block, "{way}: {kept_layout} changes of names left the layout");
+        assert!(seen > 10 && unseen > 2 * changes.len(), "{way}: {seen} changes, {unseen} without one");
+        // A provider that fails has no rows; when it is back they are those of before that.
+        first.with(|s| s.failure = Some(SourceError::Failed("cut".into())));
+        std::mem::swap(&mut new, &mut old);
+        query.collect(&mut new).unwrap();
+        assert!(!new.has_rows_of(&old), "{way}: it fails");
+        first.with(|s| s.failure = None);
+        query.collect(&mut new).unwrap();
+        assert!(new.has_rows_of(&old), "{way}: it is back");
+        assert!(!new.has_rows_of(&Snapshot::default()), "{way}: nothing was collected there");
+    }
+}

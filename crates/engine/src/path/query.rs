@@ -246,16 +246,14 @@ impl PathQuery {
         }
     }
 
-    /// When the instance of a value of the last sample was born: with its name and id, what tells it from others.
+    /// When the instance of a value of the last sample was born, or counting that value began: with name and id, what
+    /// tells it from others.
     #[must_use]
     pub fn birth(&self, value: &PathValue<'_>) -> Birth {
-        self.new.annex().get(value.value.entry)?.birth(value.row)
-    }
-
-    /// Whether the last sample has the values of the one before: the same instances in the same order.
-    #[must_use]
-    pub fn is_as_before(&self) -> bool {
-        self.samples > 1 && self.new.layout == self.old.layout
+        let annex = self.new.annex().get(value.value.entry)?;
+        let mut counters = self.new.entries().get(value.value.entry)?.counters();
+        let column = counters.position(|counter| counter.id == value.value.counter.id)?;
+        annex.birth_of(value.row, column)
     }
 
     /// Takes a sample of all paths; the one before stays as the older of two.
@@ -274,6 +272,13 @@ impl PathQuery {
             Ok(Next::End) | Err(_) => std::mem::swap(&mut self.new, &mut self.old),
         }
         next
+    }
+
+    /// Returns `true` if the last sample has the rows of the one before; see [`Snapshot::has_rows_of`]. Paths that were
+    /// added or removed in between are not looked at.
+    #[must_use]
+    pub fn has_same_rows(&self) -> bool {
+        self.older().is_some_and(|older| self.new.has_rows_of(older))
     }
 
     /// How many entries the paths take, those for bases included.

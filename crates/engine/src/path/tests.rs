@@ -119,6 +119,7 @@ fn machine() -> (Machine, Scripted) {
     let counter = |id, name: &'static str, counter_type, base: Option<u32>| Counter {
         attributes: if name.is_empty() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
         wraps: false,
+        caps: false,
         ..crate::tests::counter(id, name, counter_type, base)
     };
     let set = Counterset {
@@ -142,6 +143,7 @@ fn machine() -> (Machine, Scripted) {
         }]
         .into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     };
@@ -177,7 +179,7 @@ fn line(v: &PathValue<'_>) -> String {
 fn instances_are_selected() {
     for (path, want) in [
         (r"\Test Set(a)\Size", &["a#0 2=1"][..]),
-        (r"\TEST set(A)\SIZE", &["A#0 2=1"]), // a result for one instance has no name: it is as it was asked
+        (r"\TEST set(A)\SIZE", &["a#0 2=1"]),
         (r"\Test Set(*)\Size", &["a#0 2=1", "b#0 2=2", "a#1 2=3", "a/b#1#0 2=5"]),
         (r"\Test Set(?)\Size", &["a#0 2=1", "b#0 2=2", "a#1 2=3"]),
         (r"\Test Set(a#1)\Size", &["a#1 2=3"]),

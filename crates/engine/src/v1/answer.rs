@@ -5,7 +5,7 @@ use perfset_core::counter_type::Clock;
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{BlockBuilder, NewCounter, NewInstance, NewObject};
 use perfset_core::v2::{Block, Body, Value as BlockValue};
-use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue};
+use perfset_core::{Attributes, Counter, CounterType, Counterset, Language, NoValue, catalogue};
 
 use super::titles::Titles;
 use super::value_name::ValueName;
@@ -59,6 +59,8 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
         ValueName::Global | ValueName::MetadataGlobal => sets.iter().map(|set| &**set).collect(),
         ValueName::Costly | ValueName::MetadataCostly => Vec::new(),
         ValueName::Objects(indexes) => {
+            // Programs may have kept the indexes of an earlier version.
+            let indexes: Vec<u32> = indexes.iter().map(|index| catalogue::current_v1_index(*index)).collect();
             let asked = |set: &&Counterset| of(set).is_some_and(|index| indexes.contains(&index));
             sets.iter().map(|set| &**set).filter(asked).collect()
         }
@@ -159,14 +161,18 @@ impl ObjectWriter<'_> {
         let counters: Vec<(&Counter, Option<&Counter>)> = self.written(&rows);
         let mut definitions = Vec::new();
         let mut columns = Vec::new();
+        let mut default_counter = None;
         for (counter, divisor) in &counters {
             let Some(name_index) = self.titles.of_counter(self.set.guid, counter) else { continue };
+            if self.set.default_counter == Some(counter.id) {
+                default_counter = u32::try_from(definitions.len()).ok();
+            }
             let items = counter.multi.map(|_| CounterType::PERF_COUNTER_MULTI_BASE);
             let divisor = divisor.map(|divisor| (divisor, items.unwrap_or(divisor.counter_type)));
             for (part, counter_type) in std::iter::once((*counter, counter.counter_type)).chain(divisor) {
                 definitions.push(NewCounter {
-                    default_scale: counter.default_scale,
-                    detail: counter.detail,
+                    default_scale: part.default_scale,
+                    detail: part.detail,
                     ..NewCounter::new(name_index, counter_type)
                 });
                 columns.push(self.column(part));
@@ -180,6 +186,7 @@ impl ObjectWriter<'_> {
             |definition: &NewCounter| definition.counter_type.decode().clock == Clock::ObjectTime;
         let object = NewObject {
             detail: self.set.detail(),
+            default_counter,
             clock: definitions.iter().any(uses_clock).then(|| self.clock(&rows)),
             ..NewObject::new(name_index)
         };

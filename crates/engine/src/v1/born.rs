@@ -94,6 +94,8 @@ impl Born {
         };
         maker.add_all(object);
         let Maker { counters, columns, .. } = maker;
+        let default_counter = object.default_counter().and_then(|at| counters.get(usize::try_from(at).ok()?));
+        let default_counter = default_counter.map(|counter| counter.id);
         let birth = birth(&counters, &columns);
         let set = Counterset {
             guid,
@@ -104,6 +106,7 @@ impl Born {
             counters: counters.into(),
             translations: Vec::new().into(),
             v1_index: Some(name_index),
+            default_counter,
             view_of: None,
             scope: "".into(),
         };
@@ -275,6 +278,7 @@ impl Maker<'_> {
             default_scale: definition.default_scale(),
             unit: unit_of(counter_type, like),
             wraps: like.is_some_and(|counter| counter.wraps),
+            caps: like.is_some_and(|counter| counter.caps),
             source: "V1 block".into(),
             v1_index: Some(definition.name_index()),
             ..Counter::new(id, counter_type)
@@ -296,6 +300,7 @@ impl Maker<'_> {
             attributes: Attributes::NO_DISPLAYABLE,
             multi: None,
             wraps: false,
+            caps: false,
             ..numerator.clone()
         };
         let Some(column) = self.columns.get(position).copied() else { return };

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfset_core::clock::ClockReading;
+use perfset_core::clock::{ClockReading, SystemTime};
 use perfset_core::sample::Clocks;
 use perfset_core::v1::{Contents, Definition, Instance as V1Instance, Names, Object, Values, read};
 use perfset_core::v2::{PERF_MAX_INSTANCE_NAME, Value};
@@ -107,7 +107,9 @@ impl ObjectSets {
             }
         }
         troubles.truncate(MOST); // a stranger's block may have any number
+        // SystemTime is the local time in blocks that Windows recorded: only PerfTime100nSec is UTC everywhere.
         let clocks = block.clocks();
+        let clocks = ClockReading { system_time: SystemTime::from_100ns(clocks.time_100ns), ..clocks };
         Ok((Recording { bytes, clocks, objects, parents: Mutex::default() }, troubles))
     }
 
@@ -315,7 +317,13 @@ impl Found<'_> {
                 Value::U32(value) => Ok(RawValue::U32(value)),
                 Value::U64(value) => Ok(RawValue::U64(value)),
                 Value::Other(_) => Err(NoValue::NotDisplayable),
-                Value::Empty => Err(NoValue::Failed("the counter block has no such value (R23)".into())),
+                Value::Empty => {
+                    let at = definition.at();
+                    let why = format!(
+                        "PERF_COUNTER_DEFINITION at byte {at}: its value is outside the counter block (R23)"
+                    );
+                    Err(NoValue::Failed(why.into()))
+                }
             },
             Self::At(definition, Place::ItemsBehind) => {
                 values.items_behind(definition).map(RawValue::U32).ok_or(NoValue::NotGiven)

@@ -343,6 +343,7 @@ fn counter(id: u32, name: &'static str, counter_type: CounterType) -> Counter {
         detail: DetailLevel::ADVANCED,
         default_scale: -1,
         wraps: false,
+        caps: false,
         source: "script".into(),
         ..crate::tests::counter(id, name, counter_type, None)
     }
@@ -374,6 +375,7 @@ fn machine() -> (Machine, Scripted) {
         counters: counters.clone().into(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     };

@@ -115,7 +115,8 @@ fn one_line(
             let of = |sort: &str, end: &str| {
                 name.strip_suffix(end).filter(|stem| read.types.get(*stem).is_some_and(|is| is == sort))
             };
-            of("counter", "_total").or_else(|| of("info", "_info")).unwrap_or(name)
+            let created = || of("counter", "_created");
+            of("counter", "_total").or_else(created).or_else(|| of("info", "_info")).unwrap_or(name)
         }
     };
     begin(family)?;
@@ -123,7 +124,10 @@ fn one_line(
     if !read.helps.contains_key(family) {
         return Err("no help".into());
     }
-    if format == Format::OpenMetrics && sort == "counter" && !name.ends_with("_total") {
+    if format == Format::OpenMetrics
+        && sort == "counter"
+        && !["_total", "_created"].iter().any(|end| name.ends_with(end))
+    {
         return Err("a counter's line without _total".into());
     }
     let (labels, rest) = match rest.strip_prefix('{') {

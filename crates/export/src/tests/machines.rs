@@ -20,6 +20,7 @@ pub fn set(number: u128, name: &'static str, counters: Vec<Counter>) -> Counters
         counters: counters.into(),
         translations: [].as_slice().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     }

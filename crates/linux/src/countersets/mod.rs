@@ -85,12 +85,12 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
         Box::new(Several::new(CGroup::new(&roots, clock_ticks))),
         Box::new(Single::new(Memory::new(&roots, meminfo.clone(), vmstat.clone(), page_size))),
         Box::new(Single::new(LinuxMemory::new(meminfo, vmstat.clone()))),
-        Box::new(Single::new(Cache::new(vmstat))),
+        Box::new(Single::new(Cache::new(vmstat.clone()))),
         Box::new(Several::new(NodeMemory::new(&roots, nodes.clone()))),
         Box::new(Several::new(LinuxNuma::new(&roots, nodes))),
         Box::new(Processes::new(
             &roots,
-            stat.clone(),
+            (stat.clone(), vmstat.clone()),
             (clock_ticks, page_size),
             start_in_ticks_100ns,
             processes,
@@ -119,7 +119,7 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
     all
 }
 
-/// What three countersets take something from.
+/// What several providers take something from.
 fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
     let path = roots.proc.join("vmstat");
     SharedTable::new(Table::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))

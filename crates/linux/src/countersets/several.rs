@@ -5,10 +5,11 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+use perfset_engine::total::{Member, Sum};
+use perfset_engine::{Catalogue, Provider, Rows, SourceError, Totals, Want};
 
-use super::value::{Value, fill};
-use crate::clock::elapsed_ns;
+use super::value::{Value, fill, reading};
+use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::pass::Pass;
 
 /// The instances of a counterset and what their values are made of: its sources.
@@ -31,10 +32,26 @@ pub(crate) trait Instances: Debug + Send {
     /// The raw value of a counter of the instance at that place. Reads what it needs and nothing else.
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue>;
 
-    /// The raw value of a counter of `_Total`: the sum, or the reason of an instance that has no value.
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
-        sum(self, counter, pass)
+    /// How a counter of `_Total` is made.
+    fn total_of(&self, counter: CounterId) -> Total {
+        Total::Rows([Some(counter), None])
     }
+
+    /// The raw value of a counter of `_Total` that is [`Total::Own`].
+    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let _ = (counter, pass);
+        Err(NoValue::NotGiven)
+    }
+}
+
+/// How a counter of `_Total` is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Total {
+    /// Of what the rows have of these counters, by the rule of all totals. A counter that is the sum of two others in
+    /// each row is so in `_Total` too, and one that says the same as another has the same value.
+    Rows([Option<CounterId>; 2]),
+    /// In a way of its own: a mean, or what the kernel says. It is compared only while the instances are the same.
+    Own,
 }
 
 /// Which instance it is.
@@ -45,21 +62,6 @@ pub(crate) struct Key {
     pub(crate) birth: Birth,
 }
 
-/// The sum of a counter over all instances: marked if one of them is, and none if one of them has none.
-pub(crate) fn sum<I: Instances + ?Sized>(
-    instances: &mut I,
-    counter: CounterId,
-    pass: &mut Pass,
-) -> Result<Value, NoValue> {
-    let mut sum = Value::from(0);
-    for at in 0..instances.keys().len() {
-        let value = instances.value(at, counter, pass)?;
-        sum.raw = sum.raw.wrapping_add(value.raw);
-        sum.mark = sum.mark.or(value.mark);
-    }
-    Ok(sum)
-}
-
 /// The name of the row that stands for all instances.
 pub(crate) const TOTAL_NAME: &str = "_Total";
 /// Its id.
@@ -67,14 +69,19 @@ pub(crate) const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
 
 /// Tells sums over different sets of instances apart, in every process alike: the FNV-1a hash of their ids and births.
 pub(crate) fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Birth {
-    const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
-    const PRIME: u64 = 0x0000_0100_0000_01B3;
-    let add = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(PRIME);
-    let hash = covered.fold(BASIS, |hash, (id, birth)| {
-        let hash = id.to_le_bytes().into_iter().fold(hash, add);
-        birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, add))
+    let hash = covered.fold(FNV_BASIS, |hash, (id, birth)| {
+        let hash = id.to_le_bytes().into_iter().fold(hash, fnv);
+        birth.map_or(hash, |birth| birth.get().to_le_bytes().into_iter().fold(hash, fnv))
     });
     NonZeroU64::new(hash.max(1))
+}
+
+const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
+
+/// An FNV-1a hash with a byte more.
+fn fnv(hash: u64, byte: u8) -> u64 {
+    const PRIME: u64 = 0x0000_0100_0000_01B3;
+    (hash ^ u64::from(byte)).wrapping_mul(PRIME)
 }
 
 /// That nothing at all can be delivered, for that reason.
@@ -87,18 +94,25 @@ pub(crate) fn source_error(reason: NoValue) -> SourceError {
 
 /// Provides a counterset of several instances.
 ///
-/// The birth of `_Total` depends on the instances that it covers: when one comes or goes, the sums are not comparable,
-/// and the rates of one interval say that the instance was replaced.
+/// Counts in `_Total` have births of their own. For means and the like the birth of that row depends on the instances
+/// that it covers: when one comes or goes, they are not comparable, and have no rate for one interval.
+///
+/// **New rows** add to counts what they count from now on: many a device had counted for long when it got a row, as one
+/// does that is mounted.
 #[derive(Debug)]
 pub(crate) struct Several<I> {
     catalogue: Arc<Catalogue>,
     instances: I,
+    totals: Totals<CounterId>,
+    /// What is added up in this collection.
+    added: Vec<CounterId>,
 }
 
 impl<I: Instances> Several<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
-        Self { catalogue: Arc::new(Catalogue { origin: "Linux".into(), countersets }), instances }
+        let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
+        Self { catalogue, instances, totals: Totals::default(), added: Vec::new() }
     }
 
     fn birth_of_total(&self) -> Birth {
@@ -115,6 +129,36 @@ impl<I: Instances> Several<I> {
 
     fn find(&mut self, pass: &mut Pass) -> Result<(), SourceError> {
         self.instances.find(pass).map_err(source_error)
+    }
+
+    /// Adds up what `_Total` has of the rows.
+    fn add_up(&mut self, want: &Want<'_>, pass: &mut Pass) {
+        let Self { instances, totals, added, .. } = self;
+        added.clear();
+        totals.start(time_100ns_at(pass.elapsed_ns));
+        for counter in want.counters {
+            let Total::Rows(of) = instances.total_of(*counter) else { continue };
+            for of in of.into_iter().flatten() {
+                let Some(counter) = want.counterset.counter(of).filter(|_| !added.contains(&of)) else {
+                    continue;
+                };
+                totals.want(of, Sum::of(want.counterset, counter).wide());
+                added.push(of);
+            }
+        }
+        let mut at = 0_usize;
+        while let Some(key) = instances.keys().get(at) {
+            let name = key.name.bytes().fold(FNV_BASIS, fnv);
+            // One without a birth is told by its name: if it has a birth later, it has been replaced by another.
+            let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
+            totals.row(Member { birth, id: key.id.0, name }, Some(0));
+            for (column, counter) in added.iter().enumerate() {
+                let value = instances.value(at, *counter, pass);
+                totals.add(column, reading(&value));
+            }
+            at = at.saturating_add(1);
+        }
+        totals.end();
     }
 
     /// Whether there is a row `_Total`: not if there is nothing that it could be the total of.
@@ -157,9 +201,18 @@ impl<I: Instances> Provider for Several<I> {
             at = at.saturating_add(1);
         }
         if self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID) {
+            self.add_up(want, &mut pass);
             let mut cells = rows.push(TOTAL_NAME, TOTAL_ID, self.birth_of_total());
+            let Self { instances, totals, added, .. } = self;
             for (column, counter) in want.counters.iter().enumerate() {
-                fill(&mut cells, column, self.instances.total(*counter, &mut pass));
+                match instances.total_of(*counter) {
+                    Total::Own => fill(&mut cells, column, instances.total(*counter, &mut pass)),
+                    Total::Rows(of) => {
+                        let place = |of: Option<CounterId>| added.iter().position(|added| Some(*added) == of);
+                        let places = of.map(|of| place(of).unwrap_or(usize::MAX));
+                        totals.fill(&places, &mut cells, column);
+                    }
+                }
             }
         }
         rows.count_bytes_read(pass.bytes_read);
@@ -173,6 +226,7 @@ mod tests {
     use perfset_core::catalogue::perfset_engine as id;
 
     use super::*;
+    use crate::countersets::value::unavailable;
     use crate::testing::{Got, collect, try_collect};
 
     /// Any counterset would do.
@@ -218,7 +272,9 @@ mod tests {
         for (values, want) in [
             (vec![Ok(2.into()), Ok(3.into())], Got::Value(5)),
             (vec![Ok(2.into()), Ok(marked)], Got::Held(5)),
-            (vec![Ok(2.into()), Err(none.clone()), Ok(3.into())], Got::None(none)),
+            (vec![Ok(2.into()), Err(none.clone()), Ok(3.into())], Got::Partial(5, 1)),
+            (vec![Ok(2.into()), Err(unavailable("no such thing"))], Got::Value(2)),
+            (vec![Err(unavailable("no such thing")), Err(none.clone())], Got::None(none)),
             (vec![Ok(u64::MAX.into()), Ok(3.into())], Got::Value(2)),
         ] {
             let mut provider = scripted(values.clone());
@@ -242,6 +298,58 @@ mod tests {
         let mut reborn = scripted(two.clone());
         reborn.instances.keys[0].birth = NonZeroU64::new(6);
         assert_ne!(collect(&mut reborn, &[], &["*"]).birth(TOTAL_NAME), birth(two));
+    }
+
+    /// A count stays as it is when an instance goes, and takes of one that comes what that counts from then on.
+    #[test]
+    fn instances_come_and_go() {
+        type Step = (fn(&mut Scripted), u64);
+        let mut provider = scripted(vec![Ok(20.into()), Ok(300.into())]);
+        let mut total = |change: fn(&mut Scripted)| {
+            change(&mut provider.instances);
+            let collected = collect(&mut provider, &[COUNTER], &[TOTAL_NAME]);
+            (collected.get(TOTAL_NAME, COUNTER).clone(), collected.since(TOTAL_NAME, COUNTER))
+        };
+        let (first, since) = total(|_| {});
+        assert_eq!(first, Got::Value(320));
+        let steps: [Step; 5] = [
+            (|all| all.values[0] = Ok(21.into()), 321),
+            (|all| drop((all.keys.pop(), all.values.pop())), 321),
+            (|all| all.values[0] = Ok(25.into()), 325),
+            (
+                |all| {
+                    all.keys.push(Key { name: "new".into(), id: InstanceId(9), birth: None });
+                    all.values.push(Ok(7_000.into()));
+                },
+                325,
+            ),
+            (|all| all.values[1] = Ok(7_004.into()), 329),
+        ];
+        for (change, want) in steps {
+            assert_eq!(total(change), (Got::Value(want), since));
+        }
+        assert!(since.is_some());
+    }
+
+    /// Only one that was replaced has a birth that it did not have: its past is not added, however much that is.
+    #[test]
+    fn an_instance_without_a_birth_is_replaced() {
+        let mut provider = scripted(vec![Ok(20.into()), Ok(300.into())]);
+        provider.instances.keys[0].birth = None;
+        let mut total = |birth: Option<u64>, raw: u64| {
+            provider.instances.keys[0].birth = birth.and_then(NonZeroU64::new);
+            provider.instances.values[0] = Ok(raw.into());
+            collect(&mut provider, &[COUNTER], &[TOTAL_NAME]).get(TOTAL_NAME, COUNTER).clone()
+        };
+        for (birth, raw, want) in [
+            (None, 20, 320),
+            (None, 21, 321),
+            (Some(7), 9_000, 321),
+            (Some(7), 9_004, 325),
+            (Some(8), 5, 325),
+        ] {
+            assert_eq!(total(birth, raw), Got::Value(want), "{birth:?} {raw}");
+        }
     }
 
     #[test]

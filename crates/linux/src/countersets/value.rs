@@ -2,6 +2,7 @@
 
 use perfset_core::{Mark, NoValue};
 use perfset_engine::Row;
+use perfset_engine::total::Reading;
 
 /// A raw value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,14 @@ pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoVa
         Ok(Value { raw, mark: None }) => cells.set(column, raw),
         Ok(Value { raw, mark: Some(mark) }) => cells.set_marked(column, raw, mark),
         Err(reason) => cells.none(column, reason),
+    }
+}
+
+/// What a value gives to a total.
+pub(crate) fn reading(value: &Result<Value, NoValue>) -> Reading<'_> {
+    match value {
+        Ok(value) => Reading::Value(value.raw, value.mark),
+        Err(reason) => Reading::None(reason),
     }
 }
 

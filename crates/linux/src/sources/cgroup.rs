@@ -223,6 +223,10 @@ impl IoSums {
         *self = Self::default();
         let mut text = Text::new(text);
         while !text.is_at_end() {
+            let device = text;
+            if !text.is_at_line_end() && !text.word()?.contains(&b':') {
+                return Err(device.expected("a device's number"));
+            }
             while !text.is_at_line_end() {
                 let sum = if text.take(b"rbytes=") {
                     &mut self.read_bytes
@@ -237,7 +241,7 @@ impl IoSums {
                 } else if text.take(b"dios=") {
                     &mut self.discards
                 } else {
-                    text.word()?; // a device, or the field of a policy
+                    text.word()?; // another device, or the field of a policy
                     continue;
                 };
                 *sum = sum.wrapping_add(text.digits()?);
@@ -394,6 +398,7 @@ mod tests {
             ("run together", "8:0 9:1 rios=2 cost.usage=3 (x)\n", sums(0, 0, 0, 2, 0, 0)),
             ("wrapping", "8:0 rios=18446744073709551615\n8:1 rios=3\n", sums(0, 0, 0, 2, 0, 0)),
             ("no number", "8:0 rios=2\n9:1 wios=-3\n", Err((2, "\"-3\""))),
+            ("no device", "8:0 rios=2\nx\n", Err((2, "\"x\""))),
             ("cut", "8:0 rios=2", Err((1, "the end of the file"))),
             ("cut in a name", "8:0 rio", Err((1, "the end of the file"))),
         ] {

@@ -47,6 +47,16 @@ pub enum Field {
 }
 
 impl Field {
+    /// Whether the kernel of this program prints it in 32 bits: times everywhere, counts as long as a word is.
+    #[must_use]
+    pub fn is_short(self) -> bool {
+        let is_time = matches!(
+            self,
+            Self::ReadMs | Self::WriteMs | Self::BusyMs | Self::AllMs | Self::DiscardMs | Self::FlushMs
+        );
+        is_time || cfg!(target_pointer_width = "32")
+    }
+
     /// All of them, in the order of a line.
     pub const ALL: [Self; 17] = [
         Self::Reads,

@@ -85,14 +85,11 @@ pub struct CpuLine {
 /// let mut stat = ProcStat::default();
 /// stat.parse(b"cpu  2 3 5 7\ncpu0 2 3 5 7\nintr 11 0 0\n").unwrap();
 /// assert_eq!(stat.cpu(0).unwrap().ticks.as_ref().unwrap().system, 5);
-/// assert_eq!(stat.interrupts, Some(Ok(11)));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
     /// The online CPUs, in ascending order.
     pub cpus: Vec<CpuLine>,
-    /// Interrupts of all CPUs since boot: the first number of `intr`. `None` if there is no such line.
-    pub interrupts: Number,
 }
 
 impl ProcStat {
@@ -102,7 +99,6 @@ impl ProcStat {
     /// If the file makes no sense as a whole.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.cpus.clear();
-        self.interrupts = None;
         let mut text = behind_first_line(text)?;
         let mut lowest = 0;
         while text.take(b"cpu") {
@@ -115,12 +111,6 @@ impl ProcStat {
             if cut {
                 return Ok(());
             }
-        }
-        while !text.is_at_end() && self.interrupts.is_none() {
-            self.interrupts = match text.take(b"intr ") {
-                true => Some(text.number()),
-                false => text.line().err().map(Err),
-            };
         }
         Ok(())
     }
@@ -240,7 +230,6 @@ mod tests {
         assert_eq!(stat.cpu(0).unwrap().ticks, Err(wrong(2, "a number", "\"x\"")));
         assert_eq!(stat.cpu(1), None);
         assert_eq!(stat.cpu(2).unwrap().ticks.as_ref().unwrap().idle, 19);
-        assert_eq!(stat.interrupts, Some(Ok(23)));
 
         for (text, found) in
             [("cpu \ncpu0 2 3 5\n", "the end of the line"), ("cpu \ncpu0 2 3 5 7", { "the end of the file" })]
@@ -248,10 +237,6 @@ mod tests {
             let stat = parse(text).unwrap();
             assert_eq!(stat.cpu(0).unwrap().ticks.as_ref().unwrap_err().found, found, "{text:?}");
         }
-        assert_eq!(parse("cpu \nintr x\n").unwrap().interrupts, Some(Err(wrong(2, "a number", "\"x\""))));
-        let cut = wrong(2, "the rest of the line", "the end of the file");
-        assert_eq!(parse("cpu \nctxt 5").unwrap().interrupts, Some(Err(cut)));
-        assert_eq!(parse("cpu \nctxt 5\n").unwrap().interrupts, None);
     }
 
     /// Work is proportional to the text, also if every line is bad: counted back from each error it would take minutes.

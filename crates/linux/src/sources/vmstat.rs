@@ -37,6 +37,10 @@ pub struct VmStat {
     pub pgsteal_kswapd: Number,
     /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8, before that by zone.
     pub pgsteal_direct: Number,
+    /// Pages that were reclaimed to make huge pages. Since Linux 6.1, before that among those of programs.
+    pub pgsteal_khugepaged: Number,
+    /// Pages that were reclaimed because somebody asked for it, by `memory.reclaim`. Since Linux 6.14.
+    pub pgsteal_proactive: Number,
     /// All, in the kernel's order.
     pub lines: Lines,
 }
@@ -58,6 +62,8 @@ impl VmStat {
             ("pgmajfault ", &mut self.pgmajfault),
             ("pgsteal_kswapd ", &mut self.pgsteal_kswapd),
             ("pgsteal_direct ", &mut self.pgsteal_direct),
+            ("pgsteal_khugepaged ", &mut self.pgsteal_khugepaged),
+            ("pgsteal_proactive ", &mut self.pgsteal_proactive),
         ]);
         Ok(())
     }

@@ -22,6 +22,8 @@ pub(super) struct Events<R> {
     at: usize,
     end: usize,
     is_ended: bool,
+    /// Number of buffers that the log says it has, if it says so.
+    buffers: Option<u32>,
     pub(super) damages: Damages,
 }
 
@@ -81,13 +83,15 @@ impl<R: Read> Events<R> {
         }
         let rest = buffer.get_mut(first.len()..).unwrap_or_default();
         let filled = first.len().saturating_add(fill(&mut read, rest)?);
+        let (damages, buffers) = Default::default();
         let mut events =
-            Self { read, buffer, buffer_at: 0, at: 0, end: 0, is_ended: false, damages: Damages::default() };
+            Self { read, buffer, buffer_at: 0, at: 0, end: 0, is_ended: false, buffers, damages };
         events.begin(filled);
         let bytes = events.buffer.get(..events.end).unwrap_or_default();
         let mut cursor = Cursor::starting_at(bytes, first.len());
         let header = Header::parse(&mut cursor).map_err(BlgError::Header)?;
         events.at = events.end;
+        events.buffers = header.buffers();
         Ok((events, header))
     }
 
@@ -116,7 +120,7 @@ impl<R: Read> Events<R> {
         self.is_ended = filled < self.buffer.len();
         (self.at, self.end) = (HEADER_LEN, 0);
         if filled == 0 {
-            return;
+            return self.count_buffers();
         }
         let bytes = self.buffer.get(..filled).unwrap_or_default();
         let Ok((header, _)) = raw::BufferHeader::ref_from_prefix(bytes) else {
@@ -137,13 +141,24 @@ impl<R: Read> Events<R> {
                 .add(self.buffer_at, format!("the buffer says that its data end at {}", header.end.get()));
         }
         self.end = end.unwrap_or(size);
-        if self.end > filled {
-            let lost = self.end.saturating_sub(filled);
+        self.end = self.end.min(filled);
+        // A buffer is written whole, its unused end too.
+        if filled < size {
+            let lost = size.saturating_sub(filled);
             self.damages.add(
                 self.buffer_at.saturating_add(count(filled)),
                 format!("the file is cut: {lost} bytes of a buffer are missing"),
             );
-            self.end = filled;
+        }
+    }
+
+    /// Notes at the end of a file, which is that of a buffer, whether the log says that it has more.
+    fn count_buffers(&mut self) {
+        let there = self.buffer_at.checked_div(count(self.buffer.len())).unwrap_or(0);
+        let said = self.buffers.map_or(0, u64::from);
+        if there < said {
+            let what = format!("the file is cut: only {there} of its {said} buffers are there");
+            self.damages.add(self.buffer_at, what);
         }
     }
 

@@ -25,8 +25,10 @@ pub struct Header {
     pub boot_time: i64,
     /// Ticks of PerfTime a second.
     pub perf_freq: i64,
-    /// Buffers that it should have.
+    /// Buffers that it should have. Its writer counts them when it closes the log.
     pub buffers_written: u32,
+    /// EVENT_TRACE_FILE_MODE flags.
+    pub log_file_mode: u32,
     /// Buffers that its writer lost.
     pub buffers_lost: u32,
     /// Events that its writer lost.
@@ -71,6 +73,7 @@ impl Header {
             boot_time: times.boot_time.get(),
             perf_freq: times.perf_freq.get(),
             buffers_written: header.buffers_written.get(),
+            log_file_mode: header.log_file_mode.get(),
             buffers_lost: times.buffers_lost.get(),
             events_lost: header.events_lost.get(),
             logger_name: logger.to_string(),
@@ -81,6 +84,13 @@ impl Header {
                 daylight: zone.daylight_bias.get(),
             },
         })
+    }
+
+    /// Returns the number of buffers of the file, its first one included. A circular log counts those that it wrote
+    /// over, too, and so does not tell.
+    pub(super) fn buffers(&self) -> Option<u32> {
+        const EVENT_TRACE_FILE_MODE_CIRCULAR: u32 = 2;
+        (self.log_file_mode & EVENT_TRACE_FILE_MODE_CIRCULAR == 0).then_some(self.buffers_written)
     }
 
     /// Minutes to be added to the local times of its records, the first of which is `first`: the bias of the time zone,

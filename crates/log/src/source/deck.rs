@@ -11,6 +11,7 @@ use perfset_engine::{Catalogue, Rows, SourceError, Want};
 
 use super::OpenError;
 use super::listed::{ListedSets, TooMany};
+use super::overlap::Overlaps;
 use super::selection::{Pick, Selection};
 use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
@@ -28,6 +29,9 @@ pub(super) struct Deck {
     /// When the last sample that is played was due, and how many were not played since.
     due: Option<(i64, u64)>,
     listed: ListedSets,
+    overlaps: Overlaps,
+    /// Tapes with a counterset that another log has as a whole object, so that theirs is not played.
+    hidden: HashSet<(usize, Guid)>,
     /// By tape, as title indexes are.
     objects: Vec<ObjectSets>,
     names: Vec<Option<Arc<v1::Names>>>,
@@ -55,6 +59,8 @@ impl Deck {
             tapes,
             due: None,
             listed: ListedSets::default(),
+            overlaps: Overlaps::default(),
+            hidden: HashSet::new(),
             blocks: HashMap::new(),
             unseen: Vec::new(),
             catalogue: Arc::default(),
@@ -112,17 +118,10 @@ impl Deck {
         loop {
             // A clock may have been set back: what is in the window may come behind what is not.
             let Some(time) = self.tapes.iter().filter_map(Tape::next_time).min() else { return Ok(false) };
-            let mut has_changed = false;
-            for (tape, list) in self.tapes.iter_mut().zip(&self.lists) {
-                tape.is_fresh = tape
-                    .next_time()
-                    .is_some_and(|next| next == time || next.saturating_sub(time) < self.selection.tolerance);
-                if tape.is_fresh {
-                    tape.advance()?;
-                    has_changed |= !Arc::ptr_eq(list, &tape.now.list);
-                }
-            }
-            if has_changed {
+            self.advance(time)?;
+            let is_other =
+                |(tape, list): (&Tape, &Arc<[Listed]>)| tape.is_fresh && !Arc::ptr_eq(list, &tape.now.list);
+            if self.tapes.iter().zip(&self.lists).any(is_other) {
                 self.register_anew();
             }
             if !self.selection.choice.window.contains(time) || !self.is_chosen(time) {
@@ -134,6 +133,44 @@ impl Deck {
             self.time = time;
             return Ok(true);
         }
+    }
+
+    /// Goes on with the samples of a time, which is the next one: those that were taken then, and those that were taken
+    /// nearly then of other counters.
+    fn advance(&mut self, time: i64) -> Result<(), SourceError> {
+        let Self { tapes, overlaps, selection, .. } = self;
+        let mut near: Vec<(i64, usize)> = Vec::new();
+        for (at, tape) in tapes.iter_mut().enumerate() {
+            let next = tape.next_time();
+            tape.is_fresh = next == Some(time);
+            if tape.is_fresh {
+                tape.advance()?;
+            } else if let Some(next) = next.filter(|next| next.saturating_sub(time) < selection.tolerance) {
+                near.push((next, at));
+            }
+        }
+        near.sort_unstable();
+        for (next, at) in near {
+            let Some(tape) = tapes.get(at) else { continue };
+            let (list, has_begun) = (Arc::clone(tape.next_list()), tape.has_begun());
+            // One that follows another log is not beside it; nor is one that is nearer to that log's next sample.
+            let is_apart = |(other, tape): (usize, &Tape)| {
+                let of_next =
+                    tape.next_time().map(|other| other.saturating_sub(time)).filter(|step| *step > 0);
+                let is_nearer = of_next.is_some_and(|step| next.saturating_sub(time) > step / 2);
+                let follows = !has_begun && tape.next_time().is_none();
+                tape.is_fresh
+                    && (follows || is_nearer || overlaps.is_any((at, &list), (other, &tape.now.list)))
+            };
+            if tapes.iter().enumerate().any(is_apart) {
+                continue;
+            }
+            if let Some(tape) = tapes.get_mut(at) {
+                tape.is_fresh = true;
+                tape.advance()?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the sample of that time is played, of those in the window.
@@ -292,6 +329,13 @@ impl Deck {
         for set in self.listed.countersets(&provider) {
             if !countersets.iter().any(|known| known.guid == set.guid) {
                 countersets.push(set);
+                continue;
+            }
+            for tape in self.listed.tapes(&set.guid) {
+                let Some(of_set) = self.tapes.get_mut(tape) else { continue };
+                if self.hidden.insert((tape, set.guid)) {
+                    of_set.damaged(format!("{} is left out: another log has the whole object", set.name));
+                }
             }
         }
         self.catalogue = Arc::new(Catalogue { origin: name, countersets });
@@ -317,6 +361,20 @@ impl Deck {
             })
     }
 
+    /// Notes that an object is not played, because another log has it in a sample of the same time: unless both say the
+    /// same.
+    fn leave_out(&mut self, (tape, entry): (usize, usize), played: (usize, usize)) {
+        let mut bytes =
+            |(tape, entry): (usize, usize)| match self.tapes.get_mut(tape)?.now.sample.block(entry) {
+                Ok(Block::Object(bytes)) => Some(bytes.to_vec()),
+                _ => None,
+            };
+        let is_other = bytes((tape, entry)).is_some_and(|own| !own.is_empty() && bytes(played) != Some(own));
+        if let Some(tape) = self.tapes.get_mut(tape).filter(|_| is_other) {
+            tape.damaged("an object is left out: another log has it at the same time".to_owned());
+        }
+    }
+
     /// Does something with the object that a counterset is, and its block in the sample that is played; nothing if it
     /// is no object.
     fn object<T>(
@@ -330,6 +388,11 @@ impl Deck {
         let Some((tape, entry)) = place else {
             return Some(Err(SourceError::Failed("no sample of it was taken at that time".into())));
         };
+        let others: Vec<_> =
+            places.iter().filter(is_fresh).copied().filter(|other| *other != (tape, entry)).collect();
+        for other in others {
+            self.leave_out(other, (tape, entry));
+        }
         let Some(recording) = self.recording(tape, entry, false) else {
             return Some(Err(SourceError::Failed("this sample does not have the object".into())));
         };

@@ -1,20 +1,20 @@
 //! Countersets as the list of a log names them: an entry is a counter of an instance, raw as PDH has it or formatted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::{self, Denominator};
 use perfset_core::pdh::{PdhStatus, RawCounter};
-use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::wire::WireError;
 use perfset_core::{
-    Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceId, InstanceIdFilter,
-    InstanceType, Mark, Name, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
+    Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceIdFilter,
+    InstanceType, Mark, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
 };
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
 
+use super::table::{Got, Table};
 use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
 
@@ -25,8 +25,6 @@ const UNKNOWN_IDS: u32 = 0x1_0000;
 /// Ids of what a raw value of PDH has besides its first number begin here: [`PARTS`] for each counter.
 const PART_IDS: u32 = 0x4000_0000;
 const PARTS: u32 = 4;
-/// Units of a name.
-const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
 /// A counterset that entries of lists make up.
 #[derive(Debug)]
@@ -63,6 +61,8 @@ struct Entry {
     /// The type that it has here.
     counter_type: CounterType,
     is_formatted: bool,
+    /// `true` once it was noted that its values are left out.
+    is_left_out: bool,
 }
 
 /// The numbers that a raw value of PDH is made of.
@@ -168,6 +168,12 @@ impl ListedSets {
         }
     }
 
+    /// The tapes that have values of a set.
+    pub fn tapes(&self, guid: &Guid) -> BTreeSet<usize> {
+        let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
+        set.into_iter().flat_map(|set| &set.entries).map(|entry| entry.tape).collect()
+    }
+
     /// The set of a GUID.
     pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut ListedSet> {
         self.sets.get_mut(*self.by_guid.get(guid)?)
@@ -241,7 +247,8 @@ impl ListedSet {
         self.has_instances |= listed.path.instance.is_some();
         let instance = listed.path.instance.as_deref().unwrap_or_default();
         let row = (!is_wild).then(|| self.rows.listed(&Utf16::from(instance)));
-        self.entries.push(Entry { tape, at, counter, row, counter_type, is_formatted });
+        let is_left_out = false;
+        self.entries.push(Entry { tape, at, counter, row, counter_type, is_formatted, is_left_out });
         self.wanted = Wanted::default();
         Ok(())
     }
@@ -261,6 +268,7 @@ impl ListedSet {
             counters: counters.chain(parts).collect::<Vec<_>>().into(),
             translations: Vec::new().into(),
             v1_index: self.known.and_then(|set| set.v1_index),
+            default_counter: None,
             view_of: None,
             scope: Text::default(),
         }
@@ -277,7 +285,7 @@ impl ListedSet {
             self.wanted = Wanted::new(want.counters, &self.counters);
         }
         self.read(tapes, want.instances)?;
-        self.rows.fill(&self.wanted, &self.counters, rows);
+        self.fill(rows);
         Ok(())
     }
 
@@ -292,7 +300,7 @@ impl ListedSet {
         let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
         let _ = self.read(tapes, &[all].into_iter().collect()); // what is listed stays, sample or not
         self.rows.use_listed();
-        self.rows.fill(&self.wanted, &self.counters, rows);
+        self.fill(rows);
         Ok(())
     }
 
@@ -303,7 +311,7 @@ impl ListedSet {
         let mut is_any_fresh = false;
         // A tape whose sample ends too early: what is listed behind its end has no values.
         let mut cut = None;
-        for entry in entries {
+        for entry in entries.iter_mut() {
             let Some(column) = wanted.column(entry.counter) else { continue };
             let Some(tape) = tapes.get_mut(entry.tape).filter(|tape| tape.is_fresh) else { continue };
             is_any_fresh = true;
@@ -312,11 +320,19 @@ impl ListedSet {
             }
             let changed = wanted.counters.get(column).filter(|(_, known)| *known != entry.counter_type);
             let changed = changed.map(|(_, known)| {
-                Got::Missing(NoValue::TypeChanged { from: *known, to: entry.counter_type })
+                let reason = NoValue::TypeChanged { from: *known, to: entry.counter_type };
+                if !std::mem::replace(&mut entry.is_left_out, true) {
+                    tape.damaged(format!("values of entry {} are left out: {reason}", entry.at));
+                }
+                Got::Missing(reason)
             });
             match entry.row {
                 Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
-                    Ok(got) => table.put(row, column, changed.unwrap_or(got)),
+                    Ok(got) => {
+                        if !table.put(row, column, changed.unwrap_or(got)) {
+                            leave_out(tape);
+                        }
+                    }
                     Err(error) => {
                         cut = Some(entry.tape);
                         tape.cut(&error);
@@ -326,9 +342,13 @@ impl ListedSet {
                 None => match tape.now.sample.block(entry.at) {
                     Ok(Block::Instances(instances)) => {
                         table.begin_entry();
+                        let mut is_left_out = false;
                         for (name, raw) in instances.iter() {
                             let row = table.coming(name);
-                            table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw)));
+                            is_left_out |= !table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw)));
+                        }
+                        if is_left_out {
+                            leave_out(tape);
                         }
                     }
                     Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
@@ -342,6 +362,38 @@ impl ListedSet {
         match is_any_fresh {
             true => Ok(()),
             false => Err(SourceError::Failed("no sample of it was taken at that time".into())),
+        }
+    }
+
+    /// Hands over the rows that have a cell.
+    fn fill(&self, rows: &mut Rows) {
+        let Self { wanted, counters, .. } = self;
+        for (name, id, cells) in self.rows.used() {
+            let mut row = rows.push_units(name.units().iter().copied(), id, None);
+            for (column, part) in wanted.parts.iter().enumerate() {
+                let Some((at, part)) = part else { continue };
+                let cell = cells.get(*at).and_then(Option::as_ref);
+                let of = wanted.counters.get(*at).and_then(|(counter, _)| counters.get(*counter));
+                match (cell, of) {
+                    (Some(Got::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
+                        Ok(value) => row.set_raw(column, value),
+                        Err(reason) => row.none(column, reason),
+                    },
+                    (Some(Got::Formatted(value)), _) if wanted.is_formatted => {
+                        row.set(column, value.to_bits());
+                    }
+                    (Some(Got::Formatted(value)), _) => {
+                        row.set_marked(column, value.to_bits(), Mark::Formatted);
+                    }
+                    (Some(Got::Missing(reason)), _) => row.none(column, reason.clone()),
+                    (None, _) | (_, None) => {
+                        row.none(column, NoValue::Unavailable("the log does not have it".into()));
+                    }
+                }
+            }
+            if wanted.is_formatted {
+                row.mark(Mark::Formatted);
+            }
         }
     }
 }
@@ -393,12 +445,9 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
     })
 }
 
-/// What was read for a cell.
-#[derive(Clone, Debug)]
-enum Got {
-    Raw(RawCounter),
-    Formatted(f64),
-    Missing(NoValue),
+/// Notes that a value is not played, because another entry has another one at the same time.
+fn leave_out(tape: &mut Tape) {
+    tape.damaged("a value is left out: its counter has another one at the same time".to_owned());
 }
 
 /// What a query asks of a counterset, and where it goes.
@@ -450,191 +499,6 @@ impl Wanted {
 
     fn column(&self, counter: usize) -> Option<usize> {
         self.columns.get(counter).copied().flatten()
-    }
-}
-
-/// The rows of a sample while they are read, and their names from sample to sample.
-#[derive(Debug, Default)]
-struct Table {
-    rows: Vec<TableRow>,
-    by_name: HashMap<(Utf16, u32), usize>,
-    /// How many come from lists: they stay.
-    listed: usize,
-    width: usize,
-    /// Of the rows in use.
-    cells: Vec<Option<Got>>,
-    /// The entry that is read, by number, and the row that its next name is expected in.
-    entry: u64,
-    expected: usize,
-    /// Rows with a cell in this sample.
-    used: usize,
-    /// Of names that came in an entry: in which, and which of that name is next.
-    next_of_name: HashMap<Utf16, (u64, u32)>,
-}
-
-#[derive(Debug)]
-struct TableRow {
-    name: Utf16,
-    /// Which of that name it is.
-    occurrence: u32,
-    /// The entry that filled it last.
-    entry: u64,
-    /// Where its cells are in this sample, if it has any.
-    slot: Option<usize>,
-    is_wanted: bool,
-}
-
-impl Table {
-    /// The row of an instance that a list names.
-    fn listed(&mut self, name: &Utf16) -> usize {
-        if let Some(row) = self.by_name.get(&(name.clone(), 0)).filter(|row| **row < self.listed) {
-            return *row;
-        }
-        // Those that came with samples come again.
-        self.forget_coming();
-        let row = self.push(name.clone(), 0);
-        self.listed = self.rows.len();
-        row
-    }
-
-    fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
-        let row = self.rows.len();
-        self.by_name.insert((name.clone(), occurrence), row);
-        self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, is_wanted: true });
-        row
-    }
-
-    fn forget_coming(&mut self) {
-        self.next_of_name.clear();
-        self.rows.truncate(self.listed);
-        let listed = self.listed;
-        self.by_name.retain(|_, row| *row < listed);
-    }
-
-    /// Begins a sample.
-    fn begin(&mut self, width: usize, instances: &InstanceFilters) {
-        // A log of a year has any number of processes: those that are gone are forgotten.
-        let coming = self.rows.len().saturating_sub(self.listed);
-        if self.used < coming / 2 {
-            self.forget_coming();
-        }
-        self.used = 0;
-        self.width = width;
-        self.cells.clear();
-        let listed = self.listed;
-        for (at, row) in self.rows.iter_mut().enumerate() {
-            row.slot = None;
-            // What came with samples is chosen from by the engine.
-            row.is_wanted = at >= listed
-                || listed == 1
-                || instances.wants(row.name.units().iter().copied(), InstanceId(row.occurrence));
-        }
-    }
-
-    fn is_wanted(&self, row: usize) -> bool {
-        self.rows.get(row).is_some_and(|row| row.is_wanted)
-    }
-
-    /// Begins an entry with as many names as come.
-    fn begin_entry(&mut self) {
-        self.entry = self.entry.saturating_add(1);
-        self.expected = 0;
-    }
-
-    /// The row of the next name of such an entry.
-    fn coming(&mut self, name: Name<'_>) -> usize {
-        let entry = self.entry;
-        let is_it = |row: &TableRow| {
-            row.entry != entry && row.name.units().iter().copied().eq(name.units().take(NAME))
-        };
-        let row = match self.rows.get(self.expected) {
-            Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
-            _ => {
-                let units: Vec<u16> = name.units().take(NAME).collect();
-                let key = Utf16::from(units.as_slice());
-                let (of, next) = self.next_of_name.entry(key.clone()).or_default();
-                if *of != entry {
-                    (*of, *next) = (entry, 0);
-                }
-                let mut occurrence = *next;
-                let row = loop {
-                    match self.by_name.get(&(key.clone(), occurrence)) {
-                        None => break self.push(key.clone(), occurrence),
-                        Some(row) if self.rows.get(*row).is_some_and(is_it) => break *row,
-                        Some(_) => occurrence = occurrence.saturating_add(1),
-                    }
-                };
-                if let Some((_, next)) = self.next_of_name.get_mut(&key) {
-                    *next = occurrence.saturating_add(1);
-                }
-                row
-            }
-        };
-        if let Some(row) = self.rows.get_mut(row) {
-            row.entry = entry;
-        }
-        self.expected = row.saturating_add(1);
-        row
-    }
-
-    fn put(&mut self, row: usize, column: usize, got: Got) {
-        let Some(start) = self.use_row(row) else { return };
-        let at = start.saturating_add(column);
-        // Where several logs have it, the first one says it.
-        if let Some(cell @ (None | Some(Got::Missing(_)))) = self.cells.get_mut(at) {
-            *cell = Some(got);
-        }
-    }
-
-    /// Uses all rows that come from lists.
-    fn use_listed(&mut self) {
-        for row in 0..self.listed {
-            self.use_row(row);
-        }
-    }
-
-    /// Gives a row its cells; where they begin.
-    fn use_row(&mut self, row: usize) -> Option<usize> {
-        let Self { rows, cells, width, used, .. } = self;
-        let row = rows.get_mut(row)?;
-        Some(*row.slot.get_or_insert_with(|| {
-            let start = cells.len();
-            cells.resize(start.saturating_add(*width), None);
-            *used = used.saturating_add(1);
-            start
-        }))
-    }
-
-    /// Hands over the rows that have a cell.
-    fn fill(&self, wanted: &Wanted, counters: &[ListedCounter], rows: &mut Rows) {
-        let used = self.rows.iter().filter_map(|row| Some((row, self.cells.get(row.slot?..)?)));
-        for (row, cells) in used {
-            let mut row = rows.push_units(row.name.units().iter().copied(), InstanceId(row.occurrence), None);
-            for (column, part) in wanted.parts.iter().enumerate() {
-                let Some((at, part)) = part else { continue };
-                let cell = cells.get(*at).and_then(Option::as_ref);
-                let of = wanted.counters.get(*at).and_then(|(counter, _)| counters.get(*counter));
-                match (cell, of) {
-                    (Some(Got::Raw(raw)), Some(counter)) => match value_of(raw, *part, counter) {
-                        Ok(value) => row.set_raw(column, value),
-                        Err(reason) => row.none(column, reason),
-                    },
-                    (Some(Got::Formatted(value)), _) if wanted.is_formatted => {
-                        row.set(column, value.to_bits());
-                    }
-                    (Some(Got::Formatted(value)), _) => {
-                        row.set_marked(column, value.to_bits(), Mark::Formatted);
-                    }
-                    (Some(Got::Missing(reason)), _) => row.none(column, reason.clone()),
-                    (None, _) | (_, None) => {
-                        row.none(column, NoValue::Unavailable("the log does not have it".into()));
-                    }
-                }
-            }
-            if wanted.is_formatted {
-                row.mark(Mark::Formatted);
-            }
-        }
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod deck;
 mod listed;
+mod overlap;
 mod selection;
+mod table;
 mod tape;
 #[cfg(test)]
 mod tests;
@@ -33,9 +35,13 @@ use tape::{Tape, What};
 /// Logs as a source with a past: each step of a query is the next sample.
 ///
 /// What was recorded is registered under the names that it has there; an object that the catalogue knows has the
-/// catalogue's GUID, and its counters the catalogue's ids. Logs of one time are played together: a step takes from
-/// each the sample that is due, so that counters of several logs stand side by side. An instance is what a path calls
-/// it, its parent and its number included.
+/// catalogue's GUID, and its counters the catalogue's ids. An instance is what a path calls it, its parent and its
+/// number included.
+///
+/// Logs of one time are played together: a step takes from each the sample of that time, so that counters of several
+/// logs stand side by side. Samples of nearly the same time are put together only if their logs have no counter in
+/// common: no value takes the place of another one. Where two logs have other values of a counter at the very same
+/// time, the one of the first log is played, and the other one is [damage](Self::damages).
 ///
 /// Values of binary logs are raw values and become numbers by the formulas that live ones do, each with the clock that
 /// stands beside it. Values of text logs were formatted by whoever wrote them, and are marked so

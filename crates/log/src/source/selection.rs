@@ -21,7 +21,8 @@ pub(super) struct Selection {
     /// Whose counters.
     pub machine_name: Arc<str>,
     pub choice: Choice,
-    /// Half of the shortest time from one sample to the next. Samples that are no farther apart are of one time.
+    /// Half of the shortest time from one sample to the next. Samples of different counters that are no farther apart
+    /// are of one time.
     pub tolerance: i64,
     /// All instances, once somebody asked.
     union: Arc<Mutex<Option<Union>>>,

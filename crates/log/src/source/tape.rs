@@ -137,6 +137,11 @@ impl Tape {
         self.has_next.then_some(self.next.time)
     }
 
+    /// What stands where in the sample ahead.
+    pub fn next_list(&self) -> &Arc<[Listed]> {
+        &self.next.list
+    }
+
     /// The sample ahead.
     pub fn ahead(&mut self) -> &mut Taken {
         &mut self.next
@@ -153,6 +158,11 @@ impl Tape {
             Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::Names::default()),
             Log::Text(_) => None,
         }
+    }
+
+    /// Returns `true` if there was a sample before the next one.
+    pub fn has_begun(&self) -> bool {
+        self.now.time != 0
     }
 
     /// Makes the sample ahead the one that is played.

@@ -250,7 +250,7 @@ static void check_structures(const char *row, const struct set *set, DWORD insta
     memcpy(&info, bytes, sizeof info);
     BYTES(row, "CounterSetGuid", set->guid, &info.CounterSetGuid, 16);
     EQUAL(row, "CounterSetType", 0, info.CounterSetType);
-    TRUE_IN(row, info.DetailLevel == PERF_DETAIL_NOVICE || info.DetailLevel == PERF_DETAIL_ADVANCED);
+    TRUE_IN(row, info.DetailLevel >= PERF_DETAIL_NOVICE && info.DetailLevel <= PERF_DETAIL_WIZARD);
     EQUAL(row, "InstanceType", instance_type, info.InstanceType);
     EQUAL(row, "size", 32 + 48 * info.NumCounters, size);
     for (i = 0; i < info.NumCounters; i++) {
@@ -260,7 +260,7 @@ static void check_structures(const char *row, const struct set *set, DWORD insta
             (LPBYTE)&counter, sizeof counter, &actual));
         EQUAL(row, "Actual of one counter", 48, actual);
         BYTES(row, "the counter alone is as among all", bytes + 32 + 48 * i, &counter, 48);
-        TRUE_IN(row, counter.DetailLevel == PERF_DETAIL_NOVICE || counter.DetailLevel == PERF_DETAIL_ADVANCED);
+        TRUE_IN(row, counter.DetailLevel >= PERF_DETAIL_NOVICE && counter.DetailLevel <= PERF_DETAIL_WIZARD);
         TRUE_IN(row, counter.DefaultScale >= -10 && counter.DefaultScale <= 10);
         EQUAL(row, "Reserved", 0, counter.Reserved);
         TRUE_IN(row, counter.BaseCounterId == ANY || counter_of(set, counter.BaseCounterId) != NULL);

@@ -437,7 +437,8 @@ static DWORD check_block(const char *row, const unsigned char *bytes, DWORD size
     static const unsigned char signature[8] = { 'P', 0, 'E', 0, 'R', 0, 'F', 0 };
     PERF_DATA_BLOCK block;
     SYSTEMTIME date;
-    char own[256];
+    WCHAR own[MAX_COMPUTERNAME_LENGTH + 1] = { 0 };
+    DWORD own_length = MAX_COMPUTERNAME_LENGTH + 1;
     DWORD done, i;
     if (!TRUE_IN(row, size >= sizeof block))
         return 0;
@@ -451,15 +452,9 @@ static DWORD check_block(const char *row, const unsigned char *bytes, DWORD size
     EQUAL(row, "HeaderLength", 88 + ALIGN8(block.SystemNameLength), block.HeaderLength);
     if (!TRUE_IN(row, block.HeaderLength <= size && block.SystemNameLength <= block.HeaderLength - 88))
         return 0;
-    memset(own, 0, sizeof own);
-    gethostname(own, sizeof own - 1);
-    EQUAL(row, "SystemNameLength", (strlen(own) + 1) * UNIT, block.SystemNameLength);
-    for (i = 0; i < block.SystemNameLength / UNIT; i++) {
-        char letter[2] = { 0, 0 }, wanted[2] = { 0, 0 };
-        letter[0] = (char)unit_at(WIDE, bytes, 88 + i * UNIT);
-        wanted[0] = own[i];
-        TRUE_IN(row, strcasecmp(letter, wanted) == 0);
-    }
+    TRUE_IN(row, GetComputerNameW(own, &own_length));
+    BYTES(row, "system name", own, bytes + 88, (own_length + 1) * UNIT);
+    EQUAL(row, "SystemNameLength", (own_length + 1) * UNIT, block.SystemNameLength);
     FILLED(row, "padding of the system's name", 0, bytes + 88 + block.SystemNameLength,
         block.HeaderLength - 88 - block.SystemNameLength);
     EQUAL(row, "PerfFreq", ticks_a_second(), block.PerfFreq.QuadPart);

@@ -80,6 +80,7 @@ mod tests {
             aggregate: Aggregate::Undefined,
             unit: "".into(),
             wraps: false,
+            caps: false,
             source: "".into(),
             availability: "".into(),
             v1_index: None,
@@ -95,6 +96,7 @@ mod tests {
             counters: (1..=counters).map(counter).collect(),
             translations: (&[]).into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: "".into(),
         })

@@ -105,6 +105,7 @@ impl Definition {
             counters: (&[]).into(),
             translations: (&[]).into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: "".into(),
         };

@@ -527,7 +527,7 @@ impl Kept {
             return has_some;
         }
         let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index);
+        self.file.index(number, index, None);
         !index.rows().is_empty()
     }
 
@@ -542,7 +542,7 @@ impl Kept {
             });
         }
         let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index);
+        self.file.index(number, index, None);
         for indexed in index.rows() {
             rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
         }
@@ -578,6 +578,8 @@ impl Kept {
     ) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
+        let of_file = rows.totals_at_100ns().map(|now_100ns| time_of(self.file.header.created, now_100ns));
+        rows.set_began(of_file);
         if let Bytes::Copied = self.file.bytes {
             return self.each_copied(number, &mut |name, copied| {
                 let id = InstanceId(copied.id);
@@ -594,7 +596,7 @@ impl Kept {
             });
         }
         let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index);
+        self.file.index(number, index, rows.totals_at_100ns());
         let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
             (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
             _ => None,
@@ -604,11 +606,22 @@ impl Kept {
             let Some(segment) = segment else { continue };
             for indexed in run {
                 if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
+                    if of_file.is_some() {
+                        rows.set_began(of_file.max(indexed.began_100ns));
+                    }
                     add(&segment, index, indexed, file_id, counters, &referenced, rows);
                 }
             }
         }
     }
+}
+
+/// A time of CLOCK_MONOTONIC in terms of PerfTime100NSec, which was that when this collection began.
+fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
+    let now_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+    now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 
 /// Adds a row for an instance, if it is there all the time.

@@ -337,15 +337,17 @@ impl ProgramFile {
         is_whole
     }
 
-    /// Looks for instances of a counterset that came or went.
-    pub fn index(&mut self, counterset: usize, index: &mut Index) {
+    /// Looks for instances of a counterset that came or went, after that time in terms of PerfTime100NSec.
+    pub fn index(&mut self, counterset: usize, index: &mut Index, now_100ns: Option<u64>) {
         let is_whole = self.map(counterset);
         let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
         if let Some(change) = self.change() {
             let segments = self
                 .instances(counterset)
                 .filter_map(|(number, instances)| Some((number, instances.mapped()?)));
-            index.refresh(&set.guid, segments, change);
+            // Else there may be segments that are not known yet.
+            let is_current = self.change & 1 == 0 && change.load(Acquire) == self.change;
+            index.refresh(&set.guid, segments, change, now_100ns.filter(|_| is_whole && is_current));
             if !is_whole {
                 index.doubt(); // there may be a descriptor next time, though nothing changes
             }

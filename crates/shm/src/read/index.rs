@@ -80,6 +80,8 @@ pub(crate) struct Index {
     /// By segment and slot: the word of what was looked at last.
     seen: Vec<Vec<u64>>,
     copy: Vec<u8>,
+    /// The last time at which all that there were was known, in terms of PerfTime100NSec.
+    complete_100ns: Option<u64>,
 }
 
 /// An instance.
@@ -91,6 +93,8 @@ pub(crate) struct Indexed {
     pub sequence: u64,
     /// Where [`Index::names`] has its name and id.
     pub name: usize,
+    /// It began then or later, in terms of PerfTime100NSec, if that is known.
+    pub began_100ns: Option<u64>,
 }
 
 impl Indexed {
@@ -109,15 +113,18 @@ pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
 
 impl Index {
     /// Looks for what changed, if something did, in the segments that a file has of a counterset: each with its number.
-    /// `change` is the file's word.
+    /// `change` is the file's word, and `now_100ns` a time before this call, if the segments are all that there were
+    /// then.
     pub fn refresh<'a>(
         &mut self,
         guid: &Guid,
         segments: impl Iterator<Item = (usize, Segment<'a>)> + Clone,
         change: &AtomicU64,
+        now_100ns: Option<u64>,
     ) {
         let before = change.load(Acquire);
         if before == self.change && before & 1 == 0 {
+            self.complete_100ns = now_100ns.or(self.complete_100ns);
             return;
         }
         let last = segments.clone().last().map_or(0, |(number, _)| number.saturating_add(1));
@@ -146,6 +153,9 @@ impl Index {
         fence(Acquire);
         let after = change.load(Relaxed);
         self.change = if after == before { before } else { 1 };
+        if self.change & 1 == 0 {
+            self.complete_100ns = now_100ns.or(self.complete_100ns);
+        }
     }
 
     /// Has it looked for again next time, whether something changes or not.
@@ -187,7 +197,8 @@ impl Index {
                     let at = self.names.position();
                     self.names.row(name, InstanceId(id));
                     self.named = self.named.saturating_add(1);
-                    self.rows.push(Indexed { segment: number, slot, sequence, name: at });
+                    let began_100ns = self.complete_100ns;
+                    self.rows.push(Indexed { segment: number, slot, sequence, name: at, began_100ns });
                 }
                 break;
             }
@@ -269,7 +280,12 @@ mod tests {
             let (slot, sequence) = (turn % (shape.slots - 1), 2 * turn as u64 + 10);
             put(slot, sequence);
             living[slot] = sequence;
-            index.refresh(&GUID, std::iter::once((7, Segment::new(&words, shape))), &change);
+            index.refresh(
+                &GUID,
+                std::iter::once((7, Segment::new(&words, shape))),
+                &change,
+                Some(turn as u64),
+            );
             let mut expected: Vec<_> = living.iter().copied().filter(|sequence| *sequence > 0).collect();
             expected.sort_unstable();
             let named = |row: &Indexed| {
@@ -280,6 +296,8 @@ mod tests {
             let expected: Vec<_> =
                 expected.iter().map(|sequence| (format!("instance {sequence}"), *sequence)).collect();
             assert_eq!(found, expected, "{turn}");
+            let began = index.rows().last().unwrap().began_100ns;
+            assert_eq!(began, (turn as u64).checked_sub(1), "not before it was looked for the last time");
             most = most.max(index.names().position());
         }
         assert!(most < 100_000, "{most} bytes of names");

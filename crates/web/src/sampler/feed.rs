@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
 use std::rc::Rc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use perfset::NoValue;
-use perfset::path::{CounterPath, PathQuery, PathValue, keep_greatest};
+use perfset::path::{CounterPath, PathQuery, PathValue, Resolved, Selector, keep_greatest};
+use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogue};
 
 use super::series::{SeriesId, Table};
 use crate::answer::Problem;
@@ -30,6 +30,10 @@ pub struct Watch {
     pub position: Cell<usize>,
     /// Its series, also those that are over.
     pub members: RefCell<BTreeSet<SeriesId>>,
+    /// Whether somebody asked for the sums of them.
+    pub has_sums: Cell<bool>,
+    /// The sums of them.
+    pub sums: RefCell<BTreeSet<SeriesId>>,
     /// Since when nobody looks.
     pub idle_since: Cell<Option<Instant>>,
 }
@@ -40,24 +44,145 @@ pub struct Point {
     id: SeriesId,
     value: Option<f64>,
     status: &'static str,
+    /// What is special about it.
+    mark: Option<&'static str>,
 }
 
 /// What a path gave in a sample.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     points: Vec<Point>,
+    /// Of counters that add up the sums over all instances.
+    sums: Vec<Point>,
+    /// Of each counter how many instances have no value, and why.
+    without: Vec<Without>,
     /// Why there is nothing: a keyword and a sentence.
     nothing: Option<(&'static str, String)>,
 }
 
+/// How many instances have no value of a counter: by reason, those that most have first.
+#[derive(Clone, Debug)]
+struct Without {
+    counter: String,
+    /// How many there are, with a value and without.
+    of: usize,
+    reasons: Vec<(&'static str, usize)>,
+}
+
+/// The instances of a path in a sample, a counter at a time; those that sum others up are none.
+struct Column<'a> {
+    set: &'a Counterset,
+    counter: &'a Counter,
+    instances: usize,
+    /// Of those that have a value.
+    sum: Option<f64>,
+    reasons: BTreeMap<&'static str, usize>,
+}
+
+impl<'a> Column<'a> {
+    fn all<'b: 'a>(values: impl Iterator<Item = &'a PathValue<'b>>) -> Vec<Self> {
+        let mut columns: Vec<Self> = Vec::new();
+        for v in values.filter(|v| v.value.instance_id.is_some() && !v.sums_up()) {
+            let counter = v.value.counter;
+            let is_its = |column: &Self| column.counter.id == counter.id;
+            if !columns.last().is_some_and(is_its) && !columns.iter().any(is_its) {
+                let set = v.value.counterset;
+                columns.push(Self { set, counter, instances: 0, sum: None, reasons: BTreeMap::new() });
+            }
+            let Some(column) = columns.iter_mut().rev().find(|column| is_its(column)) else { continue };
+            column.instances = column.instances.saturating_add(1);
+            match number(v) {
+                Some(value) => column.sum = Some(column.sum.unwrap_or(0.0) + value),
+                None => {
+                    let count = column.reasons.entry(status(v)).or_default();
+                    *count = count.saturating_add(1);
+                }
+            }
+        }
+        columns
+    }
+
+    /// Whether the sum means something.
+    fn adds_up(&self) -> bool {
+        match self.counter.aggregate {
+            Aggregate::Total => true,
+            Aggregate::Undefined => catalogue::adds_up(self.set.guid, self.counter.id),
+            _ => false,
+        }
+    }
+
+    /// The reasons, those that most have first.
+    fn reasons(&self) -> Vec<(&'static str, usize)> {
+        let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*reason, *count)).collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        reasons
+    }
+}
+
 impl Watch {
+    /// A path that is collected from the next sample on, with what is stored of its series under whatever path.
+    pub fn new(
+        path: &CounterPath,
+        is_kept: bool,
+        position: usize,
+        resolved: &Resolved,
+        table: &Table,
+    ) -> Self {
+        let selector = resolved.instances.as_deref().map(Selector::new);
+        // Which of its name an instance was is not known of those that are over: nothing is guessed.
+        let means = |name: Name<'_>| {
+            selector.as_ref().is_none_or(|selector| selector.matches(name.units(), usize::MAX))
+        };
+        let shown = |id: &CounterId| {
+            resolved.set.counter(*id).is_some_and(|counter| !is_hidden_counter(path, counter))
+        };
+        let counters: Vec<_> = resolved.counters.iter().copied().filter(shown).collect();
+        let (members, sums) = match is_kept {
+            true => {
+                let guid = resolved.set.guid;
+                (table.stored(guid, &counters, means), table.stored_sums(path, guid, &counters))
+            }
+            false => Default::default(),
+        };
+        Self {
+            path: path.clone(),
+            is_kept,
+            position: Cell::new(position),
+            members: members.into(),
+            has_sums: Cell::new(false),
+            sums: sums.into(),
+            idle_since: Cell::new(None),
+        }
+    }
+
+    /// The values of a sample that are shown.
+    fn shown<'a, 'v>(&self, values: &'a [PathValue<'v>]) -> impl Iterator<Item = &'a PathValue<'v>> + Clone {
+        values.iter().filter(|v| !is_hidden(&self.path, v))
+    }
+
     /// Takes the values of a sample, all that have a place, and keeps them.
     pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut Table) -> Taken {
-        let taken = Taken::of(values.iter().filter(|v| !is_hidden(&self.path, v)), query, table);
-        let mut members = self.members.borrow_mut();
-        for point in &taken.points {
-            table.keep(point.id, point.value);
-            members.insert(point.id);
+        let (mut sums, mut without) = (Vec::new(), Vec::new());
+        if self.has_sums.get() {
+            // Before the instances: if there is no place for all of them, their sum has one.
+            for column in Column::all(self.shown(values)) {
+                without.extend(Without::of(&column));
+                if !column.adds_up() {
+                    continue;
+                }
+                let Some(id) = table.of_sum(&self.path, column.set, column.counter) else { continue };
+                let status = column.reasons().first().map_or("", |(reason, _)| *reason);
+                let is_partial = column.sum.is_some() && !column.reasons.is_empty();
+                let mark = is_partial.then_some("partial"); // how many it lacks is in `without`
+                sums.push(Point { id, value: column.sum, status, mark });
+            }
+        }
+        let taken = Taken { sums, without, ..Taken::of(self.shown(values), query, table) };
+        for (points, ids) in [(&taken.points, &self.members), (&taken.sums, &self.sums)] {
+            for point in points {
+                table.keep(point.id, point.value);
+                ids.borrow_mut().insert(point.id);
+            }
         }
         taken
     }
@@ -70,15 +195,29 @@ impl Watch {
         query: &PathQuery,
         table: &mut Table,
     ) -> Taken {
-        let mut greatest: Vec<&PathValue<'_>> = values.iter().filter(|v| !is_hidden(&self.path, v)).collect();
+        let mut greatest: Vec<&PathValue<'_>> = self.shown(values).collect();
         keep_greatest(&mut greatest, usize::try_from(most).unwrap_or(usize::MAX), number);
         let reason = greatest.iter().find_map(|v| v.value.value.as_ref().err());
         let nothing = reason.map(|reason| (reason.keyword(), reason.to_string()));
         greatest.retain(|v| number(v).is_some());
-        match greatest.is_empty() {
+        let without = Column::all(self.shown(values)).iter().filter_map(Without::of).collect();
+        let taken = match greatest.is_empty() {
             true => Taken { nothing, ..Taken::default() },
             false => Taken::of(greatest.into_iter(), query, table),
-        }
+        };
+        Taken { without, ..taken }
+    }
+}
+
+impl Without {
+    /// Nothing if all have a value.
+    fn of(column: &Column<'_>) -> Option<Self> {
+        let reasons = column.reasons();
+        (!reasons.is_empty()).then(|| Self {
+            counter: column.counter.shown_name().into_owned(),
+            of: column.instances,
+            reasons,
+        })
     }
 }
 
@@ -92,10 +231,10 @@ impl Taken {
         for v in values {
             match (&v.value.instance_id, &v.value.value) {
                 (None, Err(reason)) => taken.nothing = Some((reason.keyword(), reason.to_string())),
-                (_, value) => {
+                _ => {
                     let Some(id) = table.of(v, query.birth(v)) else { continue };
-                    let status = value.as_ref().map_or_else(NoValue::keyword, |_| "");
-                    taken.points.push(Point { id, value: number(v), status });
+                    let mark = v.value.mark.and_then(|mark| mark.keyword());
+                    taken.points.push(Point { id, value: number(v), status: status(v), mark });
                 }
             }
         }
@@ -105,7 +244,16 @@ impl Taken {
 
 /// Whether a value is not shown: the path asked for counters by a pattern, and this system never has that one.
 pub fn is_hidden(path: &CounterPath, v: &PathValue<'_>) -> bool {
-    v.value.counter.is_never_there() && path.counter.contains(['*', '?', '{', '!'])
+    is_hidden_counter(path, v.value.counter)
+}
+
+fn is_hidden_counter(path: &CounterPath, counter: &Counter) -> bool {
+    counter.is_never_there() && path.counter.contains(['*', '?', '{', '!'])
+}
+
+/// Why there is nothing to show: a keyword.
+fn status(v: &PathValue<'_>) -> &'static str {
+    v.value.value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword())
 }
 
 /// What readers are shown.
@@ -155,7 +303,8 @@ impl Feed {
     /// The events of a sample.
     fn events(&mut self, sample: &Sample<'_, '_>, table: &mut Table) -> Vec<u8> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut news, mut nothing) = (Vec::new(), Vec::new());
+        let mut marks = Vec::new();
+        let (mut news, mut nothing, mut without) = (Vec::new(), Vec::new(), Vec::new());
         let mut sent = HashSet::new();
         let nobody = Taken::default();
         for (at, (ask, watch)) in self.asks.iter().enumerate() {
@@ -167,7 +316,8 @@ impl Feed {
                     Cow::Owned(watch.take_greatest(most, values, sample.query, table))
                 }
             };
-            for point in &taken.points {
+            let sums = if ask.sum { taken.sums.as_slice() } else { &[] };
+            for point in taken.points.iter().chain(sums) {
                 if self.known.insert((point.id, at)) {
                     comma(&mut news);
                     table.tell(point.id, at, &mut news);
@@ -182,6 +332,24 @@ impl Feed {
                 if point.value.is_none() {
                     comma(&mut missing);
                     write(&mut missing, format_args!("\"{}\":\"{}\"", point.id, point.status));
+                }
+                if let Some(mark) = point.mark {
+                    comma(&mut marks);
+                    write(&mut marks, format_args!("\"{}\":\"{mark}\"", point.id));
+                }
+            }
+            let is_told = ask.top.is_some() || ask.sum;
+            for Without { counter, of, reasons } in taken.without.iter().filter(|_| is_told) {
+                let counter = serde_json::Value::from(counter.as_str());
+                for (status, instances) in reasons {
+                    comma(&mut without);
+                    write(
+                        &mut without,
+                        format_args!(
+                            "{{\"ask\":{at},\"counter\":{counter},\"status\":\"{status}\",\
+                             \"instances\":{instances},\"of\":{of}}}"
+                        ),
+                    );
                 }
             }
             if let Some((status, reason)) = &taken.nothing {
@@ -204,8 +372,12 @@ impl Feed {
         out.extend_from_slice(b"],\"values\":[");
         out.extend_from_slice(&values);
         out.push(b']');
-        for (name, parts, begin, end) in [("missing", missing, b'{', b'}'), ("nothing", nothing, b'[', b']')]
-        {
+        for (name, parts, begin, end) in [
+            ("missing", missing, b'{', b'}'),
+            ("marks", marks, b'{', b'}'),
+            ("without", without, b'[', b']'),
+            ("nothing", nothing, b'[', b']'),
+        ] {
             if !parts.is_empty() {
                 write(&mut out, format_args!(",\"{name}\":"));
                 out.push(begin);
@@ -234,8 +406,10 @@ impl Feed {
             }
         }
         let mut kept = BTreeSet::new();
-        for (at, (_, watch)) in self.asks.iter().enumerate().filter(|(_, (ask, _))| ask.top.is_none()) {
-            for id in watch.members.borrow().iter().copied().filter(|id| table.has(*id)) {
+        for (at, (ask, watch)) in self.asks.iter().enumerate().filter(|(_, (ask, _))| ask.top.is_none()) {
+            let (members, sums) = (watch.members.borrow(), watch.sums.borrow());
+            let sums = sums.iter().filter(|_| ask.sum);
+            for id in members.iter().chain(sums).copied().filter(|id| table.has(*id)) {
                 self.known.insert((id, at));
                 kept.insert(id);
             }

@@ -1,10 +1,11 @@
 //! Series: one counter of one instance, its number for readers, and what it was in the last hour.
 
-use std::collections::{HashMap, VecDeque};
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use perfset::clock::ClockReading;
-use perfset::path::PathValue;
-use perfset::{Birth, CounterId, Guid, InstanceId};
+use perfset::path::{CounterPath, PathValue};
+use perfset::{Birth, Counter, CounterId, Counterset, Guid, InstanceId, Name};
 use serde::Serialize;
 
 use crate::answer::to_json;
@@ -20,6 +21,8 @@ pub struct Key {
     instance: Box<[u8]>,
     instance_id: Option<InstanceId>,
     birth: Birth,
+    /// Whether it is the sum of those instances that a pattern means, which stands in the instance's place.
+    is_sum: bool,
 }
 
 impl Key {
@@ -31,6 +34,20 @@ impl Key {
             instance: v.value.instance.as_bytes().into(),
             instance_id: v.value.instance_id,
             birth,
+            is_sum: false,
+        }
+    }
+
+    /// That of the sum of the instances that a path means.
+    pub fn of_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
+        let pattern = path.instance.as_deref().unwrap_or_default().to_lowercase();
+        Self {
+            counterset,
+            counter,
+            instance: pattern.into_bytes().into(),
+            instance_id: None,
+            birth: Birth::default(),
+            is_sum: true,
         }
     }
 }
@@ -42,11 +59,32 @@ struct About<'a> {
     path: String,
     counterset: &'a str,
     instance: String,
-    counter: &'a str,
+    counter: Cow<'a, str>,
     unit: &'a str,
     scale: i32,
     #[serde(rename = "type")]
     counter_type: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    total: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    sum: bool,
+}
+
+impl<'a> About<'a> {
+    fn new(id: SeriesId, path: &CounterPath, counterset: &'a Counterset, counter: &'a Counter) -> Self {
+        Self {
+            id,
+            path: path.to_string(),
+            counterset: &counterset.name,
+            instance: path.instance.clone().unwrap_or_default(),
+            counter: counter.shown_name(),
+            unit: &counter.unit,
+            scale: counter.default_scale,
+            counter_type: counter.counter_type.to_string(),
+            total: false,
+            sum: false,
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -141,7 +179,27 @@ impl Table {
 
     /// The series of a value of this sample; nothing if there is no place for another one.
     pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
-        let key = Key::new(v, birth);
+        self.numbered(Key::new(v, birth), |id| {
+            let about = About::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
+            to_json(&About { instance: v.value.instance.to_string(), total: v.sums_up(), ..about })
+        })
+    }
+
+    /// The series of the sum of the instances that a path means.
+    pub fn of_sum(&mut self, path: &CounterPath, set: &Counterset, counter: &Counter) -> Option<SeriesId> {
+        let own = CounterPath {
+            machine: None,
+            counterset: set.name.to_string(),
+            counter: counter.shown_name().into_owned(),
+            ..path.clone()
+        };
+        self.numbered(Key::of_sum(path, set.guid, counter.id), |id| {
+            to_json(&About { sum: true, ..About::new(id, &own, set, counter) })
+        })
+    }
+
+    /// The series with a key, which has a value in this sample.
+    fn numbered(&mut self, key: Key, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {
                 series.last = self.sample;
@@ -154,22 +212,40 @@ impl Table {
         }
         let id = self.next;
         self.next = id.saturating_add(1);
-        let mut about = to_json(&About {
-            id,
-            path: v.own_path(None).to_string(),
-            counterset: &v.value.counterset.name,
-            instance: v.value.instance.to_string(),
-            counter: &v.value.counter.shown_name(),
-            unit: &v.value.counter.unit,
-            scale: v.value.counter.default_scale,
-            counter_type: v.value.counter.counter_type.to_string(),
-        });
+        let mut about = about(id);
         about.pop();
         self.by_key.insert(key.clone(), id);
         let series =
             Series { key, about: about.into(), last: self.sample, first: 0, values: VecDeque::new() };
         self.by_id.insert(id, series);
         Some(id)
+    }
+
+    /// The series of these counters of those instances whose names are meant, also those that are over.
+    pub fn stored(
+        &self,
+        counterset: Guid,
+        counters: &[CounterId],
+        means: impl Fn(Name<'_>) -> bool,
+    ) -> BTreeSet<SeriesId> {
+        let is_meant = |key: &Key| {
+            !key.is_sum
+                && key.counterset == counterset
+                && counters.contains(&key.counter)
+                && means(Name::until_nul(&key.instance))
+        };
+        self.by_key.iter().filter(|(key, _)| is_meant(key)).map(|(_, id)| *id).collect()
+    }
+
+    /// The sums of these counters over the instances that a path means.
+    pub fn stored_sums(
+        &self,
+        path: &CounterPath,
+        counterset: Guid,
+        counters: &[CounterId],
+    ) -> BTreeSet<SeriesId> {
+        let of_sum = |counter: &CounterId| self.by_key.get(&Key::of_sum(path, counterset, *counter)).copied();
+        counters.iter().filter_map(of_sum).collect()
     }
 
     /// Keeps a value of this sample.

@@ -34,6 +34,7 @@ impl Samples {
             counters: vec![counter].into(),
             translations: vec![].into(),
             v1_index: None,
+            default_counter: None,
             view_of: None,
             scope: Text::default(),
         };

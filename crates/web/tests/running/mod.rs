@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use perfset::testing::{FixedClock, Scripted};
 use perfset::{
-    Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity, Text,
+    Aggregate, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Machine, ProviderIdentity,
+    Text,
 };
 use perfset_web::{Options, ServeError, Server, Stopper};
 
@@ -31,11 +32,15 @@ pub fn shop() -> (Machine, Scripted) {
         instance_type: InstanceType::Multiple,
         counters: vec![
             counter(2, "Orders/sec", CounterType::PERF_COUNTER_BULK_COUNT, "the till"),
-            counter(3, "Stock", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "the shelf"),
+            Counter {
+                aggregate: Aggregate::Total,
+                ..counter(3, "Stock", CounterType::PERF_COUNTER_LARGE_RAWCOUNT, "the shelf")
+            },
         ]
         .into(),
         translations: vec![].into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: Text::default(),
     };

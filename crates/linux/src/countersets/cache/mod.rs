@@ -31,9 +31,7 @@ impl Values for Cache {
         match counter {
             id::DIRTY_PAGES => self.vmstat.lock().number(|vm| &vm.nr_dirty, pass),
             id::DIRTY_PAGE_THRESHOLD => self.vmstat.lock().number(|vm| &vm.nr_dirty_threshold, pass),
-            id::LAZY_WRITE_PAGES_PER_SEC | id::DATA_FLUSH_PAGES_PER_SEC => {
-                self.vmstat.lock().number(|vm| &vm.nr_written, pass)
-            }
+            id::DATA_FLUSH_PAGES_PER_SEC => self.vmstat.lock().number(|vm| &vm.nr_written, pass),
             _ => Err(never(counter)),
         }
     }
@@ -71,6 +69,9 @@ fn never(counter: CounterId) -> NoValue {
         | id::FAST_READ_RESOURCE_MISSES_PER_SEC
         | id::FAST_READ_NOT_POSSIBLES_PER_SEC => "no read goes past the file system",
         id::LAZY_WRITE_FLUSHES_PER_SEC => "the kernel counts pages that were written back, not how often",
+        id::LAZY_WRITE_PAGES_PER_SEC => {
+            "the kernel counts together what it writes back and what it is asked to"
+        }
         id::DATA_FLUSHES_PER_SEC => "the kernel does not count requests to write back",
         _ => return NoValue::NotGiven,
     })

@@ -7,14 +7,13 @@ use perfset_core::{CounterId, NoValue};
 
 use super::Group;
 use super::mounts::{Hierarchy, Mounts};
-use crate::countersets::pressure_stall::{self, FULL, Line, SOME, in_100ns};
+use crate::countersets::pressure_stall::{self, FULL, Line, Reading, SOME, in_100ns};
 use crate::countersets::value::unavailable;
 use crate::kept_file::{KeptFile, Printed, ReadError};
 use crate::pass::{Latest, Pass};
 use crate::sources::attribute;
 use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEvents, MemoryStat, limit};
 use crate::sources::named::Number;
-use crate::sources::pressure::Pressure;
 use crate::sources::text::TextError;
 
 /// Why a group has no file. It cannot be told apart which it is.
@@ -40,7 +39,7 @@ pub(super) struct Files {
     io: Latest<IoSums>,
     io_bytes_v1: Latest<BlkioSums>,
     io_events_v1: Latest<BlkioSums>,
-    pressure: [Latest<Pressure>; 4],
+    pressure: [Latest<Reading>; 4],
 }
 
 /// Where the files of a group are in one of its hierarchies.
@@ -322,11 +321,12 @@ impl Files {
         place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
+    /// The time of a line, or without one when the file was read.
     fn stall(
         &mut self,
         place: Place<'_>,
         resource: Resource,
-        line: Line,
+        line: Option<Line>,
         pass: &mut Pass,
     ) -> Result<u64, NoValue> {
         let Self { file, pressure: [cpu, memory, io, irq], .. } = self;
@@ -336,11 +336,14 @@ impl Files {
             Resource::Io => ("io.pressure", io),
             Resource::Irq => ("irq.pressure", irq),
         };
-        let pressure = latest.get(pass, |pass| {
+        let reading = latest.get(pass, |pass| {
             place.go(file, name);
             pressure_stall::read(file, pass, NO_FILE)
         })?;
-        pressure_stall::stall(line(pressure), || place.path(name), in_100ns)
+        match line {
+            Some(line) => pressure_stall::stall(line(&reading.pressure), || place.path(name), in_100ns),
+            None => Ok(reading.time_100ns),
+        }
     }
 }
 
@@ -360,16 +363,20 @@ enum Resource {
     Irq,
 }
 
-/// The file and the line of a counter of pressure.
-fn stalled(counter: CounterId) -> Option<(Resource, Line)> {
+/// The file of a counter of pressure, and its line; the time of a reading has none.
+fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     Some(match counter {
-        id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, SOME),
-        id::PERCENT_PROCESSOR_FULL_STALLED_TIME => (Resource::Cpu, FULL),
-        id::PERCENT_MEMORY_SOME_STALLED_TIME => (Resource::Memory, SOME),
-        id::PERCENT_MEMORY_FULL_STALLED_TIME => (Resource::Memory, FULL),
-        id::PERCENT_STORAGE_SOME_STALLED_TIME => (Resource::Io, SOME),
-        id::PERCENT_STORAGE_FULL_STALLED_TIME => (Resource::Io, FULL),
-        id::PERCENT_INTERRUPT_FULL_STALLED_TIME => (Resource::Irq, FULL),
+        id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, Some(SOME)),
+        id::PERCENT_PROCESSOR_FULL_STALLED_TIME => (Resource::Cpu, Some(FULL)),
+        id::PERCENT_MEMORY_SOME_STALLED_TIME => (Resource::Memory, Some(SOME)),
+        id::PERCENT_MEMORY_FULL_STALLED_TIME => (Resource::Memory, Some(FULL)),
+        id::PERCENT_STORAGE_SOME_STALLED_TIME => (Resource::Io, Some(SOME)),
+        id::PERCENT_STORAGE_FULL_STALLED_TIME => (Resource::Io, Some(FULL)),
+        id::PERCENT_INTERRUPT_FULL_STALLED_TIME => (Resource::Irq, Some(FULL)),
+        id::PROCESSOR_STALLED_TIME_TIMESTAMP => (Resource::Cpu, None),
+        id::MEMORY_STALLED_TIME_TIMESTAMP => (Resource::Memory, None),
+        id::STORAGE_STALLED_TIME_TIMESTAMP => (Resource::Io, None),
+        id::INTERRUPT_STALLED_TIME_TIMESTAMP => (Resource::Irq, None),
         _ => return None,
     })
 }

@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use perfset_core::{InstanceId, NoValue};
+use perfset_core::{Birth, InstanceId, NoValue};
 
 use super::requests::{Now, Requests};
 use crate::countersets::several::Key;
@@ -45,6 +45,9 @@ pub(super) struct Disk {
     /// Its row, where it has one.
     pub(super) key: Key,
     kind: Option<Kind>,
+    /// When it came or began anew, in terms of PerfTime100NSec, if this program was looking: its birth where the kernel
+    /// does not tell which device it is.
+    pub(super) came: Birth,
 }
 
 /// What `/sys/block` says of a device.
@@ -98,7 +101,10 @@ impl State {
             match known {
                 Some(0) => {}
                 Some(further) => self.disks.swap(at, at.saturating_add(further)),
-                None => self.disks.insert(at.min(self.disks.len()), Disk::new(device)),
+                None => {
+                    let came = NonZeroU64::new(time_100ns).filter(|_| self.pass != 0);
+                    self.disks.insert(at.min(self.disks.len()), Disk::new(device, came));
+                }
             }
             if let Some(disk) = self.disks.get_mut(at) {
                 disk.go_on(device, now);
@@ -117,7 +123,7 @@ impl State {
 }
 
 impl Disk {
-    fn new(device: &Device) -> Self {
+    fn new(device: &Device, came: Birth) -> Self {
         let id = InstanceId(device.major.wrapping_shl(20) | device.minor);
         Self {
             major: device.major,
@@ -127,6 +133,7 @@ impl Disk {
             fault: None,
             key: Key { name: instance_name(&device.name), id, birth: None },
             kind: None,
+            came,
         }
     }
 
@@ -136,12 +143,14 @@ impl Disk {
 
     fn go_on(&mut self, device: &Device, now: Now) {
         let Ok(numbers) = &device.numbers else { return };
-        let goes_on = self.requests.as_mut().is_some_and(|requests| requests.go_on(*numbers, now));
-        if !goes_on {
-            // A new device, or another under the same name.
-            self.requests = Some(Requests::new(*numbers, now));
-            self.kind = None;
+        if let Some(requests) = &mut self.requests {
+            if requests.go_on(*numbers, now) {
+                return;
+            }
+            self.came = NonZeroU64::new(now.time_100ns); // another under the same name
         }
+        self.requests = Some(Requests::new(*numbers, now));
+        self.kind = None;
     }
 
     /// What it did, or why that is not known.
@@ -188,7 +197,7 @@ impl Disk {
             pass.read(&mut file, "", attribute::number).ok()
         };
         // It tells which device it is since Linux 5.15.
-        self.key.birth = number("diskseq").and_then(NonZeroU64::new);
+        self.key.birth = number("diskseq").and_then(NonZeroU64::new).or(self.came);
         let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden") != Some(1);
         Ok(match stands_for_hardware {
             false => Kind::Virtual,

@@ -5,14 +5,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use perfset_core::catalogue::{logical_disk as id, physical_disk};
-use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
 use rustix::fs::StatVfs;
 use rustix::io::Errno;
 
 use super::disks::{Disk, Disks};
 use super::mounts::{Mounts, Volume};
-use super::requests::{Requests, never, total};
-use crate::countersets::several::{Instances, Key, sum};
+use super::requests::{Requests, mean, never, total_of};
+use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed};
@@ -41,6 +41,8 @@ struct Known {
     volume: Volume,
     /// The number of the block device that it is on, once that was looked for; `None` in it if there is none such.
     device: Option<Option<(u32, u32)>>,
+    /// When that device came, as it was known when it was asked last.
+    birth: Option<Birth>,
     space: Latest<Space>,
     requests: Latest<Requests>,
 }
@@ -80,13 +82,21 @@ impl LogicalDisk {
     }
 
     fn requests(&mut self, at: usize, pass: &mut Pass) -> Result<&Requests, NoValue> {
-        let Self { disks, volumes, .. } = self;
-        let Known { volume, device, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let Self { disks, volumes, keys, .. } = self;
+        let Known { volume, device, birth, requests, .. } = volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let key = keys.get_mut(at).ok_or(NoValue::NotGiven)?;
         requests.get(pass, |pass| {
             disks.with(pass, |disks, sys_block, pass| {
                 let device = device.get_or_insert_with(|| volume.device(disks, sys_block, pass));
                 let disk = disks.iter().find(|disk| *device == Some((disk.major, disk.minor)));
-                disk.ok_or(unavailable("the kernel does not count what its device does"))?.requests()
+                let disk = disk.ok_or(unavailable("the kernel does not count what its device does"))?;
+                let before = birth.replace(disk.came);
+                if before.is_some_and(|before| before != disk.came) {
+                    // The row of this collection was begun as that of the other one.
+                    key.birth = disk.came;
+                    return Err(NoValue::Failed("its device has just been replaced by another".into()));
+                }
+                disk.requests()
             })
         })
     }
@@ -101,8 +111,16 @@ impl Instances for LogicalDisk {
         let mounts = mounts.get(pass)?;
         if *changes != mounts.changes {
             *changes = mounts.changes;
-            *keys = mounts.volumes.iter().map(Volume::key).collect();
-            *volumes = mounts.volumes.iter().map(Known::new).collect();
+            let before = std::mem::take(volumes).into_iter().zip(std::mem::take(keys));
+            let before: Vec<(Known, Key)> = before.collect();
+            for volume in &mounts.volumes {
+                // What became of the device of one that stays is known still.
+                let same = before.iter().find(|(known, _)| known.volume == *volume);
+                let birth = same.and_then(|(known, _)| known.birth);
+                let key = Key { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
+                volumes.push(Known { birth, ..Known::new(volume) });
+                keys.push(key);
+            }
         }
         Ok(())
     }
@@ -124,23 +142,37 @@ impl Instances for LogicalDisk {
         }
     }
 
+    /// As of PhysicalDisk, but shares of time are means.
+    fn total_of(&self, counter: CounterId) -> Total {
+        if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
+            return Total::Own;
+        }
+        let Some(same) = of_physical_disk(counter) else { return Total::Rows([Some(counter), None]) };
+        let own = |same: CounterId| CounterId(same.0.saturating_add(FIRST));
+        match total_of(same) {
+            Total::Rows(of) => Total::Rows(of.map(|of| of.map(own))),
+            Total::Own => Total::Own,
+        }
+    }
+
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
-        let Some(same) = of_physical_disk(counter) else { return sum(self, counter, pass) };
         let count = self.keys.len();
-        total(same, (0..count).map(|at| self.value(at, counter, pass)))
+        mean((0..count).map(|at| self.value(at, counter, pass)))
     }
 }
 
-/// The counter of PhysicalDisk that says the same of a device: all that come behind those of space.
+/// So many counters come before those that PhysicalDisk has: those of space.
+const FIRST: u32 = id::CURRENT_DISK_QUEUE_LENGTH.0.saturating_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0);
+
+/// The counter of PhysicalDisk that says the same of a device.
 fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
-    let first = id::CURRENT_DISK_QUEUE_LENGTH.0.checked_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0)?;
-    counter.0.checked_sub(first).map(CounterId)
+    counter.0.checked_sub(FIRST).map(CounterId)
 }
 
 impl Known {
     fn new(volume: &Volume) -> Self {
         let (space, requests) = (Latest::default(), Latest::default());
-        Self { volume: volume.clone(), device: None, space, requests }
+        Self { volume: volume.clone(), device: None, birth: None, space, requests }
     }
 }
 

@@ -4,8 +4,8 @@ use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Counterset, NoValue};
 
 use super::disks::{Disk, Disks, Kind};
-use super::requests::{Requests, never, total};
-use crate::countersets::several::{Instances, Key};
+use super::requests::{Requests, mean, never, total_of};
+use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
 use crate::pass::Pass;
 
@@ -39,9 +39,13 @@ impl Instances for PhysicalDisk {
         self.found.requests(at)?.value(counter)
     }
 
+    fn total_of(&self, counter: CounterId) -> Total {
+        total_of(counter)
+    }
+
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         let count = self.found.keys.len();
-        total(counter, (0..count).map(|at| self.value(at, counter, pass)))
+        mean((0..count).map(|at| self.value(at, counter, pass)))
     }
 }
 

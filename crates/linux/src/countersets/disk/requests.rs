@@ -3,6 +3,7 @@
 use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
+use crate::countersets::several::Total;
 use crate::countersets::value::{Value, unavailable};
 use crate::sources::diskstats::{Field, Numbers};
 
@@ -44,14 +45,14 @@ impl Requests {
     pub(super) fn go_on(&mut self, numbers: Numbers, now: Now) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
-            before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0)).is_none())
+            before.is_some_and(|before| before.step_to(numbers.get(field).unwrap_or(0), field).is_none())
         };
         if [Field::Reads, Field::Writes].into_iter().any(steps_back) {
             return false;
         }
         (self.numbers, self.now) = (numbers, now);
         for (sum, field) in self.sums.iter_mut().zip(Field::ALL) {
-            sum.go_on(numbers.get(field).unwrap_or(0));
+            sum.go_on(numbers.get(field).unwrap_or(0), field);
         }
         let before = self.idle_100ns.raw;
         self.idle_100ns = self.resting();
@@ -106,10 +107,11 @@ impl Requests {
         match counter {
             id::CURRENT_DISK_QUEUE_LENGTH => self.get(Field::InFlight),
 
-            id::PERCENT_DISK_TIME => both(self.in_100ns(read_ms)?, self.in_100ns(write_ms)?),
+            id::PERCENT_DISK_TIME | id::AVG_DISK_QUEUE_LENGTH => {
+                both(self.in_100ns(read_ms)?, self.in_100ns(write_ms)?)
+            }
             id::PERCENT_DISK_READ_TIME | id::AVG_DISK_READ_QUEUE_LENGTH => self.in_100ns(read_ms),
             id::PERCENT_DISK_WRITE_TIME | id::AVG_DISK_WRITE_QUEUE_LENGTH => self.in_100ns(write_ms),
-            id::AVG_DISK_QUEUE_LENGTH => self.in_100ns(Field::AllMs),
             id::PERCENT_IDLE_TIME => Ok(self.idle_100ns),
             id::PERCENT_DISK_TIME_BASE
             | id::PERCENT_DISK_READ_TIME_BASE
@@ -146,32 +148,56 @@ pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
 }
 
-/// What a counter of PhysicalDisk is for several devices together. Queues and events add up, and so do both parts of a
-/// mean. Shares of the elapsed time do not: they are means.
-pub(super) fn total(
-    counter: CounterId,
-    each: impl Iterator<Item = Result<Value, NoValue>>,
-) -> Result<Value, NoValue> {
-    let (mut sum, mut count, mut mark) = (0_u128, 0_u128, None);
+/// How a counter of PhysicalDisk is made for several devices together: by which of its counters. Queues, events and
+/// both parts of a mean add up; clocks do not.
+pub(super) fn total_of(counter: CounterId) -> Total {
+    let (a, b) = match counter {
+        id::PERCENT_IDLE_TIME
+        | id::PERCENT_DISK_TIME_BASE
+        | id::PERCENT_DISK_READ_TIME_BASE
+        | id::PERCENT_DISK_WRITE_TIME_BASE
+        | id::PERCENT_IDLE_TIME_BASE => return Total::Own,
+        id::PERCENT_DISK_TIME | id::AVG_DISK_QUEUE_LENGTH => {
+            (id::AVG_DISK_READ_QUEUE_LENGTH, Some(id::AVG_DISK_WRITE_QUEUE_LENGTH))
+        }
+        id::PERCENT_DISK_READ_TIME => (id::AVG_DISK_READ_QUEUE_LENGTH, None),
+        id::PERCENT_DISK_WRITE_TIME => (id::AVG_DISK_WRITE_QUEUE_LENGTH, None),
+        id::AVG_DISK_SEC_TRANSFER => (id::AVG_DISK_SEC_READ, Some(id::AVG_DISK_SEC_WRITE)),
+        id::DISK_TRANSFERS_PER_SEC | id::AVG_DISK_SEC_TRANSFER_BASE | id::AVG_DISK_BYTES_TRANSFER_BASE => {
+            (id::DISK_READS_PER_SEC, Some(id::DISK_WRITES_PER_SEC))
+        }
+        id::AVG_DISK_SEC_READ_BASE | id::AVG_DISK_BYTES_READ_BASE => (id::DISK_READS_PER_SEC, None),
+        id::AVG_DISK_SEC_WRITE_BASE | id::AVG_DISK_BYTES_WRITE_BASE => (id::DISK_WRITES_PER_SEC, None),
+        id::DISK_BYTES_PER_SEC | id::AVG_DISK_BYTES_TRANSFER => {
+            (id::DISK_READ_BYTES_PER_SEC, Some(id::DISK_WRITE_BYTES_PER_SEC))
+        }
+        id::AVG_DISK_BYTES_READ => (id::DISK_READ_BYTES_PER_SEC, None),
+        id::AVG_DISK_BYTES_WRITE => (id::DISK_WRITE_BYTES_PER_SEC, None),
+        other => (other, None),
+    };
+    Total::Rows([Some(a), b])
+}
+
+/// The mean of several devices, of those that have such a value: none if that of one of them could not be had, because
+/// it would be the mean of others than before.
+pub(super) fn mean(each: impl Iterator<Item = Result<Value, NoValue>>) -> Result<Value, NoValue> {
+    let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
-        let Value { raw, mark: its } = value?;
+        let Value { raw, mark: its } = match value {
+            Err(NoValue::Unavailable(why)) => {
+                none.get_or_insert(why);
+                continue;
+            }
+            value => value?,
+        };
         (sum, count) = (sum.saturating_add(raw.into()), count.saturating_add(1));
         mark = mark.or(its);
     }
-    let is_share = matches!(
-        counter,
-        id::PERCENT_DISK_TIME
-            | id::PERCENT_DISK_TIME_BASE
-            | id::PERCENT_DISK_READ_TIME
-            | id::PERCENT_DISK_READ_TIME_BASE
-            | id::PERCENT_DISK_WRITE_TIME
-            | id::PERCENT_DISK_WRITE_TIME_BASE
-            | id::PERCENT_IDLE_TIME
-            | id::PERCENT_IDLE_TIME_BASE
-    );
-    let raw = if is_share { sum.checked_div(count).unwrap_or(0) } else { sum };
-    let low = u64::try_from(raw & u128::from(u64::MAX)).unwrap_or(0);
-    Ok(Value { raw: low, mark })
+    let mean = sum.checked_div(count).and_then(|mean| u64::try_from(mean).ok());
+    match (mean, none) {
+        (Some(raw), _) => Ok(Value { raw, mark }),
+        (None, why) => Err(why.map_or(NoValue::NotGiven, NoValue::Unavailable)),
+    }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "as its neighbours")]
@@ -197,17 +223,19 @@ impl Sum {
         Self { printed, sum: printed, is_held: false }
     }
 
-    /// How much it has grown; `None` if it has fallen. Who falls by more than half a turn has passed zero.
-    fn step_to(self, now: u64) -> Option<u64> {
+    /// How much it has grown; `None` if it has fallen. What the kernel prints in 32 bits and falls by more than half a
+    /// turn has passed zero.
+    fn step_to(self, now: u64, field: Field) -> Option<u64> {
+        let may_pass_zero = field.is_short() && self.printed < Self::TURN;
         match self.printed.checked_sub(now) {
             None | Some(0) => now.checked_sub(self.printed),
-            Some(fall) if self.printed < Self::TURN && fall > Self::TURN / 2 => Self::TURN.checked_sub(fall),
+            Some(fall) if may_pass_zero && fall > Self::TURN / 2 => Self::TURN.checked_sub(fall),
             Some(_) => None,
         }
     }
 
-    fn go_on(&mut self, now: u64) {
-        match self.step_to(now) {
+    fn go_on(&mut self, now: u64, field: Field) {
+        match self.step_to(now, field) {
             Some(step) => *self = Self { printed: now, sum: self.sum.wrapping_add(step), is_held: false },
             None => self.is_held = true,
         }
@@ -237,8 +265,22 @@ mod tests {
             (6, 3 * turn + 5, true),
             (turn + 7, 3 * turn + 7, false),
         ] {
-            sum.go_on(now);
+            sum.go_on(now, Field::ReadMs);
             assert_eq!((sum.sum, sum.is_held), (want, held), "{now}");
         }
+    }
+
+    /// A disk with so many requests that makes room for another one has passed no zero.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn counts_of_64_bits_pass_no_zero() {
+        let numbers = |text: &str| {
+            let mut stats = crate::sources::diskstats::DiskStats::default();
+            stats.parse(text.as_bytes()).unwrap();
+            stats.devices[0].numbers.clone().unwrap()
+        };
+        let now = Now { time_100ns: 0, up_100ns: 0 };
+        let mut requests = Requests::new(numbers("8 0 sda 4294967290 0 0 0 0 0 0 0 0 0 0\n"), now);
+        assert!(!requests.go_on(numbers("8 0 sda 5 0 0 0 0 0 0 0 0 0 0\n"), now));
     }
 }

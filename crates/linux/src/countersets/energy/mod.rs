@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use perfset_core::catalogue::energy_meter as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use crate::countersets::several::{Instances, Key};
+use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::{Value, instance_name, unavailable};
 use crate::folder::Folder;
 use crate::kept_file::{KeptFile, Printed};
@@ -130,6 +130,10 @@ impl Instances for EnergyMeter {
             id::ENERGY => Ok(picowatt_hours(self.micro_joules(at, pass)?).into()),
             _ => Err(never(counter)),
         }
+    }
+
+    fn total_of(&self, _: CounterId) -> Total {
+        Total::Own
     }
 
     /// The sum of what no other zone counts too.

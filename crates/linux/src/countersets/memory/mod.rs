@@ -61,6 +61,13 @@ impl Memory {
         kib.saturating_mul(BYTES_IN_KIB).checked_div(self.page_size).unwrap_or(0)
     }
 
+    /// In bytes, without shared memory.
+    fn page_cache(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
+        let cached = self.bytes(|mi| &mi.cached, pass)?;
+        let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);
+        Ok(all.saturating_sub(self.bytes(|mi| &mi.shmem, pass)?))
+    }
+
     fn pages_input(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         let kib = self.events(|vm| &vm.pgpgin, pass)?;
         Ok(self.pages(kib))
@@ -81,16 +88,18 @@ impl Values for Memory {
             id::AVAILABLE_KBYTES => self.kib(|mi| &mi.mem_available, pass)?,
             id::AVAILABLE_MBYTES => self.kib(|mi| &mi.mem_available, pass)? / KIB_IN_MIB,
             id::FREE_ZERO_PAGE_LIST_BYTES => self.bytes(|mi| &mi.mem_free, pass)?,
-            id::STANDBY_CACHE_NORMAL_PRIORITY_BYTES => self.bytes(|mi| &mi.inactive_file, pass)?,
-            id::STANDBY_CACHE_CORE_BYTES => self.bytes(|mi| &mi.active_file, pass)?,
+            id::STANDBY_CACHE_NORMAL_PRIORITY_BYTES => {
+                let available = self.bytes(|mi| &mi.mem_available, pass)?;
+                available.saturating_sub(self.bytes(|mi| &mi.mem_free, pass)?)
+            }
             id::MODIFIED_PAGE_LIST_BYTES => {
                 let dirty = self.bytes(|mi| &mi.dirty, pass)?;
                 dirty.saturating_add(self.bytes(|mi| &mi.writeback, pass)?)
             }
-            id::CACHE_BYTES | id::SYSTEM_CACHE_RESIDENT_BYTES => {
-                let cached = self.bytes(|mi| &mi.cached, pass)?;
-                let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);
-                all.saturating_sub(self.bytes(|mi| &mi.shmem, pass)?)
+            id::SYSTEM_CACHE_RESIDENT_BYTES => self.page_cache(pass)?,
+            id::CACHE_BYTES => {
+                let pool = self.bytes(|mi| &mi.s_reclaimable, pass)?;
+                self.page_cache(pass)?.saturating_add(pool)
             }
 
             id::COMMITTED_BYTES | id::PERCENT_COMMITTED_BYTES_IN_USE => {
@@ -115,17 +124,17 @@ impl Values for Memory {
                 let used = self.kib(|mi| &mi.vmalloc_used, pass)?;
                 self.pages(total.saturating_sub(used))
             }
-            id::SYSTEM_DRIVER_TOTAL_BYTES | id::SYSTEM_DRIVER_RESIDENT_BYTES => self.modules.get(pass)?.bytes,
+            id::SYSTEM_DRIVER_TOTAL_BYTES => self.modules.get(pass)?.bytes,
 
             id::PAGE_FAULTS_PER_SEC => self.events(|vm| &vm.pgfault, pass)?,
             id::PAGE_READS_PER_SEC => self.events(|vm| &vm.pgmajfault, pass)?,
-            id::TRANSITION_FAULTS_PER_SEC => {
-                let all = self.events(|vm| &vm.pgfault, pass)?;
-                all.saturating_sub(self.events(|vm| &vm.pgmajfault, pass)?)
-            }
             id::TRANSITION_PAGES_REPURPOSED_PER_SEC => {
                 let in_background = self.events(|vm| &vm.pgsteal_kswapd, pass)?;
-                in_background.saturating_add(self.events(|vm| &vm.pgsteal_direct, pass)?)
+                let by_programs = self.events(|vm| &vm.pgsteal_direct, pass)?;
+                let for_huge_pages = or_none(self.events(|vm| &vm.pgsteal_khugepaged, pass))?;
+                let proactive = or_none(self.events(|vm| &vm.pgsteal_proactive, pass))?;
+                let parts = [by_programs, for_huge_pages, proactive];
+                parts.into_iter().fold(in_background, u64::saturating_add)
             }
             id::PAGES_INPUT_PER_SEC => self.pages_input(pass)?,
             id::PAGES_OUTPUT_PER_SEC => self.pages_output(pass)?,
@@ -136,10 +145,18 @@ impl Values for Memory {
     }
 }
 
+/// 0 for a line that this kernel does not have, because it counts the same in another one.
+fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
+    match part {
+        Err(NoValue::Unavailable(_)) => Ok(0),
+        part => part,
+    }
+}
+
 /// Why a counter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
-        id::WRITE_COPIES_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {
+        id::WRITE_COPIES_PER_SEC | id::TRANSITION_FAULTS_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {
             "the kernel does not count them apart from other faults"
         }
         id::CACHE_FAULTS_PER_SEC => "the kernel does not count misses of its page cache",
@@ -149,7 +166,10 @@ fn never(counter: CounterId) -> NoValue {
         id::SYSTEM_CODE_TOTAL_BYTES | id::SYSTEM_CODE_RESIDENT_BYTES => {
             "the kernel does not publish the size of its code"
         }
-        id::STANDBY_CACHE_RESERVE_BYTES => "the caches of Linux have two priorities only",
+        id::SYSTEM_DRIVER_RESIDENT_BYTES => "the kernel's modules are never paged out",
+        id::STANDBY_CACHE_RESERVE_BYTES | id::STANDBY_CACHE_CORE_BYTES => {
+            "the kernel's caches have no such priority"
+        }
         id::LONG_TERM_AVERAGE_STANDBY_CACHE_LIFETIME => {
             "the kernel does not note when contents came into its cache"
         }

@@ -106,9 +106,7 @@ impl Instances for NetworkInterface {
             id::BYTES_SENT_PER_SEC => self.count(at, |c| c.tx_bytes, pass)?,
             id::PACKETS_PER_SEC => self.sum(at, |c| c.rx_packets, |c| c.tx_packets, pass)?,
             id::PACKETS_RECEIVED_PER_SEC => self.count(at, |c| c.rx_packets, pass)?,
-            id::PACKETS_SENT_PER_SEC | id::PACKETS_SENT_UNICAST_PER_SEC => {
-                self.count(at, |c| c.tx_packets, pass)?
-            }
+            id::PACKETS_SENT_PER_SEC => self.count(at, |c| c.tx_packets, pass)?,
             id::PACKETS_RECEIVED_NON_UNICAST_PER_SEC => self.count(at, |c| c.rx_multicast, pass)?,
             id::PACKETS_RECEIVED_UNICAST_PER_SEC => {
                 let all = self.count(at, |c| c.rx_packets, pass)?;
@@ -141,7 +139,9 @@ impl NetworkInterface {
 /// Why a counter has no value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
-        id::PACKETS_SENT_NON_UNICAST_PER_SEC => "the kernel does not count them apart from other packets",
+        id::PACKETS_SENT_UNICAST_PER_SEC | id::PACKETS_SENT_NON_UNICAST_PER_SEC => {
+            "the kernel does not count them apart from other packets"
+        }
         id::OFFLOADED_CONNECTIONS => "the kernel never hands its TCP to the interface as a whole",
         id::TCP_ACTIVE_RSC_CONNECTIONS
         | id::TCP_RSC_COALESCED_PACKETS_PER_SEC

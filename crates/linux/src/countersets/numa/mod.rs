@@ -1,9 +1,11 @@
 //! The countersets of NUMA nodes: NUMA Node Memory and Linux NUMA.
 
-use perfset_core::catalogue::{linux_numa, numa_node_memory};
-use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
+use std::num::NonZeroU32;
 
-use crate::countersets::several::{Instances, Key};
+use perfset_core::catalogue::{linux_numa, numa_node_memory};
+use perfset_core::{CounterId, Counterset, InstanceId, Mark, NoValue};
+
+use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
 use crate::kept_file::Printed;
 use crate::pass::{Parse, Pass, SharedFile, Table};
@@ -138,13 +140,28 @@ impl Instances for NodeMemory {
         Ok((self.kib(at, counter, pass)? / KIB_IN_MIB).into())
     }
 
+    fn total_of(&self, _: CounterId) -> Total {
+        Total::Own
+    }
+
     /// The sum, before anything is cut off.
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
-        let mut sum = 0_u64;
+        let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {
-            sum = sum.saturating_add(self.kib(at, counter, pass)?);
+            match self.kib(at, counter, pass) {
+                Ok(kib) => (sum, known) = (sum.saturating_add(kib), true),
+                Err(NoValue::Unavailable(why)) => drop(reason.get_or_insert(NoValue::Unavailable(why))),
+                Err(why) => {
+                    missing = missing.saturating_add(1);
+                    reason = Some(why);
+                }
+            }
         }
-        Ok((sum / KIB_IN_MIB).into())
+        let mark = NonZeroU32::new(missing).map(Mark::Partial);
+        match reason {
+            Some(reason) if !known => Err(reason),
+            _ => Ok(Value { raw: sum / KIB_IN_MIB, mark }),
+        }
     }
 }
 

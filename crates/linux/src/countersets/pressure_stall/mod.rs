@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use perfset_core::catalogue::pressure_stall as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
+use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::kept_file::{KeptFile, Printed, ReadError};
@@ -31,7 +32,15 @@ pub(crate) struct PressureStall {
 struct Resource {
     name: &'static str,
     file: KeptFile,
-    pressure: Latest<Pressure>,
+    reading: Latest<Reading>,
+}
+
+/// A file of pressure, and when it was read.
+#[derive(Debug)]
+pub(super) struct Reading {
+    pub(super) pressure: Pressure,
+    /// PerfTime100NSec of the moment to which the kernel brought the times up to date.
+    pub(super) time_100ns: u64,
 }
 
 impl PressureStall {
@@ -39,7 +48,7 @@ impl PressureStall {
     pub(crate) fn new(roots: &Roots) -> Self {
         let resource = |name| {
             let path = roots.proc.join("pressure").join(name);
-            Resource { name, file: KeptFile::new(path, Printed::AtOnce), pressure: Latest::default() }
+            Resource { name, file: KeptFile::new(path, Printed::AtOnce), reading: Latest::default() }
         };
         let resources = ["cpu", "memory", "io", "irq"].map(resource);
         Self { resources, found: Vec::new(), looked_at_ns: None, keys: Vec::new() }
@@ -90,11 +99,15 @@ impl Instances for PressureStall {
             id::PERCENT_FULL_STALLED_TIME_60_SECONDS => (FULL, |stall| stall.avg60),
             id::PERCENT_FULL_STALLED_TIME_300_SECONDS => (FULL, |stall| stall.avg300),
             id::STALLED_TIME_BASE => return Ok(Value::from(HUNDREDTHS_OF_PERCENT)),
+            id::STALLED_TIME_TIMESTAMP => (SOME, |_| None),
             _ => return Err(NoValue::NotGiven),
         };
-        let Resource { file, pressure, .. } = resource;
-        let pressure = pressure.get(pass, |pass| read(file, pass, "there is no such file"))?;
-        stall(line(pressure), || file.path().to_owned(), field).map(Value::from)
+        let Resource { file, reading, .. } = resource;
+        let reading = reading.get(pass, |pass| read(file, pass, "there is no such file"))?;
+        if counter == id::STALLED_TIME_TIMESTAMP {
+            return Ok(Value::from(reading.time_100ns));
+        }
+        stall(line(&reading.pressure), || file.path().to_owned(), field).map(Value::from)
     }
 }
 
@@ -127,14 +140,35 @@ pub(super) fn stall(
 }
 
 /// Reads a file of pressure. `absent` is the reason for having no value if it is not there.
-pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -> Result<Pressure, NoValue> {
-    let mut pressure = Pressure::default();
-    let text = file.read(pass.elapsed_ns).map_err(or_off)?.ok_or(unavailable(absent))?;
-    pass.bytes_read = pass.bytes_read.saturating_add(text.len());
-    match pressure.parse(text) {
-        Ok(()) => Ok(pressure),
-        Err(text) => Err(ReadError::Text { path: file.path().to_owned(), text }.into()),
+///
+/// The kernel brings the times up to date while it is read, so the time of the reading itself is what they are shares
+/// of; the collection may have begun long before on a machine under pressure. A reading that was interrupted does not
+/// say when that was: then the file is read again, and the shortest reading counts.
+pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -> Result<Reading, NoValue> {
+    const TRIES: u32 = 4;
+    /// A reading takes 2 to 40 microseconds if nothing interrupts it.
+    const SHORT_NS: u64 = 100_000;
+    let mut best: Option<(u64, Reading)> = None;
+    let mut len = 0;
+    for _ in 0..TRIES {
+        let before = elapsed_ns();
+        let text = file.read(pass.elapsed_ns).map_err(or_off)?.ok_or(unavailable(absent))?;
+        let took = elapsed_ns().saturating_sub(before);
+        len = text.len();
+        let mut pressure = Pressure::default();
+        if let Err(text) = pressure.parse(text) {
+            return Err(ReadError::Text { path: file.path().to_owned(), text }.into());
+        }
+        if best.as_ref().is_none_or(|(shortest, _)| took < *shortest) {
+            let time_100ns = time_100ns_at(before.saturating_add(took / 2));
+            best = Some((took, Reading { pressure, time_100ns }));
+        }
+        if took < SHORT_NS {
+            break;
+        }
     }
+    pass.bytes_read = pass.bytes_read.saturating_add(len);
+    best.map(|(_, reading)| reading).ok_or(NoValue::NotGiven)
 }
 
 /// The kernel has the files, and does not count unless it is told to when it starts.

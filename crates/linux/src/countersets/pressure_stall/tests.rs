@@ -1,11 +1,13 @@
 //! Pressure Stall from trees of files.
 
 use std::io;
+use std::time::Duration;
 
-use perfset_core::CounterId;
 use perfset_core::catalogue::pressure_stall as id;
+use perfset_core::{CounterId, CounterType};
 
 use super::{PressureStall, or_off};
+use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::countersets::several::{Instances, Several};
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 use crate::pass::Pass;
@@ -59,6 +61,7 @@ fn every_counter() {
             }
         }
         assert_eq!(*collected.get(name, STALLED_TIME_BASE), Got::Value(10_000));
+        let Got::Value(_) = collected.get(name, STALLED_TIME_TIMESTAMP) else { panic!("{name}: no time") };
     }
 }
 
@@ -66,8 +69,8 @@ fn every_counter() {
 #[test]
 fn ids_and_title_indexes() {
     let indexes: Vec<_> = COUNTERSET.counters.iter().map(|c| c.v1_index.unwrap()).collect();
-    assert_eq!(indexes, (22_802..=22_818).step_by(2).collect::<Vec<_>>());
-    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..9));
+    assert_eq!(indexes, (22_802..=22_818).step_by(2).chain([24_108]).collect::<Vec<_>>());
+    assert_eq!(COUNTERSET.counters.iter().map(|c| c.id.0).collect::<Vec<_>>(), Vec::from_iter(0..10));
     assert_eq!(COUNTERSET.v1_index, Some(22_800));
 }
 
@@ -89,6 +92,28 @@ fn only_what_is_needed_is_read() {
     assert_eq!(collect(&mut provider, &both, &["memory"]).bytes_read, len, "once");
 }
 
+/// A share is that of the time from one reading of the file to the next: a collection that reads it late, as on a
+/// machine under pressure, must not make it larger.
+#[test]
+fn shares_are_of_the_time_between_readings() {
+    for share in [PERCENT_SOME_STALLED_TIME, PERCENT_FULL_STALLED_TIME] {
+        let counter = COUNTERSET.counter(share).unwrap();
+        assert_eq!(counter.counter_type, CounterType::PERF_PRECISION_100NS_TIMER);
+        assert_eq!((counter.base, counter.caps), (Some(STALLED_TIME_TIMESTAMP), true));
+    }
+    let tree = Tree::proc_of("two-nodes");
+    let mut stall = PressureStall::new(&tree.roots());
+    let mut pass = Pass::new(1, elapsed_ns());
+    stall.find(&mut pass).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    let before = time_100ns_at(elapsed_ns());
+    stall.value(0, PERCENT_SOME_STALLED_TIME, &mut pass).unwrap();
+    let after = time_100ns_at(elapsed_ns());
+    std::thread::sleep(Duration::from_millis(20));
+    let time = stall.value(0, STALLED_TIME_TIMESTAMP, &mut pass).unwrap().raw;
+    assert!((before..=after).contains(&time), "{before} <= {time} <= {after}");
+}
+
 #[test]
 fn a_fault_costs_only_its_resource() {
     for (fault, cause, is_right) in FAULTS {
@@ -101,7 +126,8 @@ fn a_fault_costs_only_its_resource() {
         }
         let missing = collected.missing("memory").into_keys();
         // The file is cut in its second line.
-        let lost: &[CounterId] = if fault == "cut" { &FULL } else { &[SOME, FULL].concat() };
+        let all = [&SOME[..], &FULL, &[STALLED_TIME_TIMESTAMP]].concat();
+        let lost: &[CounterId] = if fault == "cut" { &FULL } else { &all };
         assert_eq!(missing.filter(|counter| !lost.contains(&CounterId(*counter))).count(), 0, "{fault}");
         for counter in lost {
             let got = collected.get("memory", *counter);

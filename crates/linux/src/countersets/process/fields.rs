@@ -1,7 +1,7 @@
 //! Counters of processes: the files that each needs, and its value.
 
 use perfset_core::catalogue::{linux_process, process, process_v2};
-use perfset_core::{CounterId, Guid, Mark, NoValue};
+use perfset_core::{Birth, CounterId, Guid, Mark, NoValue};
 
 use super::table::{Parts, Process, Seldom};
 use crate::countersets::value::{Value, unavailable};
@@ -93,6 +93,12 @@ impl Units {
         const UNITS: u128 = 10_000_000; // of 100 ns in a second
         let in_100ns = u128::from(ticks).saturating_mul(UNITS).checked_div(u128::from(self.clock_ticks));
         u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
+    }
+
+    /// When a process or thread began, by its birth, in terms of PerfTime100NSec.
+    pub(super) fn began(self, birth: Birth) -> Option<u64> {
+        let ticks = birth?.get().saturating_sub(1);
+        Some(self.start_100ns.saturating_add(self.ticks_to_100ns(ticks)))
     }
 
     pub(super) fn start_of(self, stat: &Stat) -> u64 {
@@ -220,7 +226,18 @@ impl Field {
                 | Self::SessionId
                 | Self::UserId
                 | Self::OomScore
+                | Self::Never(_)
         )
+    }
+
+    /// What it is the sum of, so that it is so in `_Total` too, whatever was kept since when; else itself.
+    pub(super) fn summands(self) -> (Self, Option<Self>) {
+        match self {
+            Self::IoDataOperations => (Self::Io(IoLine::SYSCR), Some(Self::Io(IoLine::SYSCW))),
+            Self::IoDataBytes => (Self::Io(IoLine::RCHAR), Some(Self::Io(IoLine::WCHAR))),
+            Self::PageFaults => (Self::MinorFaults, Some(Self::MajorFaults)),
+            _ => (self, None),
+        }
     }
 
     /// Its value for a process.

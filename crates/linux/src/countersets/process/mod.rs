@@ -1,24 +1,27 @@
 //! The countersets of processes: Process V2, Process, its view, Linux Process, and Thread.
 
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::Arc;
 
 use perfset_core::catalogue::{linux_process, process, process_v2, thread};
-use perfset_core::{Guid, InstanceId, Mark, NoValue, Text};
-use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
+use perfset_core::{CounterId, Guid, InstanceId, Mark, NoValue, Text};
+use perfset_engine::total::{Member, Reading, Sum};
+use perfset_engine::{Catalogue, Provider, Row, Rows, SourceError, Totals, Want};
 
 use super::several::{TOTAL_ID, TOTAL_NAME, source_error};
-use super::value::{HOLD_SECONDS, Value, fill, hold, unavailable};
-use crate::clock::elapsed_ns;
+use super::value::{Value, fill, reading, unavailable};
+use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::kept_file::{KeptFile, Printed};
-use crate::pass::{Pass, SharedFile, Table as TableOf};
+use crate::pass::{Pass, SharedFile, SharedTable};
 use crate::roots::Roots;
 use crate::sources::attribute;
-use crate::sources::proc_stat::ProcStat;
+use crate::sources::vmstat::VmStat;
 
 mod fields;
 mod files;
+mod kernel;
 mod reader;
 mod source;
 mod table;
@@ -28,10 +31,11 @@ mod tests;
 mod threads;
 
 use fields::{Field, Units};
+use kernel::Kernel;
 use reader::is_procfs;
 pub use source::ProcessSource;
 use source::Ways;
-use table::{Parts, Process, Table};
+use table::{Parts, Process, Table, Thread};
 pub use tasks::prepared::prepare_walks;
 
 /// Provides Process V2, Process, Linux Process and Thread.
@@ -45,54 +49,43 @@ pub(crate) struct Processes {
     table: Table,
     units: Units,
     start_100ns: fn() -> u64,
-    stat: TableOf<ProcStat>,
-    /// The most ticks that processors rested: the kernel may step back.
-    most_rest: u64,
+    kernel: Kernel,
     delays: KeptFile,
     fields: Vec<Field>,
-    totals: Vec<Total>,
+    /// By field: where `_Total` has its value from, and the columns of the totals.
+    parts_of_total: Vec<PartOfTotal>,
+    added: Vec<Field>,
+    totals: Totals<Added>,
+    /// Since when processors are the same that totals with their rest were counted with.
+    rested_since: Option<NonZeroU64>,
 }
 
-/// What is added up for a column of `_Total`.
-#[derive(Clone, Debug, Default)]
-struct Total {
-    sum: u64,
-    mark: Option<Mark>,
-    /// Why there is no sum.
-    none: Option<NoValue>,
+/// What is added up: of which counterset, and what of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Added {
+    Processes(Guid, Field),
+    Threads(CounterId),
 }
 
-impl Total {
-    /// A value that a process cannot have adds nothing; one that could not be had makes the sum unknown.
-    fn add(&mut self, value: &Result<Value, NoValue>) {
-        match value {
-            Ok(value) => {
-                self.sum = self.sum.wrapping_add(value.raw);
-                self.mark = self.mark.or(value.mark);
-            }
-            Err(NoValue::Unavailable(_)) => {}
-            Err(reason) => {
-                self.none.get_or_insert_with(|| reason.clone());
-            }
-        }
-    }
-
-    fn value(&self) -> Result<Value, NoValue> {
-        match &self.none {
-            Some(reason) => Err(reason.clone()),
-            None => Ok(Value { raw: self.sum, mark: self.mark }),
-        }
-    }
+/// Where `_Total` has the value of a column from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PartOfTotal {
+    /// Nobody wants it, or there is none.
+    Nothing,
+    /// The kernel has it.
+    Kernel,
+    /// From the rows: which column of the totals it is, or of which two it is the sum.
+    Rows(usize, Option<usize>),
 }
 
 const IDLE_ID: InstanceId = InstanceId(0);
 
 impl Processes {
-    /// Reads below `roots`, and a `/proc/stat` that others read too, in the way that is wished for. `start_100ns` is
-    /// when the machine started, in terms of PerfTime100NSec.
+    /// Reads below `roots`, and a `/proc/stat` and `/proc/vmstat` that others read too, in the way that is wished for.
+    /// `start_100ns` is when the machine started, in terms of PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
-        stat: SharedFile,
+        (stat, vmstat): (SharedFile, SharedTable<VmStat>),
         (clock_ticks, page_size): (u64, u64),
         start_100ns: fn() -> u64,
         wish: ProcessSource,
@@ -110,29 +103,69 @@ impl Processes {
             table: Table::default(),
             units,
             start_100ns,
-            stat: TableOf::of(stat, "there is no /proc/stat", ProcStat::parse),
-            most_rest: 0,
+            kernel: Kernel::new(roots, stat, vmstat, start_100ns, clocks),
             delays: KeptFile::new(roots.proc.join("sys/kernel/task_delayacct"), Printed::AtOnce),
             fields: Vec::new(),
-            totals: Vec::new(),
+            parts_of_total: Vec::new(),
+            added: Vec::new(),
+            totals: Totals::default(),
+            rested_since: None,
         }
     }
 
-    /// The time that all processors rested together.
-    fn rest(&mut self, pass: &mut Pass) -> Result<Value, NoValue> {
-        let mut ticks = 0_u64;
-        let stat = self.stat.get(pass)?;
-        for line in &stat.cpus {
-            match &line.ticks {
-                Ok(of_cpu) => ticks = ticks.saturating_add(of_cpu.resting()),
-                Err(text) => {
-                    let text = text.clone();
-                    return Err(self.stat.fault(text));
-                }
+    /// Finds where `_Total` has the value of each field from. Whether the rows of all processes are needed for that.
+    fn begin_total(&mut self, want: &Want<'_>, pass: &mut Pass) -> bool {
+        let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
+        let set = want.counterset;
+        let has_all = kernel.has_all(pass);
+        let is_of_rows = |field: &Field| field.adds_up() && !(has_all && Kernel::has(*field));
+        let rests = |field: &Field| idle_name(set.guid).is_some() && Kernel::is_time(*field);
+        if fields.iter().any(|field| is_of_rows(field) && rests(field)) {
+            // What processors rested is compared with what the same ones rested before.
+            let since = kernel.times(*units, pass).ok().map(|times| times.since_100ns);
+            if std::mem::replace(rested_since, since) != since {
+                totals.forget(|added| matches!(added, Added::Processes(_, field) if Kernel::is_time(*field)));
             }
         }
-        let held = hold(&mut self.most_rest, ticks, HOLD_SECONDS.saturating_mul(self.units.clock_ticks));
-        Ok(Value { raw: self.units.ticks_to_100ns(held.raw), ..held })
+        totals.start(time_100ns_at(pass.elapsed_ns));
+        parts_of_total.clear();
+        added.clear();
+        let mut column = |field: Field, sum: Sum| {
+            // The kernel adds what a process read and wrote to its parent's when that takes note of its end.
+            let sum = if matches!(field, Field::Io(_)) { Sum::HandedOn } else { sum };
+            let known = added.iter().position(|added| *added == field);
+            known.unwrap_or_else(|| {
+                totals.want(Added::Processes(set.guid, field), sum);
+                added.push(field);
+                added.len().saturating_sub(1)
+            })
+        };
+        for (field, counter) in fields.iter().zip(want.counters) {
+            parts_of_total.push(match set.counter(*counter) {
+                Some(counter) if is_of_rows(field) => {
+                    let sum = Sum::of(set, counter).wide();
+                    let (a, b) = field.summands();
+                    let a = column(a, sum);
+                    PartOfTotal::Rows(a, b.map(|b| column(b, sum)))
+                }
+                _ if field.adds_up() => PartOfTotal::Kernel,
+                _ => PartOfTotal::Nothing,
+            });
+        }
+        !added.is_empty()
+    }
+
+    /// Reads what the kernel has as sums: each reason for having none is said where that would be.
+    fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Pass) {
+        let Self { fields, parts_of_total, kernel, units, .. } = self;
+        for (at, field) in fields.iter().enumerate() {
+            if rests && Kernel::is_time(*field) {
+                let _ = kernel.times(*units, pass);
+            }
+            if has_total && parts_of_total.get(at) == Some(&PartOfTotal::Kernel) {
+                let _ = kernel.total(*field, *units, pass);
+            }
+        }
     }
 
     /// Rows of a counterset of processes.
@@ -157,31 +190,43 @@ impl Processes {
             }
         }
         let name_of = name_of(set);
-        let total = want.wants(TOTAL_NAME, TOTAL_ID);
+        let has_total = want.wants(TOTAL_NAME, TOTAL_ID);
+        let adds_up = has_total && self.begin_total(want, pass);
+        let rests = idle_name(set).is_some_and(|name| want.wants(name, IDLE_ID));
+        // Now, and not when all processes are read: the sample has the time at which it began.
+        self.read_kernel(has_total, rests, pass);
         let wanted = |process: &Process| want.wants(name_of(process), InstanceId(process.pid));
-        let Self { source, table, .. } = self;
-        source.refresh(parts, &|process| total || wanted(process), table, pass).map_err(source_error)?;
-        rows.set_layer(self.source.layer().number());
+        let Self { source, table, fields, parts_of_total, added, totals, units, kernel, .. } = self;
+        source.refresh(parts, &|process| adds_up || wanted(process), table, pass).map_err(source_error)?;
+        rows.set_layer(source.layer().number());
 
-        if let Some(name) = idle_name(set).filter(|name| want.wants(name, IDLE_ID)) {
-            let rest = self.fields.contains(&Field::ProcessorTime).then(|| self.rest(pass));
-            let mut cells = rows.push(name, IDLE_ID, None);
-            for (column, field) in self.fields.iter().enumerate() {
-                match (field, &rest) {
-                    (Field::ProcessorTime, Some(rest)) => fill(&mut cells, column, rest.clone()),
-                    (Field::Never(_), _) => {}
-                    _ => cells.none(column, unavailable("processors that rest have a time only")),
+        if let Some(name) = idle_name(set) {
+            let mut cells = want.wants(name, IDLE_ID).then(|| rows.push(name, IDLE_ID, None));
+            if let Some(cells) = &mut cells {
+                for (column, field) in fields.iter().enumerate() {
+                    match field {
+                        Field::Never(_) => {}
+                        field if Kernel::is_time(*field) => {
+                            fill_counted(cells, column, kernel.of_idle(*field, *units, pass));
+                        }
+                        _ => cells.none(column, unavailable("processors that rest have a time only")),
+                    }
+                }
+            }
+            if adds_up {
+                totals.row(Member { name: 1, ..Member::default() }, None);
+                for (column, field) in added.iter().enumerate().filter(|(_, field)| Kernel::is_time(**field))
+                {
+                    let value = kernel.of_idle(*field, *units, pass).map(|(value, _)| value);
+                    totals.add(column, reading(&value));
                 }
             }
         }
 
-        let Self { table, fields, totals, units, .. } = self;
-        totals.clear();
-        totals.resize(fields.len(), Total::default());
         let now = table.moment(pass);
         for process in table.in_order() {
             let has_row = wanted(process);
-            if !has_row && !total {
+            if !has_row && !adds_up {
                 continue;
             }
             let mut cells =
@@ -189,24 +234,36 @@ impl Processes {
             if let Some(cells) = cells.as_mut().filter(|_| !process.is_new(parts, now)) {
                 cells.mark(Mark::Reused);
             }
-            for ((column, field), sum) in fields.iter().enumerate().zip(&mut *totals) {
-                if let Field::Never(_) = field {
-                    continue;
+            for (column, field) in fields.iter().enumerate() {
+                match (&mut cells, field) {
+                    (None, _) => break,
+                    (_, Field::Never(_)) => {}
+                    (Some(cells), field) => fill(cells, column, field.value(process, *units)),
                 }
-                let value = field.value(process, *units);
-                sum.add(&value);
-                if let Some(cells) = &mut cells {
-                    fill(cells, column, value);
+            }
+            if adds_up {
+                let member = Member { birth: process.birth(), id: process.pid, name: 0 };
+                totals.row(member, units.began(process.birth()));
+                for (column, field) in added.iter().enumerate() {
+                    totals.add(column, reading(&field.value(process, *units)));
                 }
             }
         }
-        if total {
+        if adds_up {
+            totals.end();
+        }
+        if has_total {
             let mut cells = rows.push(TOTAL_NAME, TOTAL_ID, None);
-            for ((column, field), sum) in fields.iter().enumerate().zip(&*totals) {
-                match field {
-                    Field::Never(_) => {}
-                    field if field.adds_up() => fill(&mut cells, column, sum.value()),
-                    _ => cells.none(column, no_sum()),
+            for (column, (field, part)) in fields.iter().zip(&*parts_of_total).enumerate() {
+                match part {
+                    PartOfTotal::Rows(a, b) => {
+                        totals.fill(&[*a, b.unwrap_or(usize::MAX)], &mut cells, column)
+                    }
+                    PartOfTotal::Kernel => {
+                        fill_counted(&mut cells, column, kernel.total(*field, *units, pass));
+                    }
+                    PartOfTotal::Nothing if matches!(field, Field::Never(_)) => {}
+                    PartOfTotal::Nothing => cells.none(column, no_sum()),
                 }
             }
         }
@@ -220,50 +277,87 @@ impl Processes {
         rows: &mut Rows,
         pass: &mut Pass,
     ) -> Result<(), SourceError> {
-        let Self { source, table, totals, units, .. } = self;
+        let Self { source, table, totals, units, parts_of_total, .. } = self;
         source.refresh(Parts::TASK, &|_| true, table, pass).map_err(source_error)?;
         rows.set_layer(source.layer().number());
-        totals.clear();
-        totals.resize(want.counters.len(), Total::default());
-        let total = want.wants(THREADS_TOTAL, TOTAL_ID);
+        let has_total = want.wants(THREADS_TOTAL, TOTAL_ID);
+        parts_of_total.clear();
+        parts_of_total.resize(want.counters.len(), PartOfTotal::Nothing);
+        let mut sums = 0_usize;
+        if has_total {
+            totals.start(time_100ns_at(pass.elapsed_ns));
+            for (part, counter) in parts_of_total.iter_mut().zip(want.counters) {
+                let counter = want.counterset.counter(*counter);
+                if let Some(counter) = counter.filter(|counter| threads::adds_up(counter.id)) {
+                    totals.want(Added::Threads(counter.id), Sum::of(want.counterset, counter).wide());
+                    *part = PartOfTotal::Rows(sums, None);
+                    sums = sums.saturating_add(1);
+                }
+            }
+        }
         let now = table.moment(pass);
         let mut name = String::new();
         for process in table.in_order() {
             let reused = !process.is_new(Parts::TASK, now);
-            let threads = process.seldom.as_deref().map(|seldom| seldom.threads.get());
-            let threads = match threads {
-                Some(Ok(threads)) => threads.as_slice(),
-                Some(Err(reason)) => {
-                    totals.iter_mut().for_each(|sum| sum.add(&Err(reason.clone())));
-                    &[]
+            let Some(known) = process.seldom.as_deref().map(|seldom| &seldom.threads) else { continue };
+            let threads = match known.get() {
+                Ok(threads) => threads.as_slice(),
+                Err(reason) => {
+                    // What its threads have counted so far stays. If it never told of one, one is missing.
+                    let none = Member { birth: process.birth(), id: process.pid, name: 1 };
+                    let known = known.value.iter().map(Thread::member);
+                    let none = (known.len() == 0).then_some(none);
+                    for member in known.chain(none).filter(|_| has_total) {
+                        totals.row(member, units.began(member.birth));
+                        (0..sums).for_each(|sum| totals.add(sum, Reading::None(&reason)));
+                    }
+                    continue;
                 }
-                None => &[],
             };
             for thread in threads {
                 thread_name(process, thread.tid, &mut name);
                 let mut cells = want
                     .wants(&name, InstanceId(thread.tid))
-                    .then(|| rows.push(&name, InstanceId(thread.tid), thread.birth()));
+                    .then(|| rows.push(&name, InstanceId(thread.tid), thread.birth_in(process)));
                 if let Some(cells) = cells.as_mut().filter(|_| reused) {
                     cells.mark(Mark::Reused);
                 }
-                for ((column, counter), sum) in want.counters.iter().enumerate().zip(&mut *totals) {
+                if has_total {
+                    totals.row(thread.member(), units.began(thread.birth()));
+                }
+                for ((column, counter), part) in want.counters.iter().enumerate().zip(&*parts_of_total) {
+                    if cells.is_none() && *part == PartOfTotal::Nothing {
+                        continue;
+                    }
                     let value = threads::value(*counter, process, thread, *units);
-                    sum.add(&value);
+                    if let PartOfTotal::Rows(sum, _) = part {
+                        totals.add(*sum, reading(&value));
+                    }
                     if let Some(cells) = &mut cells {
                         fill(cells, column, value);
                     }
                 }
             }
         }
-        if total {
+        if has_total {
+            totals.end();
             let mut cells = rows.push(THREADS_TOTAL, TOTAL_ID, None);
-            for ((column, counter), sum) in want.counters.iter().enumerate().zip(&*totals) {
-                let value = if threads::adds_up(*counter) { sum.value() } else { Err(no_sum()) };
-                fill(&mut cells, column, value);
+            for (column, part) in parts_of_total.iter().enumerate() {
+                match part {
+                    PartOfTotal::Rows(sum, _) => totals.fill(&[*sum], &mut cells, column),
+                    _ => cells.none(column, no_sum()),
+                }
             }
         }
         Ok(())
+    }
+}
+
+/// Fills a cell with what was counted since that time.
+fn fill_counted(cells: &mut Row<'_>, column: usize, value: Result<(Value, NonZeroU64), NoValue>) {
+    match value {
+        Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
+        Err(reason) => cells.none(column, reason),
     }
 }
 
@@ -307,7 +401,10 @@ fn clocks_are_ours(proc: &Path) -> bool {
     let status = std::fs::read_to_string(proc.join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     let ours = numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().eq([own.to_string().as_str()]));
-    ours && is_procfs(proc) && cpu_clock_ns(own).is_ok()
+    let is_kernels = is_procfs(proc);
+    #[cfg(test)]
+    let is_kernels = is_kernels || crate::faults::kernel::is_model();
+    ours && is_kernels && cpu_clock_ns(own).is_ok()
 }
 
 impl Provider for Processes {
@@ -334,7 +431,7 @@ impl Provider for Processes {
             let threads = process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok());
             for thread in threads.into_iter().flatten() {
                 thread_name(process, thread.tid, &mut name);
-                rows.push(&name, InstanceId(thread.tid), thread.birth());
+                rows.push(&name, InstanceId(thread.tid), thread.birth_in(process));
             }
         }
         rows.push(if is_thread { THREADS_TOTAL } else { TOTAL_NAME }, TOTAL_ID, None);

@@ -83,6 +83,8 @@ pub(super) struct Thread {
     pub(super) most_stime: u64,
     pub(super) stat: Result<Stat, NoValue>,
     pub(super) schedstat: Result<SchedStat, NoValue>,
+    /// Whether its time is counted in ticks, as this kernel has nothing better; known once it was read.
+    pub(super) in_ticks: Option<bool>,
 }
 
 impl Thread {
@@ -90,7 +92,7 @@ impl Thread {
     pub(super) fn new(tid: u32) -> Self {
         let (most_utime, most_stime) = (0, 0);
         let (stat, schedstat) = (Err(NoValue::NotGiven), Err(NoValue::NotGiven));
-        Self { tid, turn: 0, most_utime, most_stime, stat, schedstat }
+        Self { tid, turn: 0, most_utime, most_stime, stat, schedstat, in_ticks: None }
     }
 
     /// Takes over what is known now. One that started at another time is another one.
@@ -103,8 +105,15 @@ impl Thread {
         if let (Ok(old), Ok(new)) = (&self.stat, &stat) {
             if old.starttime != new.starttime {
                 (self.most_utime, self.most_stime) = (0, 0);
+                self.in_ticks = None;
             }
         }
+        // Once and for all: a difference of two ways to count is no time.
+        self.in_ticks = self.in_ticks.or(match &schedstat {
+            Ok(_) => Some(false),
+            Err(NoValue::Unavailable(_)) => Some(true),
+            Err(_) => None,
+        });
         let (utime, stime) = stat.as_ref().map_or((0, 0), |stat| (stat.utime, stat.stime));
         self.most_utime = self.most_utime.max(utime);
         self.most_stime = self.most_stime.max(stime);

@@ -2,6 +2,7 @@
 
 use perfset_core::catalogue::thread as id;
 use perfset_core::{Birth, CounterId, NoValue};
+use perfset_engine::total::Member;
 
 use super::fields::{Units, held, priority_base};
 use super::table::{Process, Thread, birth};
@@ -12,6 +13,16 @@ impl Thread {
     /// Tells it from others that had its number before: when it started.
     pub(super) fn birth(&self) -> Birth {
         self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
+    }
+
+    /// What its row has: where its own start cannot be read, at least another process has other threads.
+    pub(super) fn birth_in(&self, process: &Process) -> Birth {
+        self.birth().or(process.birth())
+    }
+
+    /// What totals know it by.
+    pub(super) fn member(&self) -> Member {
+        Member { birth: self.birth(), id: self.tid, name: 0 }
     }
 
     fn stat(&self) -> Result<&Stat, NoValue> {
@@ -39,9 +50,9 @@ pub(super) fn value(
     units: Units,
 ) -> Result<Value, NoValue> {
     let raw = match counter {
-        id::PERCENT_PROCESSOR_TIME => match &thread.schedstat {
-            Ok(schedstat) => schedstat.run_ns / 100,
-            Err(_) => {
+        id::PERCENT_PROCESSOR_TIME => match thread.in_ticks {
+            Some(false) | None => thread.schedstat.as_ref().map_err(NoValue::clone)?.run_ns / 100,
+            Some(true) => {
                 let user = held(thread.stat()?.utime, thread.most_utime, units);
                 let privileged = held(thread.stat()?.stime, thread.most_stime, units);
                 let raw = user.raw.saturating_add(privileged.raw);

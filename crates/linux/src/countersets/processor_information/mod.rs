@@ -212,11 +212,11 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
         name: cpu.place.cpu.to_string(),
         id: InstanceId(cpu.place.cpu),
         birth: None,
-        covered: Covered { cpus: at..at.saturating_add(1), machine: false },
+        covered: Covered { cpus: at..at.saturating_add(1) },
     };
     let mut keys: Vec<_> = cpus.iter().enumerate().map(one).collect();
     keys.sort_by_key(|key| key.id);
-    let covered = Covered { cpus: 0..cpus.len(), machine: true };
+    let covered = Covered { cpus: 0..cpus.len() };
     keys.push(RowKey { name: TOTAL_NAME.to_owned(), id: TOTAL_ID, birth: birth(cpus), covered });
     keys
 }
@@ -225,23 +225,23 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
 fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     const FIRST_NODE: u32 = 0xFFFF_0000;
 
-    let total = |name, id, from: usize, covered: &[Cpu], machine| {
+    let total = |name, id, from: usize, covered: &[Cpu]| {
         let cpus = from..from.saturating_add(covered.len());
-        RowKey { name, id, birth: birth(covered), covered: Covered { cpus, machine } }
+        RowKey { name, id, birth: birth(covered), covered: Covered { cpus } }
     };
-    let mut keys = vec![total(TOTAL_NAME.to_owned(), TOTAL_ID, 0, cpus, true)];
+    let mut keys = vec![total(TOTAL_NAME.to_owned(), TOTAL_ID, 0, cpus)];
     let mut next = 0_usize;
     for of_node in cpus.chunk_by(|a, b| a.place.node == b.place.node) {
         let first = next;
         for Cpu { place, .. } in of_node {
-            let covered = Covered { cpus: next..next.saturating_add(1), machine: false };
+            let covered = Covered { cpus: next..next.saturating_add(1) };
             next = covered.cpus.end;
             let name = format!("{},{}", place.node, place.index);
             keys.push(RowKey { name, id: InstanceId(place.cpu), birth: None, covered });
         }
         if let Some(Cpu { place, .. }) = of_node.first() {
             let id = InstanceId(FIRST_NODE.saturating_add(place.node));
-            keys.push(total(format!("{},_Total", place.node), id, first, of_node, false));
+            keys.push(total(format!("{},_Total", place.node), id, first, of_node));
         }
     }
     keys

@@ -17,8 +17,6 @@ use crate::sources::softirqs::Softirqs;
 pub(super) struct Covered {
     /// Indexes of [`Machine::cpus`]; never empty.
     pub(super) cpus: Range<usize>,
-    /// Whether it is the row of the machine, for which the kernel has a sum of its own.
-    pub(super) machine: bool,
 }
 
 const SECOND_100NS: u128 = 10_000_000;
@@ -49,11 +47,6 @@ impl Machine {
         let count = cpus.len();
         let mut mark = None;
         let raw = match counter {
-            id::INTERRUPTS_PER_SEC if row.machine => match stat.get(pass)?.interrupts.clone() {
-                Some(Ok(interrupts)) => u128::from(interrupts),
-                Some(Err(text)) => return Err(stat.fault(text)),
-                None => return Err(stat.lacks("intr")),
-            },
             id::INTERRUPTS_PER_SEC => column(cpus, interrupts, Interrupts::of, pass)?,
             id::CLOCK_INTERRUPTS_PER_SEC if !interrupts.get(pass)?.has_clock() => {
                 return Err(unavailable("/proc/interrupts has no row of clock interrupts: LOC, arch_timer"));

@@ -3,7 +3,7 @@
 use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
 
-use super::several::{Instances, Key};
+use super::several::{Instances, Key, Total};
 use super::value::{Value, unavailable};
 use crate::kept_file::Printed;
 use crate::pass::{Pass, SharedFile, Table};
@@ -129,20 +129,13 @@ impl Instances for Sockets {
         self.of(protocol, counter, pass).map(Value::from)
     }
 
-    /// Of sockets in use what the kernel says of all kinds; else the sum over the protocols that count.
-    fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
-        if counter == id::IN_USE {
-            let [of_v4, _] = &mut self.files;
-            return of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from);
-        }
-        let mut sum = None;
-        for at in 0..self.rows.len() {
-            match self.value(at, counter, pass) {
-                Ok(value) => sum = Some(value.raw.saturating_add(sum.unwrap_or(0))),
-                Err(NoValue::Unavailable(_)) => {}
-                Err(reason) => return Err(reason),
-            }
-        }
-        sum.map(Value::from).ok_or_else(|| unavailable("no protocol of this kernel counts it"))
+    fn total_of(&self, counter: CounterId) -> Total {
+        if counter == id::IN_USE { Total::Own } else { Total::Rows([Some(counter), None]) }
+    }
+
+    /// Of sockets in use what the kernel says of all kinds.
+    fn total(&mut self, _: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
+        let [of_v4, _] = &mut self.files;
+        of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from)
     }
 }

@@ -36,6 +36,7 @@ fn set() -> Arc<Counterset> {
         counters: counters.into(),
         translations: Vec::new().into(),
         v1_index: None,
+        default_counter: None,
         view_of: None,
         scope: "".into(),
     })

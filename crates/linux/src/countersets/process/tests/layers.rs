@@ -98,7 +98,7 @@ fn layered(way: ProcessSource) -> Processes {
 pub(super) fn layered_on(roots: &Roots, way: ProcessSource) -> Processes {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
     let units = (rustix::param::clock_ticks_per_second(), u64::try_from(rustix::param::page_size()).unwrap());
-    Processes::new(roots, stat, units, start_100ns, way)
+    Processes::new(roots, (stat, vmstat(roots)), units, start_100ns, way)
 }
 
 type Cells = BTreeMap<(String, u32, Birth), BTreeMap<(bool, u32), Got>>;
@@ -129,7 +129,7 @@ fn listed(list: &[(&Counterset, CounterId)], counter: (bool, u32)) -> bool {
 fn value(got: &Got) -> Option<u64> {
     match got {
         Got::Value(value) | Got::Held(value) | Got::Reused(value) => Some(*value),
-        Got::None(_) => None,
+        Got::None(_) | Got::Partial(..) => None,
     }
 }
 

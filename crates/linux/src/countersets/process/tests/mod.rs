@@ -4,10 +4,12 @@ use perfset_core::catalogue::{linux_process, process, process_v2, thread};
 use perfset_core::{CounterId, Counterset};
 
 use super::*;
+use crate::countersets::vmstat;
 use crate::testing::{Collected, Got, Tree, collect_of, fixture, try_collect_of};
 
 mod identity;
 mod layers;
+mod totals;
 mod values;
 mod ways;
 
@@ -18,7 +20,13 @@ const START_100NS: u64 = 130_000_000_000_000_000;
 
 fn provider(roots: &Roots) -> Processes {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS, ProcessSource::Auto)
+    Processes::new(
+        roots,
+        (stat, vmstat(roots)),
+        (CLOCK_TICKS, PAGE_SIZE),
+        || START_100NS,
+        ProcessSource::Auto,
+    )
 }
 
 fn all_of(set: &Counterset) -> Vec<CounterId> {

@@ -191,7 +191,9 @@ fn resting_processors() {
     let collected = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["Idle:0"]);
     let rest = (70_001 + 307 + 80_021 + 401) * 40_000;
     assert_eq!(*collected.get("Idle:0", v2::PERCENT_PROCESSOR_TIME), Got::Value(rest));
-    assert_eq!(collected.missing("Idle:0").len(), v2::COUNTERSET.counters.len() - 1);
+    assert_eq!(*collected.get("Idle:0", v2::PERCENT_PRIVILEGED_TIME), Got::Value(rest), "the kernel rests");
+    assert_eq!(*collected.get("Idle:0", v2::PERCENT_USER_TIME), Got::Value(0));
+    assert_eq!(collected.missing("Idle:0").len(), v2::COUNTERSET.counters.len() - 3);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Which way is taken, and why no cheaper one.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use perfset_core::InstanceIdFilter;
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern};
@@ -12,7 +12,7 @@ use process_v2 as v2;
 
 fn by(roots: &Roots, wish: ProcessSource) -> Processes {
     let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
-    Processes::new(roots, stat, (CLOCK_TICKS, PAGE_SIZE), || START_100NS, wish)
+    Processes::new(roots, (stat, vmstat(roots)), (CLOCK_TICKS, PAGE_SIZE), || START_100NS, wish)
 }
 
 /// The layer of a collection, and what is said of it.
@@ -201,7 +201,8 @@ fn what_a_process_takes_of_memory() {
     assert!(size_of::<Process>() <= 304, "{}", size_of::<Process>()); // times ten thousand
 }
 
-/// Whichever way it is; other processes begin and end meanwhile, so not every collection is one between equals.
+/// Whichever way it is. Other processes begin and end meanwhile: a collection of others than before has to keep which
+/// they were. So it is collected until there were equals, which on a busy machine takes a while.
 #[test]
 fn a_warm_collection_allocates_nothing() {
     let counters = [v2::PERCENT_PROCESSOR_TIME, v2::WORKING_SET, v2::IO_READ_BYTES_PER_SEC, v2::THREAD_COUNT];
@@ -219,8 +220,10 @@ fn a_warm_collection_allocates_nothing() {
             rows.end();
         };
         (1..20).for_each(&mut collect);
-        let counts = (20..120).map(|at| allocation_counter::measure(|| collect(at)).count_total);
-        assert_eq!(counts.min(), Some(0), "{wish:?}");
+        let until = Instant::now() + Duration::from_secs(30);
+        let counts = (20..).map(|at| allocation_counter::measure(|| collect(at)).count_total);
+        let least = counts.take_while(|count| *count > 0 && Instant::now() < until).min();
+        assert!(Instant::now() < until, "{wish:?}: at least {least:?}");
         assert!(rows.len() > 1);
     }
 }

@@ -27,10 +27,10 @@ fn only_the_files_that_are_needed_are_read() {
         ("no row", &[PERCENT_PROCESSOR_TIME, CLOCK_INTERRUPTS_PER_SEC], &["9,9"], 0),
         ("one time", &[PERCENT_PROCESSOR_TIME], &["*"], stat),
         ("all times", &[PERCENT_USER_TIME, PERCENT_DPC_TIME, PERCENT_PRIORITY_TIME], &["*"], stat),
-        ("interrupts of the machine", &[INTERRUPTS_PER_SEC], &["_Total"], stat),
+        ("interrupts of the machine", &[INTERRUPTS_PER_SEC], &["_Total"], interrupts),
         ("interrupts of a CPU", &[INTERRUPTS_PER_SEC], &["0,0"], interrupts),
         ("interrupts of a node", &[INTERRUPTS_PER_SEC], &["1,_Total"], interrupts),
-        ("all interrupts", &[INTERRUPTS_PER_SEC], &["*"], stat + interrupts),
+        ("all interrupts", &[INTERRUPTS_PER_SEC], &["*"], interrupts),
         ("clock interrupts of the machine", &[CLOCK_INTERRUPTS_PER_SEC], &["_Total"], interrupts),
         ("soft interrupts", &[DPCS_QUEUED_PER_SEC], &["*"], softirqs),
         (

@@ -1,0 +1,93 @@
+//! The command `perfset`: performance counters of this machine in a terminal, a pipe, a file.
+//!
+//! A library so that tests can drive its outputs with samples of their own. Nothing in it is promised to anybody.
+
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")
+)]
+#![allow(
+    missing_docs,
+    missing_debug_implementations,
+    reason = "nobody but the command and its tests uses it"
+)]
+
+pub mod args;
+pub mod asked;
+mod describe;
+pub mod destination;
+mod doctor;
+mod dump;
+mod examples;
+pub mod exit;
+mod get;
+mod input;
+mod left_out;
+mod list;
+mod live;
+mod log;
+mod man;
+mod manifest;
+pub mod output;
+mod pace;
+mod paths;
+pub mod plot;
+mod provider;
+pub mod relog;
+mod resolve;
+pub mod samples;
+mod series;
+mod serve;
+mod text;
+mod v1;
+mod walks;
+mod when;
+mod windows;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Args, Command};
+use crate::exit::{Exit, Failure};
+use crate::windows::Tool;
+
+/// Does what the command line asks.
+pub fn run() -> ExitCode {
+    let mut args = std::env::args_os();
+    if let Some(tool) = args.next().and_then(|program| Tool::of(Path::new(&program))) {
+        return tool.run(args);
+    }
+    let Args { command, live } = Args::parse();
+    let done = match command {
+        None => live::run(&live),
+        Some(Command::Get(args)) => get::run(&args),
+        Some(Command::List(args)) => list::run(&args),
+        Some(Command::Find(args)) => describe::find(&args),
+        Some(Command::Describe(args)) => describe::describe(&args),
+        Some(Command::Instances(args)) => describe::instances(&args),
+        Some(Command::Dump(args)) => dump::run(&args),
+        Some(Command::Plot(args)) => plot::run(&args),
+        Some(Command::Log(args)) => log::run(&args),
+        Some(Command::Relog(args)) => relog::run(&args),
+        Some(Command::V1(args)) => v1::run(&args),
+        Some(Command::Manifest(args)) => manifest::run(&args),
+        Some(Command::Provider(args)) => provider::run(&args),
+        Some(Command::Serve(args)) => serve::run(&args),
+        Some(Command::Doctor(args)) => doctor::run(&args),
+        Some(Command::Completions(args)) => man::completions(&args),
+        Some(Command::Man(args)) => man::run(&args),
+    };
+    match done {
+        Ok(exit) => exit.into(),
+        // Who reads from us has enough: `perfset | head` is no error.
+        Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
+        Err(Failure { exit, error }) => {
+            // Nobody is left to tell if this fails too.
+            let _ = writeln!(io::stderr(), "error: {error:#}");
+            exit.into()
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Values as PDH-CSV: a column for each series, which the first line names.
+
+use std::io;
+
+use perfset::log::text::{Header, Number, Writer};
+use perfset::path::PathValue;
+
+use crate::series::SeriesMap;
+
+/// Writes samples as PDH-CSV. Columns are named once: of a log all series are learned before the first line, of a
+/// machine those of the first sample are.
+#[derive(Debug, Default)]
+pub struct PdhCsv {
+    series: SeriesMap,
+    /// By number of the series.
+    columns: Vec<Column>,
+    /// The writer, once the first line is written, and which series each column has.
+    log: Option<(Writer<Vec<u8>>, Vec<usize>)>,
+    numbers: Vec<Option<Number>>,
+    /// Number of values that have no column.
+    left_out: u64,
+}
+
+/// The column of a series.
+#[derive(Debug)]
+struct Column {
+    /// The path that asked for it.
+    asked: usize,
+    path: String,
+    /// `false` while it stands for a path of which no instance was there.
+    has_instance: bool,
+}
+
+impl PdhCsv {
+    /// Adds columns for the series of a sample. `path` is that of a value.
+    pub fn learn(&mut self, values: &[PathValue<'_>], path: impl Fn(&PathValue<'_>) -> String) {
+        for (position, v) in values.iter().enumerate() {
+            let number = self.series.number(position, v.path, v);
+            let has_instance = v.value.instance_id.is_some();
+            match self.columns.get_mut(number) {
+                None => self.columns.push(Column { asked: v.path, path: path(v), has_instance }),
+                // The instance that a path names has come, and has its own spelling.
+                Some(column) if has_instance && !column.has_instance => {
+                    (column.path, column.has_instance) = (path(v), true);
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Appends a sample to `text`, at a time in 100 ns since 1601.
+    pub fn sample(
+        &mut self,
+        time: i64,
+        values: &[PathValue<'_>],
+        path: impl Fn(&PathValue<'_>) -> String,
+        number: impl Fn(&PathValue<'_>) -> Option<Number>,
+        text: &mut String,
+    ) -> io::Result<()> {
+        if self.columns.is_empty() {
+            self.learn(values, path);
+        }
+        let Self { series, columns, log, numbers, left_out } = self;
+        let (writer, order) = match log {
+            Some(log) => log,
+            none => {
+                let order = in_order(columns);
+                let paths = order.iter().filter_map(|at| columns.get(*at)).map(|column| column.path.clone());
+                none.insert((Writer::new(Vec::new(), &Header::new(paths.collect()))?, order))
+            }
+        };
+        numbers.clear();
+        numbers.resize(columns.len(), None);
+        for (position, v) in values.iter().enumerate() {
+            let found = series.find(position, v.path, v);
+            match (found.and_then(|at| numbers.get_mut(at)), number(v)) {
+                (Some(cell), number) => *cell = number,
+                (None, Some(_)) => *left_out = left_out.saturating_add(1),
+                (None, None) => {}
+            }
+        }
+        writer.line(time, order.iter().map(|at| numbers.get(*at).cloned().flatten()))?;
+        text.push_str(&String::from_utf8_lossy(writer.get_mut()));
+        writer.get_mut().clear();
+        Ok(())
+    }
+
+    /// Number of values that have no column, because their instances came later.
+    pub fn left_out(&self) -> u64 {
+        self.left_out
+    }
+}
+
+/// The series that have a column, in the order of the paths that asked for them. A path of which no instance was there
+/// has one only as long as it has no other.
+fn in_order(columns: &[Column]) -> Vec<usize> {
+    let mut order: Vec<(usize, usize)> = columns.iter().map(|column| column.asked).zip(0..).collect();
+    let is_answered =
+        |asked: usize| columns.iter().any(|column| column.has_instance && column.asked == asked);
+    order.retain(|(asked, at)| {
+        columns.get(*at).is_some_and(|column| column.has_instance) || !is_answered(*asked)
+    });
+    order.sort_unstable();
+    order.into_iter().map(|(_, at)| at).collect()
+}

@@ -1,0 +1,102 @@
+//! Series of values: one counter of one instance, told from others by what it is and never by its position.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use perfset::path::PathValue;
+use perfset::{CounterId, Guid};
+
+/// Identity of one counter of one instance in an output. Samples have the same series under the same names.
+///
+/// Names that differ in their case are two names, because they are two instances on Linux: a column never has values
+/// of an instance that is spelled otherwise. The second instance of a name in a sample is another series.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Series {
+    /// The path or the machine that the value was asked of.
+    source: usize,
+    counterset: Guid,
+    counter: CounterId,
+    /// UTF-16LE.
+    instance: Box<[u8]>,
+    occurrence: usize,
+}
+
+impl Series {
+    /// Returns the series of a value that was asked of a path or a machine.
+    pub fn new(source: usize, v: &PathValue<'_>) -> Self {
+        Self {
+            source,
+            counterset: v.value.counterset.guid,
+            counter: v.value.counter.id,
+            instance: v.value.instance.as_bytes().into(),
+            occurrence: v.occurrence,
+        }
+    }
+
+    /// Returns the path, by its position, and the counter.
+    pub fn counter_of_path(&self) -> (usize, CounterId) {
+        (self.source, self.counter)
+    }
+
+    /// Returns `true` if the value is of this series. Allocates nothing.
+    pub fn is_of(&self, source: usize, v: &PathValue<'_>) -> bool {
+        let instance = v.value.instance.as_bytes();
+        (self.source, self.counter, self.occurrence) == (source, v.value.counter.id, v.occurrence)
+            && self.counterset == v.value.counterset.guid
+            && *self.instance == *instance
+    }
+}
+
+/// A map of series, which numbers them in the order in which they came.
+///
+/// Samples mostly have the same values in the same order: a value is compared with the series that was at its position
+/// in the sample before, and looked up only if it is of another one.
+#[derive(Debug, Default)]
+pub struct SeriesMap {
+    numbers: HashMap<Rc<Series>, usize>,
+    /// By position: the series of the last value there, and its number if it has one.
+    expected: Vec<(Rc<Series>, Option<usize>)>,
+}
+
+impl SeriesMap {
+    /// Number of series.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Returns the number of a value's series, if it has one. The value was asked of a path or a machine, `source`;
+    /// positions count through a sample.
+    pub fn find(&mut self, position: usize, source: usize, v: &PathValue<'_>) -> Option<usize> {
+        match self.expected.get(position) {
+            Some((series, number)) if series.is_of(source, v) => return *number,
+            _ => {}
+        }
+        let series = Series::new(source, v);
+        let (series, number) = match self.numbers.get_key_value(&series) {
+            Some((series, number)) => (Rc::clone(series), Some(*number)),
+            None => (Rc::new(series), None),
+        };
+        self.expect(position, series, number);
+        number
+    }
+
+    /// Returns the number of a value's series, which gets the next one if it has none; see [`find`](Self::find).
+    pub fn number(&mut self, position: usize, source: usize, v: &PathValue<'_>) -> usize {
+        if let Some(number) = self.find(position, source, v) {
+            return number;
+        }
+        let (series, number) = (Rc::new(Series::new(source, v)), self.len());
+        self.numbers.insert(Rc::clone(&series), number);
+        self.expect(position, series, Some(number));
+        number
+    }
+
+    fn expect(&mut self, position: usize, series: Rc<Series>, number: Option<usize>) {
+        // Values that are left out have no place here: those behind them are looked up.
+        if position == self.expected.len() {
+            self.expected.push((series, number));
+        } else if let Some(expected) = self.expected.get_mut(position) {
+            *expected = (series, number);
+        }
+    }
+}

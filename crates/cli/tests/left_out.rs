@@ -1,0 +1,165 @@
+//! `--top`, `--where`, `--summary` and `plot` leave values out: those that are missing are counted, with their reasons.
+
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions, reason = "a test may overflow")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+mod running;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use running::{outcome, perfset, run, scratch, testdata};
+use serde_json::Value;
+
+/// Values of several processes of which some have no value, by different counters.
+const PATH: &str = "/Process V2(*)/{Working Set,Handle Count,Thread Count,IO Data Bytes/sec,Elapsed Time}";
+const WARMUP: [&str; 2] = ["--warmup", "10ms"];
+
+/// Of each counter: instances, and how many of them have no value.
+type Counts = BTreeMap<String, (usize, usize)>;
+
+/// A machine on which two processes have no readable `io`.
+fn get(args: &[&str]) -> (i32, String, String) {
+    let tree = scratch(&format!("left-out-{}", args.join("").replace(['/', '*', ' '], "")));
+    let copied = std::process::Command::new("cp")
+        .args(["-r", "--no-preserve=mode"])
+        .arg(testdata("linux/processes/proc"))
+        .arg(&tree)
+        .status()
+        .unwrap();
+    assert!(copied.success());
+    for process in ["1", "300"] {
+        let io = tree.join("proc").join(process).join("io");
+        fs::remove_file(&io).unwrap();
+        fs::create_dir(&io).unwrap();
+    }
+    let mut command = perfset("processes", &[&["get", PATH], &WARMUP[..], args].concat());
+    outcome(command.env("PERFSET_PROC", tree.join("proc")).output().unwrap())
+}
+
+fn rows(json: &str) -> Vec<Value> {
+    json.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What the unfiltered output has; a ranking leaves sums out.
+fn wanted(is_ranking: bool) -> Counts {
+    let (code, out, err) = get(&["--format", "json", if is_ranking { "--raw" } else { "--all" }]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    // Raw and formatted values are missing for the same reasons here.
+    let mut counts = Counts::new();
+    for row in rows(&out) {
+        let is_sum = ["_Total", "Idle:0"].contains(&row["instance"].as_str().unwrap());
+        if is_ranking && is_sum {
+            continue;
+        }
+        let counter = counts.entry(row["counter"].as_str().unwrap().to_owned()).or_default();
+        counter.0 += 1;
+        counter.1 += usize::from(row["raw"].is_null());
+    }
+    assert_eq!(counts.len(), 5, "{counts:?}");
+    let missing: usize = counts.values().map(|(_, missing)| missing).sum();
+    assert!(missing >= 3 && counts["Working Set"].1 < counts["IO Data Bytes/sec"].1, "{counts:?}");
+    counts.retain(|_, (_, missing)| *missing > 0);
+    counts
+}
+
+/// What sentences say: `2 of 11 instances of \Process V2(*)\IO Data Bytes/sec have no value: …`.
+fn told(text: &str) -> Counts {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut counts = Counts::new();
+    for (at, _) in text.match_indices(r" instances of \Process V2(*)\") {
+        let before: Vec<_> = text[..at].rsplit(' ').take(3).collect();
+        let [of, "of", missing] = before[..] else { panic!("{text}") };
+        let path = &text[at + r" instances of \Process V2(*)\".len()..];
+        let counter = path.split(" ha").next().unwrap();
+        counts.insert(counter.to_owned(), (of.parse().unwrap(), missing.parse().unwrap()));
+    }
+    counts
+}
+
+#[test]
+fn top_counts_what_has_no_value() {
+    let want = wanted(true);
+    let (code, out, err) = get(&["--top", "2"]);
+    assert_eq!((code, err.as_str(), told(&out)), (0, "", want.clone()), "{out}");
+    let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("io: cannot be read: ") && words.contains("the process has ended"), "{out}");
+    let (code, out, err) = get(&["--top", "2", "--format", "csv"]);
+    assert_eq!((code, told(&out), told(&err)), (0, Counts::new(), want.clone()), "{err}");
+    assert!(err.starts_with("warning: "), "{err}");
+    assert_eq!(get(&["--top", "2", "--strict"]).0, 1);
+}
+
+#[test]
+fn json_has_a_line_for_each_reason() {
+    let (code, out, err) = get(&["--top", "2", "--format", "json"]);
+    assert_eq!((code, err.as_str()), (0, ""));
+    let mut found = Counts::new();
+    for row in rows(&out) {
+        for field in ["time", "path", "counterset", "instance", "value", "status", "raw", "unit", "mark"] {
+            assert!(row.get(field).is_some(), "{row} has no {field}");
+        }
+        let Some(instances) = row.get("instances") else {
+            assert_eq!(row["status"], "ok");
+            continue;
+        };
+        assert_eq!((&row["value"], &row["raw"], &row["instance"]), (&Value::Null, &Value::Null, &"*".into()));
+        assert!(["unavailable", "failed"].contains(&row["status"].as_str().unwrap()), "{row}");
+        assert!(!row["reason"].as_str().unwrap().is_empty());
+        let counter = found.entry(row["counter"].as_str().unwrap().to_owned()).or_default();
+        counter.0 = row["of"].as_u64().unwrap() as usize;
+        counter.1 += instances.as_u64().unwrap() as usize;
+    }
+    assert_eq!(found, wanted(true));
+}
+
+/// Sums take part in a test and in statistics.
+#[test]
+fn tests_and_summaries_count_what_has_no_value() {
+    let want = wanted(false);
+    let (code, out, err) = get(&["--where", "<0"]);
+    assert_eq!((code, err.as_str(), told(&out)), (0, "", want.clone()), "{out}");
+    let (code, out, err) = get(&["--summary", "10ms", "3"]);
+    let summary = out.split_once("greatest  samples").unwrap().1;
+    assert_eq!((code, err.as_str(), told(summary)), (0, "", want.clone()), "{out}");
+}
+
+/// What stays so is said once.
+#[test]
+fn sentences_are_not_repeated() {
+    let (_, out, _) = get(&["--top", "2", "10ms", "4"]);
+    assert_eq!(
+        out.matches("Working Set have no value").count() + out.matches("Working Set has no").count(),
+        1
+    );
+    assert_eq!(out.matches(r"  \Process V2(*)\{").count(), 4, "{out}");
+}
+
+#[test]
+fn what_has_no_instances_has_no_number_of_them() {
+    let path = r"\Process V2(nothing*)\Working Set";
+    for args in [&["--top", "1"][..], &["--where", ">0"]] {
+        let (_, out, _) = run("processes", &[&["get", path], args].concat());
+        let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.ends_with(&format!("{path} has no value: no active instance matches")), "{out}");
+        let (_, out, _) = run("processes", &[&["get", path, "--format", "json"], args].concat());
+        let row = &rows(&out)[0];
+        assert_eq!(
+            (&row["status"], &row["instances"], &row["of"]),
+            (&"no_instance".into(), &0.into(), &0.into())
+        );
+    }
+}
+
+#[test]
+fn pictures_say_what_they_lack() {
+    let args = ["plot", "-o", "-", "/Process V2(*)/Working Set", "10ms", "2", "--top", "2"];
+    let (code, out, err) = run("processes", &args);
+    assert!(code == 0 && out.starts_with("<svg"));
+    let want = r"warning: 2 of 13 instances of \Process V2(*)\Working Set have no value: ";
+    assert!(err.starts_with(want), "{err}");
+    // Where nothing of a path has a value, the picture itself says why.
+    let args = ["plot", "-o", "-", "/Process V2(gone*)/Working Set", "10ms", "2"];
+    let (code, out, err) = run("processes", &args);
+    assert!(code == 0 && err.is_empty() && out.contains("the process has ended"), "{err}");
+}

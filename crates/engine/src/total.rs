@@ -1,0 +1,521 @@
+//! The rule of every row that stands for several instances: what `_Total` and an aggregate say.
+//!
+//! **A level**, such as a working set, is the sum of the rows as they are now.
+//!
+//! **A count**, such as bytes that were read, is kept from collection to collection: it begins as the sum of the rows;
+//! from then on each row adds what it counted since the last collection of that column. A row that began since then
+//! adds all that it has, and what a row has given stays when its instance ends. So a total never falls because an
+//! instance ends, and the difference of two samples is the sum of the rows' differences where none began or ended.
+//! A count has a birth of its own, the time at which keeping it began: totals of two readers are never compared.
+//!
+//! **A count that is handed on** belongs to another row when its instance ends: the kernel adds what a process read and
+//! wrote to its parent when that takes note of its end. What rows rose by then was counted before, so it is taken back.
+//!
+//! **Missing values** are not zero. An instance that has no such value adds nothing. One whose value cannot be had
+//! makes the total [`Mark::Partial`]: a count goes on from its last known value, or from the first that is read. A
+//! count that fell was reset, and what it lost nobody knows: it goes on from its new value, and this one total is
+//! partial.
+//!
+//! **Shape**: a column is kept for each count, whoever asks for it and however often, with the last value of each
+//! member of the roster that it was collected with last. Columns that were collected together share that roster.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::sync::Arc;
+use std::time::Duration;
+
+use perfset_core::formula::Computation;
+use perfset_core::{Birth, Counter, Counterset, Mark, NoValue};
+
+use crate::rows::Row;
+
+#[cfg(test)]
+mod tests;
+
+/// How a column is put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sum {
+    /// The sum of what is there now.
+    Level,
+    /// The sum of what was counted.
+    Count(Width),
+    /// The sum of what was counted with 64 bits, where another row takes over the count of one that ended.
+    HandedOn,
+}
+
+/// How many bits a count has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// 64: a count that falls was reset.
+    Wide,
+    /// 32: a count that falls was reset.
+    Narrow,
+    /// 32: a count that falls has passed its end.
+    Wrapping,
+}
+
+impl Width {
+    fn mask(self) -> u64 {
+        match self {
+            Self::Wide => u64::MAX,
+            Self::Narrow | Self::Wrapping => u32::MAX.into(),
+        }
+    }
+}
+
+impl Sum {
+    /// How the values of a counter of a counterset add up: by its type, and a base as what it divides.
+    #[must_use]
+    pub fn of(set: &Counterset, counter: &Counter) -> Self {
+        let takes_difference = |counter: &Counter| {
+            Computation::of(counter.counter_type).is_some_and(|formula| formula.needs_two_samples())
+        };
+        let is_divided_by = |other: &Counter| other.base == Some(counter.id) && takes_difference(other);
+        let is_count = takes_difference(counter)
+            || counter.counter_type.is_base() && set.counters.iter().any(is_divided_by);
+        match counter.counter_type.value_len() {
+            _ if !is_count => Self::Level,
+            4 if counter.wraps => Self::Count(Width::Wrapping),
+            4 => Self::Count(Width::Narrow),
+            _ => Self::Count(Width::Wide),
+        }
+    }
+
+    /// The same of values that are known with all their bits, whatever the width of the counter.
+    #[must_use]
+    pub fn wide(self) -> Self {
+        match self {
+            Self::Level => Self::Level,
+            Self::Count(_) => Self::Count(Width::Wide),
+            Self::HandedOn => Self::HandedOn,
+        }
+    }
+}
+
+/// What a row is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Member {
+    /// Tells it from others that had its id before. With its id that is all: what has both is the same thing under
+    /// another name, too.
+    pub birth: Birth,
+    /// Its id.
+    pub id: u32,
+    /// A number made of its name, for those without a birth, or with the same.
+    pub name: u64,
+}
+
+/// What a row has in a column.
+#[derive(Clone, Copy, Debug)]
+pub enum Reading<'a> {
+    /// A value, and what is special about it.
+    Value(u64, Option<Mark>),
+    /// None, for that reason.
+    None(&'a NoValue),
+}
+
+/// Totals of rows. A `K` tells what is added up from anything else that is.
+#[derive(Debug)]
+pub struct Totals<K> {
+    /// The counts that are kept.
+    kept: Vec<Column<K>>,
+    /// What is wanted in this collection, in the order of its columns.
+    wanted: Vec<Wanted>,
+    /// One for each roster that those have, and how many are in use: they are kept with their memory.
+    finders: Vec<Finder>,
+    found_in: usize,
+    /// The members of this collection.
+    now: Vec<Member>,
+    /// When the row that came last began, if that is known.
+    began_100ns: Option<u64>,
+    now_100ns: u64,
+}
+
+impl<K> Default for Totals<K> {
+    fn default() -> Self {
+        let (kept, wanted, finders, now) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { kept, wanted, finders, found_in: 0, now, began_100ns: None, now_100ns: 0 }
+    }
+}
+
+/// A count.
+#[derive(Debug)]
+struct Column<K> {
+    key: K,
+    since_100ns: NonZeroU64,
+    /// When it was collected last.
+    collected_100ns: u64,
+    sum: u64,
+    /// Whether any value was ever added.
+    has_value: bool,
+    roster: Arc<Roster>,
+    /// By place in the roster: the last value, where one is known.
+    last: Vec<Option<u64>>,
+    /// The same for this collection, while it goes on.
+    next: Vec<Option<u64>>,
+    /// Whether another row takes over the count of one that ended.
+    is_handed_on: bool,
+    /// What the rows that were there before rose by in this collection: only these take over anything.
+    risen: u64,
+    /// Counts of those that ended while others could not be read, which may have taken them over.
+    ended: Vec<u64>,
+}
+
+/// A column of this collection.
+#[derive(Debug)]
+struct Wanted {
+    /// Of a count: its place among those that are kept, its finder, its width, and whether it is collected the first
+    /// time.
+    count: Option<(usize, usize, Width, bool)>,
+    /// Of a level.
+    sum: u64,
+    has_value: bool,
+    missing: u32,
+    mark: Option<Mark>,
+    /// Why the first member whose value could not be had has none, else why the first without a value.
+    reason: Option<NoValue>,
+}
+
+/// The members of a collection, in the order of their rows.
+#[derive(Debug, Default)]
+struct Roster {
+    members: Vec<Member>,
+    /// Their places in order of birth, id and name; empty if the rows are in that order.
+    order: Vec<usize>,
+}
+
+/// Finds the members of this collection among those of a former one.
+#[derive(Debug, Default)]
+struct Finder {
+    roster: Arc<Roster>,
+    /// Where the next one is if none began or ended.
+    next: usize,
+    /// By place: whether it was found.
+    claimed: Vec<bool>,
+    found: Option<usize>,
+}
+
+impl<K: PartialEq> Totals<K> {
+    /// A count that nobody asked for so long is forgotten; if it is asked for again it begins anew.
+    pub(crate) const KEPT_100NS: u64 = 24 * 3_600 * 10_000_000;
+    /// The start of a process is known to some 10 ms.
+    const NEAR_100NS: u64 = 300_000;
+
+    /// Begins a collection, at that time in terms of PerfTime100NSec.
+    pub fn start(&mut self, now_100ns: u64) {
+        self.wanted.clear();
+        self.found_in = 0;
+        self.now.clear();
+        self.now_100ns = now_100ns;
+        self.kept.retain(|column| now_100ns.saturating_sub(column.collected_100ns) <= Self::KEPT_100NS);
+    }
+
+    /// Begins counts anew: those with such keys, in the next collection that wants them.
+    pub fn forget(&mut self, is_one: impl Fn(&K) -> bool) {
+        self.kept.retain(|column| !is_one(&column.key));
+    }
+
+    /// Adds a column to this collection. Its key is the same in every collection, and no other column's.
+    pub fn want(&mut self, key: K, sum: Sum) {
+        let width = match sum {
+            Sum::Level => None,
+            Sum::Count(width) => Some(width),
+            Sum::HandedOn => Some(Width::Wide),
+        };
+        let count = match width {
+            None => None,
+            Some(width) => {
+                let known = self.kept.iter().position(|column| column.key == key);
+                let at = known.unwrap_or(self.kept.len());
+                if known.is_none() {
+                    self.kept.push(Column::new(key, self.now_100ns));
+                }
+                let finder = self.finder(at);
+                if let Some(column) = self.kept.get_mut(at) {
+                    column.next.clear();
+                    (column.risen, column.is_handed_on) = (0, sum == Sum::HandedOn);
+                }
+                Some((at, finder, width, known.is_none()))
+            }
+        };
+        self.wanted.push(Wanted { count, sum: 0, has_value: false, missing: 0, mark: None, reason: None });
+    }
+
+    /// The finder in the roster of a column.
+    fn finder(&mut self, column: usize) -> usize {
+        let Self { kept, finders, found_in, .. } = self;
+        let roster = kept.get(column).map(|column| Arc::clone(&column.roster)).unwrap_or_default();
+        let mut used = finders.iter().take(*found_in);
+        if let Some(known) = used.position(|finder| Arc::ptr_eq(&finder.roster, &roster)) {
+            return known;
+        }
+        let at = *found_in;
+        *found_in = at.saturating_add(1);
+        match finders.get_mut(at) {
+            Some(finder) => finder.begin(roster),
+            None => {
+                let mut finder = Finder::default();
+                finder.begin(roster);
+                finders.push(finder);
+            }
+        }
+        at
+    }
+
+    /// Begins the next row. `began_100ns` is when the member began, if that is known: what began before the last
+    /// collection and was not in it adds only what it counts from now on.
+    pub fn row(&mut self, member: Member, began_100ns: Option<u64>) {
+        self.now.push(member);
+        self.began_100ns = began_100ns;
+        for finder in self.finders.iter_mut().take(self.found_in) {
+            finder.find(&member);
+        }
+    }
+
+    /// Adds what that row has in a column.
+    pub fn add(&mut self, at: usize, reading: Reading<'_>) {
+        let Self { kept, wanted, finders, now, began_100ns, .. } = self;
+        let Some(wanted) = wanted.get_mut(at) else { return };
+        match reading {
+            Reading::Value(_, mark) => {
+                wanted.mark = stronger(wanted.mark, mark);
+                wanted.has_value = true;
+            }
+            Reading::None(reason) => {
+                let is_better = is_missing(reason) && !wanted.reason.as_ref().is_some_and(is_missing);
+                if wanted.reason.is_none() || is_better {
+                    wanted.reason = Some(reason.clone());
+                }
+                wanted.missing = wanted.missing.saturating_add(is_missing(reason).into());
+            }
+        }
+        let Some((column, finder, width, is_first)) = wanted.count else {
+            if let Reading::Value(value, _) = reading {
+                wanted.sum = wanted.sum.wrapping_add(value);
+            }
+            return;
+        };
+        let Some(column) = kept.get_mut(column) else { return };
+        let found = finders.get(finder).and_then(|finder| finder.found);
+        let last = found.and_then(|at| column.last.get(at).copied().flatten());
+        let next = match (last, reading) {
+            (last, Reading::None(_)) => last,
+            (Some(last), Reading::Value(value, _)) => {
+                let value = value & width.mask();
+                match value.checked_sub(last) {
+                    Some(counted) => {
+                        column.add(counted);
+                        column.risen = column.risen.wrapping_add(counted);
+                    }
+                    None if width == Width::Wrapping => column.add(value.wrapping_sub(last) & width.mask()),
+                    None => wanted.missing = wanted.missing.saturating_add(1),
+                }
+                Some(value)
+            }
+            (None, Reading::Value(value, _)) => {
+                let value = value & width.mask();
+                let collected = column.collected_100ns;
+                let is_new =
+                    || began_100ns.is_none_or(|began| began.saturating_add(Self::NEAR_100NS) >= collected);
+                if is_first || found.is_none() && is_new() {
+                    column.add(value);
+                } else {
+                    column.add(0); // there is a total from now on
+                }
+                Some(value)
+            }
+        };
+        column.next.resize(now.len().saturating_sub(1), None);
+        column.next.push(next);
+    }
+
+    /// So many have no value in a column besides those that have rows.
+    pub(crate) fn lack(&mut self, at: usize, count: u32) {
+        if let Some(wanted) = self.wanted.get_mut(at) {
+            wanted.missing = wanted.missing.saturating_add(count);
+        }
+    }
+
+    /// Ends the collection.
+    pub fn end(&mut self) {
+        let Self { kept, wanted, finders, now, now_100ns, .. } = self;
+        let mut new = None;
+        for Wanted { count, missing, .. } in wanted {
+            let Some((column, finder, _, _)) = count else { continue };
+            let (Some(column), Some(finder)) = (kept.get_mut(*column), finders.get_mut(*finder)) else {
+                continue;
+            };
+            column.next.resize(now.len(), None);
+            if column.is_handed_on {
+                column.take_back(&finder.claimed, *missing == 0);
+            }
+            std::mem::swap(&mut column.last, &mut column.next);
+            column.collected_100ns = *now_100ns;
+            if finder.roster.members != *now {
+                column.roster = Arc::clone(new.get_or_insert_with(|| Arc::new(Roster::new(now.clone()))));
+            }
+        }
+        if let Some(new) = new {
+            // Nobody needs the rosters of before for these.
+            let used = finders.iter_mut().take(self.found_in);
+            used.filter(|finder| finder.roster.members != *now)
+                .for_each(|finder| finder.roster = Arc::clone(&new));
+        }
+    }
+
+    /// Fills a cell with the total of a column, or of several together: such as all bytes, of those read and written. A
+    /// place that no column has adds nothing.
+    pub fn fill(&mut self, columns: &[usize], row: &mut Row<'_>, cell: usize) {
+        let Self { kept, wanted, now, .. } = self;
+        let (mut sum, mut since, mut missing, mut mark) = (0_u64, None, 0_u32, None);
+        for at in columns {
+            let Some(wanted) = wanted.get_mut(*at) else { continue };
+            let (value, has_value) = match wanted.count.and_then(|(column, ..)| kept.get(column)) {
+                Some(column) => {
+                    since = since.max(Some(column.since_100ns));
+                    (column.sum, column.has_value)
+                }
+                None => (wanted.sum, wanted.has_value),
+            };
+            if !has_value && (wanted.missing > 0 || !now.is_empty()) {
+                return row.none(cell, wanted.reason.clone().unwrap_or(NoValue::NotGiven));
+            }
+            sum = sum.wrapping_add(value);
+            missing = missing.max(wanted.missing);
+            mark = stronger(mark, wanted.mark);
+        }
+        let mark = NonZeroU32::new(missing).map(Mark::Partial).or(mark);
+        match (since, mark) {
+            (Some(since), mark) => row.set_counted(cell, sum, mark, since),
+            (None, Some(mark)) => row.set_marked(cell, sum, mark),
+            (None, None) => row.set(cell, sum),
+        }
+    }
+}
+
+impl<K> Column<K> {
+    fn new(key: K, now_100ns: u64) -> Self {
+        Self {
+            key,
+            since_100ns: NonZeroU64::new(now_100ns).unwrap_or(NonZeroU64::MIN),
+            collected_100ns: now_100ns,
+            sum: 0,
+            has_value: false,
+            roster: Arc::default(),
+            last: Vec::new(),
+            next: Vec::new(),
+            is_handed_on: false,
+            risen: 0,
+            ended: Vec::new(),
+        }
+    }
+
+    /// Takes back what rows rose by because they took over the counts of those that ended. What is more than all rose
+    /// by was taken over by none, or by one that cannot be read: it is looked for again as long as some cannot.
+    fn take_back(&mut self, claimed: &[bool], is_whole: bool) {
+        /// So many are looked for at most.
+        const MOST: usize = 4_096;
+        let Self { last, ended, risen, sum, .. } = self;
+        let new = last.iter().zip(claimed).filter(|(_, claimed)| !**claimed);
+        ended.extend(new.filter_map(|(last, _)| *last).filter(|count| *count > 0).take(MOST));
+        let mut own = *risen;
+        ended.retain(|count| match own.checked_sub(*count) {
+            Some(left) => {
+                own = left;
+                false
+            }
+            None => !is_whole,
+        });
+        ended.truncate(MOST);
+        *sum = sum.wrapping_sub(risen.wrapping_sub(own));
+    }
+
+    fn add(&mut self, counted: u64) {
+        self.sum = self.sum.wrapping_add(counted);
+        self.has_value = true;
+    }
+}
+
+impl Roster {
+    fn new(members: Vec<Member>) -> Self {
+        let mut order = Vec::new();
+        if !members.is_sorted() {
+            order.extend(0..members.len());
+            order.sort_unstable_by_key(|at| members.get(*at));
+        }
+        Self { members, order }
+    }
+
+    /// The place of the member that is so far in front in order of birth, id and name.
+    fn place(&self, nth: usize) -> usize {
+        self.order.get(nth).copied().unwrap_or(nth)
+    }
+
+    /// The places of all that have this birth and id.
+    fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
+        let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
+        let (mut low, mut high) = (0, self.members.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            match of(self.place(middle)) < Some((birth, id)) {
+                true => low = middle.saturating_add(1),
+                false => high = middle,
+            }
+        }
+        (low..self.members.len())
+            .map(|nth| self.place(nth))
+            .take_while(move |at| of(*at) == Some((birth, id)))
+    }
+}
+
+impl Finder {
+    /// Begins a collection.
+    fn begin(&mut self, roster: Arc<Roster>) {
+        self.claimed.clear();
+        self.claimed.resize(roster.members.len(), false);
+        (self.roster, self.next, self.found) = (roster, 0, None);
+    }
+
+    fn find(&mut self, member: &Member) {
+        /// So many that follow one another may have ended before the others are found more slowly.
+        const NEAR: usize = 8;
+        let Self { roster, next, claimed, found } = self;
+        let members = &roster.members;
+        let is_free = |at: &usize| claimed.get(*at) == Some(&false);
+        let near = members.get(*next..).unwrap_or_default().iter().take(NEAR).zip(*next..);
+        *found = near.map(|(known, at)| (known == member, at)).find(|near| near.0).map(|(_, at)| at);
+        *found = found.filter(is_free).or_else(|| {
+            let mut alike = roster.alike(member.birth, member.id).filter(is_free);
+            let same_name = |at: &usize| members.get(*at).is_some_and(|known| known.name == member.name);
+            let first = alike.next();
+            match first.filter(same_name).or_else(|| alike.find(same_name)) {
+                Some(at) => Some(at),
+                None if member.birth.is_none() => None,
+                // It has another name now, or its birth could not be told before.
+                None => first.or_else(|| roster.alike(None, member.id).find(is_free)),
+            }
+        });
+        if let Some(at) = *found {
+            *next = at.saturating_add(1);
+            claimed.get_mut(at).into_iter().for_each(|claimed| *claimed = true);
+        }
+    }
+}
+
+/// Whether an instance that has no value for that reason has one that nobody knows; else it has no such thing.
+pub(crate) fn is_missing(reason: &NoValue) -> bool {
+    !matches!(reason, NoValue::Unavailable(_) | NoValue::NotDisplayable)
+}
+
+/// Of what is special about two values what is to be said of both together.
+pub(crate) fn stronger(a: Option<Mark>, b: Option<Mark>) -> Option<Mark> {
+    let weight = |mark: Mark| match mark {
+        Mark::Formatted => (0, Duration::ZERO, 0),
+        Mark::Reused => (1, Duration::ZERO, 0),
+        Mark::Held | Mark::Capped => (2, Duration::ZERO, 0),
+        Mark::Stale(age) => (3, age, 0),
+        Mark::Partial(missing) => (4, Duration::ZERO, missing.get()),
+    };
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if weight(b) > weight(a) { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,321 @@
+//! The rule, beside a world that knows what happened in it.
+
+use std::collections::BTreeMap;
+
+use perfset_core::{CounterType, InstanceId};
+use proptest::prelude::*;
+
+use super::*;
+use crate::rows::Rows;
+
+const WIDTHS: [Option<Width>; 4] = [None, Some(Width::Wide), Some(Width::Narrow), Some(Width::Wrapping)];
+const SECOND: u64 = 10_000_000;
+
+/// What can happen to the things that are counted.
+#[derive(Clone, Debug)]
+enum Event {
+    /// One begins, with what it has counted already; late, if it had begun long before anybody saw it.
+    Begin {
+        has: u64,
+        is_late: bool,
+        has_birth: bool,
+    },
+    /// One counts so much in each column.
+    Count(usize, u64),
+    End(usize),
+    Rename(usize),
+    /// One begins to count anew, at this.
+    Reset(usize, u64),
+    /// A column of one can be read, cannot be read, or there is no such thing.
+    Read(usize, usize, Can),
+    /// All change places.
+    Turn,
+    /// These columns are collected.
+    Collect([bool; WIDTHS.len()]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Can {
+    Yes,
+    No,
+    Never,
+}
+
+/// A thing that is counted.
+#[derive(Clone, Debug)]
+struct Thing {
+    /// No other thing ever has it.
+    number: u32,
+    name: u64,
+    birth: Birth,
+    began: Option<u64>,
+    values: [u64; WIDTHS.len()],
+    can: [Can; WIDTHS.len()],
+}
+
+/// What a column must say.
+#[derive(Clone, Debug, Default)]
+struct Expected {
+    sum: u64,
+    has_value: bool,
+    collected: Option<u64>,
+    /// Of the things that the last collection saw: the last value.
+    last: BTreeMap<u32, Option<u64>>,
+}
+
+fn mask(width: Option<Width>) -> u64 {
+    width.map_or(u64::MAX, Width::mask)
+}
+
+impl Expected {
+    /// The sum, how many are missing, and how many there are.
+    fn collect(&mut self, column: usize, things: &[Thing], now: u64) -> (Option<u64>, u32) {
+        let width = WIDTHS[column];
+        let mut missing = things.iter().filter(|thing| thing.can[column] == Can::No).count();
+        let readable = || things.iter().filter(|thing| thing.can[column] == Can::Yes);
+        if width.is_none() {
+            let sum = readable().fold(0, |sum: u64, thing| sum.wrapping_add(thing.values[column]));
+            return (
+                (readable().count() > 0 || things.is_empty()).then_some(sum),
+                missing.try_into().unwrap(),
+            );
+        }
+        let mut seen = BTreeMap::new();
+        for thing in things {
+            let before = self.last.get(&thing.number).copied();
+            let value = thing.values[column] & mask(width);
+            let is_young =
+                self.collected.is_none_or(|at| thing.began.is_none_or(|began| began + SECOND / 10 > at));
+            let counted = match (before, thing.can[column]) {
+                (_, Can::No | Can::Never) => None,
+                (None, Can::Yes) => Some(if is_young { value } else { 0 }),
+                (Some(None), Can::Yes) => Some(0),
+                (Some(Some(last)), Can::Yes) if value >= last => Some(value - last),
+                (Some(Some(last)), Can::Yes) if width == Some(Width::Wrapping) => {
+                    Some(value + (1 << 32) - last)
+                }
+                (Some(Some(_)), Can::Yes) => {
+                    missing += 1;
+                    None
+                }
+            };
+            if let Some(counted) = counted {
+                self.sum = self.sum.wrapping_add(counted);
+                self.has_value = true;
+            }
+            let can = thing.can[column] == Can::Yes;
+            seen.insert(thing.number, if can { Some(value) } else { before.flatten() });
+        }
+        (self.last, self.collected) = (seen, Some(now));
+        ((self.has_value || things.is_empty()).then_some(self.sum), missing.try_into().unwrap())
+    }
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let value = prop_oneof![
+        0_u64..1_000,
+        any::<u32>().prop_map(u64::from),
+        (u32::MAX - 9..=u32::MAX).prop_map(u64::from)
+    ];
+    prop_oneof![
+        3 => (value.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(has, is_late, has_birth)| Event::Begin { has, is_late, has_birth }),
+        6 => (any::<usize>(), 0_u64..1_000_000).prop_map(|(at, counted)| Event::Count(at, counted)),
+        2 => any::<usize>().prop_map(Event::End),
+        1 => any::<usize>().prop_map(Event::Rename),
+        1 => (any::<usize>(), value).prop_map(|(at, to)| Event::Reset(at, to)),
+        3 => (any::<usize>(), 0..WIDTHS.len(), prop_oneof![Just(Can::Yes), Just(Can::No), Just(Can::Never)])
+            .prop_map(|(at, column, can)| Event::Read(at, column, can)),
+        1 => Just(Event::Turn),
+        8 => any::<[bool; WIDTHS.len()]>().prop_map(Event::Collect),
+    ]
+}
+
+/// Collects these columns, and says of each what is in its cell: the value, its mark, and since when it is counted.
+fn collect(
+    totals: &mut Totals<usize>,
+    things: &[Thing],
+    columns: &[usize],
+    now: u64,
+) -> Vec<(Option<u64>, Option<Mark>, Option<NonZeroU64>)> {
+    let counters: Vec<_> = columns
+        .iter()
+        .map(|column| match WIDTHS[*column] {
+            None | Some(Width::Wide) => CounterType::PERF_COUNTER_BULK_COUNT,
+            _ => CounterType::PERF_COUNTER_COUNTER,
+        })
+        .map(|counter_type| crate::tests::counter(1, "C", counter_type, None))
+        .collect();
+    let mut rows = Rows::new(&counters);
+    totals.start(now);
+    for column in columns {
+        totals.want(*column, WIDTHS[*column].map_or(Sum::Level, Sum::Count));
+    }
+    for thing in things {
+        let id = if thing.birth.is_some() { 0 } else { thing.number };
+        totals.row(Member { birth: thing.birth, id, name: thing.name }, thing.began);
+        for (at, column) in columns.iter().enumerate() {
+            let (denied, never) = (NoValue::Denied("".into()), NoValue::Unavailable("".into()));
+            totals.add(
+                at,
+                match thing.can[*column] {
+                    Can::Yes => Reading::Value(thing.values[*column], None),
+                    Can::No => Reading::None(&denied),
+                    Can::Never => Reading::None(&never),
+                },
+            );
+        }
+    }
+    totals.end();
+    rows.start();
+    let mut row = rows.push("_Total", InstanceId(0), None);
+    (0..columns.len()).for_each(|at| totals.fill(&[at], &mut row, at));
+    rows.end();
+    (0..columns.len()).map(|at| (rows.number(0, at), rows.mark(0, at), rows.counted_since(0, at))).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever happens, and whoever asks for what and when.
+    #[test]
+    fn a_total_is_what_was_counted(events in prop::collection::vec(event(), 0..80)) {
+        let mut totals = Totals::default();
+        let (mut things, mut next) = (Vec::<Thing>::new(), 0_u32);
+        let mut expected: [Expected; WIDTHS.len()] = Default::default();
+        let mut since = [None; WIDTHS.len()];
+        for (at, event) in events.into_iter().enumerate() {
+            let now = (1_000 + u64::try_from(at).unwrap()) * SECOND;
+            let count = things.len().max(1);
+            match event {
+                Event::Begin { has, is_late, has_birth } => {
+                    next += 1;
+                    things.push(Thing {
+                        number: next,
+                        name: next.into(),
+                        birth: NonZeroU64::new(next.into()).filter(|_| has_birth),
+                        began: Some(if is_late { SECOND } else { now }),
+                        values: [has; WIDTHS.len()],
+                        can: [Can::Yes; WIDTHS.len()],
+                    });
+                }
+                Event::Count(at, counted) => {
+                    if let Some(thing) = things.get_mut(at % count) {
+                        thing.values.iter_mut().for_each(|value| *value += counted);
+                    }
+                }
+                Event::End(at) if !things.is_empty() => drop(things.remove(at % count)),
+                Event::Rename(at) => {
+                    if let Some(thing) = things.get_mut(at % count).filter(|thing| thing.birth.is_some()) {
+                        thing.name += 1_000;
+                    }
+                }
+                Event::Reset(at, to) => {
+                    if let Some(thing) = things.get_mut(at % count) {
+                        // What may pass its end is not reset: nobody could tell.
+                        let [level, wide, narrow, _] = &mut thing.values;
+                        (*level, *wide, *narrow) = (to, to, to);
+                    }
+                }
+                Event::Read(at, column, can) => {
+                    if let Some(thing) = things.get_mut(at % count) {
+                        thing.can[column] = can;
+                    }
+                }
+                Event::Turn => things.reverse(),
+                Event::Collect(columns) => {
+                    let columns: Vec<usize> = (0..WIDTHS.len()).filter(|column| columns[*column]).collect();
+                    let got = collect(&mut totals, &things, &columns, now);
+                    for (column, (value, mark, counted_since)) in columns.into_iter().zip(got) {
+                        let before = expected[column].sum;
+                        let (want, missing) = expected[column].collect(column, &things, now);
+                        let want = want.map(|value| if matches!(WIDTHS[column], None | Some(Width::Wide)) {
+                            value
+                        } else {
+                            value & u64::from(u32::MAX)
+                        });
+                        prop_assert_eq!(value, want);
+                        let missing = NonZeroU32::new(missing).filter(|_| want.is_some());
+                        prop_assert_eq!(mark, missing.map(Mark::Partial));
+                        prop_assert!(expected[column].sum >= before);
+                        if WIDTHS[column].is_some() {
+                            let first = *since[column].get_or_insert(now);
+                            prop_assert_eq!(counted_since, NonZeroU64::new(first).filter(|_| want.is_some()));
+                        }
+                    }
+                }
+                Event::End(_) => {}
+            }
+        }
+    }
+}
+
+/// A count that nobody asks for is forgotten in the end, and begins anew.
+#[test]
+fn what_nobody_asks_for() {
+    let mut totals = Totals::default();
+    let thing = Thing {
+        number: 1,
+        name: 1,
+        birth: None,
+        began: None,
+        values: [5; WIDTHS.len()],
+        can: [Can::Yes; WIDTHS.len()],
+    };
+    let things = [thing.clone(), thing];
+    let mut at = |column, now| collect(&mut totals, &things, &[column], now)[0].2.map(NonZeroU64::get);
+    assert_eq!(at(1, 1), Some(1));
+    assert_eq!(at(1, Totals::<usize>::KEPT_100NS), Some(1));
+    assert_eq!(at(2, Totals::<usize>::KEPT_100NS + 9), Some(Totals::<usize>::KEPT_100NS + 9));
+    assert_eq!(at(1, 2 * Totals::<usize>::KEPT_100NS), Some(1));
+    assert_eq!(at(2, 3 * Totals::<usize>::KEPT_100NS), Some(3 * Totals::<usize>::KEPT_100NS));
+    assert_eq!(totals.kept.len(), 2);
+    totals.forget(|key| *key == 2);
+    assert_eq!(totals.kept.len(), 1);
+}
+
+/// What is handed on when something ends was counted before; what nobody took over stays.
+#[test]
+fn handed_on() {
+    let mut totals = Totals::default();
+    let mut collect = |now: u64, rows: &[(u32, u64)]| {
+        totals.start(now);
+        totals.want(0, Sum::HandedOn);
+        for (id, value) in rows {
+            totals.row(Member { birth: NonZeroU64::new((*id).into()), id: *id, name: 3 }, Some(now));
+            totals.add(0, Reading::Value(*value, None));
+        }
+        totals.end();
+        totals.kept[0].sum
+    };
+    assert_eq!(collect(1, &[(1, 100), (2, 50), (3, 20)]), 170);
+    assert_eq!(collect(2, &[(1, 100), (2, 57), (3, 20)]), 177);
+    assert_eq!(
+        collect(3, &[(1, 161), (3, 20)]),
+        181,
+        "2 ended with 60, 57 of them known, and 1 rose by 1 itself"
+    );
+    assert_eq!(collect(4, &[(1, 165)]), 185, "nobody took over the 20");
+    assert_eq!(collect(5, &[(1, 175), (4, 10)]), 205);
+    assert_eq!(collect(6, &[(1, 186)]), 206, "10 of 11 were counted before");
+}
+
+/// As long as the same things come nothing is allocated, and nothing is looked for.
+#[test]
+fn the_same_things() {
+    let mut totals = Totals::default();
+    let reason = NoValue::Denied("".into());
+    let mut collect = |now: u64| {
+        totals.start(now);
+        (0..3).for_each(|key| totals.want(key, Sum::Count(Width::Wide)));
+        for id in 0..1_000 {
+            totals.row(Member { birth: NonZeroU64::new(1_000_u64 - u64::from(id)), id, name: 3 }, None);
+            (0..3).for_each(|column| totals.add(column, Reading::Value(now, None)));
+        }
+        totals.row(Member::default(), None);
+        (0..3).for_each(|column| totals.add(column, Reading::None(&reason)));
+        totals.end();
+    };
+    (1..4).for_each(&mut collect);
+    assert_eq!(allocation_counter::measure(|| (4..9).for_each(&mut collect)).count_total, 0);
+}

@@ -1,0 +1,78 @@
+//! Where values that were made of two snapshots come from.
+
+use perfset_core::CounterId;
+use perfset_core::sample::Clocks;
+
+use super::{All, AllValues, EntryRows, Finder, Value, rows_of};
+use crate::snapshot::{EntryInfo, Snapshot};
+
+/// Two snapshots, to look up what values that were made of them do not carry: clocks, and whether they are new.
+pub(crate) struct Origins<'a> {
+    infos: &'a [EntryInfo],
+    new: Vec<Option<EntryRows<'a>>>,
+    old: Vec<Option<EntryRows<'a>>>,
+    /// Of the entry that was asked last the older row of each row.
+    older: Option<(usize, Vec<Option<usize>>)>,
+    /// The column that was asked last: many values of one column are asked one after the other.
+    column: Option<(usize, CounterId, usize)>,
+}
+
+impl<'a> Origins<'a> {
+    pub(crate) fn new(new: &'a Snapshot, older: Option<&'a Snapshot>) -> Self {
+        let AllValues { infos, new, old, .. } = AllValues::new(new, older);
+        Self { infos, new, old, older: None, column: None }
+    }
+
+    /// The clocks of a value in a row of its entry.
+    pub(crate) fn clocks(&mut self, value: &Value<'_>, row: usize) -> Option<Clocks> {
+        let column = self.column(value)?;
+        let related = self.infos.get(value.entry)?.related.get(column)?;
+        let rows = rows_of(&self.new, value.entry)?;
+        Some(related.clocks(&rows.clocks, rows.rows.get(row)?, value.entry, &self.new, row))
+    }
+
+    /// Whether a value in a row of its entry is not the one that the same thing had in the older snapshot.
+    pub(crate) fn is_new(&mut self, value: &Value<'_>, row: usize) -> bool {
+        self.has_same_numbers(value, row) != Some(true)
+    }
+
+    fn has_same_numbers(&mut self, value: &Value<'_>, row: usize) -> Option<bool> {
+        let column = self.column(value)?;
+        let related = self.infos.get(value.entry)?.related.get(column)?;
+        let older = *self.older_rows(value.entry)?.get(row)?;
+        let older = older?;
+        let old = rows_of(&self.old, value.entry)?.rows.get(older)?;
+        let birth = |all: &All<'a>, at| rows_of(all, value.entry)?.annex?.birth_of(at, column);
+        if birth(&self.new, row) != birth(&self.old, older) {
+            return Some(false);
+        }
+        let base = related.base.map(|place| old.number(place, value.entry, &self.old, older));
+        let same_base = base.is_none_or(|base| base.raw() == value.base);
+        Some(same_base && old.cells.number(column).raw() == value.raw)
+    }
+
+    /// The rows of the older snapshot that are the same things as those of an entry.
+    fn older_rows(&mut self, entry: usize) -> Option<&[Option<usize>]> {
+        if self.older.as_ref().is_none_or(|(of, _)| *of != entry) {
+            let (new, old) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry)?);
+            let mut finder = Finder::default();
+            let rows = new.rows.iter().map(|row| finder.find(&old.rows, row)).collect();
+            self.older = Some((entry, rows));
+        }
+        self.older.as_ref().map(|(_, rows)| rows.as_slice())
+    }
+
+    fn column(&mut self, value: &Value<'_>) -> Option<usize> {
+        match self.column {
+            Some((entry, counter, column)) if (entry, counter) == (value.entry, value.counter.id) => {
+                Some(column)
+            }
+            _ => {
+                let column =
+                    self.infos.get(value.entry)?.counters().position(|c| c.id == value.counter.id)?;
+                self.column = Some((value.entry, value.counter.id, column));
+                Some(column)
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! What the kernel itself has as sums over all processes, those that have ended included.
+
+use std::num::NonZeroU64;
+use std::path::{Path, PathBuf};
+
+use perfset_core::{Mark, NoValue};
+
+use super::fields::{Field, Units};
+use crate::clock::time_100ns_at;
+use crate::countersets::value::{HOLD_SECONDS, Value, hold};
+use crate::kept_file::{KeptFile, Printed};
+use crate::may_trace::may_trace;
+use crate::pass::{Latest, Pass, SharedFile, SharedTable, Table};
+use crate::roots::Roots;
+use crate::sources::proc_stat::ProcStat;
+use crate::sources::vmstat::VmStat;
+
+/// Sums that are not those of the rows: what processes used that lived too short to be seen is in them.
+#[derive(Debug)]
+pub(super) struct Kernel {
+    stat: Table<ProcStat>,
+    vmstat: SharedTable<VmStat>,
+    start_100ns: fn() -> u64,
+    times: Latest<Times>,
+    cpus: Cpus,
+    /// The most minor faults so far: the two counts that they are the difference of are not read at once.
+    most_minor: u64,
+    /// Whether that `/proc` is of the first PID namespace.
+    is_first: bool,
+    is_own: bool,
+    proc: PathBuf,
+    mounts: KeptFile,
+    looked_at_ns: Option<u64>,
+    hides: bool,
+}
+
+/// Times of all processors that are online, in units of 100 ns.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Times {
+    user: u64,
+    /// With interrupts, and with what the hypervisor took.
+    privileged: u64,
+    /// The time that they rested: the most so far, where the kernel stepped back.
+    pub(super) rest: Value,
+    /// Since when those processors are the ones that count: the start of the machine, or when they were first seen.
+    pub(super) since_100ns: NonZeroU64,
+}
+
+/// The processors that were online last.
+#[derive(Debug, Default)]
+struct Cpus {
+    /// Their numbers, and the ticks that each rested.
+    rested: Vec<(u32, u64)>,
+    since_100ns: Option<NonZeroU64>,
+    most_rest: u64,
+}
+
+impl Cpus {
+    /// Takes over the processors of a file; since when they are the same. One that rested far less than before has
+    /// begun anew: it was away meanwhile.
+    fn follow(
+        &mut self,
+        now: impl Iterator<Item = (u32, u64)> + Clone,
+        limit: u64,
+        times: [u64; 2],
+    ) -> NonZeroU64 {
+        let [start_100ns, now_100ns] = times;
+        let is_same =
+            |(old, new): (&(u32, u64), (u32, u64))| old.0 == new.0 && old.1.saturating_sub(new.1) < limit;
+        let same =
+            now.clone().count() == self.rested.len() && self.rested.iter().zip(now.clone()).all(is_same);
+        let at = |time| NonZeroU64::new(time).unwrap_or(NonZeroU64::MIN);
+        let since = match self.since_100ns {
+            None => at(start_100ns),
+            Some(since) if same => since,
+            Some(_) => at(now_100ns),
+        };
+        if self.since_100ns != Some(since) {
+            self.most_rest = 0;
+        }
+        self.since_100ns = Some(since);
+        self.rested.clear();
+        self.rested.extend(now);
+        since
+    }
+}
+
+impl Kernel {
+    /// `is_own`: whether these are processes of this PID namespace.
+    pub(super) fn new(
+        roots: &Roots,
+        stat: SharedFile,
+        vmstat: SharedTable<VmStat>,
+        start_100ns: fn() -> u64,
+        is_own: bool,
+    ) -> Self {
+        /// How the first PID namespace is called, on every machine.
+        const FIRST: &str = "pid:[4026531836]";
+        let whose = if is_own { "self/ns/pid" } else { "1/ns/pid" };
+        let is_first = std::fs::read_link(roots.proc.join(whose)).is_ok_and(|name| name == Path::new(FIRST));
+        Self {
+            stat: Table::of(stat, "there is no /proc/stat", ProcStat::parse),
+            vmstat,
+            start_100ns,
+            times: Latest::default(),
+            cpus: Cpus::default(),
+            most_minor: 0,
+            is_first,
+            is_own,
+            proc: roots.proc.clone(),
+            mounts: KeptFile::new(roots.proc.join("self/mountinfo"), Printed::InRecords),
+            looked_at_ns: None,
+            hides: false,
+        }
+    }
+
+    /// Whether its sums are those of the processes that are listed: these are all that the machine has.
+    pub(super) fn has_all(&mut self, pass: &mut Pass) -> bool {
+        if self.is_first && pass.is_due(&mut self.looked_at_ns) {
+            let Self { mounts, proc, .. } = self;
+            let options = pass.read(mounts, "", |text| Ok(hides(text, proc)));
+            self.hides = options.unwrap_or(false) && !(self.is_own && may_trace(1));
+        }
+        self.is_first && !self.hides
+    }
+
+    /// What the processors did.
+    pub(super) fn times(&mut self, units: Units, pass: &mut Pass) -> Result<Times, NoValue> {
+        let Self { stat, times, cpus, start_100ns, .. } = self;
+        let read = |pass: &mut Pass| {
+            let lines = &stat.get(pass)?.cpus;
+            if let Some(text) = lines.iter().find_map(|line| line.ticks.as_ref().err()) {
+                let text = text.clone();
+                return Err(stat.fault(text));
+            }
+            let limit = HOLD_SECONDS.saturating_mul(units.clock_ticks);
+            let all = || lines.iter().filter_map(|line| Some((line.cpu, line.ticks.as_ref().ok()?)));
+            let at = [start_100ns(), time_100ns_at(pass.elapsed_ns)];
+            let since_100ns = cpus.follow(all().map(|(cpu, ticks)| (cpu, ticks.resting())), limit, at);
+            let (mut user, mut privileged, mut rest) = (0_u64, 0_u64, 0_u64);
+            for (_, ticks) in all() {
+                // Guests are in `user` and `nice` already.
+                user = user.saturating_add(ticks.user).saturating_add(ticks.nice);
+                privileged =
+                    privileged.saturating_add(ticks.privileged()).saturating_add(ticks.steal.unwrap_or(0));
+                rest = rest.saturating_add(ticks.resting());
+            }
+            let rest = hold(&mut cpus.most_rest, rest, limit);
+            Ok(Times {
+                user: units.ticks_to_100ns(user),
+                privileged: units.ticks_to_100ns(privileged),
+                rest: Value { raw: units.ticks_to_100ns(rest.raw), ..rest },
+                since_100ns,
+            })
+        };
+        times.get(pass, read).copied()
+    }
+
+    /// Whether it has such a sum.
+    pub(super) fn has(field: Field) -> bool {
+        Self::is_time(field) || matches!(field, Field::PageFaults | Field::MinorFaults | Field::MajorFaults)
+    }
+
+    /// Whether processors that rest have such a time, too.
+    pub(super) fn is_time(field: Field) -> bool {
+        matches!(field, Field::ProcessorTime | Field::UserTime | Field::PrivilegedTime)
+    }
+
+    /// The sum for `_Total`, with processors that rest, and since when it is counted.
+    pub(super) fn total(
+        &mut self,
+        field: Field,
+        units: Units,
+        pass: &mut Pass,
+    ) -> Result<(Value, NonZeroU64), NoValue> {
+        let times = self.times(units, pass)?;
+        let of = |raw, mark: Option<Mark>| Ok((Value { raw, mark }, times.since_100ns));
+        let resting = times.rest.raw.saturating_add(times.privileged);
+        match field {
+            Field::ProcessorTime => of(resting.saturating_add(times.user), times.rest.mark),
+            Field::UserTime => of(times.user, None),
+            Field::PrivilegedTime => of(resting, times.rest.mark),
+            _ => {
+                let mut vmstat = self.vmstat.lock();
+                let all = vmstat.number(|vmstat| &vmstat.pgfault, pass)?;
+                let major = vmstat.number(|vmstat| &vmstat.pgmajfault, pass)?;
+                match field {
+                    Field::PageFaults => of(all, None),
+                    Field::MajorFaults => of(major, None),
+                    _ => {
+                        /// So many faults may be in one of the counts and not yet in the other.
+                        const AHEAD: u64 = 1 << 20;
+                        let minor = hold(&mut self.most_minor, all.saturating_sub(major), AHEAD);
+                        of(minor.raw, minor.mark)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The time of processors that rest, as that of a process, and since when it is counted.
+    pub(super) fn of_idle(
+        &mut self,
+        field: Field,
+        units: Units,
+        pass: &mut Pass,
+    ) -> Result<(Value, NonZeroU64), NoValue> {
+        let times = self.times(units, pass)?;
+        // The kernel rests, no program.
+        let value = if field == Field::UserTime { Value::from(0) } else { times.rest };
+        Ok((value, times.since_100ns))
+    }
+}
+
+/// Whether the last file system that is mounted there hides processes of others.
+///
+/// Source: `proc_pid_mountinfo(5)`; `proc(5)`, `hidepid`.
+fn hides(mountinfo: &[u8], at: &Path) -> bool {
+    let mut hides = false;
+    for line in String::from_utf8_lossy(mountinfo).lines() {
+        let Some((mount, file_system)) = line.split_once(" - ") else { continue };
+        if mount.split(' ').nth(4).is_some_and(|point| Path::new(point) == at) {
+            let options = file_system.split([' ', ',']);
+            hides = options
+                .filter_map(|option| option.strip_prefix("hidepid="))
+                .any(|how| !matches!(how, "0" | "off"));
+        }
+    }
+    hides
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_hides() {
+        let line = |options: &str| format!("22 27 0:21 / /proc rw,relatime - proc proc rw{options}\n");
+        for (options, want) in [
+            ("", false),
+            (",hidepid=0", false),
+            (",hidepid=off", false),
+            (",gid=7,hidepid=1", true),
+            (",hidepid=invisible", true),
+        ] {
+            assert_eq!(hides(line(options).as_bytes(), Path::new("/proc")), want, "{options}");
+            assert!(!hides(line(options).as_bytes(), Path::new("/host/proc")));
+        }
+        let both = line(",hidepid=2") + &line("");
+        assert!(!hides(both.as_bytes(), Path::new("/proc")), "the last one is seen");
+    }
+}

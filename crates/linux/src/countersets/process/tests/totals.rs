@@ -1,0 +1,286 @@
+//! What `_Total` says while processes begin, end and cannot be read, and while processors come and go.
+
+use super::*;
+use process_v2 as v2;
+
+/// All processes of a machine: the kernel's own sums are those of the processes that are listed.
+fn of_machine(tree: &Tree) {
+    let folder = tree.path("proc/1/ns");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink("pid:[4026531836]", folder.join("pid")).unwrap();
+}
+
+fn number(collected: &Collected, instance: &str, counter: CounterId) -> Option<u64> {
+    match collected.get(instance, counter) {
+        Got::None(_) => None,
+        Got::Value(value) | Got::Held(value) | Got::Reused(value) | Got::Partial(value, _) => Some(*value),
+    }
+}
+
+fn total(provider: &mut Processes, counters: &[CounterId]) -> Vec<Got> {
+    let collected = collect_of(provider, &v2::COUNTERSET, counters, &["_Total"]);
+    counters.iter().map(|counter| collected.get("_Total", *counter).clone()).collect()
+}
+
+/// A count of the processes never falls because one of them ends; a level is what there is.
+#[test]
+fn a_total_keeps_what_ended_processes_used() {
+    let tree = Tree::proc_of("processes");
+    let counts = [v2::PERCENT_USER_TIME, v2::PAGE_FAULTS_PER_SEC, v2::IO_READ_BYTES_PER_SEC];
+    let mut provider = provider(&tree.roots());
+    let before = total(&mut provider, &counts);
+    let [threads] = &total(&mut provider, &[v2::THREAD_COUNT])[..] else { panic!() };
+    let of_one = collect_of(&mut provider, &v2::COUNTERSET, &[v2::THREAD_COUNT], &["a) b(:300"]);
+    std::fs::remove_dir_all(tree.path("proc/300")).unwrap();
+    assert_eq!(total(&mut provider, &counts), before);
+    let [left] = &total(&mut provider, &[v2::THREAD_COUNT])[..] else { panic!() };
+    let ended = number(&of_one, "a) b(:300", v2::THREAD_COUNT).unwrap();
+    assert!(matches!((threads, left), (Got::Value(all), Got::Value(left)) if all - ended == *left));
+}
+
+/// The kernel adds what a process read and wrote to its parent's when it has ended: that was counted before.
+#[test]
+fn what_ended_children_read_counts_once() {
+    let tree = Tree::proc_of("processes");
+    let counter = v2::IO_READ_BYTES_PER_SEC;
+    let mut provider = provider(&tree.roots());
+    let mut read = || match total(&mut provider, &[counter])[..] {
+        [Got::Value(all)] => all,
+        ref other => panic!("{other:?}"),
+    };
+    let rises = |pid: u32, by: u64| {
+        let (path, rchar) =
+            (format!("proc/{pid}/io"), |line: &str| line.strip_prefix("rchar: ")?.parse().ok());
+        let text = tree.text(&path);
+        let old: u64 = text.lines().find_map(rchar).unwrap();
+        tree.write(&path, &text.replace(&format!("rchar: {old}"), &format!("rchar: {}", old + by)));
+        old
+    };
+    let began = read();
+    rises(300, 5_000);
+    assert_eq!(read(), began + 5_000);
+    // It reads 11 more and ends, its parent 7.
+    let child = rises(300, 11) + 11;
+    std::fs::remove_dir_all(tree.path("proc/300")).unwrap();
+    rises(1, child + 7);
+    assert_eq!(read(), began + 5_018);
+    // One whose parent does not take over anything keeps what it had.
+    std::fs::remove_dir_all(tree.path("proc/301")).unwrap();
+    rises(1, 1);
+    assert_eq!(read(), began + 5_019);
+}
+
+/// One process that cannot be read takes its own part away, and no more.
+#[test]
+fn a_total_of_some_processes() {
+    let tree = Tree::proc_of("processes");
+    let counter = v2::IO_READ_BYTES_PER_SEC;
+    let [Got::Value(all)] = total(&mut provider(&tree.roots()), &[counter])[..] else { panic!() };
+    let text = tree.text("proc/300/io");
+    tree.write("proc/300/io", "x\n");
+    let mut provider = provider(&tree.roots());
+    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_137, 1)]);
+    tree.write("proc/300/io", &text);
+    assert_eq!(
+        total(&mut provider, &[counter]),
+        [Got::Value(all - 2_137)],
+        "it adds what it reads from now on"
+    );
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2140"));
+    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_134)]);
+    tree.write("proc/300/io", "x\n");
+    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_134, 1)], "what it has read stays");
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2150"));
+    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_124)]);
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 9"));
+    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all - 2_124, 1)], "it was reset");
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 11"));
+    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_122)]);
+}
+
+/// If nothing can be read there is no total, and the reason is not that of a row that has no such thing.
+#[test]
+fn a_total_of_nothing() {
+    let tree = Tree::proc_of("processes");
+    for pid in [1, 2, 77, 300, 301, 302, 400, 401, 402, 403, 4_194_303] {
+        tree.write(&format!("proc/{pid}/io"), "x\n");
+    }
+    let got = total(&mut provider(&tree.roots()), &[v2::IO_READ_BYTES_PER_SEC]);
+    assert!(matches!(&got[..], [Got::None(NoValue::Failed(_))]), "{got:?}");
+}
+
+/// Many processes that live for one collection each leave what they used, and a thousand of them are no burden.
+#[test]
+fn processes_that_come_and_go() {
+    let tree = Tree::proc_of("processes");
+    let counters = [v2::PERCENT_PRIVILEGED_TIME, v2::IO_WRITE_BYTES_PER_SEC, v2::PAGE_FAULTS_PER_SEC];
+    let mut provider = provider(&tree.roots());
+    let values = |got: Vec<Got>| -> Vec<u64> {
+        got.iter().map(|got| if let Got::Value(value) = got { *value } else { panic!("{got:?}") }).collect()
+    };
+    let mut want = values(total(&mut provider, &counters));
+    let (stat, io) = (tree.text("proc/300/stat"), tree.text("proc/300/io"));
+    let begin = |pid: u64, start: u64| {
+        let stat = stat.replace("300 (", &format!("{pid} (")).replace(" 9001 ", &format!(" {start} "));
+        tree.write(&format!("proc/{pid}/stat"), &stat);
+        tree.write(&format!("proc/{pid}/io"), &io);
+    };
+    let of = |text: &str, at: usize| {
+        text.rsplit_once(") ").unwrap().1.split(' ').nth(at).unwrap().parse::<u64>().unwrap()
+    };
+    let one = [of(&stat, 12) * 40_000, 2_141, of(&stat, 7) + of(&stat, 9)];
+    for round in 0..12_u64 {
+        let now = (crate::clock::time_100ns().unsigned_abs() - START_100NS) / 40_000;
+        (0..100).for_each(|nth| begin(1_000 + round * 100 + nth, now));
+        want.iter_mut().zip(one).for_each(|(want, one)| *want += one * 100);
+        assert_eq!(values(total(&mut provider, &counters)), want, "{round}");
+        (0..100).for_each(|nth| {
+            std::fs::remove_dir_all(tree.path(&format!("proc/{}", 1_000 + round * 100 + nth))).unwrap()
+        });
+    }
+    assert_eq!(values(total(&mut provider, &counters)), want, "all have ended");
+    begin(9_000, 7);
+    assert_eq!(values(total(&mut provider, &counters)), want, "it was there before, and nobody saw it");
+}
+
+/// Who asks seldom, or for other counters, disturbs nobody.
+#[test]
+fn two_queries() {
+    let tree = Tree::proc_of("processes");
+    let (read, written) = (v2::IO_READ_BYTES_PER_SEC, v2::IO_WRITE_BYTES_PER_SEC);
+    let mut provider = provider(&tree.roots());
+    let often = collect_of(&mut provider, &v2::COUNTERSET, &[read], &["_Total"]);
+    let seldom = collect_of(&mut provider, &v2::COUNTERSET, &[read, written], &["*"]);
+    let text = tree.text("proc/300/io");
+    for more in 1..=20 {
+        tree.write("proc/300/io", &text.replace(": 21", &format!(": {more}21")));
+        let now = collect_of(&mut provider, &v2::COUNTERSET, &[read], &["_Total"]);
+        assert_eq!(now.since("_Total", read), often.since("_Total", read));
+    }
+    let now = collect_of(&mut provider, &v2::COUNTERSET, &[read, written], &["*"]);
+    for counter in [read, written] {
+        let counted =
+            |instance| number(&now, instance, counter).unwrap() - number(&seldom, instance, counter).unwrap();
+        assert_eq!(counted("_Total"), counted("a) b(:300"));
+        assert!(
+            counted("_Total") > 10_000 && now.since("_Total", counter) == seldom.since("_Total", counter)
+        );
+    }
+    assert_ne!(now.since("_Total", read), now.since("_Total", written), "each began when it was asked for");
+}
+
+/// Both halves add up to the whole, though one of them was kept for longer.
+#[test]
+fn halves_of_a_total() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    total(&mut provider, &[v2::IO_READ_BYTES_PER_SEC, v2::IO_WRITE_OPERATIONS_PER_SEC]);
+    std::fs::remove_dir_all(tree.path("proc/300")).unwrap();
+    total(&mut provider, &[v2::IO_READ_BYTES_PER_SEC]);
+    let wholes = [v2::IO_DATA_BYTES_PER_SEC, v2::IO_DATA_OPERATIONS_PER_SEC];
+    let halves = [
+        [v2::IO_READ_BYTES_PER_SEC, v2::IO_WRITE_BYTES_PER_SEC],
+        [v2::IO_READ_OPERATIONS_PER_SEC, v2::IO_WRITE_OPERATIONS_PER_SEC],
+    ];
+    let now = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["*"]);
+    for (whole, halves) in wholes.into_iter().zip(halves) {
+        let [a, b] = halves.map(|half| number(&now, "_Total", half).unwrap());
+        assert_eq!(number(&now, "_Total", whole), Some(a + b));
+        let since = halves.map(|half| now.since("_Total", half));
+        assert_eq!(
+            now.since("_Total", whole),
+            since.into_iter().max().flatten(),
+            "both are counted since then"
+        );
+        let rows = now.names().into_iter().filter(|name| !["_Total", "Idle:0"].contains(name));
+        let sum: u64 = rows.filter_map(|name| number(&now, name, whole)).sum();
+        assert!(a + b > sum, "what ended stays in the half that was kept");
+    }
+}
+
+/// A process that takes another name is the same process.
+#[test]
+fn a_new_name_counts_once() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let before = total(&mut provider, &[v2::PERCENT_USER_TIME]);
+    tree.write("proc/300/stat", &tree.text("proc/300/stat").replace("(a) b()", "(other)"));
+    assert_eq!(total(&mut provider, &[v2::PERCENT_USER_TIME]), before);
+}
+
+/// What the kernel has, its sums have: with what rests, and with what no row has.
+#[test]
+fn sums_of_the_kernel() {
+    let tree = Tree::proc_of("processes");
+    of_machine(&tree);
+    tree.write(
+        "proc/stat",
+        "cpu  0 0 0 0\ncpu0 2 3 5 7 11 13 17 19 1 1\ncpu1 200 300 500 700 1100 1300 1700 1900 0 0\nintr 1\n",
+    );
+    tree.write("proc/vmstat", "nr_free_pages 7\npgfault 1000003\npgmajfault 1003\n");
+    let mut provider = provider(&tree.roots());
+    let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_USER_TIME, v2::PERCENT_PRIVILEGED_TIME];
+    let all = collect_of(&mut provider, &v2::COUNTERSET, &all_of(&v2::COUNTERSET), &["*"]);
+    let of = |cpu0: u64, cpu1: u64| Some((cpu0 + cpu1) * 40_000);
+    let want = [of(77, 7_700), of(5, 500), of(72, 7_200)];
+    assert_eq!(times.map(|counter| number(&all, "_Total", counter)), want);
+    assert_eq!(times.map(|counter| number(&all, "Idle:0", counter)), [of(18, 1_800), Some(0), of(18, 1_800)]);
+    assert_eq!(number(&all, "_Total", v2::PAGE_FAULTS_PER_SEC), Some(1_000_003));
+    let linux = [linux_process::MINOR_FAULTS_PER_SEC, linux_process::MAJOR_FAULTS_PER_SEC];
+    let faults = collect_of(&mut provider, &linux_process::COUNTERSET, &linux, &["_Total"]);
+    assert_eq!(linux.map(|counter| number(&faults, "_Total", counter)), [Some(999_000), Some(1_003)]);
+}
+
+/// Where the kernel has no such sums `_Total` is that of the rows, what rests included.
+#[test]
+fn sums_of_the_rows() {
+    let tree = Tree::proc_of("processes");
+    let mut provider = provider(&tree.roots());
+    let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_USER_TIME, v2::PERCENT_PRIVILEGED_TIME];
+    let all = collect_of(&mut provider, &v2::COUNTERSET, &times, &["*"]);
+    for counter in times {
+        let rows = all.names().into_iter().filter(|name| *name != "_Total");
+        let sum: u64 = rows.map(|name| number(&all, name, counter).unwrap()).sum();
+        assert_eq!(*all.get("_Total", counter), Got::Value(sum), "{counter:?}");
+    }
+}
+
+/// Times of other processors than before are not compared with them, nor those of one that began anew meanwhile.
+#[test]
+fn processors_that_come_and_go_make_another_idle() {
+    let times = [v2::PERCENT_PROCESSOR_TIME, v2::PERCENT_PRIVILEGED_TIME];
+    for is_of_machine in [true, false] {
+        let tree = Tree::proc_of("processes");
+        if is_of_machine {
+            of_machine(&tree);
+        }
+        let mut provider = provider(&tree.roots());
+        let both = tree.text("proc/stat");
+        let anew = both.replace("80021", "1");
+        let one: String =
+            both.lines().filter(|line| !line.starts_with("cpu1 ")).map(|line| format!("{line}\n")).collect();
+        let mut seen = Vec::new();
+        for (text, is_other) in [
+            (&both, false),
+            (&both, false),
+            (&one, true),
+            (&one, false),
+            (&both, true),
+            (&both, false),
+            (&anew, true),
+            (&anew, false),
+        ] {
+            tree.write("proc/stat", text);
+            let now = collect_of(&mut provider, &v2::COUNTERSET, &times, &["*"]);
+            let since =
+                ["Idle:0", "_Total"].map(|name| times.map(|counter| now.since(name, counter).unwrap()));
+            let mut before = seen.iter();
+            match (is_other, seen.last()) {
+                (true, _) => assert!(before.all(|before| before != &since), "{is_of_machine} {text}"),
+                (false, Some(before)) => assert_eq!(*before, since, "{is_of_machine} {text}"),
+                (false, None) => {}
+            }
+            seen.push(since);
+        }
+    }
+}

@@ -1,0 +1,653 @@
+//! The processes and threads of the model.
+
+use std::fmt::Write;
+
+use perfset_core::CounterId;
+use perfset_core::catalogue::{linux_process, process, process_v2, thread};
+
+use super::basics::{Count, Known, Random, Source, Sum, Tally, Total, Wanted};
+use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};
+
+#[derive(Clone, Debug)]
+pub(crate) struct Process {
+    /// No other has it, whatever its pid.
+    pub(crate) serial: u64,
+    pub(crate) pid: u32,
+    pub(crate) comm: String,
+    pub(crate) parent: u32,
+    /// In ticks since the machine started.
+    start: u64,
+    pub(crate) is_hidden: bool,
+    /// Whether its `io`, `fd` and `smaps_rollup` are refused.
+    pub(crate) is_denied: bool,
+    is_zombie: bool,
+    /// Whether it ran since the last sample.
+    pub(crate) ran: bool,
+    /// The sample in which it did last.
+    pub(crate) last_ran: u32,
+    pub(crate) clock_ns: u64,
+    pub(crate) user: Ticks,
+    pub(crate) system: Ticks,
+    minor: Count,
+    major: Count,
+    virtual_bytes: u64,
+    /// In pages; before, and when others changed it.
+    resident: u64,
+    resident_before: u64,
+    resident_at: u32,
+    nice: i64,
+    nice_before: i64,
+    nice_at: u32,
+    parent_before: u32,
+    io: [Count; 7],
+    handles: u64,
+    wait_ns: Count,
+    timeslices: Count,
+    voluntary: Count,
+    involuntary: Count,
+    pub(crate) threads: Vec<Thread>,
+    /// The sample from which it has this name.
+    pub(crate) named: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Thread {
+    pub(crate) serial: u64,
+    pub(crate) tid: u32,
+    start: u64,
+    user: Ticks,
+    system: Ticks,
+    run_ns: Count,
+    timeslices: Count,
+}
+
+/// Time that is shown in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ticks {
+    pub(crate) count: Count,
+    rest_ns: u64,
+}
+
+impl Ticks {
+    fn add(&mut self, ns: u64, sample: u32) {
+        self.rest_ns += ns;
+        self.count.add(self.rest_ns / TICK_NS, sample);
+        self.rest_ns %= TICK_NS;
+    }
+
+    fn in_100ns(self) -> Count {
+        self.count.times(TICK)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Processes {
+    pub(crate) all: Vec<Process>,
+    /// Those that have ended, to be added to what all ever did.
+    ended: Vec<Process>,
+    next_serial: u64,
+    next_pid: u32,
+    /// Whether the CPU clocks can be read, and decide what is read again.
+    pub(crate) is_gated: bool,
+    /// Whether they are all processes of the machine, so that the kernel's sums are theirs.
+    pub(crate) is_first: bool,
+    /// The last sample in which one of them could not be read or came into sight, or was about to.
+    pub(crate) unsettled: u32,
+}
+
+/// Whether a file of a process can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    Granted,
+    /// It may be read late, or taken for that of one that has ended.
+    Doubtful,
+    Refused,
+}
+
+impl Process {
+    fn new(serial: u64, pid: u32, start: u64, sample: u32, random: &mut Random) -> Self {
+        let names = ["init", "a b", "(x) y)", "web", "web", "kworker/0:1"];
+        let mut process = Self {
+            serial,
+            pid,
+            comm: names[random.place(names.len())].to_owned(),
+            parent: 1,
+            start,
+            is_hidden: false,
+            is_denied: random.once_in(6),
+            is_zombie: false,
+            ran: true,
+            last_ran: sample,
+            clock_ns: 1_000 + serial, // no two have run for equally long
+            user: Ticks::default(),
+            system: Ticks::default(),
+            minor: Count::default(),
+            major: Count::default(),
+            virtual_bytes: 4_096 * (1 + random.below(1_000)),
+            resident: 1 + random.below(1_000),
+            resident_before: 0,
+            resident_at: 0,
+            nice: 0,
+            nice_before: 0,
+            nice_at: 0,
+            parent_before: 1,
+            io: [Count::default(); 7],
+            handles: random.below(4),
+            wait_ns: Count::default(),
+            timeslices: Count::default(),
+            voluntary: Count::default(),
+            involuntary: Count::default(),
+            threads: Vec::new(),
+            named: sample,
+        };
+        process.begin_thread(pid, start, serial);
+        process.resident_before = process.resident;
+        process
+    }
+
+    fn begin_thread(&mut self, tid: u32, start: u64, serial: u64) {
+        let (user, system) = (Ticks::default(), Ticks::default());
+        let (run_ns, timeslices) = (Count::default(), Count::default());
+        self.threads.push(Thread { serial, tid, start, user, system, run_ns, timeslices });
+    }
+
+    /// It runs for so long.
+    fn run(&mut self, user_ns: u64, system_ns: u64, sample: u32, random: &mut Random) {
+        (self.ran, self.last_ran) = (true, sample);
+        self.clock_ns += user_ns + system_ns;
+        self.user.add(user_ns, sample);
+        self.system.add(system_ns, sample);
+        let at = random.place(self.threads.len());
+        let thread = &mut self.threads[at];
+        thread.user.add(user_ns, sample);
+        thread.system.add(system_ns, sample);
+        thread.run_ns.add(user_ns + system_ns, sample);
+        thread.timeslices.add(1 + random.below(100), sample);
+        self.minor.add(random.below(1_000), sample);
+        self.major.add(random.below(10), sample);
+        self.io.iter_mut().for_each(|count| count.add(random.below(100_000), sample));
+        self.wait_ns.add(random.below(1_000_000), sample);
+        self.timeslices.add(random.below(100), sample);
+        self.voluntary.add(random.below(100), sample);
+        self.involuntary.add(random.below(100), sample);
+        self.resident = 1 + random.below(1_000);
+        (self.resident_before, self.resident_at) = (self.resident, 0);
+        self.handles = random.below(4);
+    }
+
+    pub(crate) fn name(&self, is_v2: bool) -> String {
+        if is_v2 { format!("{}:{}", self.comm, self.pid) } else { self.comm.clone() }
+    }
+
+    fn stat_of(&self, id: u32, start: u64, user: u64, system: u64) -> String {
+        let Self { comm, parent, minor, major, nice, virtual_bytes, resident, .. } = self;
+        let state = if self.is_zombie { 'Z' } else { 'S' };
+        let (minor, major, threads) = (minor.shown, major.shown, self.threads.len());
+        format!(
+            "{id} ({comm}) {state} {parent} 1 3 0 -1 0 {minor} 0 {major} 0 {user} {system} 0 0 20 {nice} {threads} 0 \
+             {start} {virtual_bytes} {resident} 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 11 0 0\n"
+        )
+    }
+
+    /// Its files: names and texts.
+    pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
+        let path = |name: &str| format!("proc/{}/{name}", self.pid);
+        let times = (self.user.count.shown, self.system.count.shown);
+        give(path("stat"), self.stat_of(self.pid, self.start, times.0, times.1));
+        let (all, resident) = (self.virtual_bytes / 4_096, self.resident);
+        give(path("statm"), format!("{all} {resident} 1 1 0 1 0\n"));
+        let names =
+            ["rchar", "wchar", "syscr", "syscw", "read_bytes", "write_bytes", "cancelled_write_bytes"];
+        let lines = names.iter().zip(&self.io).map(|(name, count)| format!("{name}: {}\n", count.shown));
+        give(path("io"), lines.collect());
+        let (voluntary, involuntary) = (self.voluntary.shown, self.involuntary.shown);
+        give(
+            path("status"),
+            format!(
+                "Name:\tx\nUid:\t7\t7\t7\t7\nVmPeak:\t 90 kB\nVmHWM:\t 80 kB\nRssAnon:\t 70 kB\nVmSwap:\t 60 kB\n\
+                 voluntary_ctxt_switches:\t{voluntary}\nnonvoluntary_ctxt_switches:\t{involuntary}\n"
+            ),
+        );
+        give(
+            path("schedstat"),
+            format!("{} {} {}\n", self.clock_ns, self.wait_ns.shown, self.timeslices.shown),
+        );
+        give(path("smaps_rollup"), "0-1 ---p 0 00:00 0 [rollup]\nPss:  50 kB\n".to_owned());
+        give(path("oom_score"), "40\n".to_owned());
+        for handle in 0..self.handles {
+            give(path(&format!("fd/{handle}")), String::new());
+        }
+        give(path("fd/x"), String::new()); // no number: it keeps the folder
+        for thread in &self.threads {
+            let times = (thread.user.count.shown, thread.system.count.shown);
+            give(
+                path(&format!("task/{}/stat", thread.tid)),
+                self.stat_of(thread.tid, thread.start, times.0, times.1),
+            );
+            let (run, slices) = (thread.run_ns.shown, thread.timeslices.shown);
+            give(path(&format!("task/{}/schedstat", thread.tid)), format!("{run} 5 {slices}\n"));
+        }
+    }
+
+    /// A count that some of its files have, and these.
+    fn count(&self, set_is_linux: bool, counter: CounterId, is_gated: bool) -> Option<(Count, &'static str)> {
+        use {linux_process as linux, process_v2 as id};
+        let time = || {
+            let clock =
+                Count { real: self.clock_ns, shown: self.clock_ns, most: self.clock_ns, disturbed: 0 };
+            if is_gated { clock.over(100) } else { self.user.in_100ns().and(self.system.in_100ns()) }
+        };
+        Some(match (set_is_linux, counter) {
+            (false, id::PERCENT_PROCESSOR_TIME) => (time(), "stat"),
+            (false, id::PERCENT_USER_TIME) => (self.user.in_100ns(), "stat"),
+            (false, id::PERCENT_PRIVILEGED_TIME) => (self.system.in_100ns(), "stat"),
+            (false, id::PAGE_FAULTS_PER_SEC) => (self.minor.and(self.major), "stat"),
+            (false, id::IO_READ_BYTES_PER_SEC) => (self.io[0], "io"),
+            (false, id::IO_WRITE_BYTES_PER_SEC) => (self.io[1], "io"),
+            (false, id::IO_DATA_BYTES_PER_SEC) => (self.io[0].and(self.io[1]), "io"),
+            (false, id::IO_READ_OPERATIONS_PER_SEC) => (self.io[2], "io"),
+            (false, id::IO_WRITE_OPERATIONS_PER_SEC) => (self.io[3], "io"),
+            (false, id::IO_DATA_OPERATIONS_PER_SEC) => (self.io[2].and(self.io[3]), "io"),
+            (true, linux::STORAGE_READ_BYTES_PER_SEC) => (self.io[4], "io"),
+            (true, linux::STORAGE_WRITE_BYTES_PER_SEC) => (self.io[5], "io"),
+            (true, linux::CANCELLED_WRITE_BYTES_PER_SEC) => (self.io[6], "io"),
+            (true, linux::MINOR_FAULTS_PER_SEC) => (self.minor, "stat"),
+            (true, linux::MAJOR_FAULTS_PER_SEC) => (self.major, "stat"),
+            (true, linux::PERCENT_RUN_QUEUE_WAIT_TIME) => (self.wait_ns.over(100), "schedstat"),
+            (true, linux::TIMESLICES_PER_SEC) => (self.timeslices, "schedstat"),
+            (true, linux::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC) => (self.voluntary, "status"),
+            (true, linux::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC) => (self.involuntary, "status"),
+            _ => return None,
+        })
+    }
+
+    /// A level that adds up, and the file that has it.
+    fn level(&self, set_is_linux: bool, counter: CounterId) -> Option<(u64, &'static str)> {
+        use {linux_process as linux, process_v2 as id};
+        Some(match (set_is_linux, counter) {
+            (false, id::VIRTUAL_BYTES) => (self.virtual_bytes, "stat"),
+            (false, id::WORKING_SET) => (self.resident * 4_096, "statm"),
+            (false, id::WORKING_SET_PRIVATE) => ((self.resident - 1) * 4_096, "statm"),
+            (false, id::VIRTUAL_BYTES_PEAK) => (90 * 1_024, "status"),
+            (false, id::WORKING_SET_PEAK) => (80 * 1_024, "status"),
+            (false, id::PAGE_FILE_BYTES | id::PRIVATE_BYTES) => (130 * 1_024, "status"),
+            (false, id::THREAD_COUNT) => (self.threads.len() as u64, "stat"),
+            (false, id::HANDLE_COUNT) => (self.handles, "fd"),
+            (true, linux::SWAP_BYTES) => (60 * 1_024, "status"),
+            (true, linux::PROPORTIONAL_SET_BYTES) => (50 * 1_024, "smaps_rollup"),
+            _ => return None,
+        })
+    }
+
+    fn is_of_memory(set_is_linux: bool, counter: CounterId) -> bool {
+        use {linux_process as linux, process_v2 as id};
+        match set_is_linux {
+            true => matches!(counter, linux::SWAP_BYTES | linux::PROPORTIONAL_SET_BYTES),
+            false => matches!(
+                counter,
+                id::VIRTUAL_BYTES
+                    | id::VIRTUAL_BYTES_PEAK
+                    | id::WORKING_SET
+                    | id::WORKING_SET_PEAK
+                    | id::WORKING_SET_PRIVATE
+                    | id::PAGE_FILE_BYTES
+                    | id::PRIVATE_BYTES
+            ),
+        }
+    }
+
+    /// What is allowed for a counter of Process V2 or Linux Process.
+    fn known(&self, is_linux: bool, counter: CounterId, is_gated: bool, start_100ns: u64) -> Known {
+        use {linux_process as linux, process_v2 as id};
+        let from = |file: &'static str| [Source::Process(self.pid, "stat"), Source::Process(self.pid, file)];
+        if self.is_zombie && Self::is_of_memory(is_linux, counter) {
+            return Known::new(Wanted::Never, &[]);
+        }
+        if let Some((count, file)) = self.count(is_linux, counter, is_gated) {
+            return Known::new(Wanted::Count(count), &from(file));
+        }
+        if let (false, id::WORKING_SET | id::WORKING_SET_PRIVATE) = (is_linux, counter) {
+            let bytes = |pages: u64| (pages - u64::from(counter == id::WORKING_SET_PRIVATE)) * 4_096;
+            let aged = Wanted::Aged(bytes(self.resident), bytes(self.resident_before));
+            return Known::new(aged, &from("statm"));
+        }
+        if let Some((level, file)) = self.level(is_linux, counter) {
+            return Known::new(Wanted::Level(level), &from(file));
+        }
+        let priority = |nice| if nice > 0 { 6 } else { 8 };
+        let (wanted, file) = match (is_linux, counter) {
+            (false, id::PRIORITY_BASE) => {
+                (Wanted::Aged(priority(self.nice), priority(self.nice_before)), "stat")
+            }
+            (false, id::ELAPSED_TIME) => (Wanted::Level(start_100ns + self.start * TICK), "stat"),
+            (false, id::PROCESS_ID) => (Wanted::Level(self.pid.into()), "stat"),
+            (false, id::CREATING_PROCESS_ID) => {
+                (Wanted::Aged(self.parent.into(), self.parent_before.into()), "stat")
+            }
+            (true, linux::OOM_SCORE) => (Wanted::Level(40), "oom_score"),
+            (true, linux::SESSION_ID) => (Wanted::Level(3), "stat"),
+            (true, linux::USER_ID) => (Wanted::Level(7), "status"),
+            _ => return Known::new(Wanted::Never, &[]),
+        };
+        Known::new(wanted, &from(file))
+    }
+
+    fn thread_known(&self, of: &Thread, counter: CounterId, start_100ns: u64) -> Known {
+        use thread as id;
+        let wanted = match counter {
+            // From ticks, if it must be: that is less by less than two of them.
+            id::PERCENT_PROCESSOR_TIME => Wanted::Count(of.run_ns.over(100)),
+            id::PERCENT_USER_TIME => Wanted::Count(of.user.in_100ns()),
+            id::PERCENT_PRIVILEGED_TIME => Wanted::Count(of.system.in_100ns()),
+            id::CONTEXT_SWITCHES_PER_SEC => Wanted::Count(of.timeslices),
+            id::ELAPSED_TIME => Wanted::Level(start_100ns + of.start * TICK),
+            id::PRIORITY_BASE | id::PRIORITY_CURRENT => {
+                let priority = |nice| if nice > 0 { 6 } else { 8 };
+                Wanted::Aged(priority(self.nice), priority(self.nice_before))
+            }
+            id::THREAD_STATE => Wanted::Level(if self.is_zombie { 4 } else { 5 }),
+            id::THREAD_WAIT_REASON if self.is_zombie => Wanted::Never,
+            id::THREAD_WAIT_REASON => Wanted::Level(6),
+            id::ID_PROCESS => Wanted::Level(self.pid.into()),
+            id::ID_THREAD => Wanted::Level(of.tid.into()),
+            _ => Wanted::Never,
+        };
+        Known::new(wanted, &[Source::Process(self.pid, "stat"), Source::Thread(self.pid, of.tid)])
+    }
+}
+
+/// Whether what was changed in a sample, if it ever was, has been read again since.
+fn is_past(changed: u32, sample: u32) -> bool {
+    changed == 0 || sample > changed + 120
+}
+
+impl Processes {
+    pub(crate) fn new(is_gated: bool, random: &mut Random) -> Self {
+        let mut processes = Self {
+            all: Vec::new(),
+            ended: Vec::new(),
+            next_serial: 1,
+            next_pid: 2,
+            is_gated,
+            is_first: random.once_in(2),
+            unsettled: 0,
+        };
+        processes.begin(1, 1, 0, random);
+        processes.all[0].is_denied = false;
+        for _ in 0..3 {
+            processes.begin_next(10, 0, random);
+        }
+        processes
+    }
+
+    fn begin(&mut self, pid: u32, start: u64, sample: u32, random: &mut Random) {
+        let process = Process::new(self.next_serial, pid, start, sample, random);
+        self.next_serial += 1;
+        self.all.push(process);
+        self.all.sort_by_key(|process| (process.start, process.pid));
+    }
+
+    fn begin_next(&mut self, start: u64, sample: u32, random: &mut Random) {
+        let pid = self.next_pid;
+        self.next_pid += 2; // threads have the numbers between
+        self.begin(pid, start, sample, random);
+    }
+
+    /// Who ran when is known; everything else happens at random.
+    pub(crate) fn step(
+        &mut self,
+        ran: &[(u64, u64)],
+        up_ticks: u64,
+        sample: u32,
+        random: &mut Random,
+        tally: &mut Tally,
+    ) {
+        for process in &mut self.all {
+            process.ran = false;
+            if process.is_denied || process.is_hidden {
+                self.unsettled = sample;
+            }
+        }
+        if self.all.len() < 7 && random.once_in(8) {
+            tally.note("process begins");
+            self.begin_next(up_ticks, sample, random);
+        }
+        for (user_ns, system_ns) in ran {
+            let mut alive: Vec<_> = self.all.iter_mut().filter(|process| !process.is_zombie).collect();
+            let at = random.place(alive.len());
+            if user_ns + system_ns > 0 {
+                alive[at].run(*user_ns, *system_ns, sample, random);
+            }
+        }
+        let at = 1 + random.place(self.all.len() - 1); // the first stays
+        let Some(process) = self.all.get_mut(at) else { return };
+        let pid = process.pid;
+        match random.below(40) {
+            0 | 1 => {
+                tally.note("process ends");
+                self.end(at, sample);
+            }
+            2 if process.start != up_ticks => {
+                tally.note("process ends and another has its number");
+                self.end(at, sample);
+                self.begin(pid, up_ticks, sample, random);
+            }
+            3 | 4 => {
+                tally.note(if process.is_hidden { "process is shown again" } else { "process is hidden" });
+                process.is_hidden = !process.is_hidden;
+                self.unsettled = sample;
+            }
+            5 => {
+                tally.note(if process.is_denied {
+                    "files of a process are permitted"
+                } else {
+                    "files of a process are denied"
+                });
+                process.is_denied = !process.is_denied;
+                self.unsettled = sample;
+            }
+            6 if !process.is_zombie && process.threads.len() == 1 => {
+                tally.note("process becomes a zombie");
+                process.is_zombie = true;
+                process.run(1_000, 0, sample, random); // to its end
+                process.handles = 0;
+            }
+            7 | 8 if process.threads.len() == 1 && !process.is_zombie => {
+                tally.note("thread begins");
+                let serial = self.next_serial;
+                self.next_serial += 1;
+                process.begin_thread(pid + 1, up_ticks, serial);
+                process.run(1_000, 1_000, sample, random);
+            }
+            9 if process.threads.len() > 1 => {
+                tally.note("thread ends");
+                process.threads.pop();
+                process.run(1_000, 1_000, sample, random);
+            }
+            10 | 11 if process.ran && !self.is_gated => {
+                tally.note("time of a process steps back");
+                let by = 1 + random.below(3);
+                process.user.count.fall(by, sample);
+            }
+            12 if !process.is_zombie => {
+                tally.note("process changes its name");
+                process.comm = format!("x{}", random.below(1_000));
+                process.named = sample;
+                process.run(1_000, 1_000, sample, random);
+            }
+            13 if is_past(process.resident_at, sample) && !process.ran => {
+                tally.note("memory of a process is taken");
+                process.resident_before = process.resident;
+                process.resident = 1 + random.below(1_000);
+                process.resident_at = sample;
+            }
+            14 if is_past(process.nice_at, sample) => {
+                tally.note("priority is changed by others");
+                process.nice_before = process.nice;
+                process.nice = 5 - process.nice;
+                process.nice_at = sample;
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, at: usize, sample: u32) {
+        let ended = self.all.remove(at);
+        for process in &mut self.all {
+            process.parent_before = process.parent;
+            if process.parent == ended.pid {
+                process.parent = 1;
+            }
+        }
+        self.ended.push(Process { named: sample, ..ended });
+    }
+
+    /// Those that can be listed, in the order of their rows.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Process> {
+        self.all.iter().filter(|process| !process.is_hidden)
+    }
+
+    pub(crate) fn known(
+        &self,
+        process: &Process,
+        is_linux: bool,
+        counter: CounterId,
+        start_100ns: u64,
+    ) -> Known {
+        process.known(is_linux, counter, self.is_gated, start_100ns)
+    }
+
+    pub(crate) fn thread_known(
+        &self,
+        process: &Process,
+        thread: &Thread,
+        counter: CounterId,
+        start_100ns: u64,
+    ) -> Known {
+        process.thread_known(thread, counter, start_100ns)
+    }
+
+    /// What is allowed for `_Total`. `can_read`: whether a file of a process can be read.
+    pub(crate) fn total(
+        &self,
+        is_linux: bool,
+        counter: CounterId,
+        (cpus, faults, sample): (&Cpus, [Count; 2], u32),
+        can_read: impl Fn(u32, &'static str) -> Access,
+    ) -> Known {
+        let mut lacks = false;
+        let mut readable = |process: &Process, file: &'static str| {
+            let access = ["stat", file].map(|file| can_read(process.pid, file));
+            // One whose `stat` cannot be read may be no row, and then lacks nothing.
+            lacks |= access[1] == Access::Refused && access[0] != Access::Doubtful;
+            access == [Access::Granted; 2]
+        };
+        let rests = !is_linux
+            && matches!(counter, process_v2::PERCENT_PROCESSOR_TIME | process_v2::PERCENT_PRIVILEGED_TIME);
+        if let Some(known) = self.kernels(is_linux, counter, cpus, faults).filter(|_| self.is_first) {
+            return known;
+        }
+        let (mut rows, mut is_whole, mut is_count, mut is_level) = (Vec::new(), true, false, false);
+        let mut sum = Sum::default();
+        let plus = |to: &mut (u64, u64), (least, most): (u64, u64)| *to = (to.0 + least, to.1 + most);
+        for process in self.listed() {
+            if let Some((count, file)) = process.count(is_linux, counter, self.is_gated) {
+                is_count = true;
+                match readable(process, file) {
+                    true => rows.push((process.serial, count)),
+                    false => is_whole = false,
+                }
+            }
+            if let Some((_, file)) = process.level(is_linux, counter) {
+                is_level = true;
+                // That a zombie has no memory, its `stat` tells.
+                let has_none = process.is_zombie && Process::is_of_memory(is_linux, counter);
+                let is_readable = readable(process, if has_none { "stat" } else { file });
+                is_whole &= is_readable;
+                if has_none {
+                    continue;
+                }
+                let range = match process.known(is_linux, counter, self.is_gated, 0).wanted {
+                    Wanted::Level(level) => (level, level),
+                    Wanted::Aged(now, before) => (now.min(before), now.max(before)),
+                    _ => (0, 0),
+                };
+                plus(&mut sum.all, range);
+                if is_readable {
+                    plus(&mut sum.readable, range);
+                }
+            }
+        }
+        let mut real: u64 = self
+            .all
+            .iter()
+            .chain(&self.ended)
+            .filter_map(|process| Some(process.count(is_linux, counter, self.is_gated)?.0.real))
+            .sum();
+        if rests {
+            rows.push((0, cpus.idle()));
+            real += cpus.real_rest();
+        }
+        let lag = TICK * (rows.len() as u64 + 1);
+        // What rests is not read again before it runs, which may take long.
+        let is_settled = self.unsettled == 0 || !self.is_gated && sample > self.unsettled + 4;
+        let total = Total { rows, is_whole: is_whole && is_settled, lacks, real, lag };
+        let wanted = match (is_count, is_level) {
+            (true, _) => Wanted::Total(total),
+            (_, true) => Wanted::Sum(Sum { is_whole, lacks, may_end: true, ..sum }),
+            _ => Wanted::Never,
+        };
+        Known::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
+    }
+
+    /// What the kernel has as a sum; `faults`: all page faults, and those that read from disk.
+    fn kernels(&self, is_linux: bool, counter: CounterId, cpus: &Cpus, faults: [Count; 2]) -> Option<Known> {
+        use {linux_process as linux, process_v2 as id};
+        let wanted = match (is_linux, counter) {
+            (false, id::PERCENT_PROCESSOR_TIME) => {
+                Wanted::Count(cpus.sum(&[USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
+            }
+            (false, id::PERCENT_USER_TIME) => Wanted::Count(cpus.sum(&[USER, NICE])),
+            (false, id::PERCENT_PRIVILEGED_TIME) => {
+                Wanted::Count(cpus.sum(&[SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL]))
+            }
+            (false, id::PAGE_FAULTS_PER_SEC) => Wanted::Count(faults[0]),
+            (true, linux::MAJOR_FAULTS_PER_SEC) => Wanted::Count(faults[1]),
+            // Of two counts that fall each for itself.
+            (true, linux::MINOR_FAULTS_PER_SEC) => Wanted::Unknown,
+            _ => return None,
+        };
+        Some(Known::new(wanted, &[STAT, Source::File("proc/vmstat")]))
+    }
+
+    pub(crate) fn idle_known(&self, is_linux: bool, counter: CounterId, cpus: &Cpus) -> Known {
+        use process_v2 as id;
+        let wanted = match (is_linux, counter) {
+            (false, id::PERCENT_PROCESSOR_TIME | id::PERCENT_PRIVILEGED_TIME) => Wanted::Count(cpus.idle()),
+            (false, id::PERCENT_USER_TIME) => Wanted::Count(Count::default()),
+            _ => return Known::new(Wanted::Never, &[]),
+        };
+        Known::new(wanted, &[STAT])
+    }
+
+    /// The counter of Process V2 that one of Process is.
+    pub(crate) fn of_view(counter: CounterId) -> CounterId {
+        if counter == process::ID_PROCESS {
+            return process_v2::PROCESS_ID;
+        }
+        let name = process::COUNTERSET.counter(counter).and_then(|counter| counter.name.clone());
+        let same = process_v2::COUNTERSET.counters.iter().find(|other| other.name == name);
+        same.map_or(CounterId(9_999), |same| same.id)
+    }
+
+    /// The text of the file that says of which namespace the tree is.
+    pub(crate) fn own_status(&self) -> String {
+        let mut text = String::from("Name:\tself\n");
+        let own = std::process::id();
+        let _ = match self.is_gated {
+            true => writeln!(text, "NSpid:\t{own}"),
+            false => writeln!(text, "NSpid:\t{own}\t{}", own + 1),
+        };
+        text
+    }
+}

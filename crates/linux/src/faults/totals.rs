@@ -1,0 +1,173 @@
+//! `_Total` of the disks and volumes of the model, by the rule of all totals.
+//!
+//! A total begins as the sum of the rows. From then on it has what each row counted since it was first seen, also of
+//! rows that ended. What a file that was at fault leaves open is a range: of the total from then on, and of what it
+//! grew by until that file was read again.
+
+use super::basics::Tally;
+use super::devices::Disk;
+
+pub(crate) const FIELDS: usize = 11;
+
+/// The least and the most.
+type Range = (u64, u64);
+
+/// What a total is, and what it grew by since the sample before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) sum: Range,
+    pub(crate) grown: Range,
+    /// Whether a row may have been unreadable at one of both ends.
+    pub(crate) may_lack: bool,
+    /// Whether one surely is now.
+    pub(crate) lacks: bool,
+    /// Whether it is of other rows than in the sample before: what is divided by their mean has no rate then.
+    pub(crate) has_other_rows: bool,
+    /// What one of the sum's units has of the counter's.
+    pub(crate) factor: u64,
+    /// Whether only its lower 32 bits are known.
+    pub(crate) is_short: bool,
+}
+
+impl Kept {
+    pub(crate) fn and(self, other: Self) -> Self {
+        let plus = |a: Range, b: Range| (a.0 + b.0, a.1 + b.1);
+        Self { sum: plus(self.sum, other.sum), grown: plus(self.grown, other.grown), ..self }
+    }
+
+    pub(crate) fn allows(&self, raw: u64, is_short: bool) -> bool {
+        let (least, most) = self.sum;
+        let raw_units = raw / self.factor;
+        match self.is_short || is_short {
+            true => (raw_units.wrapping_sub(least) & 0xFFFF_FFFF) <= most - least,
+            false => (least..=most).contains(&raw_units) && raw.is_multiple_of(self.factor),
+        }
+    }
+}
+
+/// What the totals of a counterset are made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Totals {
+    is_logical: bool,
+    began: bool,
+    rows: Vec<Row>,
+    grown: [Range; FIELDS],
+    has_other_rows: bool,
+    /// Whether a volume has no value yet.
+    lacks: bool,
+    /// Whether a row may have none, now and in the sample before.
+    may_lack: [bool; 2],
+    /// So many samples more may something be missing.
+    unsettled: u32,
+}
+
+/// What a row gave or gives.
+#[derive(Clone, Debug)]
+struct Row {
+    serial: u64,
+    minor: u32,
+    is_there: bool,
+    /// What it had when it was seen first; 0 for those with which the total began.
+    begun: [Range; FIELDS],
+    last: [Range; FIELDS],
+    /// So many samples without a fault it takes until it is known when it was seen first.
+    open: u32,
+}
+
+impl Totals {
+    pub(crate) fn new(is_logical: bool) -> Self {
+        let (rows, grown) = (Vec::new(), [(0, 0); FIELDS]);
+        Self {
+            is_logical,
+            began: false,
+            rows,
+            grown,
+            has_other_rows: false,
+            lacks: false,
+            may_lack: [false; 2],
+            unsettled: 0,
+        }
+    }
+
+    /// Goes on to the next sample.
+    pub(crate) fn step(&mut self, disks: &[Disk], is_at_fault: bool, tally: &mut Tally) {
+        // A volume on a device that was replaced has no value at first.
+        let samples = 1 + u32::from(self.is_logical);
+        let is_settled = self.unsettled == 0 && !is_at_fault;
+        if is_at_fault {
+            self.unsettled = samples + 1;
+        } else {
+            self.unsettled = self.unsettled.saturating_sub(1);
+        }
+        self.grown = [(0, 0); FIELDS];
+        self.lacks = false;
+        let before: Vec<u32> = self.rows.iter().filter(|row| row.is_there).map(|row| row.minor).collect();
+        let serials =
+            |rows: &[Row]| rows.iter().filter(|row| row.is_there).map(|row| row.serial).collect::<Vec<_>>();
+        let old = serials(&self.rows);
+        for row in &mut self.rows {
+            row.is_there &= disks.iter().any(|disk| disk.serial == row.serial);
+        }
+        for disk in disks {
+            let seen = disk.seen;
+            let Some(row) = self.rows.iter_mut().find(|row| row.serial == disk.serial) else {
+                if self.is_logical && is_settled && before.contains(&disk.minor()) {
+                    tally.note("volume is on another device");
+                    self.lacks = true;
+                    continue; // it is seen with the next sample
+                }
+                let begun = match (self.began, is_settled) {
+                    (false, true) => seen.map(|_| (0, 0)),
+                    (false, false) => seen.map(|(_, most)| (0, most)),
+                    (true, _) => seen,
+                };
+                let open = if is_settled { 0 } else { samples };
+                let (serial, minor) = (disk.serial, disk.minor());
+                self.rows.push(Row { serial, minor, is_there: true, begun, last: seen, open });
+                continue;
+            };
+            for (at, now) in seen.into_iter().enumerate() {
+                let (begun, last, grown) = (&mut row.begun[at], &mut row.last[at], &mut self.grown[at]);
+                let now_least = if is_at_fault { last.0 } else { now.0.max(last.0) };
+                let most = now.1.max(last.1);
+                if is_settled && row.open == 0 {
+                    grown.0 += now_least.saturating_sub(last.1);
+                } else {
+                    // It may be a row from now on: nothing of it was added, or may be.
+                    begun.1 += most - last.0;
+                }
+                grown.1 += most - last.0;
+                *last = (now_least, most);
+            }
+            if !is_at_fault {
+                row.open = row.open.saturating_sub(1);
+            }
+        }
+        self.began |= !self.rows.is_empty();
+        let is_open = self.rows.iter().any(|row| row.is_there && row.open > 0);
+        self.may_lack = [is_open || self.unsettled > 0 || self.lacks, self.may_lack[0]];
+        self.has_other_rows = serials(&self.rows) != old;
+    }
+
+    /// Whether a row may have no value yet, and whether it surely has none.
+    pub(crate) fn lacks(&self, serial: u64) -> (bool, bool) {
+        let row = self.rows.iter().find(|row| row.is_there && row.serial == serial);
+        (row.is_none_or(|row| row.open > 0) || self.unsettled > 0, row.is_none())
+    }
+
+    /// Whether no row may have a value: all are on devices that were just replaced, or a file was at fault.
+    pub(crate) fn may_be_none(&self) -> bool {
+        self.unsettled > 0 || self.rows.iter().all(|row| !row.is_there)
+    }
+
+    /// The total of a field.
+    pub(crate) fn of(&self, field: usize) -> Kept {
+        let rows = self.rows.iter().map(|row| (row.begun[field], row.last[field]));
+        let sum = rows.fold((0, 0), |sum: Range, (begun, last)| {
+            (sum.0 + last.0.saturating_sub(begun.1), sum.1 + last.1.saturating_sub(begun.0))
+        });
+        let (grown, has_other_rows, lacks) = (self.grown[field], self.has_other_rows, self.lacks);
+        let may_lack = self.may_lack.contains(&true);
+        Kept { sum, grown, may_lack, lacks, has_other_rows, factor: 1, is_short: false }
+    }
+}

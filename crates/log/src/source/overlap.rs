@@ -1,0 +1,137 @@
+//! Counters that two logs both have.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::tape::{Listed, What};
+
+/// Answers for pairs of logs, kept as long as their lists stay.
+#[derive(Debug, Default)]
+pub(super) struct Overlaps {
+    known: HashMap<(usize, usize), Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    lists: [Arc<[Listed]>; 2],
+    is_any: bool,
+}
+
+/// A log by its number, and what it lists.
+pub(super) type Numbered<'a> = (usize, &'a Arc<[Listed]>);
+
+impl Overlaps {
+    /// Returns `true` if a value of one log may be one of a counter that the other log has, too, of any machine.
+    pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
+        if let Some(Known { lists: [x, y], is_any }) = self.known.get(&(a, b)) {
+            if Arc::ptr_eq(x, of_a) && Arc::ptr_eq(y, of_b) {
+                return *is_any;
+            }
+        }
+        let is_any = Contents::new(of_a).has_any(of_b);
+        self.known.insert((a, b), Known { lists: [Arc::clone(of_a), Arc::clone(of_b)], is_any });
+        is_any
+    }
+}
+
+/// What a log has: by machine and counterset, in one case.
+#[derive(Default)]
+struct Contents {
+    sets: HashMap<[String; 2], Set>,
+}
+
+#[derive(Default)]
+struct Set {
+    is_whole: bool,
+    counters: HashMap<String, Instances>,
+}
+
+#[derive(Default)]
+struct Instances {
+    is_wild: bool,
+    names: HashSet<String>,
+}
+
+fn set_name(listed: &Listed) -> [String; 2] {
+    let machine = listed.path.machine.as_deref().unwrap_or_default();
+    [machine.to_lowercase(), listed.path.counterset.to_lowercase()]
+}
+
+fn instance_name(listed: &Listed) -> String {
+    listed.path.instance.as_deref().unwrap_or_default().to_lowercase()
+}
+
+impl Contents {
+    fn new(list: &[Listed]) -> Self {
+        let mut contents = Self::default();
+        for listed in list {
+            let is_wild = match listed.what {
+                What::Unknown => continue,
+                What::Object => {
+                    contents.sets.entry(set_name(listed)).or_default().is_whole = true;
+                    continue;
+                }
+                What::Raw { is_wild, .. } => is_wild,
+                What::Formatted => false,
+            };
+            let set = contents.sets.entry(set_name(listed)).or_default();
+            let instances = set.counters.entry(listed.path.counter.to_lowercase()).or_default();
+            instances.is_wild |= is_wild;
+            if !is_wild {
+                instances.names.insert(instance_name(listed));
+            }
+        }
+        contents
+    }
+
+    fn has_any(&self, list: &[Listed]) -> bool {
+        list.iter().any(|listed| {
+            let Some(set) = self.sets.get(&set_name(listed)) else { return false };
+            let instances = || set.counters.get(&listed.path.counter.to_lowercase());
+            match listed.what {
+                What::Unknown => false,
+                What::Object => true,
+                _ if set.is_whole => true,
+                What::Raw { is_wild: true, .. } => instances().is_some(),
+                What::Raw { .. } | What::Formatted => {
+                    let name = instance_name(listed);
+                    instances().is_some_and(|known| known.is_wild || known.names.contains(&name))
+                }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists() {
+        let list = |texts: &[&str]| -> Arc<[Listed]> {
+            let one = |text: &&str| Listed { path: text.parse().unwrap(), what: What::Formatted };
+            texts.iter().map(one).collect()
+        };
+        let object = |text: &str| -> Arc<[Listed]> {
+            [Listed { path: text.parse().unwrap(), what: What::Object }].into()
+        };
+        for (a, b, want) in [
+            (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),
+            (
+                list(&[r"\\H\A(x)\V"]),
+                list(&[r"\\H\A(y)\V", r"\\H\A(x)\W", r"\\H\B(x)\V", r"\\G\A(x)\V"]),
+                false,
+            ),
+            (list(&[r"\\H\A(x)\V"]), object(r"\\H\A(*)\*"), true),
+            (list(&[r"\\H\A(x)\V"]), object(r"\\H\B(*)\*"), false),
+            (object(r"\\H\A(*)\*"), object(r"\\H\A(*)\*"), true),
+            (list(&[]), list(&[]), false),
+        ] {
+            let mut overlaps = Overlaps::default();
+            assert_eq!(overlaps.is_any((0, &a), (1, &b)), want, "{a:?} {b:?}");
+            assert_eq!(overlaps.is_any((0, &a), (1, &b)), want, "kept");
+            assert_eq!(overlaps.is_any((1, &b), (0, &a)), want, "the other way");
+            assert!(!overlaps.is_any((0, &a), (1, &list(&[]))), "another list");
+        }
+    }
+}

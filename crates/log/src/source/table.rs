@@ -1,0 +1,208 @@
+//! The rows of a sample of a listed counterset while they are read.
+
+use std::collections::HashMap;
+
+use perfset_core::pdh::RawCounter;
+use perfset_core::utf16::upper;
+use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
+use perfset_core::{InstanceId, Name, NoValue, Utf16};
+use perfset_engine::InstanceFilters;
+
+/// Units of a name.
+const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
+
+/// A cell's value as it was read, or why there is none.
+#[derive(Clone, Debug)]
+pub(super) enum Got {
+    Raw(RawCounter),
+    Formatted(f64),
+    Missing(NoValue),
+}
+
+impl Got {
+    /// Returns `true` for the same value, whenever it was taken.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Raw(a), Self::Raw(b)) => {
+                (a.first, a.second, a.multi_count) == (b.first, b.second, b.multi_count)
+            }
+            (Self::Formatted(a), Self::Formatted(b)) => a.to_bits() == b.to_bits(),
+            _ => false,
+        }
+    }
+}
+
+/// The rows of a sample while they are read, and their names from sample to sample.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Vec<TableRow>,
+    /// By name in one case, as PDH tells names apart, and by occurrence.
+    by_name: HashMap<(Utf16, u32), usize>,
+    /// How many come from lists: they stay.
+    listed: usize,
+    width: usize,
+    /// Of the rows in use.
+    cells: Vec<Option<Got>>,
+    /// The entry that is read, by number, and the row that its next name is expected in.
+    entry: u64,
+    expected: usize,
+    /// Rows with a cell in this sample.
+    used: usize,
+    /// Of names that came in an entry, in one case: in which, and which of that name is next.
+    next_of_name: HashMap<Utf16, (u64, u32)>,
+}
+
+#[derive(Debug)]
+struct TableRow {
+    name: Utf16,
+    /// Which of that name it is.
+    occurrence: u32,
+    /// The entry that filled it last.
+    entry: u64,
+    /// Where its cells are in this sample, if it has any.
+    slot: Option<usize>,
+    is_wanted: bool,
+}
+
+impl Table {
+    /// The row of an instance that a list names.
+    pub fn listed(&mut self, name: &Utf16) -> usize {
+        if let Some(row) = self.by_name.get(&(folded(name), 0)).filter(|row| **row < self.listed) {
+            return *row;
+        }
+        // Those that came with samples come again.
+        self.forget_coming();
+        let row = self.push(name.clone(), 0);
+        self.listed = self.rows.len();
+        row
+    }
+
+    fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
+        let row = self.rows.len();
+        self.by_name.insert((folded(&name), occurrence), row);
+        self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, is_wanted: true });
+        row
+    }
+
+    fn forget_coming(&mut self) {
+        self.next_of_name.clear();
+        self.rows.truncate(self.listed);
+        let listed = self.listed;
+        self.by_name.retain(|_, row| *row < listed);
+    }
+
+    /// Begins a sample.
+    pub fn begin(&mut self, width: usize, instances: &InstanceFilters) {
+        // A log of a year has any number of processes: those that are gone are forgotten.
+        let coming = self.rows.len().saturating_sub(self.listed);
+        if self.used < coming / 2 {
+            self.forget_coming();
+        }
+        self.used = 0;
+        self.width = width;
+        self.cells.clear();
+        let listed = self.listed;
+        for (at, row) in self.rows.iter_mut().enumerate() {
+            row.slot = None;
+            // What came with samples is chosen from by the engine.
+            row.is_wanted = at >= listed
+                || listed == 1
+                || instances.wants(row.name.units().iter().copied(), InstanceId(row.occurrence));
+        }
+    }
+
+    pub fn is_wanted(&self, row: usize) -> bool {
+        self.rows.get(row).is_some_and(|row| row.is_wanted)
+    }
+
+    /// Begins an entry with as many names as come.
+    pub fn begin_entry(&mut self) {
+        self.entry = self.entry.saturating_add(1);
+        self.expected = 0;
+    }
+
+    /// The row of the next name of such an entry.
+    pub fn coming(&mut self, name: Name<'_>) -> usize {
+        let entry = self.entry;
+        let is_it = |row: &TableRow| {
+            row.entry != entry && row.name.units().iter().copied().eq(name.units().take(NAME))
+        };
+        let row = match self.rows.get(self.expected) {
+            Some(row) if is_it(row) && row.occurrence == 0 => self.expected,
+            _ => {
+                let units: Vec<u16> = name.units().take(NAME).collect();
+                let name = Utf16::from(units.as_slice());
+                let key = folded(&name);
+                let (of, next) = self.next_of_name.entry(key.clone()).or_default();
+                if *of != entry {
+                    (*of, *next) = (entry, 0);
+                }
+                let mut occurrence = *next;
+                let row = loop {
+                    match self.by_name.get(&(key.clone(), occurrence)) {
+                        None => break self.push(name, occurrence),
+                        Some(row) if self.rows.get(*row).is_some_and(|row| row.entry != entry) => break *row,
+                        Some(_) => occurrence = occurrence.saturating_add(1),
+                    }
+                };
+                if let Some((_, next)) = self.next_of_name.get_mut(&key) {
+                    *next = occurrence.saturating_add(1);
+                }
+                row
+            }
+        };
+        if let Some(row) = self.rows.get_mut(row) {
+            row.entry = entry;
+        }
+        self.expected = row.saturating_add(1);
+        row
+    }
+
+    /// Fills a cell. Where several entries have a value of it, the first one is taken: returns `false` if that is
+    /// another value than this one.
+    pub fn put(&mut self, row: usize, column: usize, got: Got) -> bool {
+        let Some(start) = self.use_row(row) else { return true };
+        match self.cells.get_mut(start.saturating_add(column)) {
+            Some(cell @ (None | Some(Got::Missing(_)))) => {
+                *cell = Some(got);
+                true
+            }
+            Some(Some(known)) => matches!(got, Got::Missing(_)) || known.is_same(&got),
+            None => true,
+        }
+    }
+
+    /// Uses all rows that come from lists.
+    pub fn use_listed(&mut self) {
+        for row in 0..self.listed {
+            self.use_row(row);
+        }
+    }
+
+    /// Gives a row its cells; where they begin.
+    fn use_row(&mut self, row: usize) -> Option<usize> {
+        let Self { rows, cells, width, used, .. } = self;
+        let row = rows.get_mut(row)?;
+        Some(*row.slot.get_or_insert_with(|| {
+            let start = cells.len();
+            cells.resize(start.saturating_add(*width), None);
+            *used = used.saturating_add(1);
+            start
+        }))
+    }
+
+    /// The rows that have cells in this sample: name, id and cells.
+    pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<Got>])> {
+        self.rows.iter().filter_map(|row| {
+            let start = row.slot?;
+            let cells = self.cells.get(start..start.saturating_add(self.width))?;
+            Some((&row.name, InstanceId(row.occurrence), cells))
+        })
+    }
+}
+
+/// A name in one case.
+fn folded(name: &Utf16) -> Utf16 {
+    let units: Vec<u16> = name.units().iter().map(|unit| upper(*unit)).collect();
+    Utf16::from(units.as_slice())
+}

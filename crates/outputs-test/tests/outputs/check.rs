@@ -1,0 +1,389 @@
+//! What was found in an output beside what must be there.
+
+use std::collections::HashMap;
+
+use crate::world::{EVENTS, Event, Want, World};
+
+/// What is looked at.
+pub const OUTPUTS: [&str; 19] = [
+    "table",
+    "csv",
+    "json",
+    "pdh-csv",
+    "top",
+    "summary",
+    "relog csv",
+    "tsv",
+    "json lines",
+    "sqlite",
+    "logs to csv",
+    "logs to json",
+    "prometheus",
+    "openmetrics",
+    "page stream",
+    "page history",
+    "plot",
+    "v1 block",
+    "c consumer",
+];
+
+/// How often each event was in what each output was checked for, and how many values.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    counts: HashMap<(&'static str, Event), u64>,
+    values: HashMap<&'static str, u64>,
+}
+
+impl Tally {
+    pub fn add(&mut self, other: &Self) {
+        for (key, count) in &other.counts {
+            *self.counts.entry(*key).or_default() += count;
+        }
+        for (key, count) in &other.values {
+            *self.values.entry(*key).or_default() += count;
+        }
+    }
+
+    pub fn count(&self, output: &'static str, event: Event) -> u64 {
+        self.counts.get(&(output, event)).copied().unwrap_or(0)
+    }
+
+    /// The counts as a table.
+    pub fn print(&self) {
+        print!("{:>14} {:>10}", "output", "values");
+        EVENTS.iter().for_each(|event| print!(" {:>13}", format!("{event:?}")));
+        println!();
+        for output in OUTPUTS {
+            print!("{output:>14} {:>10}", self.values.get(output).copied().unwrap_or(0));
+            EVENTS.iter().for_each(|event| print!(" {:>13}", self.count(output, *event)));
+            println!();
+        }
+    }
+
+    /// No output was without an event.
+    pub fn assert_complete(&self) {
+        for output in OUTPUTS {
+            assert_ne!(self.values.get(output), None, "{output} was checked for nothing");
+            for event in EVENTS {
+                assert_ne!(self.count(output, event), 0, "{output} has never seen {event:?}");
+            }
+        }
+    }
+}
+
+/// A number as an output has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number {
+    pub value: f64,
+    /// How far it may be off.
+    pub within: f64,
+}
+
+impl Number {
+    /// With all its digits.
+    pub fn full(value: f64) -> Self {
+        Self { value, within: value.abs() * 1e-11 + 1e-12 }
+    }
+
+    /// As it was printed for people: off by half of its last digit.
+    pub fn shown(text: &str) -> Option<Self> {
+        let plain = text.replace(',', "");
+        let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let value: f64 = plain.parse().ok()?;
+        Some(Self { value, within: 0.500_001 * 0.1_f64.powi(decimals as i32) + value.abs() * 1e-12 })
+    }
+
+    pub fn is(self, want: f64) -> bool {
+        (self.value - want).abs() <= self.within
+    }
+}
+
+/// What an output says of one value; what it does not say is `None`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Found {
+    /// `Some(None)` is that there is no value.
+    pub value: Option<Option<Number>>,
+    pub status: Option<String>,
+    pub raw: Option<Option<u64>>,
+    pub base: Option<Option<u64>>,
+    pub mark: Option<Option<String>>,
+    pub id: Option<u32>,
+    /// What tells the thing from others as long as it lives.
+    pub series: Option<u64>,
+}
+
+impl Found {
+    pub fn number(number: Option<Number>) -> Self {
+        Self { value: Some(number), ..Self::default() }
+    }
+
+    /// What is wrong with it.
+    fn fault(&self, due: &Due) -> Option<String> {
+        let want = &due.want;
+        if let Some(value) = &self.value {
+            match (value, &want.value) {
+                (Some(number), Ok(want)) if number.is(*want) => {}
+                (None, Err(_)) => {}
+                _ => return Some(format!("has {value:?}, must have {:?}", want.value)),
+            }
+        }
+        let status = want.value.map_or_else(|status| status, |_| "ok");
+        if self.status.as_ref().is_some_and(|found| found != status) {
+            return Some(format!("has status {:?}, must have {status}", self.status));
+        }
+        if self.raw.is_some_and(|raw| raw != want.raw) {
+            return Some(format!("has raw {:?}, must have {:?}", self.raw, want.raw));
+        }
+        if self.base.is_some_and(|base| base != want.base) {
+            return Some(format!("has base {:?}, must have {:?}", self.base, want.base));
+        }
+        let mark = want.mark.and_then(|mark| mark.keyword());
+        if self.mark.as_ref().is_some_and(|found| found.as_deref() != mark) {
+            return Some(format!("has mark {:?}, must have {mark:?}", self.mark));
+        }
+        if self.id.is_some_and(|id| Some(id) != due.id) {
+            return Some(format!("has id {:?}, must have {:?}", self.id, due.id));
+        }
+        None
+    }
+}
+
+/// A value that must be found.
+#[derive(Clone, Debug)]
+pub struct Due {
+    pub want: Want,
+    pub id: Option<u32>,
+    /// When the thing began.
+    pub birth: u64,
+    /// Whether it is divided by another one.
+    pub has_base: bool,
+    /// That one's raw value, also where this one has none.
+    pub base: Option<u64>,
+    pub events: Vec<Event>,
+}
+
+/// Step and name of a value.
+pub type Key = (usize, String);
+
+/// What an output must have, and what of it was found.
+pub struct Check<'w> {
+    pub world: &'w World,
+    output: &'static str,
+    due: HashMap<Key, Vec<Due>>,
+    found: Vec<(Key, Found)>,
+    tally: Tally,
+}
+
+/// How the names of values are made: of counterset, instance, which one of its name it is, and counter.
+pub type Naming<'a> = &'a dyn Fn(&str, &str, usize, &str) -> String;
+
+impl<'w> Check<'w> {
+    pub fn new(world: &'w World, output: &'static str) -> Self {
+        Self { world, output, due: HashMap::new(), found: Vec::new(), tally: Tally::default() }
+    }
+
+    /// Everything that there is must be found in the steps from one on, and a line that says so where a set has no
+    /// rows, if `says_why`.
+    pub fn expect(
+        mut self,
+        steps: std::ops::Range<usize>,
+        has_before: bool,
+        says_why: bool,
+        name: Naming<'_>,
+    ) -> Self {
+        for step in steps.clone() {
+            let before = step.checked_sub(1).filter(|_| has_before || step > steps.start);
+            for set in 0..self.world.sets.len() {
+                self.expect_set(step, before, set, says_why, name);
+            }
+            self.events_of(step);
+        }
+        self
+    }
+
+    /// The events of a step that are seen at no row.
+    pub fn events_of(&mut self, step: usize) {
+        (0..self.world.sets.len()).for_each(|set| self.events_of_set(step, set));
+    }
+
+    /// The same of one set.
+    pub fn events_of_set(&mut self, step: usize, set: usize) {
+        let own = self.world.steps[step].events.iter().filter(|(of, _)| *of == set);
+        self.seen(&own.map(|(_, event)| *event).collect::<Vec<_>>());
+    }
+
+    /// Counts events.
+    pub fn seen(&mut self, events: &[Event]) {
+        for event in events {
+            *self.tally.counts.entry((self.output, *event)).or_default() += 1;
+        }
+    }
+
+    fn expect_set(
+        &mut self,
+        step: usize,
+        before: Option<usize>,
+        set: usize,
+        says_why: bool,
+        name: Naming<'_>,
+    ) {
+        let world = self.world;
+        let about = &world.sets[set];
+        let shown = || about.at(step).filter(|(_, column)| !column.kind.is_base());
+        if let Some(status) = world.failure(step, set) {
+            let instance = if about.is_single { "" } else { "*" };
+            for (_, column) in shown().filter(|_| says_why) {
+                let want = Want { value: Err(status), raw: None, base: None, mark: None };
+                let due = Due {
+                    want,
+                    id: None,
+                    birth: 0,
+                    has_base: column.base.is_some(),
+                    base: None,
+                    events: Vec::new(),
+                };
+                self.due.entry((step, name(about.name, instance, 0, column.name))).or_default().push(due);
+            }
+            return;
+        }
+        for (at, row) in world.rows(step, set).unwrap_or_default().iter().enumerate() {
+            for (column, about_column) in shown() {
+                let want = world.want(step, before, set, at, column);
+                let key = (step, name(about.name, row.name, row.occurrence, about_column.name));
+                let id = (!about.is_single).then_some(row.id);
+                self.due.entry(key).or_default().push(Due {
+                    want,
+                    id,
+                    birth: row.birth,
+                    has_base: about_column.base.is_some(),
+                    base: about_column.base.and_then(|base| row.cells[base].raw.ok()),
+                    events: world.events(step, set, at, column),
+                });
+            }
+        }
+    }
+
+    /// Something that must be found.
+    pub fn must(&mut self, key: Key, due: Due) {
+        self.due.entry(key).or_default().push(due);
+    }
+
+    /// What must be found and is not left out. That the others are not there is checked as well.
+    pub fn retain(&mut self, keep: impl Fn(&Key, &Due) -> bool) {
+        let mut left_out = Vec::new();
+        self.due.retain(|key, dues| {
+            dues.retain(|due| {
+                let keeps = keep(key, due);
+                left_out.extend(due.events.iter().filter(|_| !keeps));
+                keeps
+            });
+            !dues.is_empty()
+        });
+        self.seen(&left_out);
+    }
+
+    /// What must be found of these has another name.
+    pub fn rename(&mut self, name: impl Fn(&Key) -> Option<String>) {
+        for (key, dues) in std::mem::take(&mut self.due) {
+            let key = name(&key).map_or(key.clone(), |name| (key.0, name));
+            self.due.entry(key).or_default().extend(dues);
+        }
+    }
+
+    /// Whether something must be found there.
+    pub fn is_due(&self, key: &Key) -> bool {
+        self.due.contains_key(key)
+    }
+
+    /// Changes what must be found.
+    pub fn each_due_mut(&mut self, mut change: impl FnMut(&Key, &mut Due)) {
+        self.due.iter_mut().for_each(|(key, dues)| dues.iter_mut().for_each(|due| change(key, due)));
+    }
+
+    /// All that must be found, in no order.
+    pub fn each_due(&self, mut each: impl FnMut(&Key, &Due)) {
+        self.due.iter().for_each(|(key, dues)| dues.iter().for_each(|due| each(key, due)));
+    }
+
+    pub fn found(&mut self, key: Key, found: Found) {
+        self.found.push((key, found));
+    }
+
+    /// Compares. The first fault, or what was counted.
+    pub fn finish(mut self) -> Result<Tally, String> {
+        let (output, seed) = (self.output, self.world.seed);
+        let fault =
+            |key: &Key, what: &str| Err(format!("{output}: seed {seed}: step {}: {}: {what}", key.0, key.1));
+        // Of series: which thing each is, by the name of the value, and the other way round.
+        let mut things: HashMap<u64, (Option<u32>, u64)> = HashMap::new();
+        let mut series: HashMap<(String, Option<u32>, u64), u64> = HashMap::new();
+        for (key, found) in &self.found {
+            let Some(dues) = self.due.get_mut(key) else {
+                return fault(key, &format!("is there and must not be: {found:?}"));
+            };
+            let bound = found.series.and_then(|series| things.get(&series)).copied();
+            let is_other = |due: &Due| {
+                let known = found.series.and(series.get(&(key.1.clone(), due.id, due.birth)));
+                match bound {
+                    Some(thing) => thing != (due.id, due.birth),
+                    None => known.is_some_and(|known| Some(*known) != found.series),
+                }
+            };
+            // Of several of one name any may be it.
+            let why = |due: &Due| match is_other(due) {
+                true => Some(format!("{found:?} was {bound:?}, and must be {:?}", (due.id, due.birth))),
+                false => found.fault(due),
+            };
+            let faults: Vec<_> = dues.iter().map(why).collect();
+            let good = || faults.iter().enumerate().filter(|(_, fault)| fault.is_none()).map(|(at, _)| at);
+            match good().next() {
+                Some(at) => {
+                    let is_only = good().count() == 1;
+                    let due = dues.remove(at);
+                    if let (true, Some(number)) = (is_only, found.series) {
+                        things.insert(number, (due.id, due.birth));
+                        series.insert((key.1.clone(), due.id, due.birth), number);
+                    }
+                    *self.tally.values.entry(output).or_default() += 1;
+                    for event in due.events {
+                        *self.tally.counts.entry((output, event)).or_default() += 1;
+                    }
+                }
+                None if dues.is_empty() => return fault(key, "is there twice"),
+                None => return fault(key, &faults.into_iter().flatten().collect::<Vec<_>>().join(" or ")),
+            }
+        }
+        match self.due.iter().filter(|(_, dues)| !dues.is_empty()).min_by_key(|(key, _)| *key) {
+            Some((key, dues)) => fault(key, &format!("is not there, must have {:?}", dues[0].want)),
+            None => Ok(self.tally),
+        }
+    }
+}
+
+/// The path of a value with names as they are.
+pub fn path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
+    let number = if occurrence == 0 { String::new() } else { format!("#{occurrence}") };
+    match instance {
+        "" => format!("\\{set}\\{counter}"),
+        _ => format!("\\{set}({instance}{number})\\{counter}"),
+    }
+}
+
+/// The path in a text log, which has no `"`.
+pub fn text_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
+    path(set, instance, occurrence, counter).replace('"', "_")
+}
+
+/// The path for readers of PDH's grammar.
+pub fn pdh_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
+    let plain: String = instance
+        .chars()
+        .map(|c| match c {
+            '(' => '[',
+            ')' => ']',
+            '#' | '\\' | '/' | '"' => '_',
+            c => c,
+        })
+        .collect();
+    path(set, &plain, occurrence, counter)
+}

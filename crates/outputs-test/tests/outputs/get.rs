@@ -1,0 +1,426 @@
+//! What `perfset get` prints.
+
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use perfset::path::CounterPath;
+use perfset_cli::args::OutputFormat;
+use perfset_cli::asked::Asked;
+use perfset_cli::output::{Options, Output};
+use perfset_cli::samples::{How, Operands, Samples};
+use serde_json::Value;
+
+use crate::check::{Check, Due, Found, Number, Tally, path, pdh_path};
+use crate::play::Play;
+use crate::text::{log_ms, records, unix_ms, without_machine};
+use crate::world::{Event, Want, World, fold};
+
+/// Text that is written.
+#[derive(Clone, Debug, Default)]
+pub struct Text(Rc<RefCell<Vec<u8>>>);
+
+impl Text {
+    pub fn take(&self) -> String {
+        String::from_utf8(std::mem::take(&mut *self.0.borrow_mut())).expect("text")
+    }
+}
+
+impl Write for Text {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The paths of everything.
+pub fn paths(world: &World) -> Vec<CounterPath> {
+    let of = |set: &crate::world::Set| match set.is_single {
+        true => format!(r"\{}\*", set.name),
+        false => format!(r"\{}(*)\*", set.name),
+    };
+    world.sets.iter().map(|set| of(set).parse().expect("a path")).collect()
+}
+
+/// The first step that live samples show: the second where rates need one before.
+pub fn first_shown(world: &World) -> usize {
+    let needs_two = |set: &crate::world::Set| set.at(0).any(|(_, column)| column.kind.needs_two());
+    usize::from(world.sets.iter().any(needs_two))
+}
+
+/// Live samples of these paths from a step on, as many as there are.
+pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
+    let count = (world.steps.len() - first) as u64;
+    let operands = Operands { paths, interval: Some(Duration::ZERO), count: Some(count) };
+    match Samples::of(Asked::Machine(Play::new(world).machine()), operands) {
+        Ok(samples) => samples,
+        Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),
+    }
+}
+
+/// What is printed of samples.
+pub fn print(world: &World, samples: &mut Samples, options: Options) -> String {
+    let text = Text::default();
+    let options = Options { zone: Some(jiff::tz::TimeZone::UTC), host: Some("HOST".to_owned()), ..options };
+    let mut output = Output::new(options, &samples.operands().paths).into_file(Box::new(text.clone()));
+    let taken = samples.take(How::default(), &mut |clocks, values| output.sample(clocks, values).map(drop));
+    if let Err(failure) = taken {
+        panic!("seed {}: {:#}", world.seed, failure.error);
+    }
+    output.finish().expect("it is written into memory");
+    text.take()
+}
+
+fn printed(world: &Arc<World>, options: Options) -> String {
+    print(world, &mut samples_of(world, paths(world), first_shown(world)), options)
+}
+
+pub fn check(world: &Arc<World>) -> Result<Tally, String> {
+    let mut tally = Tally::default();
+    for one in [table, csv, json, pdh_csv, top, summary] {
+        tally.add(&one(world)?);
+    }
+    Ok(tally)
+}
+
+fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> Check<'w> {
+    Check::new(world, output).expect(first_shown(world)..world.steps.len(), true, says_why, &path)
+}
+
+/// A line of JSON as what it is of, and what it says.
+pub fn read_json(world: &World, line: &str) -> ((usize, String), Found) {
+    let json: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
+    let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("no {name}: {line}")).to_owned();
+    let time = text("time");
+    let (date, time) = time.strip_suffix('Z').and_then(|time| time.split_once('T')).expect("a time");
+    let (path, instance) = (text("path"), text("instance"));
+    let begins = match instance.is_empty() {
+        true => format!("\\{}\\", text("counterset")),
+        false => format!("\\{}({instance}", text("counterset")),
+    };
+    assert!(path.starts_with(&begins) && path.ends_with(&format!("\\{}", text("counter"))), "{line}");
+    let found = Found {
+        value: Some(json["value"].as_f64().map(Number::full)),
+        status: Some(text("status")),
+        raw: Some(json["raw"].as_u64()),
+        base: Some(json["base"].as_u64()),
+        mark: Some(json["mark"].as_str().map(str::to_owned)),
+        id: json["instance_id"].as_u64().map(|id| id as u32),
+        series: None,
+    };
+    ((world.step_at(unix_ms(date, time)), path), found)
+}
+
+fn json(world: &Arc<World>) -> Result<Tally, String> {
+    const NAME: &str = "a";
+    let mut check = expected(world, "json", true);
+    let (mut paths, first) = (paths(world), first_shown(world));
+    // Half of the machines are asked for one instance besides, which takes another entry of the query.
+    if world.seed % 2 == 1 {
+        paths.push(format!(r"\{}({NAME})\Level", world.sets[0].name).parse().expect("a path"));
+        for step in first..world.steps.len() {
+            let due = named(world, step, 0, NAME);
+            check.must((step, path(world.sets[0].name, NAME, 0, "Level")), due);
+        }
+    }
+    let options = Options { format: OutputFormat::Json, ..Options::default() };
+    let text = print(world, &mut samples_of(world, paths, first), options);
+    for line in text.lines() {
+        let (key, found) = read_json(world, line);
+        check.found(key, found);
+    }
+    check.finish()
+}
+
+/// What must be found of the level of the first instance of a name.
+fn named(world: &World, step: usize, set: usize, name: &str) -> Due {
+    let rows = world.rows(step, set).unwrap_or_default();
+    let at = rows.iter().position(|row| fold(row.name) == fold(name));
+    let nothing = |status| Want { value: Err(status), raw: None, base: None, mark: None };
+    let (want, events) = match (at, world.failure(step, set)) {
+        (Some(at), _) => (world.want(step, None, set, at, 0), world.events(step, set, at, 0)),
+        (None, failure) => (nothing(failure.unwrap_or("no_instance")), Vec::new()),
+    };
+    let (id, birth) = at.map_or((None, 0), |at| (Some(rows[at].id), rows[at].birth));
+    Due { want, id, birth, has_base: false, base: None, events }
+}
+
+fn csv(world: &Arc<World>) -> Result<Tally, String> {
+    let text = printed(world, Options { format: OutputFormat::Csv, ..Options::default() });
+    let mut check = expected(world, "csv", true);
+    let all = records(&text, ',');
+    let at = |name: &str| all[0].iter().position(|head| head == name).expect("a column");
+    let number = |text: &str| (!text.is_empty()).then(|| text.parse::<u64>().expect("a number"));
+    for record in &all[1..] {
+        let cell = |name: &str| record[at(name)].as_str();
+        let (date, time) = cell("time").strip_suffix('Z').and_then(|t| t.split_once('T')).expect("a time");
+        let value =
+            (!cell("value").is_empty()).then(|| Number::full(cell("value").parse().expect("a value")));
+        let found = Found {
+            value: Some(value),
+            status: Some(cell("status").to_owned()),
+            raw: Some(number(cell("raw"))),
+            base: Some(number(cell("base"))),
+            mark: Some((!cell("mark").is_empty()).then(|| cell("mark").to_owned())),
+            id: number(cell("instance_id")).map(|id| id as u32),
+            series: None,
+        };
+        check.found((world.step_at(unix_ms(date, time)), cell("path").to_owned()), found);
+    }
+    check.finish()
+}
+
+/// A cell of a table.
+fn shown(cell: &str) -> Found {
+    match cell {
+        "-" => Found::number(None),
+        cell => Found::number(Some(Number::shown(cell).unwrap_or_else(|| panic!("\"{cell}\" is no number")))),
+    }
+}
+
+fn table(world: &Arc<World>) -> Result<Tally, String> {
+    let width = [80, 200, 4_000][(world.seed % 3) as usize];
+    let text = printed(world, Options { width: Some(width), ..Options::default() });
+    let mut check = expected(world, "table", true);
+    let mut columns: Vec<String> = Vec::new();
+    // The step and the set of the lines that follow.
+    let mut block: Option<(usize, usize)> = None;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        if line.starts_with("time ") {
+            columns = heads(line, lines.next_if(|line| line.starts_with(' ')));
+            block = None;
+            continue;
+        }
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if line.starts_with("20") {
+            let step = world.step_at(unix_ms(words[0], words[1]));
+            if let Some((_, path)) = line.split_once("  \\") {
+                let name = path.split(['(', '\\']).next();
+                block = world.sets.iter().position(|set| Some(set.name) == name).map(|set| (step, set));
+                continue;
+            }
+            block = None;
+            assert_eq!(words.len() - 2, columns.len(), "seed {}: {line}", world.seed);
+            // Nothing says of which set a column is.
+            check.rename(|(at, name)| (*at == step).then(|| without_set(name)));
+            for (cell, column) in words[2..].iter().zip(&columns) {
+                check.found((step, column.clone()), shown(cell));
+            }
+            continue;
+        }
+        // Reasons stand below a line of the table, or have a number, and may go on in the next line.
+        let is_reason = words[0] != "-" && !words[0].starts_with(|c: char| c.is_ascii_digit());
+        let Some((step, set)) = block.filter(|_| !is_reason) else { continue };
+        let about = &world.sets[set];
+        let (cell, rest) = line.trim_start().split_once("  ").unwrap_or_else(|| panic!("{text}"));
+        let mut parts = rest.trim_start().split("  ");
+        let mut next = || parts.next().unwrap_or_default();
+        let name = if about.is_single { "" } else { next() };
+        let counter = next();
+        let is_counter = about.at(step).any(|(_, column)| !column.kind.is_base() && column.name == counter);
+        match (name, is_counter) {
+            // Of what has no instances there is one line for all counters.
+            ("*", false) => {
+                for (_, column) in about.at(step).filter(|(_, column)| !column.kind.is_base()) {
+                    check.found((step, path(about.name, name, 0, column.name)), shown(cell));
+                }
+            }
+            _ => check.found((step, path(about.name, name, 0, counter)), shown(cell)),
+        }
+    }
+    check.finish()
+}
+
+/// Instance and counter of a path.
+fn without_set(path: &str) -> String {
+    let (head, counter) = path.rsplit_once('\\').expect("a path");
+    let instance = head.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').expect("a path"));
+    format!("{instance}  {counter}")
+}
+
+/// The two lines of a table's head as instance and counter of each column.
+fn heads(first: &str, second: Option<&str>) -> Vec<String> {
+    let (first, second): (Vec<char>, Vec<char>) =
+        (first.chars().collect(), second.unwrap_or_default().chars().collect());
+    let mut ends = Vec::new();
+    for at in 0..first.len() {
+        let is_gap = |at: usize| first.get(at).is_none_or(|c| *c == ' ');
+        if first[at] != ' ' && is_gap(at + 1) && is_gap(at + 2) {
+            ends.push(at + 1);
+        }
+    }
+    let part = |line: &[char], from: usize, to: usize| -> String {
+        line.get(from..to.min(line.len())).unwrap_or_default().iter().collect::<String>().trim().to_owned()
+    };
+    let name =
+        |ends: &[usize]| format!("{}  {}", part(&second, ends[0], ends[1]), part(&first, ends[0], ends[1]));
+    ends.windows(2).map(name).collect()
+}
+
+fn pdh_csv(world: &Arc<World>) -> Result<Tally, String> {
+    let text = printed(world, Options { format: OutputFormat::PdhCsv, ..Options::default() });
+    let steps = first_shown(world)..world.steps.len();
+    let mut check = Check::new(world, "pdh-csv").expect(steps, true, true, &pdh_path);
+    let all = records(&text, ',');
+    let columns: Vec<String> = all[0][1..].iter().map(|path| without_machine(path)).collect();
+    check.retain(|(_, name), _| columns.contains(name));
+    read_columns(world, &mut check, &columns, &all[1..]);
+    check.finish()
+}
+
+/// The lines of a text log, whose columns have these names.
+pub fn read_columns(world: &World, check: &mut Check<'_>, columns: &[String], lines: &[Vec<String>]) {
+    for line in lines {
+        let step = world.step_at(log_ms(&line[0]));
+        assert_eq!(line.len() - 1, columns.len(), "seed {}: {line:?}", world.seed);
+        for (column, cell) in columns.iter().zip(&line[1..]) {
+            let key = (step, column.clone());
+            match cell.as_str() {
+                // Where nothing is due nothing stands.
+                " " | "" if !check.is_due(&key) => {}
+                " " | "" => check.found(key, Found::number(None)),
+                cell => check.found(key, Found::number(Some(Number::full(cell.parse().expect("a number"))))),
+            }
+        }
+    }
+}
+
+fn top(world: &Arc<World>) -> Result<Tally, String> {
+    let most = 1 + (world.seed % 3) as usize;
+    let options = Options { format: OutputFormat::Json, top: Some(most as u32), ..Options::default() };
+    let text = printed(world, options);
+    let mut check = expected(world, "top", true);
+    // What is missing is counted, by counter and reason.
+    let counts = |line: &&str| line.contains("\"instances\":");
+    let (lines, all): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| counts(line));
+    let all: Vec<((usize, String), Found)> = all.into_iter().map(|line| read_json(world, line)).collect();
+    // The greatest values of each counter, and nothing else: which are these, the generator says.
+    let group = |path: &str| {
+        let (set, counter) = (path.split(['(', '\\']).nth(1), path.rsplit('\\').next());
+        (set.unwrap_or_default().to_owned(), counter.unwrap_or_default().to_owned())
+    };
+    let mut values: std::collections::BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
+    check.each_due(|(step, path), due| {
+        if let Ok(value) = due.want.value {
+            values.entry((*step, group(path))).or_default().push(value);
+        }
+    });
+    let mut found: std::collections::BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
+    for ((step, path), one) in &all {
+        if let Some(Some(number)) = one.value {
+            found.entry((*step, group(path))).or_default().push(number.value);
+        }
+    }
+    let mut missing: std::collections::BTreeMap<(usize, (String, String), String), u64> = Default::default();
+    check.each_due(|(step, path), due| {
+        // Who waits for a second sample lacks nothing; of no instances none lacks anything.
+        if let Err(status) = due.want.value {
+            if status != "needs_two_samples" {
+                let key = (*step, group(path), status.to_owned());
+                *missing.entry(key).or_default() += u64::from(status != "no_instance");
+            }
+        }
+    });
+    for line in lines {
+        let json: Value = serde_json::from_str(line).expect("JSON");
+        let ((step, path), found) = read_json(world, line);
+        let key = (step, group(&path), found.status.expect("a status"));
+        let (due, count) = (missing.remove(&key), json["instances"].as_u64());
+        if due.is_none() || due != count || found.value != Some(None) {
+            return Err(format!("top: seed {}: {key:?} lacks {count:?}, must lack {due:?}", world.seed));
+        }
+    }
+    if let Some((key, count)) = missing.pop_first() {
+        return Err(format!("top: seed {}: nothing says that {key:?} lacks {count}", world.seed));
+    }
+    check.retain(|_, due| due.want.value.is_ok());
+    for (key, mut values) in values {
+        values.sort_by(|a, b| b.total_cmp(a));
+        values.truncate(most);
+        let found = found.remove(&key).unwrap_or_default();
+        let same = found.len() == values.len()
+            && found.iter().zip(&values).all(|(found, want)| Number::full(*found).is(*want));
+        if !same {
+            return Err(format!("top: seed {}: {key:?} has {found:?}, must have {values:?}", world.seed));
+        }
+    }
+    check.retain(|key, _| all.iter().any(|(found, _)| found == key));
+    all.into_iter().for_each(|(key, one)| check.found(key, one));
+    check.finish()
+}
+
+fn summary(world: &Arc<World>) -> Result<Tally, String> {
+    let text = printed(world, Options { summary: true, ..Options::default() });
+    let (_, text) = text.rsplit_once("samples\n").expect("a summary");
+    let mut check = Check::new(world, "summary");
+    let first = first_shown(world);
+    // What each counter of each thing had.
+    type Thing<'w> = (usize, usize, &'w str, u32);
+    let mut all: Vec<(Thing<'_>, Vec<f64>, Vec<Event>)> = Vec::new();
+    for step in first..world.steps.len() {
+        check.events_of(step);
+        for (set, about) in world.sets.iter().enumerate() {
+            for (at, row) in world.rows(step, set).unwrap_or_default().iter().enumerate() {
+                for (column, _) in about.at(step).filter(|(_, column)| !column.kind.is_base()) {
+                    let seen = world.events(step, set, at, column);
+                    let Ok(value) = world.want(step, step.checked_sub(1), set, at, column).value else {
+                        check.seen(&seen); // a value that is missing counts nowhere
+                        continue;
+                    };
+                    let key = (set, column, row.name, row.id);
+                    match all.iter_mut().find(|(known, ..)| *known == key) {
+                        Some((_, values, events)) => {
+                            values.push(value);
+                            events.extend(seen);
+                        }
+                        None => all.push((key, vec![value], seen)),
+                    }
+                }
+            }
+        }
+    }
+    for ((set, column, name, _), values, events) in all {
+        let name = format!("{name}  {}", world.sets[set].columns[column].name);
+        let count = values.len() as f64;
+        let numbers = [
+            ("least", values.iter().copied().fold(f64::INFINITY, f64::min)),
+            ("mean", values.iter().sum::<f64>() / count),
+            ("greatest", values.iter().copied().fold(f64::NEG_INFINITY, f64::max)),
+            ("samples", count),
+        ];
+        for (what, number) in numbers {
+            let want = Want { value: Ok(number), raw: None, base: None, mark: None };
+            check.must(
+                (first, format!("{what}  {name}")),
+                Due { want, id: None, birth: 0, has_base: false, base: None, events: events.clone() },
+            );
+        }
+    }
+    // Below stands how many instances have no value.
+    let is_number = |word: &str| Number::shown(word).is_some();
+    let has_numbers = |line: &&str| {
+        let first = line.split_whitespace().take(4);
+        first.clone().count() == 4 && first.clone().all(is_number)
+    };
+    for line in text.lines().filter(has_numbers) {
+        let mut rest = line;
+        let mut cells = Vec::new();
+        for what in ["least", "mean", "greatest", "samples"] {
+            let (cell, behind) = rest.trim_start().split_once(' ').expect("a number");
+            cells.push((what, cell));
+            rest = behind;
+        }
+        let name = rest.strip_prefix(' ').unwrap_or_else(|| panic!("two blanks in {line:?}"));
+        for (what, cell) in cells {
+            check.found((first, format!("{what}  {name}")), shown(cell));
+        }
+    }
+    check.finish()
+}

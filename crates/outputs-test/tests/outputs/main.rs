@@ -1,0 +1,106 @@
+//! One property of all outputs: a value that is found under a name and a time is the value that was put there, and each
+//! value that was put there is found, or is missing for the reason for which it was left out.
+//!
+//! Random machines are played through every output. What must be found is computed by the generator, and each output
+//! has a reader here that was written from what the output promises, not with the code that writes it.
+//!
+//! `PERFSET_MACHINES=N` takes so many machines, `PERFSET_SEED=N` one alone, which a failure names.
+
+mod c;
+mod check;
+mod get;
+mod lives;
+mod logs;
+mod play;
+mod plot;
+mod prometheus;
+mod random;
+mod relog;
+mod text;
+mod v1;
+mod web;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use check::Tally;
+use world::World;
+
+/// So many machines there are if nobody says.
+const MACHINES: u64 = 1_000;
+
+/// Everything is checked of one machine.
+fn check(seed: u64) -> Result<Tally, String> {
+    let world = Arc::new(World::new(seed));
+    let mut tally = Tally::default();
+    let outputs = [
+        get::check,
+        relog::check,
+        logs::check,
+        prometheus::check,
+        web::check,
+        v1::check,
+        c::check,
+        plot::check,
+    ];
+    for output in outputs {
+        tally.add(&output(&world)?);
+    }
+    Ok(tally)
+}
+
+/// The same, where a panic is a fault like others.
+fn caught(seed: u64) -> Result<Tally, String> {
+    catch_unwind(AssertUnwindSafe(|| check(seed))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(format!("seed {seed}: panicked: {}", text.unwrap_or_default()))
+    })
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
+}
+
+#[test]
+fn values_are_found_where_they_were_put() {
+    if let Some(seed) = number("PERFSET_SEED") {
+        let tally = check(seed).unwrap_or_else(|fault| panic!("{fault}"));
+        return tally.print();
+    }
+    let machines = number("PERFSET_MACHINES").unwrap_or(MACHINES);
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let next = AtomicU64::new(0);
+    let work = || {
+        let (mut tally, mut faults) = (Tally::default(), Vec::new());
+        for seed in std::iter::repeat_with(|| next.fetch_add(1, Relaxed)).take_while(|seed| *seed < machines)
+        {
+            match caught(seed) {
+                Ok(of_seed) => tally.add(&of_seed),
+                Err(fault) => faults.push((seed, fault)),
+            }
+        }
+        (tally, faults)
+    };
+    let all: Vec<_> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        running.into_iter().map(|thread| thread.join().expect("it catches what panics")).collect()
+    });
+    let (mut tally, mut faults) = (Tally::default(), Vec::new());
+    for (of_thread, some) in all {
+        tally.add(&of_thread);
+        faults.extend(some);
+    }
+    tally.print();
+    faults.sort();
+    let shown: Vec<_> = faults.iter().take(12).map(|(_, fault)| fault.as_str()).collect();
+    assert!(
+        faults.is_empty(),
+        "{} of {machines} machines have faults; PERFSET_SEED=N takes one alone\n{}",
+        faults.len(),
+        shown.join("\n")
+    );
+    tally.assert_complete();
+}

@@ -1,0 +1,79 @@
+//! Readers of text: dates, CSV.
+
+use crate::world::{UNIX_EPOCH, World};
+
+/// Days since 1970 of a date.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    // Every month before, year by year: slow, and without a formula to be wrong in.
+    let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let of_month = |year: i64, month: i64| match month {
+        2 => 28 + i64::from(is_leap(year)),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    };
+    let years: i64 = (1970..year).map(|year| 365 + i64::from(is_leap(year))).sum();
+    years + (1..month).map(|month| of_month(year, month)).sum::<i64>() + day - 1
+}
+
+fn number(text: &str) -> i64 {
+    text.parse().unwrap_or_else(|_| panic!("\"{text}\" is no number"))
+}
+
+/// Milliseconds since 1970 of `2026-01-02` and `03:04:05.678`.
+pub fn unix_ms(date: &str, time: &str) -> i64 {
+    let date: Vec<i64> = date.split('-').map(number).collect();
+    let (hms, ms) = time.split_once('.').expect("milliseconds");
+    let hms: Vec<i64> = hms.split(':').map(number).collect();
+    let seconds = days(date[0], date[1], date[2]) * 86_400 + hms[0] * 3_600 + hms[1] * 60 + hms[2];
+    seconds * 1_000 + number(ms)
+}
+
+/// The same of `01/02/2026 03:04:05.678`, as text logs have it.
+pub fn log_ms(text: &str) -> i64 {
+    let (date, time) = text.split_once(' ').expect("date and time");
+    let parts: Vec<&str> = date.split('/').collect();
+    unix_ms(&format!("{}-{}-{}", parts[2], parts[0], parts[1]), time)
+}
+
+impl World {
+    /// When a step was, in milliseconds since 1970.
+    pub fn ms(&self, step: usize) -> i64 {
+        (self.steps[step].time - UNIX_EPOCH) / 10_000
+    }
+
+    /// The step at a time.
+    pub fn step_at(&self, ms: i64) -> usize {
+        let at = (0..self.steps.len()).find(|step| self.ms(*step) == ms);
+        at.unwrap_or_else(|| panic!("seed {}: no step is at {ms}", self.seed))
+    }
+}
+
+/// The records of a text of separated fields, quoted where they are; lines may end in CR LF.
+pub fn records(text: &str, separator: char) -> Vec<Vec<String>> {
+    let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
+    let (mut quoted, mut chars) = (false, text.chars().peekable());
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => {
+                field.push('"');
+                chars.next();
+            }
+            '"' => quoted = !quoted,
+            '\r' if !quoted => {}
+            '\n' if !quoted => {
+                record.push(std::mem::take(&mut field));
+                records.push(std::mem::take(&mut record));
+            }
+            c if c == separator && !quoted => record.push(std::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    assert!(field.is_empty() && record.is_empty(), "the last line has no end");
+    records
+}
+
+/// The path of a text log without its machine.
+pub fn without_machine(path: &str) -> String {
+    let rest = path.strip_prefix(r"\\").expect("a machine");
+    format!("\\{}", rest.split_once('\\').expect("a path").1)
+}

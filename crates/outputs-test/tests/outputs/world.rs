@@ -1,0 +1,574 @@
+//! A random machine: what its instances are called and what they count at each step, and so what must be found in an
+//! output. Nothing here is computed by what is tested: formulas are written out once more.
+
+use std::sync::Arc;
+
+use perfset::{
+    Attributes, Catalogue, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue,
+    ProviderIdentity, SourceError,
+};
+
+use crate::lives::Lives;
+use crate::random::Random;
+
+/// 2026-01-03 05:04:05 UTC, in 100 ns since 1601.
+pub const BEGIN: i64 = 134_118_902_450_000_000;
+pub const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
+
+/// What happens to machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Event {
+    /// An instance was not there before.
+    Begins,
+    /// One is not there any more.
+    Ends,
+    /// One has another name than before.
+    Renamed,
+    /// One that was away comes again.
+    Returns,
+    /// Another one has the name and the id of one that ended.
+    Replaced,
+    /// Two have the same name.
+    SameName,
+    /// The same instances come in another order.
+    Reordered,
+    /// A provider fails.
+    ProviderFails,
+    /// A value is missing.
+    Missing,
+    /// A value is marked.
+    Marked,
+    /// A value is held.
+    Held,
+    /// A count falls.
+    Falls,
+    /// A counterset has more counters than before.
+    CounterAdded,
+}
+
+pub const EVENTS: [Event; 13] = [
+    Event::Begins,
+    Event::Ends,
+    Event::Renamed,
+    Event::Returns,
+    Event::Replaced,
+    Event::SameName,
+    Event::Reordered,
+    Event::ProviderFails,
+    Event::Missing,
+    Event::Marked,
+    Event::Held,
+    Event::Falls,
+    Event::CounterAdded,
+];
+
+/// How a counter becomes a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// As it is.
+    Level,
+    /// As it is, in four bytes.
+    Short,
+    /// So many a second.
+    Rate,
+    /// A share of time.
+    Timer,
+    /// A share of a base.
+    Share,
+    /// What a share is of; nobody is shown it.
+    ShareBase,
+    /// A difference by that of its base.
+    Average,
+    /// What that is divided by.
+    AverageBase,
+    /// How long ago something was.
+    Elapsed,
+}
+
+impl Kind {
+    pub fn counter_type(self) -> CounterType {
+        match self {
+            Self::Level => CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
+            Self::Short => CounterType::PERF_COUNTER_RAWCOUNT,
+            Self::Rate => CounterType::PERF_COUNTER_BULK_COUNT,
+            Self::Timer => CounterType::PERF_100NSEC_TIMER,
+            Self::Share => CounterType::PERF_LARGE_RAW_FRACTION,
+            Self::ShareBase => CounterType::PERF_LARGE_RAW_BASE,
+            Self::Average => CounterType::PERF_AVERAGE_BULK,
+            Self::AverageBase => CounterType::PERF_AVERAGE_BASE,
+            Self::Elapsed => CounterType::PERF_ELAPSED_TIME,
+        }
+    }
+
+    pub fn needs_two(self) -> bool {
+        matches!(self, Self::Rate | Self::Timer | Self::Average)
+    }
+
+    pub fn is_base(self) -> bool {
+        matches!(self, Self::ShareBase | Self::AverageBase)
+    }
+}
+
+/// A counter of a set.
+#[derive(Clone, Debug)]
+pub struct Column {
+    pub id: u32,
+    pub name: &'static str,
+    pub kind: Kind,
+    /// The column that it is divided by.
+    pub base: Option<usize>,
+    /// The first step that has it.
+    pub since: usize,
+}
+
+/// All that counters of a set can be: name, how, and its base behind it.
+const COLUMNS: [(&str, Kind, Option<Kind>); 8] = [
+    ("Level", Kind::Level, None),
+    ("Events/sec", Kind::Rate, None),
+    ("% Busy Time", Kind::Timer, None),
+    ("% Full", Kind::Share, Some(Kind::ShareBase)),
+    ("Short", Kind::Short, None),
+    ("Items/Call", Kind::Average, Some(Kind::AverageBase)),
+    ("Elapsed Time", Kind::Elapsed, None),
+    ("Other Level", Kind::Level, None),
+];
+
+/// A counterset.
+#[derive(Clone, Debug)]
+pub struct Set {
+    pub guid: Guid,
+    pub name: &'static str,
+    pub is_single: bool,
+    pub provider: usize,
+    pub columns: Vec<Column>,
+    /// What it is registered as, from which step on.
+    pub versions: Vec<(usize, Arc<Counterset>)>,
+}
+
+impl Set {
+    /// The columns that there are at a step.
+    pub fn at(&self, step: usize) -> impl Iterator<Item = (usize, &Column)> {
+        self.columns.iter().enumerate().filter(move |(_, column)| column.since <= step)
+    }
+
+    /// What it is registered as at a step.
+    pub fn version(&self, step: usize) -> &Arc<Counterset> {
+        &self.versions.iter().rev().find(|(from, _)| *from <= step).expect("the first is of step 0").1
+    }
+}
+
+/// A value of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    pub raw: Result<u64, Lack>,
+    pub mark: Option<Mark>,
+}
+
+/// Why there is no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lack {
+    Unavailable,
+    Denied,
+    Failed,
+    NotGiven,
+}
+
+impl Lack {
+    pub fn reason(self) -> NoValue {
+        match self {
+            Self::Unavailable => NoValue::Unavailable("not here".into()),
+            Self::Denied => NoValue::Denied("ask root".into()),
+            Self::Failed => NoValue::Failed("the file is garbage".into()),
+            Self::NotGiven => NoValue::NotGiven,
+        }
+    }
+
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::Unavailable => "unavailable",
+            Self::Denied => "denied",
+            Self::Failed => "failed",
+            Self::NotGiven => "not_given",
+        }
+    }
+}
+
+/// An instance at a step.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub name: &'static str,
+    pub id: u32,
+    /// 0 is not known.
+    pub birth: u64,
+    /// Which one of its name it is, whose case does not matter.
+    pub occurrence: usize,
+    pub cells: Vec<Cell>,
+    pub events: Vec<Event>,
+}
+
+/// What a provider delivers of a set.
+#[derive(Clone, Debug)]
+pub enum Delivered {
+    Rows(Vec<Row>),
+    Failure(Lack),
+    Late,
+}
+
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// In 100 ns since 1601, whole milliseconds.
+    pub time: i64,
+    /// In ns.
+    pub perf_time: i64,
+    /// By set.
+    pub sets: Vec<Delivered>,
+    /// What happened that is seen at no row: which set, and what.
+    pub events: Vec<(usize, Event)>,
+}
+
+#[derive(Clone, Debug)]
+pub struct World {
+    pub seed: u64,
+    pub sets: Vec<Set>,
+    pub steps: Vec<Step>,
+    /// By step, of each provider, the catalogue.
+    pub catalogues: Vec<Vec<Arc<Catalogue>>>,
+}
+
+/// What must be found of a counter of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Want {
+    pub value: Result<f64, &'static str>,
+    pub raw: Option<u64>,
+    pub base: Option<u64>,
+    pub mark: Option<Mark>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random(seed.wrapping_mul(0xA24B_AED4_963E_E407) ^ 0x5EED);
+        let step_count = random.within(4, 7) as usize;
+        let plan = [("Alpha", false, 0), ("Beta", false, 1), ("Gamma", true, 1)];
+        let sets: Vec<Set> = plan
+            .into_iter()
+            .enumerate()
+            .map(|(at, (name, is_single, provider))| {
+                set(&mut random, at, name, is_single, provider, step_count)
+            })
+            .collect();
+        let mut lives: Vec<Lives> = sets.iter().map(|set| Lives::new(&mut random, set)).collect();
+        let mut steps: Vec<Step> = Vec::new();
+        let (mut time, mut perf_time) = (BEGIN, 5_000_000_000);
+        for at in 0..step_count {
+            let ms = random.within(400, 2_500) as i64;
+            (time, perf_time) = (time + ms * 10_000, perf_time + ms * 1_000_000);
+            let mut step = Step { time, perf_time, sets: Vec::new(), events: Vec::new() };
+            let mut outcome = Vec::new();
+            for _ in 0..2 {
+                outcome.push(random.once_in(14).then(|| match random.below(4) {
+                    0 => Delivered::Late,
+                    1 => Delivered::Failure(Lack::Denied),
+                    _ => Delivered::Failure(Lack::Failed),
+                }));
+            }
+            for (number, (set, lives)) in sets.iter().zip(&mut lives).enumerate() {
+                let rows = lives.step(&mut random, set, at, ms as u64);
+                if at > 0 && !Arc::ptr_eq(set.version(at), set.version(at - 1)) {
+                    step.events.push((number, Event::CounterAdded));
+                }
+                step.sets.push(match &outcome[set.provider] {
+                    Some(failure) => {
+                        step.events.push((number, Event::ProviderFails));
+                        failure.clone()
+                    }
+                    None => Delivered::Rows(rows),
+                });
+            }
+            steps.push(step);
+        }
+        let mut world = Self { seed, sets, steps, catalogues: Vec::new() };
+        world.note_what_is_seen();
+        world.catalogues = world.make_catalogues();
+        world
+    }
+
+    /// The catalogues: the same one as long as nothing in it changes.
+    fn make_catalogues(&self) -> Vec<Vec<Arc<Catalogue>>> {
+        let mut all: Vec<Vec<Arc<Catalogue>>> = Vec::new();
+        for step in 0..self.steps.len() {
+            let of = |provider: usize| {
+                let own = self.sets.iter().filter(|set| set.provider == provider);
+                let countersets: Vec<_> = own.map(|set| Arc::clone(set.version(step))).collect();
+                let before = all.last().map(|all| &all[provider]);
+                match before {
+                    Some(before)
+                        if before.countersets.iter().zip(&countersets).all(|(a, b)| Arc::ptr_eq(a, b)) =>
+                    {
+                        Arc::clone(before)
+                    }
+                    _ => Arc::new(Catalogue { origin: "Random".into(), countersets }),
+                }
+            };
+            let both = vec![of(0), of(1)];
+            all.push(both);
+        }
+        all
+    }
+
+    /// The same world with no two names that differ in their case alone: in the paths of a log these are one name.
+    pub fn for_logs(&self) -> Self {
+        let mut world = self.clone();
+        for delivered in world.steps.iter_mut().flat_map(|step| &mut step.sets) {
+            let Delivered::Rows(rows) = delivered else { continue };
+            rows.iter_mut().filter(|row| row.name == "B").for_each(|row| row.name = "D");
+            let names: Vec<_> = rows.iter().map(|row| fold(row.name)).collect();
+            for (at, row) in rows.iter_mut().enumerate() {
+                row.occurrence = names[..at].iter().filter(|name| **name == names[at]).count();
+            }
+        }
+        world
+    }
+
+    /// Notes at rows, and for sets, what readers can see of what happened.
+    fn note_what_is_seen(&mut self) {
+        for at in 0..self.steps.len() {
+            for set in 0..self.sets.len() {
+                let (before, now) = self.steps.split_at_mut(at);
+                let now = &mut now[0];
+                let before = before.last().and_then(|step| match &step.sets[set] {
+                    Delivered::Rows(rows) => Some(rows),
+                    _ => None,
+                });
+                let Delivered::Rows(rows) = &mut now.sets[set] else { continue };
+                let names: Vec<_> = rows.iter().map(|row| fold(row.name)).collect();
+                for (at, row) in rows.iter_mut().enumerate() {
+                    row.occurrence = names[..at].iter().filter(|name| **name == names[at]).count();
+                    if names.iter().filter(|name| **name == fold(row.name)).count() > 1 {
+                        row.events.push(Event::SameName);
+                    }
+                }
+                let Some(before) = before else { continue };
+                let key = |row: &Row| (row.name, row.id);
+                for row in rows.iter_mut() {
+                    match before.iter().find(|other| key(other) == key(row)) {
+                        None => row.events.push(Event::Begins),
+                        Some(other) if other.birth != row.birth => row.events.push(Event::Replaced),
+                        Some(other) => {
+                            let fell = |(cell, old): (&Cell, &Cell)| match (&cell.raw, &old.raw) {
+                                (Ok(new), Ok(old)) => new < old,
+                                _ => false,
+                            };
+                            let columns = self.sets[set].columns.iter();
+                            let falls =
+                                |(column, cells): (&Column, _)| column.kind.needs_two() && fell(cells);
+                            if columns.zip(row.cells.iter().zip(&other.cells)).any(falls) {
+                                row.events.push(Event::Falls);
+                            }
+                        }
+                    }
+                }
+                let common = |rows: &[Row], others: &[Row]| -> Vec<(&'static str, u32)> {
+                    let is_there = |row: &&Row| others.iter().any(|other| key(other) == key(row));
+                    rows.iter().filter(is_there).map(key).collect()
+                };
+                let ended = before.iter().filter(|old| rows.iter().all(|row| key(row) != key(old))).count();
+                if ended > 0 {
+                    now.events.push((set, Event::Ends));
+                }
+                if common(rows, before) != common(before, rows) {
+                    now.events.push((set, Event::Reordered));
+                }
+            }
+        }
+    }
+
+    /// The rows of a set at a step, if its provider delivered any.
+    pub fn rows(&self, step: usize, set: usize) -> Option<&[Row]> {
+        match &self.steps[step].sets[set] {
+            Delivered::Rows(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
+    /// Why a set has no rows at a step.
+    pub fn failure(&self, step: usize, set: usize) -> Option<&'static str> {
+        match &self.steps[step].sets[set] {
+            Delivered::Rows(rows) if rows.is_empty() => Some("no_instance"),
+            Delivered::Rows(_) => None,
+            Delivered::Failure(lack) => Some(lack.keyword()),
+            Delivered::Late => Some("late"),
+        }
+    }
+
+    /// What must be found of a column of a row, if the sample before was that of step `before`.
+    pub fn want(&self, step: usize, before: Option<usize>, set: usize, row: usize, column: usize) -> Want {
+        let about = &self.sets[set].columns[column];
+        let now = &self.rows(step, set).expect("there are rows")[row];
+        let cell = &now.cells[column];
+        let base = |row: &Row| about.base.and_then(|base| row.cells[base].raw.ok());
+        let raw = cell.raw.ok();
+        let value = match cell.raw {
+            Err(lack) => Err(lack.keyword()),
+            Ok(raw) => self.value(step, before, set, now, column, raw),
+        };
+        // A difference lacks what either of its ends lacks.
+        let rows = before.filter(|_| about.kind.needs_two()).and_then(|before| {
+            let is_same = Arc::ptr_eq(self.sets[set].version(step), self.sets[set].version(before));
+            self.rows(before, set).filter(|_| is_same)
+        });
+        let same = rows.and_then(|rows| {
+            rows.iter().find(|old| (old.name, old.id, old.birth) == (now.name, now.id, now.birth))
+        });
+        let then =
+            same.map(|old| &old.cells[column]).filter(|cell| cell.raw.is_ok()).and_then(|cell| cell.mark);
+        let mark = match then {
+            Some(Mark::Partial(_)) => then,
+            _ => cell.mark,
+        };
+        Want { value, raw, base: raw.and_then(|_| base(now)), mark: raw.and(mark) }
+    }
+
+    /// What happened that is seen at a column of a row.
+    pub fn events(&self, step: usize, set: usize, row: usize, column: usize) -> Vec<Event> {
+        let row = &self.rows(step, set).expect("there are rows")[row];
+        let cell = &row.cells[column];
+        let own = match (cell.raw, cell.mark) {
+            (Err(_), _) => Some(Event::Missing),
+            (_, Some(Mark::Held)) => Some(Event::Held),
+            (_, Some(_)) => Some(Event::Marked),
+            _ => None,
+        };
+        let needs_two = self.sets[set].columns[column].kind.needs_two();
+        let of_row = row.events.iter().copied().filter(|event| needs_two || *event != Event::Falls);
+        of_row.chain(own).collect()
+    }
+
+    fn value(
+        &self,
+        step: usize,
+        before: Option<usize>,
+        set: usize,
+        now: &Row,
+        column: usize,
+        raw: u64,
+    ) -> Result<f64, &'static str> {
+        let about = &self.sets[set].columns[column];
+        let base = |row: &Row| about.base.and_then(|base| row.cells[base].raw.ok());
+        match about.kind {
+            Kind::Level | Kind::Short => return Ok(raw as f64),
+            Kind::Share => {
+                let base = base(now).ok_or("missing_base")?;
+                return Ok(100.0 * raw as f64 / base as f64);
+            }
+            Kind::Elapsed => return Ok((self.steps[step].time - raw as i64) as f64 / 1e7),
+            Kind::ShareBase | Kind::AverageBase => return Err("not_displayable"),
+            Kind::Rate | Kind::Timer | Kind::Average => {}
+        }
+        // Samples of another registration are not compared, and neither are those of a provider that failed.
+        let before = before
+            .filter(|before| Arc::ptr_eq(self.sets[set].version(step), self.sets[set].version(*before)));
+        let older = before.and_then(|before| Some((before, self.rows(before, set)?)));
+        let (before, rows) = older.filter(|(_, rows)| !rows.is_empty()).ok_or("needs_two_samples")?;
+        let same = rows.iter().find(|old| (old.name, old.id) == (now.name, now.id)).ok_or("new_instance")?;
+        let old = same.cells[column].raw.map_err(|_| "needs_two_samples")?;
+        if same.birth != now.birth {
+            return Err("replaced");
+        }
+        let bases = match about.kind {
+            Kind::Average => {
+                let old = base(same).ok_or("missing_base")?;
+                Some((old, base(now).ok_or("missing_base")?))
+            }
+            _ => None,
+        };
+        let risen = raw.checked_sub(old).ok_or("negative_value")? as f64;
+        let (then, step) = (&self.steps[before], &self.steps[step]);
+        Ok(match (about.kind, bases) {
+            (Kind::Rate, _) => risen * 1e9 / (step.perf_time - then.perf_time) as f64,
+            (Kind::Timer, _) => 100.0 * risen / (step.time - then.time) as f64,
+            (_, Some((old, new))) => match new.checked_sub(old).ok_or("negative_denominator")? {
+                0 if risen == 0.0 => 0.0,
+                0 => return Err("negative_denominator"),
+                passed => risen / passed as f64,
+            },
+            _ => unreachable!("no such kind"),
+        })
+    }
+}
+
+/// A name without its case: those that are used have small letters for all large ones.
+pub fn fold(name: &str) -> String {
+    name.to_uppercase()
+}
+
+fn set(
+    random: &mut Random,
+    at: usize,
+    name: &'static str,
+    is_single: bool,
+    provider: usize,
+    steps: usize,
+) -> Set {
+    let mut columns = Vec::new();
+    let (mut count, mut later) = (0, None);
+    while count == 0 {
+        for (number, (name, kind, base)) in COLUMNS.iter().enumerate() {
+            // The first is always there: a set has at least one counter from the beginning.
+            if number > 0 && random.once_in(2) {
+                continue;
+            }
+            let since = match number > 0 && random.once_in(4) {
+                true => *later.get_or_insert_with(|| 1 + random.below(steps - 1)),
+                false => 0,
+            };
+            let id = columns.len() as u32 + 1;
+            let base_at = base.map(|_| columns.len() + 1);
+            columns.push(Column { id, name, kind: *kind, base: base_at, since });
+            if let Some(base) = base {
+                columns.push(Column { id: id + 1, name: "", kind: *base, base: None, since });
+            }
+            count += 1;
+        }
+    }
+    let guid = Guid::from_u128(0x7000_0000_0000_4000_8000_0000_0000_0000 + at as u128);
+    let registered = |step: usize| {
+        let counters = columns.iter().filter(|column| column.since <= step).map(counter);
+        Arc::new(Counterset {
+            guid,
+            name: name.into(),
+            help: "Help.".into(),
+            provider: ProviderIdentity { guid: Guid::from_u128(7), name: "Random".into() },
+            instance_type: if is_single { InstanceType::Single } else { InstanceType::Multiple },
+            counters: counters.collect::<Vec<_>>().into(),
+            translations: vec![].into(),
+            v1_index: None,
+            view_of: None,
+            scope: "".into(),
+            default_counter: None,
+        })
+    };
+    let mut versions = vec![(0, registered(0))];
+    versions.extend(later.map(|step| (step, registered(step))));
+    Set { guid, name, is_single, provider, columns, versions }
+}
+
+fn counter(column: &Column) -> Counter {
+    Counter {
+        name: (!column.kind.is_base()).then(|| column.name.into()),
+        help: "Help.".into(),
+        attributes: if column.kind.is_base() { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
+        base: column.base.map(|_| CounterId(column.id + 1)),
+        source: "a test".into(),
+        ..Counter::new(CounterId(column.id), column.kind.counter_type())
+    }
+}
+
+/// What a provider that does not deliver answers.
+pub fn source_error(delivered: &Delivered) -> Option<SourceError> {
+    match delivered {
+        Delivered::Rows(_) => None,
+        Delivered::Late => Some(SourceError::Late),
+        Delivered::Failure(Lack::Denied) => Some(SourceError::Denied("ask root".into())),
+        Delivered::Failure(_) => Some(SourceError::Failed("the file is garbage".into())),
+    }
+}

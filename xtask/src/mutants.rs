@@ -1,0 +1,133 @@
+//! `cargo xtask mutants`: the test of all outputs finds faults that are put into a copy of the code.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::repository::{output_of, root, target};
+
+/// Put known faults into a copy of the code, one at a time, and see that the test of all outputs finds each
+#[derive(clap::Args)]
+pub struct Args {
+    /// So many random machines each
+    #[arg(long, default_value = "200")]
+    machines: u64,
+}
+
+/// A fault: a text of a file that becomes another one.
+struct Mutant {
+    name: &'static str,
+    file: &'static str,
+    from: &'static str,
+    to: &'static str,
+}
+
+/// Each text stands in its file once: where the code changes, so must this table.
+const MUTANTS: [Mutant; 8] = [
+    Mutant {
+        name: "values are stored by position",
+        file: "crates/cli/src/relog/columns.rs",
+        from: "let column = series.find(position, source, v);",
+        to: "let _ = series.find(position, source, v);\n                let column = Some(position);",
+    },
+    Mutant {
+        name: "the birth is ignored",
+        file: "crates/engine/src/values.rs",
+        from: "is_same: old.birth(at_old) == rows.birth(at) })",
+        to: "is_same: old.birth(at_old) == rows.birth(at) || true })",
+    },
+    Mutant {
+        name: "the birth of a series on the page is ignored",
+        file: "crates/web/src/sampler/series.rs",
+        from: "            birth,\n            is_sum",
+        to: "            birth: birth.and(None),\n            is_sum",
+    },
+    Mutant {
+        name: "a new layout is ignored",
+        file: "crates/engine/src/collect.rs",
+        from: "        if self.shape() {\n            self.layout = next_number();\n        }",
+        to: "        let _ = self.shape();",
+    },
+    Mutant {
+        name: "columns are swapped",
+        file: "crates/cli/src/relog/columns.rs",
+        from: "        self.paths.clone()",
+        to: "        let mut paths = self.paths.clone();\n        paths.reverse();\n        paths",
+    },
+    Mutant {
+        name: "two counters of a block are swapped",
+        file: "crates/engine/src/v1/answer.rs",
+        from: "columns.iter().map(number).collect::<Vec<_>>()",
+        to: "columns.iter().rev().map(number).collect::<Vec<_>>()",
+    },
+    Mutant {
+        name: "what tells instances of one name apart is left out",
+        file: "crates/export/src/table.rs",
+        from: "if more >= More::Id && matches!(labels, Labels::Name(_)) {",
+        to: "if false && more >= More::Id && matches!(labels, Labels::Name(_)) {",
+    },
+    Mutant {
+        name: "what is missing is 0",
+        file: "crates/core/src/v2/raw.rs",
+        from: "pub const EMPTY: Self = Self::new(0, 0);",
+        to: "pub const EMPTY: Self = Self::new(8, 0);",
+    },
+];
+
+/// Runs the chore.
+pub fn run(args: &Args) -> Result<()> {
+    let root = root();
+    let copy = target().join("mutants");
+    let _ = fs::remove_dir_all(copy.join("crates")); // what is built stays: only what was changed is built anew
+    copy_files(&root, &copy)?;
+    test(&copy, args.machines).context("the code as it is")?;
+    for Mutant { name, file, from, to } in &MUTANTS {
+        let (original, file) = (root.join(file), copy.join(file));
+        let text = fs::read_to_string(&original)?;
+        if text.matches(from).count() != 1 {
+            bail!("{name}: {} does not have this text once:\n{from}", original.display());
+        }
+        fs::write(&file, text.replace(from, to))?;
+        let found = test(&copy, args.machines);
+        fs::write(&file, text)?;
+        match found {
+            Ok(()) => bail!("{name}: no output differs"),
+            Err(error) => {
+                let text = error.to_string();
+                let first = text.lines().find(|line| line.contains(": seed ") || line.contains("seed "));
+                let Some(first) = first else { bail!("{name}: {text}") };
+                println!("found: {name}\n  {first}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies what is tracked, and what could be.
+fn copy_files(root: &Path, copy: &Path) -> Result<()> {
+    let mut git = Command::new("git");
+    git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    for file in output_of(git.current_dir(root))?.split_terminator('\0') {
+        let (from, to) = (root.join(file), copy.join(file));
+        if from.is_file() {
+            fs::create_dir_all(to.parent().unwrap_or(copy))?;
+            fs::copy(&from, &to).with_context(|| format!("cannot copy {file}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Runs the test in a copy. The error has what it printed.
+fn test(copy: &Path, machines: u64) -> Result<()> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["test", "--locked", "--quiet", "--package", "outputs-test"]).current_dir(copy);
+    cargo.env("PERFSET_MACHINES", machines.to_string()).env("CARGO_TARGET_DIR", copy.join("target"));
+    cargo.env("RUST_BACKTRACE", "0");
+    let output = cargo.output().context("cannot start cargo")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    bail!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
