@@ -4,7 +4,8 @@
 //! Random machines are played through every output. What must be found is computed by the generator, and each output
 //! has a reader here that was written from what the output promises, not with the code that writes it.
 //!
-//! `PERFSET_MACHINES=N` takes so many machines, `PERFSET_SEED=N` one alone, which a failure names.
+//! `PERFSET_MACHINES=N` sets the number of machines, and `PERFSET_FIRST=N` the seed of the first, to divide a long run.
+//! `PERFSET_SEED=N` plays one machine alone, the one that a failure names.
 
 mod c;
 mod check;
@@ -28,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use check::Tally;
 use world::World;
 
-/// So many machines there are if nobody says.
+/// Number of machines if `PERFSET_MACHINES` is not set.
 const MACHINES: u64 = 1_000;
 
 /// Everything is checked of one machine.
@@ -72,10 +73,12 @@ fn values_are_found_where_they_were_put() {
     }
     let machines = number("PERFSET_MACHINES").unwrap_or(MACHINES);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let next = AtomicU64::new(0);
+    let first = number("PERFSET_FIRST").unwrap_or(0);
+    let next = AtomicU64::new(first);
     let work = || {
         let (mut tally, mut faults) = (Tally::default(), Vec::new());
-        for seed in std::iter::repeat_with(|| next.fetch_add(1, Relaxed)).take_while(|seed| *seed < machines)
+        for seed in
+            std::iter::repeat_with(|| next.fetch_add(1, Relaxed)).take_while(|seed| *seed < first + machines)
         {
             match caught(seed) {
                 Ok(of_seed) => tally.add(&of_seed),
