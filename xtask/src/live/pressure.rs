@@ -27,7 +27,7 @@ fn lines(json: &str) -> Result<Vec<Line>> {
 /// Checks that no share of stalled time is above 100 without a mark although the files are read late, and that the
 /// mean of the shares is what the kernel's own count of stalled time gives.
 pub fn stalled_time() -> Result<String> {
-    /// Points between the mean of the shares and the kernel's count, whose span begins and ends with this check's reads.
+    /// Points between the mean of the shares and the kernel's count, whose span contains the start of the command.
     const TOLERANCE: f64 = 10.0;
     const STALLED: &str = r"\Pressure Stall(*)\{% Some Stalled Time,% Full Stalled Time}";
     // Four threads a processor: nearly always one of them waits.
