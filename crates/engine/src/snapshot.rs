@@ -136,6 +136,17 @@ impl EntryAnnex {
         self.counted_since(row, column).or_else(|| self.birth(row))
     }
 
+    /// Returns the largest number of instances that a total of this entry lacks; 0 if no total is
+    /// [`Mark::Partial`].
+    #[must_use]
+    pub fn missing_instances(&self) -> u32 {
+        let missing = self.notes.iter().filter_map(|(_, note)| match note.mark() {
+            Some(Mark::Partial(missing)) => Some(missing.get()),
+            _ => None,
+        });
+        missing.max().unwrap_or_default()
+    }
+
     /// Whether any value is a total: it has a birth of its own, or lacks instances.
     pub(crate) fn has_totals(&self) -> bool {
         self.notes.iter().any(|(_, note)| note.is_of_total())

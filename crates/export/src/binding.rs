@@ -25,7 +25,7 @@ pub(crate) struct Binding {
     pub tables: Vec<Table>,
     pub families: Families,
     /// Of what the exporter says of itself.
-    pub own_names: [String; 5],
+    pub own_names: [String; 6],
 }
 
 impl Binding {

@@ -17,17 +17,25 @@ pub(crate) struct Own {
     took: String,
     success: String,
     dropped: String,
+    missing: String,
     /// By table: its label.
     labels: Vec<String>,
     /// Those of countersets that are not there yet.
     waiting: Vec<String>,
 }
 
-/// The names of what an exporter says of itself: what it is, in two ways, and of each counterset how long it took,
-/// whether it could be collected, and what was left out.
-pub(crate) fn own_names(prefix: &str) -> [String; 5] {
-    ["build_info", "build", "collector_duration_seconds", "collector_success", "series_dropped"]
-        .map(|end| format!("{prefix}_exporter_{end}"))
+/// Names of the metrics about the exporter itself: its version, in two forms, and for each counterset the duration of
+/// the collection, its success, the number of series left out, and of instances that totals lack.
+pub(crate) fn own_names(prefix: &str) -> [String; 6] {
+    [
+        "build_info",
+        "build",
+        "collector_duration_seconds",
+        "collector_success",
+        "series_dropped",
+        "instances_missing",
+    ]
+    .map(|end| format!("{prefix}_exporter_{end}"))
 }
 
 impl Own {
@@ -37,8 +45,8 @@ impl Own {
         let mut seen: HashSet<_> = labels.iter().cloned().collect();
         let waiting = waiting.iter().map(|path| label(&path.counterset));
         let waiting = waiting.filter(|label| seen.insert(label.clone())).collect();
-        let [info, build, took, success, dropped] = bound.own_names.clone();
-        Self { build: [info, build], took, success, dropped, labels, waiting }
+        let [info, build, took, success, dropped, missing] = bound.own_names.clone();
+        Self { build: [info, build], took, success, dropped, missing, labels, waiting }
     }
 
     pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
@@ -66,6 +74,13 @@ impl Own {
             whole(out, u64::try_from(table.dropped).unwrap_or(u64::MAX));
         };
         self.each(&self.dropped, tables, out, dropped);
+        head(
+            out,
+            &self.missing,
+            "gauge",
+            "Instances that could not be read and that totals of a counterset lack.",
+        );
+        self.each(&self.missing, tables, out, |table, out| whole(out, table.missing.into()));
     }
 
     fn each(

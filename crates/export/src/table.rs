@@ -61,6 +61,8 @@ pub(crate) struct Table {
     pub times: Times,
     pub outcome: Outcome,
     pub took: Duration,
+    /// Number of instances that a total of this counterset lacks, in the last scrape.
+    pub missing: u32,
 }
 
 /// The clocks of a collection.
@@ -207,6 +209,7 @@ impl Table {
             times: Times::default(),
             outcome: Outcome::Failed,
             took: Duration::ZERO,
+            missing: 0,
         }
     }
 
@@ -289,6 +292,7 @@ impl Table {
     ) {
         self.times = Times { clocks: annex.and_then(EntryAnnex::clocks).unwrap_or(times.clocks), ..times };
         self.took = annex.and_then(EntryAnnex::took).unwrap_or_default();
+        self.missing = annex.map_or(0, EntryAnnex::missing_instances);
         self.now.clear();
         self.numbers.clear();
         self.since.clear();

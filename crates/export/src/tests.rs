@@ -9,7 +9,9 @@ mod waiting;
 use perfset_core::catalogue::{
     self, linux_process, process, process_v2, processor_information, tcpv4, tcpv6, thread,
 };
-use perfset_core::{Attributes, Counter, CounterId, CounterType, Counterset, NoValue, Owner};
+use perfset_core::{
+    Aggregate, Attributes, Counter, CounterId, CounterType, Counterset, InstanceType, NoValue, Owner,
+};
 use perfset_engine::path::BindError;
 use perfset_engine::testing::Scripted;
 use perfset_engine::{Catalogue, SourceError};
@@ -70,6 +72,32 @@ fn created() {
     assert_eq!(scrape(Format::OpenMetrics), [r#"perf_hive_bees_created{instance_name="b"} 1700000000.5"#]);
 }
 
+/// A scrape has no marks, so the number of instances that a total lacks is a metric of its own.
+#[test]
+fn instances_that_a_total_lacks_are_counted() {
+    let counters = vec![counter(2, "Honey", T::PERF_COUNTER_LARGE_RAWCOUNT)];
+    let script = scripted(Counterset {
+        instance_type: InstanceType::MultiAggregate,
+        counters: counters
+            .into_iter()
+            .map(|counter| Counter { aggregate: Aggregate::Total, ..counter })
+            .collect::<Vec<_>>()
+            .into(),
+        ..set(0, "Hive", Vec::new())
+    });
+    let mut exporter = opened(slice::from_ref(&script), &[r"\Hive(*)\Honey"]);
+    let mut missing = |honey: [Result<u64, NoValue>; 3]| {
+        let rows = ["a", "b", "c"].into_iter().zip(1..).zip(honey);
+        script.with(|script| script.rows = rows.map(|((name, id), honey)| (name, id, vec![honey])).collect());
+        let read = scraped(&mut exporter);
+        let missing = read.value("perf_exporter_instances_missing", &[("counterset", "Hive")]);
+        (missing.unwrap().to_owned(), read.of("perf_hive_honey").len())
+    };
+    let refused = || Err(NoValue::Failed("refused".into()));
+    assert_eq!(missing([Ok(2), Ok(3), Ok(5)]), ("0".to_owned(), 3));
+    assert_eq!(missing([Ok(2), refused(), refused()]), ("2".to_owned(), 1));
+}
+
 #[test]
 fn both_formats_to_the_letter() {
     let counters = vec![
@@ -96,7 +124,7 @@ fn both_formats_to_the_letter() {
         (before.to_owned(), own.lines().count())
     };
     let (plain, own) = upto(plain, "# HELP perf_exporter_");
-    assert_eq!(own, 12);
+    assert_eq!(own, 15);
     assert_eq!(
         plain,
         r#"# HELP perf_hive_bees_total \\Hive(*)\\Bees/sec: Bees that "came".
@@ -111,7 +139,7 @@ perf_hive_flight_seconds_total{instance_name="a\"b"} 12.3456789
 "#
     );
     let (open, own) = upto(open, "# HELP perf_exporter_build");
-    assert_eq!(own, 14);
+    assert_eq!(own, 17);
     assert_eq!(
         open,
         r#"# TYPE perf_hive_bees_total unknown
