@@ -109,6 +109,17 @@ impl Kind {
     }
 }
 
+/// Divisor of the difference between two samples, for the kinds that need two.
+#[derive(Clone, Copy)]
+enum Difference {
+    /// Seconds that passed.
+    PerSecond,
+    /// Time that passed, in 100 ns; the result is a percentage.
+    OfTime,
+    /// Difference of the base.
+    PerBase,
+}
+
 /// A counter of a set.
 #[derive(Clone, Debug)]
 pub struct Column {
@@ -453,17 +464,16 @@ impl World {
         raw: u64,
     ) -> Result<f64, &'static str> {
         let about = &self.sets[set].columns[column];
-        let base = |row: &Row| about.base.and_then(|base| row.cells[base].raw.ok());
-        match about.kind {
+        let base = |row: &Row| about.base.and_then(|base| row.cells[base].raw.ok()).ok_or("missing_base");
+        let difference = match about.kind {
             Kind::Level | Kind::Short => return Ok(raw as f64),
-            Kind::Share => {
-                let base = base(now).ok_or("missing_base")?;
-                return Ok(100.0 * raw as f64 / base as f64);
-            }
+            Kind::Share => return Ok(100.0 * raw as f64 / base(now)? as f64),
             Kind::Elapsed => return Ok((self.steps[step].time - raw as i64) as f64 / 1e7),
             Kind::ShareBase | Kind::AverageBase => return Err("not_displayable"),
-            Kind::Rate | Kind::Timer | Kind::Average => {}
-        }
+            Kind::Rate => Difference::PerSecond,
+            Kind::Timer => Difference::OfTime,
+            Kind::Average => Difference::PerBase,
+        };
         // Samples of another registration are not compared, and neither are those of a provider that failed.
         let before = before
             .filter(|before| Arc::ptr_eq(self.sets[set].version(step), self.sets[set].version(*before)));
@@ -474,25 +484,21 @@ impl World {
         if same.birth != now.birth {
             return Err("replaced");
         }
-        let bases = match about.kind {
-            Kind::Average => {
-                let old = base(same).ok_or("missing_base")?;
-                Some((old, base(now).ok_or("missing_base")?))
-            }
-            _ => None,
-        };
-        let risen = raw.checked_sub(old).ok_or("negative_value")? as f64;
+        let risen = || raw.checked_sub(old).map(|risen| risen as f64).ok_or("negative_value");
         let (then, step) = (&self.steps[before], &self.steps[step]);
-        Ok(match (about.kind, bases) {
-            (Kind::Rate, _) => risen * 1e9 / (step.perf_time - then.perf_time) as f64,
-            (Kind::Timer, _) => 100.0 * risen / (step.time - then.time) as f64,
-            (_, Some((old, new))) => match new.checked_sub(old).ok_or("negative_denominator")? {
-                0 if risen == 0.0 => 0.0,
-                0 => return Err("negative_denominator"),
-                passed => risen / passed as f64,
-            },
-            _ => unreachable!("no such kind"),
-        })
+        match difference {
+            Difference::PerSecond => Ok(risen()? * 1e9 / (step.perf_time - then.perf_time) as f64),
+            Difference::OfTime => Ok(100.0 * risen()? / (step.time - then.time) as f64),
+            Difference::PerBase => {
+                let (old, new) = (base(same)?, base(now)?);
+                let risen = risen()?;
+                match new.checked_sub(old).ok_or("negative_denominator")? {
+                    0 if risen == 0.0 => Ok(0.0),
+                    0 => Err("negative_denominator"),
+                    passed => Ok(risen / passed as f64),
+                }
+            }
+        }
     }
 }
 
