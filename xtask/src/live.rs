@@ -3,15 +3,15 @@
 //! Serial and bounded. A peer that is missing is a failure, not a reason to skip.
 
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::{JoinHandle, sleep, spawn};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
 use crate::repository::{root, run as run_program, target};
 use crate::windows;
+use owned::Background;
 
 mod applications;
 mod c;
@@ -144,29 +144,17 @@ fn perfset() -> Command {
 
 /// One busy core, until it is dropped.
 struct Load {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    _thread: Background,
 }
 
 impl Load {
     fn start() -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
-        let spin = move || {
-            while !until.load(Relaxed) {
+        let spin = |stop: &AtomicBool| {
+            while !stop.load(Relaxed) {
                 std::hint::spin_loop();
             }
         };
-        Self { stop, thread: Some(spawn(spin)) }
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // it cannot panic
-        }
+        Self { _thread: Background::start(spin) }
     }
 }
 

@@ -82,13 +82,20 @@ fn a_good_file() {
 fn errors_name_file_counter_and_rule() {
     let good = "counter 2 % Good/sec: ";
     let base = "counter 3 (GOOD_BASE): ";
+    let age = "counter 5 Age: ";
+    let refused = |what: &str, from: &str, to: &str, place: &str, rule: &str| {
+        assert_eq!(GOOD.matches(from).count(), 1, "{what}: {from}");
+        let error = demo(&GOOD.replace(from, to)).err().unwrap_or_else(|| panic!("{what} is accepted"));
+        let error = format!("{error:#}");
+        assert!(error.starts_with(&format!("catalog/demo-set.toml: {place}")), "{what}: {error}");
+        assert!(error.contains(rule), "{what}: {error}");
+    };
     for (what, from, to, place, rule) in [
         ("unknown field", "scope =", "scop =", "", "unknown field `scop`"),
         ("unknown field of a counter", "unit =", "units =", "", "unknown field `units`"),
         ("no such type", "\"PERF_RAW_BASE\"", "\"PERF_BASE\"", "", "no counter type is called \"PERF_BASE\""),
         ("no GUID", "\"v5\"", "\"v4\"", "", "\"v4\" is no GUID and not v5"),
         ("no such attribute", "\"reference\"", "\"hidden\"", "", "unknown variant `hidden`"),
-        ("no such range", "unit =", "range = \"0..1\"\nunit =", "", "unknown variant `0..1`"),
         ("empty help of the set", "Shows\n    the rules.", "", "", "help: is empty"),
         ("empty help", "\"Good ones.\"", "\"\"", good, "help: is empty"),
         ("no full stop", "\"Better.\"", "\"Better\"", good, "differs: must be whole sentences"),
@@ -118,58 +125,14 @@ fn errors_name_file_counter_and_rule() {
             "counter 5 (AGE): ",
             "name: only a noDisplay",
         ),
-        ("index twice", "30006", "30002", "counter 5 Age: ", "v1_index: 30002 is taken in this set"),
-        (
-            "no view",
-            "name = \"Age\"",
-            "name = \"Age\"\nof = \"Time\"",
-            "counter 5 Age: ",
-            "of: the set is no view",
-        ),
-        ("sum of shares", "unit =", "adds_up = true\nunit =", good, "adds_up: a mean or a share has no sum"),
-        ("rises by type", "unit =", "rises = true\nunit =", good, "rises: only of a RAWCOUNT"),
-        (
-            "no name of windows_exporter",
-            "unit =",
-            "windows_exporter = \"node_x\"\nunit =",
-            good,
-            "windows_exporter: \"node_x\" must be windows_NAME",
-        ),
-        (
-            "no label",
-            "unit =",
-            "windows_exporter = 'windows_x{mode=idle}'\nunit =",
-            good,
-            "windows_exporter: \"windows_x{mode=idle}\" must be windows_NAME",
-        ),
-        (
-            "label with a capital",
-            "scope =",
-            "windows_exporter_label = \"Core\"\nscope =",
-            "",
-            "windows_exporter_label: \"Core\" must be small letters",
-        ),
-        ("odd index", "30006", "30007", "counter 5 Age: ", "v1_index: 30007 must be even"),
+        ("index twice", "30006", "30002", age, "v1_index: 30002 is taken in this set"),
+        ("odd index", "30006", "30007", age, "v1_index: 30007 must be even"),
         (
             "index of applications",
             "30000",
             "131072",
             "",
             "v1_index: 131072 must be even, above 0 and below 131072",
-        ),
-        (
-            "odd former index",
-            "scope =",
-            "former_v1_indexes = [29999]\nscope =",
-            "",
-            "former_v1_indexes: v1_index: 29999 must be even",
-        ),
-        (
-            "default counter is nowhere",
-            "scope =",
-            "default_counter = \"% Good\"\nscope =",
-            "",
-            "default_counter: \"% Good\" is no counter that the set shows",
         ),
         ("meaning lacks", "meaning = \"same\"\n", "", good, "meaning: Windows has the set"),
         ("no such meaning", "\"same\"", "\"like\"", "", "unknown variant `like`"),
@@ -180,13 +143,6 @@ fn errors_name_file_counter_and_rule() {
             good,
             "meaning: Windows does not have the set",
         ),
-        (
-            "meaning of what has no value",
-            "help = \"How old.\"",
-            "meaning = \"same\"\nhelp = \"How old.\"",
-            "counter 5 Age: ",
-            "meaning: there is no value",
-        ),
         ("part without saying so", "\"same\"", "\"part\"", good, "help: must begin with \"On Linux \""),
         ("other without saying so", "\"same\"", "\"other\"", good, "help: must begin with \"On Linux \""),
         (
@@ -196,14 +152,6 @@ fn errors_name_file_counter_and_rule() {
             good,
             "on_windows: must say what Windows counts",
         ),
-        (
-            "the same twice",
-            "meaning = \"same\"",
-            "meaning = \"same\"\non_windows = \"Good ones.\"",
-            good,
-            "on_windows: the meaning is the same",
-        ),
-        ("no such detail level", "unit =", "detail = \"user\"\nunit =", "", "unknown variant `user`"),
         ("scale", "-10", "-11", good, "scale: -11 must be within -10..=10"),
         ("base lacks", "base = 3", "", good, "base: PERF_RAW_FRACTION needs one of type PERF_RAW_BASE"),
         ("base is nowhere", "base = 3", "base = 4", good, "base: there is no counter 4"),
@@ -214,24 +162,8 @@ fn errors_name_file_counter_and_rule() {
             good,
             "base: counter 5 is PERF_ELAPSED_TIME, must be",
         ),
-        ("needless multi", "base = 3", "base = 3\nmulti = 5", good, "multi: PERF_RAW_FRACTION takes none"),
-        ("half a clock", "base = 3", "base = 3\ntime = 5", good, "time, freq: one stands without the other"),
-        (
-            "clock of a wrong type",
-            "type = \"PERF_ELAPSED_TIME\"",
-            "type = \"PERF_ELAPSED_TIME\"\ntime = 2\nfreq = 2",
-            "counter 5 Age: ",
-            "time: counter 2 is PERF_RAW_FRACTION, must be PERF_COUNTER_LARGE_RAWCOUNT",
-        ),
         ("hidden hex", "\"reference\"", "\"displayAsHex\"", base, "attributes: noDisplay excludes"),
         ("twice", "\"reference\"", "\"noDisplay\"", base, "attributes: one stands twice"),
-        (
-            "hexadecimal real",
-            "unit =",
-            "attributes = [\"displayAsHex\", \"displayAsReal\"]\nunit =",
-            good,
-            "attributes: displayAsHex excludes",
-        ),
         (
             "shown base",
             "symbol = \"GOOD_BASE\"\nv1_index = 30004\ntype = \"PERF_RAW_BASE\"\n\
@@ -240,33 +172,91 @@ fn errors_name_file_counter_and_rule() {
             "counter 3 Base: ",
             "attributes: a base must be noDisplay",
         ),
+        ("no source", "\"Never.\"", "\"\"", age, "availability: must say why there is no source"),
+    ] {
+        refused(what, from, to, place, rule);
+    }
+    for (what, added, next, place, rule) in [
+        ("no such range", "range = \"0..1\"", "unit =", "", "unknown variant `0..1`"),
+        ("no view", "of = \"Time\"", "name = \"Age\"", age, "of: the set is no view"),
+        ("sum of shares", "adds_up = true", "unit =", good, "adds_up: a mean or a share has no sum"),
+        ("rises by type", "rises = true", "unit =", good, "rises: only of a RAWCOUNT"),
         (
-            "wide and wraps",
-            "\"Never.\"",
-            "\"Never.\"\nwraps = true",
-            "counter 5 Age: ",
-            "wraps: only a value of 4",
+            "no name of windows_exporter",
+            "windows_exporter = \"node_x\"",
+            "unit =",
+            good,
+            "windows_exporter: \"node_x\" must be windows_NAME",
         ),
         (
-            "no source",
-            "\"Never.\"",
-            "\"\"",
-            "counter 5 Age: ",
-            "availability: must say why there is no source",
+            "no label",
+            "windows_exporter = 'windows_x{mode=idle}'",
+            "unit =",
+            good,
+            "windows_exporter: \"windows_x{mode=idle}\" must be windows_NAME",
         ),
+        (
+            "label with a capital",
+            "windows_exporter_label = \"Core\"",
+            "scope =",
+            "",
+            "windows_exporter_label: \"Core\" must be small letters",
+        ),
+        (
+            "odd former index",
+            "former_v1_indexes = [29999]",
+            "scope =",
+            "",
+            "former_v1_indexes: v1_index: 29999 must be even",
+        ),
+        (
+            "default counter is nowhere",
+            "default_counter = \"% Good\"",
+            "scope =",
+            "",
+            "default_counter: \"% Good\" is no counter that the set shows",
+        ),
+        (
+            "meaning of what has no value",
+            "meaning = \"same\"",
+            "help = \"How old.\"",
+            age,
+            "meaning: there is no value",
+        ),
+        (
+            "the same twice",
+            "on_windows = \"Good ones.\"",
+            "meaning = \"same\"",
+            good,
+            "on_windows: the meaning is the same",
+        ),
+        ("no such detail level", "detail = \"user\"", "unit =", "", "unknown variant `user`"),
+        ("needless multi", "multi = 5", "base = 3", good, "multi: PERF_RAW_FRACTION takes none"),
+        ("half a clock", "time = 5", "base = 3", good, "time, freq: one stands without the other"),
+        (
+            "clock of a wrong type",
+            "time = 2\nfreq = 2",
+            "type = \"PERF_ELAPSED_TIME\"",
+            age,
+            "time: counter 2 is PERF_RAW_FRACTION, must be PERF_COUNTER_LARGE_RAWCOUNT",
+        ),
+        (
+            "hexadecimal real",
+            "attributes = [\"displayAsHex\", \"displayAsReal\"]",
+            "unit =",
+            good,
+            "attributes: displayAsHex excludes",
+        ),
+        ("wide and wraps", "wraps = true", "availability = \"Never.\"", age, "wraps: only a value of 4"),
         (
             "translation of nothing",
+            "[[translation]]\nlanguage = 7\nname = \"D\"\ncounter = [{ id = 4, name = \"X\" }]",
             "[provider]",
-            "[[translation]]\nlanguage = 7\nname = \"D\"\ncounter = [{ id = 4, name = \"X\" }]\n[provider]",
             "translation 0x0007: counter 4: ",
             "is not in the set",
         ),
     ] {
-        assert_eq!(GOOD.matches(from).count(), 1, "{what}: {from}");
-        let error = demo(&GOOD.replace(from, to)).err().unwrap_or_else(|| panic!("{what} is accepted"));
-        let error = format!("{error:#}");
-        assert!(error.starts_with(&format!("catalog/demo-set.toml: {place}")), "{what}: {error}");
-        assert!(error.contains(rule), "{what}: {error}");
+        refused(what, next, &format!("{added}\n{next}"), place, rule);
     }
 }
 

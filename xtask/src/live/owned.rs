@@ -4,6 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{JoinHandle, spawn};
 
 use anyhow::{Context, Result};
 
@@ -18,6 +21,30 @@ impl Drop for Running {
         }
         let _ = self.0.kill(); // it may have ended
         let _ = self.0.wait();
+    }
+}
+
+/// A thread that works until this is dropped, which waits for its end.
+pub struct Background {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the thread. Its work must end soon after the flag becomes `true`.
+    pub fn start(work: impl FnOnce(&AtomicBool) + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&stop);
+        Self { stop, thread: Some(spawn(move || work(&until))) }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop.store(true, Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join(); // it cannot panic
+        }
     }
 }
 

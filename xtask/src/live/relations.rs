@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::fs::{File, remove_file};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::{JoinHandle, spawn};
+use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::owned::Background;
 use super::{Load, finished, perfset};
 use crate::repository::target;
 
@@ -54,7 +53,7 @@ pub fn check(rounds: usize) -> Result<String> {
     let folder = target().join("live-relations");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let _processor = Load::start();
-    let _disk = Writer::start(folder.join("written"));
+    let _disk = write_until_dropped(folder.join("written"));
     let mut checked = BTreeMap::new();
     for _ in 0..rounds.saturating_mul(5) {
         hold(&v1_rows(&folder)?, &mut checked).context("V1")?;
@@ -155,36 +154,17 @@ fn rows(json: &str) -> Result<Rows> {
     Ok(rows)
 }
 
-/// Writes a file to disk again and again, until it is dropped.
-struct Writer {
-    stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Writer {
-    fn start(file: PathBuf) -> Self {
-        let stop = Arc::new(AtomicBool::new(false));
-        let until = Arc::clone(&stop);
-        let write = move || {
-            let bytes = vec![7; 1 << 20];
-            while !until.load(Relaxed) {
-                // A full disk ends the load; the check says that nothing was written.
-                let Ok(mut written) = File::create(&file) else { break };
-                if written.write_all(&bytes).and_then(|()| written.sync_all()).is_err() {
-                    break;
-                }
+/// Writes a file to disk again and again, until the result is dropped.
+fn write_until_dropped(file: PathBuf) -> Background {
+    Background::start(move |stop| {
+        let bytes = vec![7; 1 << 20];
+        while !stop.load(Relaxed) {
+            // A full disk ends the load; the check says that nothing was written.
+            let Ok(mut written) = File::create(&file) else { break };
+            if written.write_all(&bytes).and_then(|()| written.sync_all()).is_err() {
+                break;
             }
-            let _ = remove_file(&file); // it may not be there
-        };
-        Self { stop, thread: Some(spawn(write)) }
-    }
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.stop.store(true, Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join(); // it cannot panic
         }
-    }
+        let _ = remove_file(&file); // it may not be there
+    })
 }
