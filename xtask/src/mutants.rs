@@ -78,6 +78,9 @@ const MUTANTS: [Mutant; 8] = [
 ];
 
 /// Runs the chore.
+///
+/// Faults are written into a copy below Cargo's target directory, never into the tree itself. The copy is made anew by
+/// each run, so a run that was interrupted leaves nothing for the next one.
 pub fn run(args: &Args) -> Result<()> {
     let root = root();
     let copy = target().join("mutants");
@@ -85,22 +88,26 @@ pub fn run(args: &Args) -> Result<()> {
     copy_files(&root, &copy)?;
     test(&copy, args.machines).context("the code as it is")?;
     for Mutant { name, file, from, to } in &MUTANTS {
-        let (original, file) = (root.join(file), copy.join(file));
-        let text = fs::read_to_string(&original)?;
+        let file = copy.join(file);
+        let text = fs::read_to_string(&file)?;
         if text.matches(from).count() != 1 {
-            bail!("{name}: {} does not have this text once:\n{from}", original.display());
+            bail!("{name}: {} does not have this text once:\n{from}", file.display());
         }
         fs::write(&file, text.replace(from, to))?;
-        let found = test(&copy, args.machines);
+        // A fault that does not compile would be "found" by the compiler.
+        let built = cargo_test(&copy, args.machines, &["--no-run"]);
+        let found = built.is_ok().then(|| test(&copy, args.machines));
         fs::write(&file, text)?;
+        built.with_context(|| format!("{name}: it does not compile"))?;
         match found {
-            Ok(()) => bail!("{name}: no output differs"),
-            Err(error) => {
+            Some(Err(error)) => {
                 let text = error.to_string();
-                let first = text.lines().find(|line| line.contains(": seed ") || line.contains("seed "));
-                let Some(first) = first else { bail!("{name}: {text}") };
+                let Some(first) = text.lines().find(|line| line.contains("seed ")) else {
+                    bail!("{name}: {text}")
+                };
                 println!("found: {name}\n  {first}");
             }
+            _ => bail!("{name}: no output differs"),
         }
     }
     Ok(())
@@ -122,8 +129,13 @@ fn copy_files(root: &Path, copy: &Path) -> Result<()> {
 
 /// Runs the test in a copy. The error has what it printed.
 fn test(copy: &Path, machines: u64) -> Result<()> {
+    cargo_test(copy, machines, &[])
+}
+
+/// Runs `cargo test` of the package in a copy, with further options.
+fn cargo_test(copy: &Path, machines: u64, more: &[&str]) -> Result<()> {
     let mut cargo = Command::new("cargo");
-    cargo.args(["test", "--locked", "--quiet", "--package", "outputs-test"]).current_dir(copy);
+    cargo.args(["test", "--locked", "--quiet", "--package", "outputs-test"]).args(more).current_dir(copy);
     cargo.env("PERFSET_MACHINES", machines.to_string()).env("CARGO_TARGET_DIR", copy.join("target"));
     cargo.env("RUST_BACKTRACE", "0");
     let output = cargo.output().context("cannot start cargo")?;
