@@ -1,4 +1,4 @@
-//! `cargo xtask mutants`: the test of all outputs finds faults that are put into a copy of the code.
+//! `cargo xtask mutants`: checks that the test of all outputs finds faults that are put into a copy of the code.
 
 use std::fs;
 use std::path::Path;
@@ -8,15 +8,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root, target};
 
-/// Put known faults into a copy of the code, one at a time, and see that the test of all outputs finds each
+/// Put known faults into a copy of the code, one at a time, and check that the test of all outputs finds each
 #[derive(clap::Args)]
 pub struct Args {
-    /// So many random machines each
+    /// Number of random machines for each fault
     #[arg(long, default_value = "200")]
     machines: u64,
 }
 
-/// A fault: a text of a file that becomes another one.
+/// A fault: a text of a file and its replacement.
 struct Mutant {
     name: &'static str,
     file: &'static str,
@@ -24,7 +24,7 @@ struct Mutant {
     to: &'static str,
 }
 
-/// Each text stands in its file once: where the code changes, so must this table.
+/// The faults. Each text occurs once in its file; if that code changes, this table must change too.
 const MUTANTS: [Mutant; 8] = [
     Mutant {
         name: "values are stored by position",
@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Copies what is tracked, and what could be.
+/// Copies all files that git tracks or does not ignore.
 fn copy_files(root: &Path, copy: &Path) -> Result<()> {
     let mut git = Command::new("git");
     git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
@@ -127,7 +127,7 @@ fn copy_files(root: &Path, copy: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Runs the test in a copy. The error has what it printed.
+/// Runs the test in a copy. An error contains the output of the test.
 fn test(copy: &Path, machines: u64) -> Result<()> {
     cargo_test(copy, machines, &[])
 }

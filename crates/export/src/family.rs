@@ -21,7 +21,7 @@ pub(crate) struct Family {
     pub members: Vec<Member>,
     /// The lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
-    /// Whether OpenMetrics takes it for a counter, whose series may say when they began.
+    /// `true` if OpenMetrics defines this metric as a counter; only then its series may have a created time.
     is_open_counter: bool,
 }
 
@@ -77,7 +77,7 @@ impl Family {
         }
     }
 
-    /// Appends the line that says when a row's value began to be counted, where that is known.
+    /// Appends the created time of a row's value, if that time is known.
     fn write_created(&self, member: &Member, table: &Table, row: usize, out: &mut Vec<u8>) {
         let since = member.columns.value.and_then(|column| table.since(row, column));
         let (Some(since), Some(behind)) = (since, member.prefix.get(self.name.len()..)) else { return };
@@ -264,7 +264,7 @@ impl Member {
     }
 }
 
-/// A time in terms of PerfTime100NSec, in seconds since 1970, where the calendar's clock was set by `step` meanwhile.
+/// Converts a PerfTime100NSec to seconds since 1970. `step` is the change of the wall clock since the anchor was taken.
 fn date(time_100ns: u64, step: i64) -> Option<Number> {
     let epoch = u64::try_from(UNIX_EPOCH_100NS.checked_sub(step)?).ok()?;
     Some(Number::Scaled(time_100ns.checked_sub(epoch)?, Scale::over(7)))

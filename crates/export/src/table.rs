@@ -56,7 +56,7 @@ pub(crate) struct Table {
     /// So many lines are not written.
     pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
-    /// By row and column, ascending: since when values are counted that say so.
+    /// Times at which counting began, by row and column, ascending; only values with a known time have an entry.
     since: Vec<((usize, usize), u64)>,
     pub times: Times,
     pub outcome: Outcome,
@@ -452,7 +452,7 @@ impl Table {
         self.text.get(start..end).unwrap_or_default()
     }
 
-    /// Since when a value is counted, in terms of PerfTime100NSec, if that is known.
+    /// Returns the PerfTime100NSec at which counting of a value began, if it is known.
     pub fn since(&self, row: usize, column: usize) -> Option<u64> {
         let at = self.since.binary_search_by_key(&(row, column), |(at, _)| *at).ok()?;
         self.since.get(at).map(|(_, since)| *since)

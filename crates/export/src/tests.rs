@@ -45,7 +45,7 @@ fn opened(scripts: &[Scripted], paths: &[&str]) -> Exporter {
     open(scripts, paths, Options::default()).unwrap()
 }
 
-/// OpenMetrics is told when a count began that is kept by whoever counts it, and not of any other.
+/// OpenMetrics has the created time of counts whose keeper reports it, and of no other count.
 #[test]
 fn created() {
     let counters = vec![

@@ -40,12 +40,12 @@ pub fn process() -> &'static Process {
     process_of(|| perfset::separate(trusts_environment()))
 }
 
-/// Makes another machine than this one be what this process asks, unless it has asked already: for tests.
+/// Makes the functions of this process use `machine`, unless one was called already. For tests.
 pub fn begin_with(machine: Machine) {
     process_of(|| machine);
 }
 
-/// Those of this process, made of a machine by its first call.
+/// Returns the state of this process, which its first call makes from a machine.
 fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
     static LATEST: AtomicPtr<Process> = AtomicPtr::new(null_mut());
     let own = own_place();

@@ -18,7 +18,7 @@ pub struct Ask {
     pub path: CounterPath,
     /// Only so many instances with the greatest values.
     pub top: Option<u32>,
-    /// Besides the instances their sum, where that means something.
+    /// Adds the sum over the instances to them, if that sum has a meaning.
     pub sum: bool,
 }
 
@@ -47,7 +47,7 @@ fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
     Err(BadRequest(text.into()))
 }
 
-/// What `/api/stream` is asked: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`.
+/// Parses the query string of `/api/stream`: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`.
 ///
 /// # Errors
 /// If a parameter is unknown or means nothing, or there is no path, or there are too many.

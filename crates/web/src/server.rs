@@ -51,7 +51,7 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long a reader may not read.
     pub patience: Duration,
-    /// How far back values are kept; `None` is an hour, or as many samples as are kept if these are less.
+    /// Time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not cover it.
     pub history: Option<Duration>,
 }
 
@@ -75,7 +75,7 @@ impl Limits {
     /// How many samples back values are kept.
     ///
     /// # Errors
-    /// If a history is wanted that takes more samples than are kept.
+    /// If the history needs more samples than can be stored.
     pub(crate) fn depth(&self, interval: Duration) -> Result<usize, ServeError> {
         let history = self.history.unwrap_or(Duration::from_secs(3_600));
         let samples = history.as_nanos().checked_div(interval.as_nanos()).unwrap_or(u128::MAX);
@@ -144,21 +144,21 @@ pub enum ServeError {
     /// The metrics cannot be had so.
     #[error(transparent)]
     Metrics(#[from] ExportError),
-    /// More would have to be kept than is.
+    /// The history needs more samples than can be stored.
     #[error(
         "a history of {} s takes {samples} samples, one each {interval:?}, and {most} are kept: the longest is {} s",
         history.as_secs_f64(), longest.as_secs_f64()
     )]
     History {
-        /// What is wanted.
+        /// Requested history.
         history: Duration,
-        /// The time between two samples.
+        /// Time between two samples.
         interval: Duration,
-        /// How many that takes.
+        /// Number of samples in that history.
         samples: usize,
-        /// How many are kept.
+        /// Maximum number of samples stored.
         most: usize,
-        /// The longest history at this interval.
+        /// Longest history that is possible at this interval.
         longest: Duration,
     },
     /// It cannot begin.

@@ -1,4 +1,4 @@
-//! Streams of samples that are taken when somebody says so, without threads and connections: for tests.
+//! Streams of samples that are taken on request, without threads and connections. For tests.
 
 use std::io;
 use std::pin::Pin;
@@ -15,19 +15,19 @@ use crate::server::Limits;
 use crate::stream::Events;
 use crate::unread::Unread;
 
-/// What collects, and is told when.
+/// Sampler of the page that takes a sample only when [`Stepped::sample`] is called.
 #[derive(Debug)]
 pub struct Stepped(Sampler);
 
-/// Who reads a stream.
+/// Client of a stream.
 #[derive(Debug)]
 pub struct Reader(Events);
 
 impl Stepped {
-    /// Of a machine, whose page shows nothing by itself.
+    /// Opens a sampler of a machine, whose page has no paths of its own.
     ///
     /// # Errors
-    /// If the machine cannot be asked.
+    /// If the machine cannot be queried.
     pub fn new(machine: Machine, interval: Duration) -> io::Result<Self> {
         let exporter = Exporter::open(machine.clone(), &[], perfset_export::Options::default());
         let exporter = exporter.map_err(io::Error::other)?;
@@ -35,10 +35,10 @@ impl Stepped {
         sampler.map(Self).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
-    /// What `/api/stream` with this query string gives, to somebody who has read up to the event `last`.
+    /// Begins the stream of `/api/stream` with this query string, for a client that has read up to the event `last`.
     ///
     /// # Errors
-    /// What the request is answered instead.
+    /// The error response to the request.
     pub fn join(&mut self, query: &str, last: Option<i64>) -> io::Result<Reader> {
         let request = request::stream(query).map_err(io::Error::other)?;
         let history_ms = i64::from(request.history_s).saturating_mul(1_000);
@@ -46,14 +46,14 @@ impl Stepped {
         events.map(Reader).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
-    /// Takes a sample, and sends it to all who read.
+    /// Takes a sample and sends it to all clients.
     pub fn sample(&mut self) {
         self.0.sample(Instant::now());
     }
 }
 
 impl Reader {
-    /// All that was sent since it was read last.
+    /// Returns everything sent since the last call.
     pub fn read(&mut self) -> String {
         let mut text = Vec::new();
         while let Poll::Ready(Some(Ok(frame))) =

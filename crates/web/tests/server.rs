@@ -247,7 +247,7 @@ fn who_comes_back_goes_on_where_it_was() {
     assert!(new.event("history")["times"].as_array().unwrap().contains(&times[0].into()));
 }
 
-/// What is stored is of counters and instances, however they were asked for.
+/// History belongs to a counter of an instance, whatever the path that asks for it.
 #[test]
 fn a_series_has_its_history_under_every_path() {
     let server = Running::start(|_| {});
@@ -281,7 +281,8 @@ fn a_series_has_its_history_under_every_path() {
     assert!(!stream.text.contains("event: history\n"), "{}", stream.text);
 }
 
-/// The sum is over all instances that have a value, whether they have a place or not, and how many have none is said.
+/// The sum covers all instances that have a value, also those without a series of their own. The number of instances
+/// without a value is reported.
 #[test]
 fn a_sum_is_over_all_instances_and_says_how_many_have_no_value() {
     let server = Running::start(|options| options.limits.series = 3);

@@ -13,7 +13,7 @@ use crate::counter_type::CounterType;
 const NAME_MAX: usize = 1023;
 /// V1 title indexes from here on belong to applications.
 const V1_INDEX_END: u32 = 1 << 17;
-/// What the help of a counter begins with that does not count the same as on Windows.
+/// Beginning of the help text of a counter that does not count the same as on Windows.
 const SAYS_WHICH: &str = "On Linux ";
 /// Constants that each generated module has anyway.
 const RESERVED: [&str; 3] = ["GUID", "COUNTERS", "COUNTERSET"];
@@ -201,7 +201,7 @@ fn check_texts(counter: &Counter) -> Result<()> {
     check_sentences("permission", &counter.permission)
 }
 
-/// What is added up.
+/// Checks that a counter with `adds_up` has a type whose sum has a meaning, and several instances.
 fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
     use CounterType as T;
     let is_amount = matches!(
@@ -219,7 +219,8 @@ fn check_sum(counter: &Counter, instances: Instances) -> Result<()> {
 
 /// Checks that a value under a name of Windows says how it relates to what Windows counts.
 ///
-/// People read a number before they read its page: where it is another one, the first sentence of its help says which.
+/// Users read a number before its documentation. If the number is a different one, the first sentence of its help says
+/// which.
 fn check_meaning(counter: &Counter, exists_on_windows: bool) -> Result<()> {
     let has_value = counter.is_shown() && !counter.source.is_empty();
     match counter.meaning {

@@ -3,7 +3,7 @@
 use super::notice;
 use super::set::{Counter, Meaning, Set};
 
-/// The page.
+/// Returns the page in Markdown.
 pub fn page(sets: &[Set]) -> String {
     let on_windows = || sets.iter().filter(|set| set.entry.exists_on_windows);
     let shown = |set: &Set| set.entry.counters.iter().filter(|c| c.is_shown()).map(word).collect::<Vec<_>>();

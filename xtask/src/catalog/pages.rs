@@ -80,7 +80,7 @@ What is built in: each page says what is counted, where the numbers come from, a
     )
 }
 
-/// The set's title index, and those of earlier versions.
+/// Returns the title index of a counterset, and those of earlier versions.
 fn title_index(entry: &Entry) -> String {
     let former: Vec<_> = entry.former_v1_indexes.iter().map(u32::to_string).collect();
     if former.is_empty() {

@@ -38,7 +38,7 @@ pub struct Entry {
     pub view_of: Option<Text>,
     pub help: Text,
     pub v1_index: u32,
-    /// Title indexes that it had before: queries by them go on, and no other name gets them.
+    /// Title indexes of earlier versions. Queries by them still work, and no other name gets them.
     #[serde(default)]
     pub former_v1_indexes: Vec<u32>,
     /// Name of the counter to show first.
@@ -121,7 +121,7 @@ pub struct Counter {
     pub of: Option<Text>,
     pub symbol: Option<String>,
     pub v1_index: u32,
-    /// As that of the set.
+    /// Title indexes of earlier versions, with the rules of [`Entry::former_v1_indexes`].
     #[serde(default)]
     pub former_v1_indexes: Vec<u32>,
     #[serde(rename = "type")]
@@ -130,9 +130,9 @@ pub struct Counter {
     pub multi: Option<u32>,
     pub time: Option<u32>,
     pub freq: Option<u32>,
-    /// Power of ten for charts; 0 where nothing is said.
+    /// Power of ten for charts; 0 if absent.
     pub scale: Option<i32>,
-    /// Advanced where nothing is said.
+    /// Detail level; advanced if absent.
     pub detail: Option<Detail>,
     #[serde(default)]
     pub attributes: Vec<Attribute>,
@@ -144,22 +144,22 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
-    /// Whether a formatted value above 100 is an error of measurement, which is cut and marked.
+    /// `true` if a formatted value above 100 is an error of measurement; it is then capped and marked.
     #[serde(default)]
     pub caps: bool,
-    /// Whether the sum of several instances' values means something.
+    /// `true` if the sum of the values of several instances has a meaning.
     #[serde(default)]
     pub adds_up: bool,
-    /// Whether the raw value only rises until what it counts begins anew, though its type does not say so.
+    /// `true` if the raw value only rises until its counting restarts, although its type does not imply that.
     #[serde(default)]
     pub rises: bool,
     /// The metric that windows_exporter makes of it: its name, and labels in braces.
     pub windows_exporter: Option<String>,
-    /// How what Linux counts relates to what Windows counts under that name.
+    /// Relation between the values of this counter on Linux and on Windows.
     pub meaning: Option<Meaning>,
     #[serde(default)]
     pub help: Text,
-    /// What Windows counts, where that is something else.
+    /// Meaning of the counter on Windows, if that is a different one.
     #[serde(default)]
     pub on_windows: Text,
     #[serde(default)]
@@ -207,7 +207,7 @@ impl Counter {
         self.name.as_deref().map_or_else(|| format!("({})", self.symbol()), str::to_owned)
     }
 
-    /// All that its help says: the meaning, here and on Windows, then what differs, lacks and is needed.
+    /// Returns the whole help text: meaning here and on Windows, differences, availability, permission.
     pub fn whole_help(&self) -> String {
         let parts = [&self.help, &self.on_windows, &self.differs, &self.availability, &self.permission];
         let parts = parts.map(|part| &**part);
@@ -330,14 +330,15 @@ pub enum Detail {
     Wizard,
 }
 
-/// How what Linux counts relates to what Windows counts under the same name.
+/// Relation between the values of a counter on Linux and on Windows, under the same name.
 #[derive(Clone, Copy, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Meaning {
+    /// The same things are counted.
     Same,
-    /// Some of it, and nothing else.
+    /// Linux counts some of the things that Windows counts, and nothing else.
     Part,
-    /// Something else, or more.
+    /// Linux counts other things, or more things.
     Other,
 }
 

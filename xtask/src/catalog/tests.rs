@@ -286,7 +286,7 @@ fn the_page_of_meanings_compares_both_systems() {
     assert!(!page.contains("## Demo Set"), "{page}");
 }
 
-/// Windows has an object of each name that is among its base indexes.
+/// Every counterset whose name is a base index of Windows has `exists_on_windows`.
 #[test]
 fn sets_of_windows_say_what_they_mean() {
     let (_, sets) = load(&root().join("catalog")).unwrap();

@@ -24,7 +24,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// What iostat calls a number of a device, what of it is one unit of ours, its slack besides a twentieth, and ours.
 type Peer = (&'static str, f64, f64, &'static str);
 
-/// The queue of reads and writes, made of four numbers of iostat: its aqu-sz has discards and flushes too.
+/// Queue length of reads and writes, computed from four numbers of iostat; its aqu-sz includes discards and flushes.
 const QUEUE: &str = "r/s x r_await + w/s x w_await";
 
 const OF_DISKS: [Peer; 9] = [
@@ -175,7 +175,7 @@ fn load(image: &Image) -> Result<()> {
 }
 
 /// A number of a device in the last report of iostat; what it was not busy is `idle`.
-/// A number of iostat, or what is made of several.
+/// A number of iostat, or one computed from several.
 fn peer(theirs: &Value, device: &str, name: &str) -> Result<f64> {
     let number = |name| number(theirs, device, name);
     match name {

@@ -1,4 +1,4 @@
-//! Shares of stalled time on a machine under pressure, and values that are refused and left out of rankings.
+//! Shares of stalled time under pressure, and refused values in rankings.
 
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
@@ -72,9 +72,9 @@ fn stalled_microseconds() -> Result<u64> {
     Ok(total.trim().parse()?)
 }
 
-/// As nobody, a ranking says of as many processes that they are refused as `/proc` refuses.
+/// Checks that a ranking, run as the user `nobody`, reports as many refused processes as `/proc` refuses.
 pub fn left_out() -> Result<String> {
-    /// Processes that begin or end meanwhile.
+    /// Number of processes that may begin or end meanwhile.
     const SLACK: u64 = 5;
     let program = ForAll::copy_of(&target().join("release/perfset"))?;
     let nobody = || {

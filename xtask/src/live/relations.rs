@@ -1,4 +1,4 @@
-//! Relations between counters that every block of Windows keeps, in the blocks of this machine.
+//! Relations between counters that hold in every block of Windows, checked in the blocks of this machine.
 
 use std::collections::BTreeMap;
 use std::fs::{File, remove_file};
@@ -13,7 +13,7 @@ use super::owned::Background;
 use super::{Load, finished, perfset};
 use crate::repository::target;
 
-/// Relation in `testdata/windows-definitions/README.md`, countersets, a counter, and those whose sum it is.
+/// A sum: number of the relation in `testdata/windows-definitions/README.md`, countersets, the sum, its parts.
 type Sum = (u32, &'static [&'static str], &'static str, &'static [&'static str]);
 
 const SUMS: &[Sum] = &[
@@ -45,10 +45,10 @@ const TIMERS: [&str; 5] =
 
 /// Raw values of a row by counter.
 type Row = BTreeMap<String, u64>;
-/// Rows by counterset and instance; those of instances with equal names one behind the other.
+/// Rows by counterset and instance. Instances with equal names follow one another.
 type Rows = Vec<(String, String, Row)>;
 
-/// Every relation in V1 and V2 blocks, while processors, a disk and processes are busy.
+/// Checks every relation in V1 and V2 blocks while processors, a disk and processes are busy.
 pub fn check(rounds: usize) -> Result<String> {
     let folder = target().join("live-relations");
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -113,10 +113,10 @@ fn hold(rows: &Rows, checked: &mut BTreeMap<u32, usize>) -> Result<()> {
     Ok(())
 }
 
-/// A clock tick, of which the kernel drops a part from each of the two times of a process.
+/// A clock tick. The kernel drops a part of one from each of the two times of a process.
 const TICK_100NS: u64 = 100_000;
 
-/// The rows of a V1 block, as they stand in it.
+/// Reads the rows of a V1 block, in the block's order.
 fn v1_rows(folder: &Path) -> Result<Rows> {
     let files = ["v1", "query", "Global", "-o", "block.bin", "--names", "names.bin"];
     finished(perfset().args(files).current_dir(folder).output()?)?;
@@ -124,7 +124,7 @@ fn v1_rows(folder: &Path) -> Result<Rows> {
     rows(&finished(perfset().args(values).current_dir(folder).output()?)?)
 }
 
-/// The rows of one V2 block.
+/// Reads the rows of one V2 block.
 fn v2_rows() -> Result<Rows> {
     let sets = SUMS.iter().flat_map(|(_, sets, ..)| sets.iter()).chain(PROCESSORS);
     let sets: std::collections::BTreeSet<_> = sets.collect();
@@ -134,7 +134,7 @@ fn v2_rows() -> Result<Rows> {
     rows(&finished(perfset().args(["get", "--raw", "--format", "json"]).args(paths).output()?)?)
 }
 
-/// A row ends where a counter comes again: instances may have equal names.
+/// Parses rows from JSON lines. Instances may have equal names, so a row ends where a counter is repeated.
 fn rows(json: &str) -> Result<Rows> {
     let mut rows = Rows::new();
     for line in json.lines() {

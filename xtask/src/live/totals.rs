@@ -62,7 +62,7 @@ pub fn check() -> Result<String> {
     Ok(format!(": at most {} points per processor from /proc/stat, {mean:.0} % busy", figures.join(", ")))
 }
 
-/// One value, as far as this check needs it.
+/// Fields of a printed value that this check needs.
 #[derive(Deserialize)]
 struct Line {
     time: String,
@@ -112,13 +112,13 @@ fn compare(lines: &str, paths: usize, cpus: f64, busy: &Busy) -> Result<f64> {
     Ok(worst)
 }
 
-/// Seconds since 1970 of a time of this check, which lasts less than a day.
+/// Converts a printed time to seconds since 1970.
 fn seconds(time: &str) -> Result<f64> {
     let parsed: jiff::Timestamp = time.parse().with_context(|| format!("not a time: {time}"))?;
     Ok(parsed.as_millisecond() as f64 / 1e3)
 }
 
-/// A build on every processor that does not end: a compiler after another.
+/// An endless build on every processor: one compiler after another.
 struct Build {
     _makers: Vec<Running>,
     _folder: Folder,
@@ -142,7 +142,7 @@ impl Build {
     }
 }
 
-/// Reads `/proc/stat` every few milliseconds until it is told to finish.
+/// Thread that reads `/proc/stat` every 20 ms until [`BusyTime::finish`].
 struct BusyTime {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Result<Vec<(f64, f64)>>>,
@@ -195,7 +195,7 @@ fn busy_seconds(stat: &str) -> Result<f64> {
     Ok(busy / 100.0)
 }
 
-/// Busy time, by the time of its reading.
+/// Busy time at each reading.
 struct Busy {
     readings: Vec<(f64, f64)>,
     first: f64,
@@ -203,12 +203,12 @@ struct Busy {
 }
 
 impl Busy {
-    /// Mean number of busy processors between two times; `None` outside of the readings.
+    /// Returns the mean number of busy processors between two times, `None` outside the readings.
     fn between(&self, from: f64, to: f64) -> Option<f64> {
         Some((self.at(to)? - self.at(from)?) / (to - from))
     }
 
-    /// Busy seconds at a time, between the two readings around it.
+    /// Returns the busy seconds at a time, interpolated between the two nearest readings.
     fn at(&self, time: f64) -> Option<f64> {
         let after = self.readings.partition_point(|(at, _)| *at <= time);
         let (at, busy) = *self.readings.get(after.checked_sub(1)?)?;

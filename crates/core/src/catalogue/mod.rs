@@ -123,7 +123,7 @@ pub fn by_guid(guid: Guid) -> Option<&'static Counterset> {
     ALL.iter().copied().find(|set| set.guid == guid)
 }
 
-/// Title indexes of earlier versions, and those of the same names now.
+/// Title indexes of earlier versions, each with the current one of the same name.
 pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[
     (20090, 824),
     (20092, 1676),
@@ -153,16 +153,17 @@ pub static FORMER_V1_INDEXES: &[(u32, u32)] = &[
     (20438, 1568),
 ];
 
-/// The title index now of the name that had this one, which may be one of an earlier version.
+/// Returns the current title index of the name that has this index, or had it in an earlier version.
 #[must_use]
 pub fn current_v1_index(index: u32) -> u32 {
     let former = FORMER_V1_INDEXES.iter().find(|(former, _)| *former == index);
     former.map_or(index, |(_, now)| *now)
 }
 
-/// Whether the sum of the values of several instances means something: of events a second and of what each has of its
-/// own. It means nothing of shares of one thing each, of means, peaks and identifiers, nor where an instance is a part
-/// of another.
+/// Returns `true` if the sum of a counter over several instances has a meaning.
+///
+/// Rates of events, and amounts that each instance has for itself, have such a sum. Means, peaks, identifiers and
+/// shares of different things have none, and neither have instances that are parts of one another.
 #[must_use]
 pub fn adds_up(counterset: Guid, counter: CounterId) -> bool {
     ADDING_UP.contains(&(counterset, counter))

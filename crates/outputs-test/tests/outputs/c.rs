@@ -1,4 +1,4 @@
-//! What a C program gets of PerfQueryCounterData, read as the structures are described.
+//! Results of PerfQueryCounterData in a C program, read by the documented structures.
 
 use std::ptr::{null, null_mut};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,7 +10,7 @@ use crate::play::Play;
 use crate::v1::Bytes;
 use crate::world::{Column, Event, Row, Want, World, fold};
 
-/// The one machine that this process asks through C's functions, of one world after the other.
+/// Returns the one machine behind the C functions of this process. It plays one world after another.
 fn machine() -> &'static Mutex<Play> {
     static MACHINE: OnceLock<Mutex<Play>> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -50,18 +50,18 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// An entry of a query.
+/// Entry of a query.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     set: usize,
-    /// Only the first counter.
+    /// `true` if the entry asks for the first counter only.
     is_one: bool,
-    /// Only the first instance of this name.
+    /// Name of the only instance asked for: the first one with that name. `None` asks for all.
     name: Option<&'static str>,
 }
 
-/// Everything of all sets. Half of the machines are also asked for a counter alone and an instance alone, which are
-/// then copied out of the same rows.
+/// Returns entries for everything in all countersets. Half of the machines get further entries for one counter and one
+/// instance, whose values are copied from the same rows.
 fn asked(world: &World) -> Vec<Asked> {
     let all = (0..world.sets.len()).map(|set| Asked { set, is_one: false, name: None });
     let more = [(true, None), (false, Some("a")), (true, Some("b"))];
@@ -70,7 +70,7 @@ fn asked(world: &World) -> Vec<Asked> {
 }
 
 impl Asked {
-    /// As a PERF_COUNTER_IDENTIFIER.
+    /// Returns the entry as bytes of a PERF_COUNTER_IDENTIFIER.
     fn identifier(&self, world: &World) -> Vec<u8> {
         const ANY: u32 = u32::MAX;
         let set = &world.sets[self.set];
@@ -87,14 +87,14 @@ impl Asked {
         bytes
     }
 
-    /// The counters that it means at a step.
+    /// Returns the counters of this entry at a step.
     fn columns<'w>(&self, world: &'w World, step: usize) -> impl Iterator<Item = (usize, &'w Column)> {
         let is_one = self.is_one;
         world.sets[self.set].at(step).filter(move |(at, _)| !is_one || *at == 0)
     }
 }
 
-/// Raw values of all counters, those that nobody is shown among them; by entry, as each has its own result.
+/// Expects the raw values of all counters, also of those that are not displayed. Each entry has its own result.
 fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     check.events_of(step);
     for (entry, asked) in asked(world).iter().enumerate() {
@@ -172,7 +172,7 @@ fn read(world: &World, step: usize, block: &Bytes<'_>, check: &mut Check<'_>) {
     assert!(at.0.is_empty());
 }
 
-/// The values of a row; what is behind them.
+/// Reads the values of a row. Returns the offset behind them.
 fn values<'b>(
     step: usize,
     entry: usize,

@@ -1,10 +1,10 @@
-//! What was found in an output beside what must be there.
+//! Comparison of the values found in an output with those that must be there.
 
 use std::collections::HashMap;
 
 use crate::world::{EVENTS, Event, Want, World};
 
-/// What is looked at.
+/// Names of the outputs that are checked.
 pub const OUTPUTS: [&str; 19] = [
     "table",
     "csv",
@@ -27,7 +27,7 @@ pub const OUTPUTS: [&str; 19] = [
     "c consumer",
 ];
 
-/// How often each event was in what each output was checked for, and how many values.
+/// Number of checked values of each output, and how often each event occurred in them.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     counts: HashMap<(&'static str, Event), u64>,
@@ -48,7 +48,7 @@ impl Tally {
         self.counts.get(&(output, event)).copied().unwrap_or(0)
     }
 
-    /// The counts as a table.
+    /// Prints the counts as a table.
     pub fn print(&self) {
         print!("{:>14} {:>10}", "output", "values");
         EVENTS.iter().for_each(|event| print!(" {:>13}", format!("{event:?}")));
@@ -60,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// No output was without an event.
+    /// Asserts that every event occurred in every output.
     pub fn assert_complete(&self) {
         for output in OUTPUTS {
             assert_ne!(self.values.get(output), None, "{output} was checked for nothing");
@@ -71,21 +71,21 @@ impl Tally {
     }
 }
 
-/// A number as an output has it.
+/// Number in an output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Number {
     pub value: f64,
-    /// How far it may be off.
+    /// Largest difference from the expected value.
     pub within: f64,
 }
 
 impl Number {
-    /// With all its digits.
+    /// Returns a number that was printed with all its digits.
     pub fn full(value: f64) -> Self {
         Self { value, within: value.abs() * 1e-11 + 1e-12 }
     }
 
-    /// As it was printed for people: off by half of its last digit.
+    /// Parses a number that was rounded for display: it may differ by half of its last digit.
     pub fn shown(text: &str) -> Option<Self> {
         let plain = text.replace(',', "");
         let decimals = plain.split_once('.').map_or(0, |(_, decimals)| decimals.len());
@@ -98,17 +98,17 @@ impl Number {
     }
 }
 
-/// What an output says of one value; what it does not say is `None`.
+/// A value as one output presents it. A field is `None` if the output does not contain it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
-    /// `Some(None)` is that there is no value.
+    /// Formatted value; `Some(None)` if the output says that there is none.
     pub value: Option<Option<Number>>,
     pub status: Option<String>,
     pub raw: Option<Option<u64>>,
     pub base: Option<Option<u64>>,
     pub mark: Option<Option<String>>,
     pub id: Option<u32>,
-    /// What tells the thing from others as long as it lives.
+    /// Number of the series, which identifies the instance during its whole life.
     pub series: Option<u64>,
 }
 
@@ -117,7 +117,7 @@ impl Found {
         Self { value: Some(number), ..Self::default() }
     }
 
-    /// What is wrong with it.
+    /// Returns the difference from an expected value, if there is one.
     fn fault(&self, due: &Due) -> Option<String> {
         let want = &due.want;
         if let Some(value) = &self.value {
@@ -153,11 +153,11 @@ impl Found {
 pub struct Due {
     pub want: Want,
     pub id: Option<u32>,
-    /// When the thing began.
+    /// Birth of the instance; 0 if unknown.
     pub birth: u64,
-    /// Whether it is divided by another one.
+    /// `true` if the counter has a base counter.
     pub has_base: bool,
-    /// That one's raw value, also where this one has none.
+    /// Raw value of the base counter, also if the counter itself has none.
     pub base: Option<u64>,
     pub events: Vec<Event>,
 }
@@ -165,7 +165,7 @@ pub struct Due {
 /// Step and name of a value.
 pub type Key = (usize, String);
 
-/// What an output must have, and what of it was found.
+/// Expected and found values of one output.
 pub struct Check<'w> {
     pub world: &'w World,
     output: &'static str,
@@ -174,7 +174,7 @@ pub struct Check<'w> {
     tally: Tally,
 }
 
-/// How the names of values are made: of counterset, instance, which one of its name it is, and counter.
+/// Function that names a value by counterset, instance, number among instances of the same name, and counter.
 pub type Naming<'a> = &'a dyn Fn(&str, &str, usize, &str) -> String;
 
 impl<'w> Check<'w> {
@@ -182,8 +182,7 @@ impl<'w> Check<'w> {
         Self { world, output, due: HashMap::new(), found: Vec::new(), tally: Tally::default() }
     }
 
-    /// Everything that there is must be found in the steps from one on, and a line that says so where a set has no
-    /// rows, if `says_why`.
+    /// Expects all values of these steps. `says_why` also expects a line with the reason where a set has no rows.
     pub fn expect(
         mut self,
         steps: std::ops::Range<usize>,
@@ -201,12 +200,12 @@ impl<'w> Check<'w> {
         self
     }
 
-    /// The events of a step that are seen at no row.
+    /// Counts the events of a step that belong to no row.
     pub fn events_of(&mut self, step: usize) {
         (0..self.world.sets.len()).for_each(|set| self.events_of_set(step, set));
     }
 
-    /// The same of one set.
+    /// Counts the events of one set at a step that belong to no row.
     pub fn events_of_set(&mut self, step: usize, set: usize) {
         let own = self.world.steps[step].events.iter().filter(|(of, _)| *of == set);
         self.seen(&own.map(|(_, event)| *event).collect::<Vec<_>>());
@@ -263,12 +262,12 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// Something that must be found.
+    /// Expects one more value.
     pub fn must(&mut self, key: Key, due: Due) {
         self.due.entry(key).or_default().push(due);
     }
 
-    /// What must be found and is not left out. That the others are not there is checked as well.
+    /// Keeps the expected values for which `keep` returns `true`. The others must not be in the output.
     pub fn retain(&mut self, keep: impl Fn(&Key, &Due) -> bool) {
         let mut left_out = Vec::new();
         self.due.retain(|key, dues| {
@@ -282,7 +281,7 @@ impl<'w> Check<'w> {
         self.seen(&left_out);
     }
 
-    /// What must be found of these has another name.
+    /// Renames expected values.
     pub fn rename(&mut self, name: impl Fn(&Key) -> Option<String>) {
         for (key, dues) in std::mem::take(&mut self.due) {
             let key = name(&key).map_or(key.clone(), |name| (key.0, name));
@@ -290,17 +289,17 @@ impl<'w> Check<'w> {
         }
     }
 
-    /// Whether something must be found there.
+    /// Returns `true` if a value is expected for this key.
     pub fn is_due(&self, key: &Key) -> bool {
         self.due.contains_key(key)
     }
 
-    /// Changes what must be found.
+    /// Calls a function that may change each expected value.
     pub fn each_due_mut(&mut self, mut change: impl FnMut(&Key, &mut Due)) {
         self.due.iter_mut().for_each(|(key, dues)| dues.iter_mut().for_each(|due| change(key, due)));
     }
 
-    /// All that must be found, in no order.
+    /// Calls a function for each expected value, in no order.
     pub fn each_due(&self, mut each: impl FnMut(&Key, &Due)) {
         self.due.iter().for_each(|(key, dues)| dues.iter().for_each(|due| each(key, due)));
     }
@@ -309,7 +308,7 @@ impl<'w> Check<'w> {
         self.found.push((key, found));
     }
 
-    /// Compares. The first fault, or what was counted.
+    /// Compares found and expected values. Returns the counts, or the first fault.
     pub fn finish(mut self) -> Result<Tally, String> {
         let (output, seed) = (self.output, self.world.seed);
         let fault =
@@ -360,7 +359,7 @@ impl<'w> Check<'w> {
     }
 }
 
-/// The path of a value with names as they are.
+/// Returns the path of a value with unchanged names.
 pub fn path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     let number = if occurrence == 0 { String::new() } else { format!("#{occurrence}") };
     match instance {
@@ -369,12 +368,12 @@ pub fn path(set: &str, instance: &str, occurrence: usize, counter: &str) -> Stri
     }
 }
 
-/// The path in a text log, which has no `"`.
+/// Returns the path in a text log, where `_` replaces `"`.
 pub fn text_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     path(set, instance, occurrence, counter).replace('"', "_")
 }
 
-/// The path for readers of PDH's grammar.
+/// Returns the path with the characters replaced that PDH's grammar reserves.
 pub fn pdh_path(set: &str, instance: &str, occurrence: usize, counter: &str) -> String {
     let plain: String = instance
         .chars()

@@ -1,4 +1,4 @@
-//! What `perfset get` prints.
+//! Output of `perfset get`.
 
 use std::cell::RefCell;
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ use crate::play::Play;
 use crate::text::{log_ms, records, unix_ms, without_machine};
 use crate::world::{Event, Want, World, fold};
 
-/// Text that is written.
+/// Shared buffer for the output.
 #[derive(Clone, Debug, Default)]
 pub struct Text(Rc<RefCell<Vec<u8>>>);
 
@@ -39,7 +39,7 @@ impl Write for Text {
     }
 }
 
-/// The paths of everything.
+/// Returns paths that match all values.
 pub fn paths(world: &World) -> Vec<CounterPath> {
     let of = |set: &crate::world::Set| match set.is_single {
         true => format!(r"\{}\*", set.name),
@@ -48,13 +48,13 @@ pub fn paths(world: &World) -> Vec<CounterPath> {
     world.sets.iter().map(|set| of(set).parse().expect("a path")).collect()
 }
 
-/// The first step that live samples show: the second where rates need one before.
+/// Returns the first step that live samples show: the second if a rate needs an earlier one.
 pub fn first_shown(world: &World) -> usize {
     let needs_two = |set: &crate::world::Set| set.at(0).any(|(_, column)| column.kind.needs_two());
     usize::from(world.sets.iter().any(needs_two))
 }
 
-/// Live samples of these paths from a step on, as many as there are.
+/// Returns all live samples of these paths from a step on.
 pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> Samples {
     let count = (world.steps.len() - first) as u64;
     let operands = Operands { paths, interval: Some(Duration::ZERO), count: Some(count) };
@@ -64,7 +64,7 @@ pub fn samples_of(world: &Arc<World>, paths: Vec<CounterPath>, first: usize) -> 
     }
 }
 
-/// What is printed of samples.
+/// Returns the printed output of samples.
 pub fn print(world: &World, samples: &mut Samples, options: Options) -> String {
     let text = Text::default();
     let options = Options { zone: Some(jiff::tz::TimeZone::UTC), host: Some("HOST".to_owned()), ..options };
@@ -93,7 +93,7 @@ fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> Check
     Check::new(world, output).expect(first_shown(world)..world.steps.len(), true, says_why, &path)
 }
 
-/// A line of JSON as what it is of, and what it says.
+/// Parses a line of JSON into the step and path of a value, and the value.
 pub fn read_json(world: &World, line: &str) -> ((usize, String), Found) {
     let json: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
     let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("no {name}: {line}")).to_owned();
@@ -138,7 +138,7 @@ fn json(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// What must be found of the level of the first instance of a name.
+/// Returns the expected level of the first instance with a name.
 fn named(world: &World, step: usize, set: usize, name: &str) -> Due {
     let rows = world.rows(step, set).unwrap_or_default();
     let at = rows.iter().position(|row| fold(row.name) == fold(name));
@@ -176,7 +176,7 @@ fn csv(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// A cell of a table.
+/// Parses a cell of a table.
 fn shown(cell: &str) -> Found {
     match cell {
         "-" => Found::number(None),
@@ -238,14 +238,14 @@ fn table(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Instance and counter of a path.
+/// Returns a path without its counterset: instance and counter.
 fn without_set(path: &str) -> String {
     let (head, counter) = path.rsplit_once('\\').expect("a path");
     let instance = head.split_once('(').map_or("", |(_, rest)| rest.strip_suffix(')').expect("a path"));
     format!("{instance}  {counter}")
 }
 
-/// The two lines of a table's head as instance and counter of each column.
+/// Parses the two header lines of a table into the instance and counter of each column.
 fn heads(first: &str, second: Option<&str>) -> Vec<String> {
     let (first, second): (Vec<char>, Vec<char>) =
         (first.chars().collect(), second.unwrap_or_default().chars().collect());
@@ -275,7 +275,7 @@ fn pdh_csv(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// The lines of a text log, whose columns have these names.
+/// Reads the records of a text log whose columns have these names.
 pub fn read_columns(world: &World, check: &mut Check<'_>, columns: &[String], lines: &[Vec<String>]) {
     for line in lines {
         let step = world.step_at(log_ms(&line[0]));

@@ -7,11 +7,11 @@ use perfset::Mark;
 use crate::random::Random;
 use crate::world::{BEGIN, Cell, Event, Kind, Lack, Row, Set};
 
-/// Names of instances, some of which need care somewhere; no two are one when PDH's grammar has replaced
-/// characters, or without their case.
+/// Names of instances, some with characters that an output must escape. They stay distinct when PDH's grammar
+/// replaces characters; `b` and `B` differ only in case.
 const NAMES: [&str; 10] = ["a", "b", "c", "a b", "n,1", "q\"t", "\u{e9}\u{4e2d}", "e/1", "k[2]", "B"];
 
-/// A thing that lives, or is away for a while.
+/// Instance that exists, or is away for a while.
 #[derive(Clone, Debug)]
 struct Thing {
     name: &'static str,
@@ -21,7 +21,7 @@ struct Thing {
     is_away: bool,
 }
 
-/// The things of a set over time.
+/// Instances of one counterset over time.
 pub struct Lives {
     things: Vec<Thing>,
     next_id: u32,
@@ -45,7 +45,7 @@ impl Lives {
         self.things.push(Thing { name, id, birth, counts, is_away: false });
     }
 
-    /// What there is at the next step.
+    /// Advances to the next step and returns its rows.
     pub fn step(&mut self, random: &mut Random, set: &Set, at: usize, ms: u64) -> Vec<Row> {
         let mut notes: Vec<(u32, Event)> = Vec::new();
         if at > 0 && !set.is_single {

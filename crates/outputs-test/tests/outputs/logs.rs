@@ -1,4 +1,4 @@
-//! Logs that others wrote, one after the other, written anew and shown: text logs whose columns are not the same.
+//! Text logs of other programs with different columns, one after another, converted by `relog` and shown by `get`.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// A world as one log or several, which follow one another.
+/// Returns a world as one log, or as several that follow one another.
 fn texts(world: &World) -> Vec<String> {
     let mut random = Random(world.seed);
     let mut ends = vec![world.steps.len()];
@@ -43,7 +43,7 @@ fn texts(world: &World) -> Vec<String> {
     texts
 }
 
-/// Some steps as a text log: a column for each counter of each instance that any of these steps has.
+/// Returns some steps as a text log, with a column for each counter of each instance in any of these steps.
 fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String {
     let mut columns: Vec<String> = Vec::new();
     let mut values = std::collections::HashMap::new();
@@ -82,7 +82,7 @@ fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String 
     text
 }
 
-/// What must be found: a log has no word for why there is no value, and for rates that come first.
+/// Expects every value that exists. A log contains no reasons, and no missing values of first rates.
 fn expected<'w>(world: &'w World, output: &'static str) -> Check<'w> {
     let mut check = Check::new(world, output).expect(0..world.steps.len(), true, false, &text_path);
     check.retain(|_, due| due.want.value.is_ok());
@@ -117,7 +117,7 @@ fn relogged(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     check.finish()
 }
 
-/// The same logs as `perfset get --log` shows them.
+/// Checks the output of `perfset get --log` for the same logs.
 fn shown(world: &Arc<World>, texts: &[String]) -> Result<Tally, String> {
     let inputs = texts.iter().map(|text| Input::Bytes(text.clone().into_bytes().into())).collect();
     let logs = Logs::of_inputs(inputs).expect("they are logs");

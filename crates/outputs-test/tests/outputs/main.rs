@@ -1,8 +1,8 @@
-//! One property of all outputs: a value that is found under a name and a time is the value that was put there, and each
-//! value that was put there is found, or is missing for the reason for which it was left out.
+//! Property test for all outputs. A value found under a name and a time is the value that the generator put there. Each
+//! value of the generator is found, or is missing for the reason for which the generator left it out.
 //!
-//! Random machines are played through every output. What must be found is computed by the generator, and each output
-//! has a reader here that was written from what the output promises, not with the code that writes it.
+//! Random machines are played through every output. The generator computes the expected values. Each output has its own
+//! reader here, written from the documented format and without the code that writes it.
 //!
 //! `PERFSET_MACHINES=N` sets the number of machines, and `PERFSET_FIRST=N` the seed of the first, to divide a long run.
 //! `PERFSET_SEED=N` plays one machine alone, the one that a failure names.
@@ -32,7 +32,7 @@ use world::World;
 /// Number of machines if `PERFSET_MACHINES` is not set.
 const MACHINES: u64 = 1_000;
 
-/// Everything is checked of one machine.
+/// Checks all outputs of one machine.
 fn check(seed: u64) -> Result<Tally, String> {
     let world = Arc::new(World::new(seed));
     let mut tally = Tally::default();
@@ -52,7 +52,7 @@ fn check(seed: u64) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// The same, where a panic is a fault like others.
+/// Checks all outputs of one machine; a panic becomes a fault.
 fn caught(seed: u64) -> Result<Tally, String> {
     catch_unwind(AssertUnwindSafe(|| check(seed))).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

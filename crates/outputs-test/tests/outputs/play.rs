@@ -1,4 +1,4 @@
-//! A random machine as one that can be asked: each reading of its clock is the next step.
+//! Random machine that can be queried: each reading of its clock advances it by one step.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use perfset::{
 
 use crate::world::{Delivered, World, source_error};
 
-/// A world, and how far it is.
+/// World and its current step.
 #[derive(Clone, Debug, Default)]
 pub struct Play {
     world: Arc<Mutex<Option<Arc<World>>>>,
@@ -26,13 +26,13 @@ impl Play {
         play
     }
 
-    /// Begins anew, with another world.
+    /// Restarts with another world.
     pub fn begin(&self, world: &Arc<World>) {
         *self.world.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(world));
         self.next.store(0, Relaxed);
     }
 
-    /// A machine that has this world and nothing else.
+    /// Returns a machine with the countersets of this world and no others.
     pub fn machine(&self) -> Machine {
         let machine = Machine::bare(Box::new(self.clone()));
         for provider in 0..2 {
@@ -41,13 +41,13 @@ impl Play {
         machine
     }
 
-    /// The same as something with a past: a query of it comes to an end.
+    /// Returns a world as a log source, whose queries end after the last step.
     pub fn source(world: &Arc<World>) -> Log {
         let play = Self::new(world);
         Log { machine: play.machine(), play }
     }
 
-    /// Whether all steps were taken.
+    /// Returns `true` if all steps were collected.
     pub fn is_over(&self) -> bool {
         self.next.load(Relaxed) >= self.world().map_or(0, |world| world.steps.len())
     }
@@ -56,7 +56,7 @@ impl Play {
         self.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The world and its step.
+    /// Returns the world and its current step.
     fn now(&self) -> Option<(Arc<World>, usize)> {
         self.world().map(|world| (world, self.next.load(Relaxed).saturating_sub(1)))
     }
@@ -77,7 +77,7 @@ impl Clock for Play {
     }
 }
 
-/// One of the providers of a world.
+/// Provider of a part of the countersets of a world.
 #[derive(Clone, Debug)]
 struct Part {
     play: Play,
@@ -85,7 +85,7 @@ struct Part {
 }
 
 impl Part {
-    /// What is delivered of a set now.
+    /// Calls a function with the current rows, or the failure, of a set.
     fn delivered(&self, guid: &Guid, each: impl FnOnce(&World, usize, &Delivered)) {
         let Some((world, at)) = self.play.now() else { return };
         let set = world.sets.iter().position(|set| set.guid == *guid);
@@ -96,7 +96,7 @@ impl Part {
 }
 
 impl Provider for Part {
-    /// That of the step that comes next: it is asked before the clock is read.
+    /// Returns the catalogue of the next step, because it is requested before the clock is read.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         let Some(world) = self.play.world() else { return Ok(Arc::default()) };
         let at = self.play.next.load(Relaxed).min(world.steps.len() - 1);
@@ -144,7 +144,7 @@ impl Provider for Part {
     }
 }
 
-/// A world as a log: its queries end where it does.
+/// World as a log source, whose queries end after the last step.
 #[derive(Clone, Debug)]
 pub struct Log {
     machine: Machine,

@@ -1,4 +1,4 @@
-//! What `perfset plot` draws, measured: where each point of each line is, and what the legend says.
+//! Output of `perfset plot`: coordinates of each point of each line, and the numbers of the legend.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// A picture of one counter of all instances.
+/// Checks a picture of one counter of all instances.
 fn picture(world: &Arc<World>, set: usize, column: usize) -> Result<Tally, String> {
     let (about, counter) = (&world.sets[set], &world.sets[set].columns[column]);
     let instances = if about.is_single { "" } else { "(*)" };
@@ -62,7 +62,7 @@ fn picture(world: &Arc<World>, set: usize, column: usize) -> Result<Tally, Strin
     check.finish()
 }
 
-/// What must be in a picture; how many lines.
+/// Expects the points and the legend of a picture. Returns the number of lines.
 fn expect(world: &World, set: usize, column: usize, first: usize, check: &mut Check<'_>) -> usize {
     let due = |value: f64, events: &[Event]| Due {
         want: Want { value: Ok(value), raw: None, base: None, mark: None },
@@ -105,22 +105,22 @@ fn expect(world: &World, set: usize, column: usize, first: usize, check: &mut Ch
 
 type Place = (f64, f64);
 
-/// The one panel of a picture.
+/// Only panel of a picture.
 struct Panel {
-    /// Where the steps are.
+    /// Step and x coordinate of each sample.
     xs: Vec<(usize, f64)>,
-    /// Two numbers of the axis: where, and what.
+    /// Two ticks of the y axis: coordinate and number.
     ticks: [(f64, f64); 2],
-    /// By line: what the legend calls it, its numbers there, and its points, run by run.
+    /// Name of each line in the legend. `numbers` has its numbers there, and `points` its points, run by run.
     names: Vec<String>,
     numbers: Vec<Vec<Number>>,
     points: Vec<Vec<Vec<Place>>>,
 }
 
-/// A shape of a picture.
+/// Shape in a picture.
 #[derive(Clone, Debug)]
 enum Shape {
-    /// Width, colour and dashes, and the runs.
+    /// Line with its width, its colour and dashes, and its runs of points.
     Line {
         width: String,
         look: (String, String),
@@ -208,7 +208,7 @@ impl Panel {
     }
 }
 
-/// A number as pictures have it: `735M`, `12.0`, `1.00e9`.
+/// Parses a number of a picture, such as `735M`, `12.0` or `1.00e9`.
 fn shown(text: &str) -> Number {
     const SIZES: [(char, f64); 6] =
         [('k', 1e3), ('M', 1e6), ('G', 1e9), ('T', 1e12), ('P', 1e15), ('E', 1e18)];
@@ -225,7 +225,7 @@ fn shown(text: &str) -> Number {
     Number { value: number.value * one, within: number.within * one }
 }
 
-/// The value of an attribute.
+/// Returns the value of an attribute.
 fn attribute<'l>(line: &'l str, name: &str) -> Option<&'l str> {
     line.split_once(&format!(" {name}=\""))?.1.split('"').next()
 }

@@ -1,4 +1,4 @@
-//! What `/metrics` gives, in both formats. Raw values, under names that stay.
+//! Output of `/metrics` in both formats: raw values under stable names.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn scraped(world: &Arc<World>, output: &'static str, format: Format) -> Result<T
     check.finish()
 }
 
-/// `a="b",c="d"}` as pairs.
+/// Parses labels such as `a="b",c="d"}`.
 fn read_labels(text: &str) -> Vec<(String, String)> {
     let (mut labels, mut rest) = (Vec::new(), text);
     while let Some((name, behind)) = rest.split_once("=\"") {
@@ -71,7 +71,7 @@ fn read_labels(text: &str) -> Vec<(String, String)> {
     labels
 }
 
-/// What a scrape must have.
+/// Expects the lines of a scrape.
 fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     check.events_of(step);
     for (at, set) in world.sets.iter().enumerate() {
@@ -110,7 +110,7 @@ fn expect(world: &World, step: usize, check: &mut Check<'_>) {
     }
 }
 
-/// What a column is called, and its number: nothing if there is none.
+/// Returns the metric name of a column and its number, `None` if it has no value.
 fn metric(
     kind: Kind,
     name: &str,

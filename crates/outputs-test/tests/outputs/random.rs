@@ -1,6 +1,6 @@
-//! Random numbers that a seed gives again.
+//! Random numbers that a seed reproduces.
 
-/// SplitMix64.
+/// SplitMix64 generator.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -13,17 +13,17 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below that.
+    /// Returns a number below `most`.
     pub fn below(&mut self, most: usize) -> usize {
         (self.next() % most as u64) as usize
     }
 
-    /// A number from the first to the last.
+    /// Returns a number from `first` to `last`.
     pub fn within(&mut self, first: u64, last: u64) -> u64 {
         first + self.next() % (last - first + 1)
     }
 
-    /// True once in so many times.
+    /// Returns `true` with a probability of 1 in `times`.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

@@ -1,4 +1,4 @@
-//! What `perfset relog` writes: text, JSON lines, SQLite.
+//! Output of `perfset relog`: text, JSON lines, SQLite.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::play::Play;
 use crate::text::{records, unix_ms, without_machine};
 use crate::world::{Kind, World};
 
-/// A folder of this thread, in memory where there is one.
+/// Makes a directory for this thread, on tmpfs if possible.
 pub fn folder() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
@@ -27,7 +27,7 @@ pub fn folder() -> PathBuf {
     folder
 }
 
-/// A machine that is read from its beginning.
+/// Opens a world from its first step as an input of `relog`.
 fn machines(world: &Arc<World>) -> Vec<Machine> {
     let mut source: Box<dyn Source> = Box::new(Play::source(world));
     let mut query = PathQuery::open(&mut *source).expect("a query");
@@ -37,7 +37,7 @@ fn machines(world: &Arc<World>) -> Vec<Machine> {
     vec![Machine { name: "HOST".to_owned(), query }]
 }
 
-/// Writes a world into a file, and does something with that.
+/// Writes a world into a file, and calls `read` with it.
 fn written<T>(world: &Arc<World>, format: RelogFormat, read: impl FnOnce(&Path) -> T) -> T {
     let folder = folder();
     let file = folder.join("log");
@@ -61,7 +61,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Every counter of every instance that any sample has is a column.
+/// Checks a text log: every counter of every instance in any sample is a column.
 fn text(
     world: &Arc<World>,
     output: &'static str,
@@ -125,7 +125,7 @@ fn sqlite(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Whether the first of a counter's raw numbers is the raw value, as of all types but the clock of an elapsed time.
+/// Returns `true` if the first raw number of a counter is its raw value. Of an elapsed time it is the clock.
 fn first_is_raw(world: &World, set: &str, counter: &str) -> bool {
     let set = world.sets.iter().find(|known| known.name == set).expect("a set");
     set.columns.iter().any(|column| column.name == counter && column.kind != Kind::Elapsed)

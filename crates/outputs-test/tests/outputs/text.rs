@@ -1,8 +1,8 @@
-//! Readers of text: dates, CSV.
+//! Parsers of dates and CSV.
 
 use crate::world::{UNIX_EPOCH, World};
 
-/// Days since 1970 of a date.
+/// Returns the number of days from 1970 to a date.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     // Every month before, year by year: slow, and without a formula to be wrong in.
     let is_leap = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
@@ -19,7 +19,7 @@ fn number(text: &str) -> i64 {
     text.parse().unwrap_or_else(|_| panic!("\"{text}\" is no number"))
 }
 
-/// Milliseconds since 1970 of `2026-01-02` and `03:04:05.678`.
+/// Returns the milliseconds since 1970 of a date and a time, such as `2026-01-02` and `03:04:05.678`.
 pub fn unix_ms(date: &str, time: &str) -> i64 {
     let date: Vec<i64> = date.split('-').map(number).collect();
     let (hms, ms) = time.split_once('.').expect("milliseconds");
@@ -28,7 +28,7 @@ pub fn unix_ms(date: &str, time: &str) -> i64 {
     seconds * 1_000 + number(ms)
 }
 
-/// The same of `01/02/2026 03:04:05.678`, as text logs have it.
+/// Returns the milliseconds since 1970 of a time of a text log, such as `01/02/2026 03:04:05.678`.
 pub fn log_ms(text: &str) -> i64 {
     let (date, time) = text.split_once(' ').expect("date and time");
     let parts: Vec<&str> = date.split('/').collect();
@@ -36,19 +36,19 @@ pub fn log_ms(text: &str) -> i64 {
 }
 
 impl World {
-    /// When a step was, in milliseconds since 1970.
+    /// Returns the time of a step, in milliseconds since 1970.
     pub fn ms(&self, step: usize) -> i64 {
         (self.steps[step].time - UNIX_EPOCH) / 10_000
     }
 
-    /// The step at a time.
+    /// Returns the step at a time in milliseconds since 1970.
     pub fn step_at(&self, ms: i64) -> usize {
         let at = (0..self.steps.len()).find(|step| self.ms(*step) == ms);
         at.unwrap_or_else(|| panic!("seed {}: no step is at {ms}", self.seed))
     }
 }
 
-/// The records of a text of separated fields, quoted where they are; lines may end in CR LF.
+/// Parses records of separated fields, which may be quoted. Lines may end in CR LF.
 pub fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     let (mut records, mut record, mut field) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());
@@ -72,7 +72,7 @@ pub fn records(text: &str, separator: char) -> Vec<Vec<String>> {
     records
 }
 
-/// The path of a text log without its machine.
+/// Returns a path of a text log without its machine name.
 pub fn without_machine(path: &str) -> String {
     let rest = path.strip_prefix(r"\\").expect("a machine");
     format!("\\{}", rest.split_once('\\').expect("a path").1)

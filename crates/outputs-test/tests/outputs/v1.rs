@@ -1,4 +1,4 @@
-//! V1 blocks, read by what their description says and nothing else.
+//! V1 blocks, read only by the object and counter definitions in them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::check::{Check, Found, Tally, path};
 use crate::play::Play;
 use crate::world::World;
 
-/// Numbers at places of a block.
+/// Bytes of a block, with reads at offsets.
 pub struct Bytes<'a>(pub &'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -30,7 +30,7 @@ impl<'a> Bytes<'a> {
         Bytes(&self.0[at..])
     }
 
-    /// UTF-16 text up to its NUL, in so many bytes.
+    /// Returns UTF-16 text up to its NUL, from at most `len` bytes.
     pub fn text(&self, at: usize, len: usize) -> String {
         let units = self.0[at..at + len].chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]]));
         String::from_utf16(&units.take_while(|unit| *unit != 0).collect::<Vec<_>>()).expect("text")
@@ -50,7 +50,8 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     check.finish()
 }
 
-/// Has the format no word for no value: there is 0 if others have one, and the counter is not there if none has.
+/// Changes the expected values for a format without missing values. A missing value is 0 if another row has one; else
+/// the counter is absent.
 fn write_for_nothing(world: &World, check: &mut Check<'_>) {
     let is_there = |step: usize, set: usize, column: usize| {
         let rows = world.rows(step, set).unwrap_or_default();
@@ -74,7 +75,7 @@ fn write_for_nothing(world: &World, check: &mut Check<'_>) {
     });
 }
 
-/// Title indexes and their names.
+/// Parses a table of title indexes and names.
 fn names(table: &[u8]) -> HashMap<u32, String> {
     let units = table.chunks_exact(2).map(|unit| u16::from_le_bytes([unit[0], unit[1]])).collect::<Vec<_>>();
     let texts: Vec<_> =

@@ -1,4 +1,4 @@
-//! What the page gets: samples as they come, and what came before for who comes later.
+//! Streams of the page: live samples, and history for clients that connect later.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::check::{Check, Due, Found, Number, Tally};
 use crate::play::Play;
 use crate::world::{Want, World};
 
-/// What readers were told of series: how they are called.
+/// Names of the series that the stream announced, by series number.
 type Names = HashMap<u64, String>;
 
 pub fn check(world: &Arc<World>) -> Result<Tally, String> {
@@ -42,7 +42,7 @@ pub fn check(world: &Arc<World>) -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// A request for everything.
+/// Returns a query string for everything.
 fn everything(world: &World) -> String {
     let of = |set: &crate::world::Set| match set.is_single {
         true => format!("path=/{}/*", set.name),
@@ -51,12 +51,13 @@ fn everything(world: &World) -> String {
     world.sets.iter().map(of).collect::<Vec<_>>().join("&")
 }
 
-/// A series says set, instance and counter; which one of its name it is may change while it lives.
+/// Names a series by counterset, instance and counter. The number among instances of the same name may change during
+/// the life of the series, so it is left out.
 fn name(set: &str, instance: &str, _: usize, counter: &str) -> String {
     format!("{set}|{instance}|{counter}")
 }
 
-/// The events of a stream: kind and data.
+/// Parses the events of a stream into kind and data.
 fn events(text: &str) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for event in text.split_terminator("\n\n").filter(|event| !event.starts_with(':')) {
@@ -99,7 +100,7 @@ fn sample(world: &World, data: &Value, names: &Names, check: &mut Check<'_>) {
     }
 }
 
-/// Who comes when all is over gets what was before.
+/// Checks the history that a client receives after the last step.
 fn history(world: &World, server: &mut Stepped, query: &str) -> Result<Tally, String> {
     let mut check = Check::new(world, "page history").expect(0..world.steps.len(), true, false, &name);
     check.retain(|_, due| due.want.value.is_ok());

@@ -1,5 +1,5 @@
-//! A random machine: what its instances are called and what they count at each step, and so what must be found in an
-//! output. Nothing here is computed by what is tested: formulas are written out once more.
+//! Random machine: names and counts of its instances at each step, and the values expected in an output. The tested
+//! code computes none of them: the formulas are implemented a second time here.
 
 use std::sync::Arc;
 
@@ -15,22 +15,22 @@ use crate::random::Random;
 pub const BEGIN: i64 = 134_118_902_450_000_000;
 pub const UNIX_EPOCH: i64 = 116_444_736_000_000_000;
 
-/// What happens to machines.
+/// Event in the life of a machine that an output must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Event {
     /// An instance was not there before.
     Begins,
-    /// One is not there any more.
+    /// An instance of the step before is gone.
     Ends,
-    /// One has another name than before.
+    /// An instance has another name than before.
     Renamed,
-    /// One that was away comes again.
+    /// An instance that was away is there again.
     Returns,
     /// Another one has the name and the id of one that ended.
     Replaced,
-    /// Two have the same name.
+    /// Two instances have the same name.
     SameName,
-    /// The same instances come in another order.
+    /// The instances common to two steps are in another order.
     Reordered,
     /// A provider fails.
     ProviderFails,
@@ -62,26 +62,26 @@ pub const EVENTS: [Event; 13] = [
     Event::CounterAdded,
 ];
 
-/// How a counter becomes a number.
+/// Formula of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// As it is.
+    /// Raw value of 8 bytes.
     Level,
-    /// As it is, in four bytes.
+    /// Raw value of 4 bytes.
     Short,
-    /// So many a second.
+    /// Events per second.
     Rate,
-    /// A share of time.
+    /// Percentage of the time that passed.
     Timer,
-    /// A share of a base.
+    /// Percentage of a base.
     Share,
-    /// What a share is of; nobody is shown it.
+    /// Base of a percentage; not displayed.
     ShareBase,
-    /// A difference by that of its base.
+    /// Difference divided by the difference of the base.
     Average,
-    /// What that is divided by.
+    /// Base of an average; not displayed.
     AverageBase,
-    /// How long ago something was.
+    /// Time since an event.
     Elapsed,
 }
 
@@ -120,19 +120,19 @@ enum Difference {
     PerBase,
 }
 
-/// A counter of a set.
+/// Counter of a set.
 #[derive(Clone, Debug)]
 pub struct Column {
     pub id: u32,
     pub name: &'static str,
     pub kind: Kind,
-    /// The column that it is divided by.
+    /// Index of the base column.
     pub base: Option<usize>,
-    /// The first step that has it.
+    /// First step at which the counter exists.
     pub since: usize,
 }
 
-/// All that counters of a set can be: name, how, and its base behind it.
+/// Possible counters of a set: name, kind, and kind of the base, which follows its counter.
 const COLUMNS: [(&str, Kind, Option<Kind>); 8] = [
     ("Level", Kind::Level, None),
     ("Events/sec", Kind::Rate, None),
@@ -144,7 +144,7 @@ const COLUMNS: [(&str, Kind, Option<Kind>); 8] = [
     ("Other Level", Kind::Level, None),
 ];
 
-/// A counterset.
+/// Counterset of a world.
 #[derive(Clone, Debug)]
 pub struct Set {
     pub guid: Guid,
@@ -152,30 +152,30 @@ pub struct Set {
     pub is_single: bool,
     pub provider: usize,
     pub columns: Vec<Column>,
-    /// What it is registered as, from which step on.
+    /// Registered definitions, each with its first step.
     pub versions: Vec<(usize, Arc<Counterset>)>,
 }
 
 impl Set {
-    /// The columns that there are at a step.
+    /// Returns the columns that exist at a step.
     pub fn at(&self, step: usize) -> impl Iterator<Item = (usize, &Column)> {
         self.columns.iter().enumerate().filter(move |(_, column)| column.since <= step)
     }
 
-    /// What it is registered as at a step.
+    /// Returns the definition registered at a step.
     pub fn version(&self, step: usize) -> &Arc<Counterset> {
         &self.versions.iter().rev().find(|(from, _)| *from <= step).expect("the first is of step 0").1
     }
 }
 
-/// A value of a row.
+/// Raw value of one counter in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
     pub raw: Result<u64, Lack>,
     pub mark: Option<Mark>,
 }
 
-/// Why there is no value.
+/// Reason for a missing value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lack {
     Unavailable,
@@ -204,20 +204,20 @@ impl Lack {
     }
 }
 
-/// An instance at a step.
+/// Instance at a step.
 #[derive(Clone, Debug)]
 pub struct Row {
     pub name: &'static str,
     pub id: u32,
-    /// 0 is not known.
+    /// Birth of the instance; 0 if unknown.
     pub birth: u64,
-    /// Which one of its name it is, whose case does not matter.
+    /// Number of earlier rows with the same name, ignoring case.
     pub occurrence: usize,
     pub cells: Vec<Cell>,
     pub events: Vec<Event>,
 }
 
-/// What a provider delivers of a set.
+/// Result of a provider for one set.
 #[derive(Clone, Debug)]
 pub enum Delivered {
     Rows(Vec<Row>),
@@ -227,13 +227,13 @@ pub enum Delivered {
 
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// In 100 ns since 1601, whole milliseconds.
+    /// PerfTime100NSec: 100 ns since 1601, in whole milliseconds.
     pub time: i64,
-    /// In ns.
+    /// PerfTimeStamp in ns.
     pub perf_time: i64,
-    /// By set.
+    /// Result of each set.
     pub sets: Vec<Delivered>,
-    /// What happened that is seen at no row: which set, and what.
+    /// Events that belong to no row, each with the index of its set.
     pub events: Vec<(usize, Event)>,
 }
 
@@ -242,11 +242,11 @@ pub struct World {
     pub seed: u64,
     pub sets: Vec<Set>,
     pub steps: Vec<Step>,
-    /// By step, of each provider, the catalogue.
+    /// Catalogue of each provider, by step.
     pub catalogues: Vec<Vec<Arc<Catalogue>>>,
 }
 
-/// What must be found of a counter of a row.
+/// Expected value of one counter in a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Want {
     pub value: Result<f64, &'static str>,
@@ -303,7 +303,7 @@ impl World {
         world
     }
 
-    /// The catalogues: the same one as long as nothing in it changes.
+    /// Makes the catalogues; consecutive steps share one until a definition changes.
     fn make_catalogues(&self) -> Vec<Vec<Arc<Catalogue>>> {
         let mut all: Vec<Vec<Arc<Catalogue>>> = Vec::new();
         for step in 0..self.steps.len() {
@@ -326,7 +326,7 @@ impl World {
         all
     }
 
-    /// The same world with no two names that differ in their case alone: in the paths of a log these are one name.
+    /// Returns this world without names that differ only in case, because they are equal in the paths of a log.
     pub fn for_logs(&self) -> Self {
         let mut world = self.clone();
         for delivered in world.steps.iter_mut().flat_map(|step| &mut step.sets) {
@@ -340,7 +340,7 @@ impl World {
         world
     }
 
-    /// Notes at rows, and for sets, what readers can see of what happened.
+    /// Adds the events that a reader can see to rows and steps.
     fn note_what_is_seen(&mut self) {
         for at in 0..self.steps.len() {
             for set in 0..self.sets.len() {
@@ -393,7 +393,7 @@ impl World {
         }
     }
 
-    /// The rows of a set at a step, if its provider delivered any.
+    /// Returns the rows of a set at a step, `None` if its provider failed.
     pub fn rows(&self, step: usize, set: usize) -> Option<&[Row]> {
         match &self.steps[step].sets[set] {
             Delivered::Rows(rows) => Some(rows),
@@ -401,7 +401,7 @@ impl World {
         }
     }
 
-    /// Why a set has no rows at a step.
+    /// Returns the reason why a set has no rows at a step.
     pub fn failure(&self, step: usize, set: usize) -> Option<&'static str> {
         match &self.steps[step].sets[set] {
             Delivered::Rows(rows) if rows.is_empty() => Some("no_instance"),
@@ -411,7 +411,7 @@ impl World {
         }
     }
 
-    /// What must be found of a column of a row, if the sample before was that of step `before`.
+    /// Returns the expected value of a column of a row, if the previous sample was that of step `before`.
     pub fn want(&self, step: usize, before: Option<usize>, set: usize, row: usize, column: usize) -> Want {
         let about = &self.sets[set].columns[column];
         let now = &self.rows(step, set).expect("there are rows")[row];
@@ -439,7 +439,7 @@ impl World {
         Want { value, raw, base: raw.and_then(|_| base(now)), mark: raw.and(mark) }
     }
 
-    /// What happened that is seen at a column of a row.
+    /// Returns the events that can be seen in a column of a row.
     pub fn events(&self, step: usize, set: usize, row: usize, column: usize) -> Vec<Event> {
         let row = &self.rows(step, set).expect("there are rows")[row];
         let cell = &row.cells[column];
@@ -502,7 +502,7 @@ impl World {
     }
 }
 
-/// A name without its case: those that are used have small letters for all large ones.
+/// Returns a name in upper case. The names used here compare correctly that way.
 pub fn fold(name: &str) -> String {
     name.to_uppercase()
 }
@@ -569,7 +569,7 @@ fn counter(column: &Column) -> Counter {
     }
 }
 
-/// What a provider that does not deliver answers.
+/// Returns the error of a provider that fails.
 pub fn source_error(delivered: &Delivered) -> Option<SourceError> {
     match delivered {
         Delivered::Rows(_) => None,

@@ -30,9 +30,9 @@ pub struct Watch {
     pub position: Cell<usize>,
     /// Its series, also those that are over.
     pub members: RefCell<BTreeSet<SeriesId>>,
-    /// Whether somebody asked for the sums of them.
+    /// `true` if a client asked for the sums over the instances.
     pub has_sums: Cell<bool>,
-    /// The sums of them.
+    /// Series of the sums over the instances.
     pub sums: RefCell<BTreeSet<SeriesId>>,
     /// Since when nobody looks.
     pub idle_since: Cell<Option<Instant>>,
@@ -44,7 +44,7 @@ pub struct Point {
     id: SeriesId,
     value: Option<f64>,
     status: &'static str,
-    /// What is special about it.
+    /// Keyword of the value's mark.
     mark: Option<&'static str>,
 }
 
@@ -52,29 +52,29 @@ pub struct Point {
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     points: Vec<Point>,
-    /// Of counters that add up the sums over all instances.
+    /// Sums over all instances, for counters whose sum has a meaning.
     sums: Vec<Point>,
-    /// Of each counter how many instances have no value, and why.
+    /// Numbers of instances without a value, by counter.
     without: Vec<Without>,
     /// Why there is nothing: a keyword and a sentence.
     nothing: Option<(&'static str, String)>,
 }
 
-/// How many instances have no value of a counter: by reason, those that most have first.
+/// Number of instances that lack a value of one counter, by reason; the most frequent reason first.
 #[derive(Clone, Debug)]
 struct Without {
     counter: String,
-    /// How many there are, with a value and without.
+    /// Number of all instances, with a value and without.
     of: usize,
     reasons: Vec<(&'static str, usize)>,
 }
 
-/// The instances of a path in a sample, a counter at a time; those that sum others up are none.
+/// Instances of one counter of a path in a sample. Instances that are totals of others do not count.
 struct Column<'a> {
     set: &'a Counterset,
     counter: &'a Counter,
     instances: usize,
-    /// Of those that have a value.
+    /// Sum of the values, `None` if no instance has one.
     sum: Option<f64>,
     reasons: BTreeMap<&'static str, usize>,
 }
@@ -102,7 +102,7 @@ impl<'a> Column<'a> {
         columns
     }
 
-    /// Whether the sum means something.
+    /// Returns `true` if the sum over the instances has a meaning.
     fn adds_up(&self) -> bool {
         match self.counter.aggregate {
             Aggregate::Total => true,
@@ -111,7 +111,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// The reasons, those that most have first.
+    /// Returns the reasons, the most frequent first.
     fn reasons(&self) -> Vec<(&'static str, usize)> {
         let mut reasons: Vec<_> = self.reasons.iter().map(|(reason, count)| (*reason, *count)).collect();
         reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -120,7 +120,7 @@ impl<'a> Column<'a> {
 }
 
 impl Watch {
-    /// A path that is collected from the next sample on, with what is stored of its series under whatever path.
+    /// Begins to watch a path from the next sample on. Series already stored under another path are taken over.
     pub fn new(
         path: &CounterPath,
         is_kept: bool,
@@ -155,7 +155,7 @@ impl Watch {
         }
     }
 
-    /// The values of a sample that are shown.
+    /// Returns the values of a sample that are shown.
     fn shown<'a, 'v>(&self, values: &'a [PathValue<'v>]) -> impl Iterator<Item = &'a PathValue<'v>> + Clone {
         values.iter().filter(|v| !is_hidden(&self.path, v))
     }
@@ -210,7 +210,7 @@ impl Watch {
 }
 
 impl Without {
-    /// Nothing if all have a value.
+    /// Returns `None` if every instance has a value.
     fn of(column: &Column<'_>) -> Option<Self> {
         let reasons = column.reasons();
         (!reasons.is_empty()).then(|| Self {
@@ -251,7 +251,7 @@ fn is_hidden_counter(path: &CounterPath, counter: &Counter) -> bool {
     counter.is_never_there() && path.counter.contains(['*', '?', '{', '!'])
 }
 
-/// Why there is nothing to show: a keyword.
+/// Returns the keyword of the reason why there is no finite value.
 fn status(v: &PathValue<'_>) -> &'static str {
     v.value.value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword())
 }

@@ -21,12 +21,12 @@ pub struct Key {
     instance: Box<[u8]>,
     instance_id: Option<InstanceId>,
     birth: Birth,
-    /// Whether it is the sum of those instances that a pattern means, which stands in the instance's place.
+    /// `true` for the sum over the instances of a pattern; `instance` is then that pattern.
     is_sum: bool,
 }
 
 impl Key {
-    /// That of a value, whose instance was born then.
+    /// Returns the key of a value of an instance with this birth.
     pub fn new(v: &PathValue<'_>, birth: Birth) -> Self {
         Self {
             counterset: v.value.counterset.guid,
@@ -38,7 +38,7 @@ impl Key {
         }
     }
 
-    /// That of the sum of the instances that a path means.
+    /// Returns the key of the sum over the instances of a path.
     pub fn of_sum(path: &CounterPath, counterset: Guid, counter: CounterId) -> Self {
         let pattern = path.instance.as_deref().unwrap_or_default().to_lowercase();
         Self {
@@ -185,7 +185,7 @@ impl Table {
         })
     }
 
-    /// The series of the sum of the instances that a path means.
+    /// Returns the series of the sum over the instances of a path.
     pub fn of_sum(&mut self, path: &CounterPath, set: &Counterset, counter: &Counter) -> Option<SeriesId> {
         let own = CounterPath {
             machine: None,
@@ -198,7 +198,8 @@ impl Table {
         })
     }
 
-    /// The series with a key, which has a value in this sample.
+    /// Returns the number of the series with a key, and notes that the series is in this sample. A new series is added;
+    /// `None` if there is no room for it.
     fn numbered(&mut self, key: Key, about: impl FnOnce(SeriesId) -> String) -> Option<SeriesId> {
         if let Some(id) = self.by_key.get(&key) {
             if let Some(series) = self.by_id.get_mut(id) {
@@ -221,7 +222,8 @@ impl Table {
         Some(id)
     }
 
-    /// The series of these counters of those instances whose names are meant, also those that are over.
+    /// Returns the stored series of these counters, for all instances whose names match, ended ones
+    /// included.
     pub fn stored(
         &self,
         counterset: Guid,
@@ -237,7 +239,7 @@ impl Table {
         self.by_key.iter().filter(|(key, _)| is_meant(key)).map(|(_, id)| *id).collect()
     }
 
-    /// The sums of these counters over the instances that a path means.
+    /// Returns the stored sums of these counters over the instances of a path.
     pub fn stored_sums(
         &self,
         path: &CounterPath,
