@@ -16,6 +16,7 @@ use owned::Background;
 mod applications;
 mod c;
 mod disks;
+mod hotplug;
 mod jq;
 mod kernel_own;
 mod known_load;
@@ -72,6 +73,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("processes agree with pidstat, one core loaded", &|| processes::pidstat(rounds)),
         ("processes agree with psutil", &processes::psutil),
         ("totals of processes keep what a build's compilers used", &totals::check),
+        ("processor times stay right while a processor goes offline and comes back", &hotplug::check),
         ("processes of others: refused, hidden, in a container", &processes::refused_and_hidden),
         ("a walk over the tasks agrees with files through an hour of churn", &walks::churn),
         ("a walk is refused, forbidden and permitted, and shows no more than files", &walks::rights),

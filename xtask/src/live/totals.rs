@@ -113,7 +113,7 @@ fn compare(lines: &str, paths: usize, cpus: f64, busy: &Busy) -> Result<f64> {
 }
 
 /// Converts a printed time to seconds since 1970.
-fn seconds(time: &str) -> Result<f64> {
+pub fn seconds(time: &str) -> Result<f64> {
     let parsed: jiff::Timestamp = time.parse().with_context(|| format!("not a time: {time}"))?;
     Ok(parsed.as_millisecond() as f64 / 1e3)
 }
