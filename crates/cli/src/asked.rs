@@ -173,8 +173,21 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
                 anyhow!("the log has counters of several machines: {}\n  choose one with --machine", names());
             Err(Failure::new(Exit::Usage, error))
         }
+        // No path can be bound, and nothing listed: the damage is the reason.
+        None if logs.machine().countersets().is_empty() => match first_damage(&logs, files) {
+            Some(damage) => Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; no counter is left"))),
+            None => Ok(logs),
+        },
         None => Ok(logs),
     }
+}
+
+/// Returns the first damage of the first log that has any, with the name of its file.
+fn first_damage(logs: &Logs, files: &[PathBuf]) -> Option<String> {
+    logs.damages().iter().zip(files).find_map(|(damages, file)| {
+        let first = damages.first().first()?;
+        Some(format!("{}: {}", name_of(file), escaped(&first.to_string())))
+    })
 }
 
 /// What is said of a log that cannot be opened.

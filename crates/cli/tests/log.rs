@@ -91,12 +91,7 @@ fn what_is_no_log() {
                 "error: {readme}: not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV\n"
             ),
         ),
-        (
-            &["log", "info", "-"],
-            5,
-            "error: -: not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV\n"
-                .to_owned(),
-        ),
+        (&["log", "info", "-"], 5, "error: -: the file is empty\n".to_owned()),
         (
             &["log", "info", "/no/log.blg"],
             4,

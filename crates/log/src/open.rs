@@ -24,6 +24,9 @@ pub type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
+    /// The file has no bytes.
+    #[error("the file is empty")]
+    Empty,
     /// It is something else.
     #[error("not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV")]
     Unknown,
@@ -69,11 +72,14 @@ impl<R: Read> Log<R> {
     /// ```
     ///
     /// # Errors
-    /// If it is no log, or cannot be read.
+    /// If it is empty or no log, or cannot be read.
     pub fn open(mut read: R) -> Result<Self, LogError> {
         const TELLING: u64 = 512;
         let mut first = Vec::new();
         read.by_ref().take(TELLING).read_to_end(&mut first)?;
+        if first.is_empty() {
+            return Err(LogError::Empty);
+        }
         let (is_blg, is_text) = (blg::is_one(&first), text::is_one(&first));
         let begun = Cursor::new(first).chain(read);
         match (is_blg, is_text) {

@@ -134,12 +134,14 @@ impl Logs {
         const STEPS: usize = 16;
         let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
-        let mut offset = None;
+        let (mut offset, mut damages) = (None, Vec::new());
         let read = Arc::default();
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
             let mut tape = Tape::open(input, &read).map_err(failed)?;
             offset.get_or_insert(tape.offset());
+            // A log that is cut before its first sample may have no counter, and so no query that would find the cut.
+            damages.push(tape.damages());
             for listed in tape.ahead().list.iter().filter(|listed| !matches!(listed.what, What::Unknown)) {
                 let name = listed.path.machine.clone().unwrap_or_default();
                 if known.insert(name.to_ascii_lowercase()) {
@@ -165,7 +167,7 @@ impl Logs {
             selection,
             machines: machines.into_iter().collect(),
             offset: offset.unwrap_or(0),
-            damages: Arc::default(),
+            damages: Arc::new(Mutex::new(damages)),
         })
     }
 
@@ -247,7 +249,7 @@ impl Logs {
         self.selection.read.load(Relaxed)
     }
 
-    /// What could not be used, log by log, as far as queries that were closed had come.
+    /// Returns the damage of each log: up to its first sample, and as far as queries that were closed had come.
     #[must_use]
     pub fn damages(&self) -> Vec<Damages> {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner).clone()
