@@ -13,7 +13,7 @@ use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::log::unusable;
-use crate::text::{escaped, name_of};
+use crate::text::{escaped, grouped_digits, name_of};
 
 /// What is asked.
 pub enum Asked {
@@ -129,19 +129,21 @@ impl Asked {
     /// Prints on standard error what of logs could not be used. Returns `true` if there is anything.
     #[must_use]
     pub fn warn_of_damage(&self) -> bool {
+        /// Number of damaged places of a log that are named. Those that only these counters meet are not in `log info`.
+        const SHOWN: usize = 5;
         let Self::Logs { logs, files } = self else { return false };
         let mut is_damaged = false;
         for (damages, file) in logs.damages().iter().zip(files) {
-            let (Some(first), name) = (damages.first().first(), name_of(file)) else {
-                continue;
-            };
-            is_damaged = true;
-            let more = match damages.count() {
-                1 => String::new(),
-                count => format!("; {count} such places, perfset log info shows more"),
-            };
+            is_damaged |= !damages.is_empty();
             // Nobody is left to tell if this fails.
-            let _ = writeln!(io::stderr(), "warning: {name}: {}{more}", escaped(&first.to_string()));
+            let warn = |text: &str| drop(writeln!(io::stderr(), "warning: {}: {text}", name_of(file)));
+            let shown = damages.first().iter().take(SHOWN).map(|damage| escaped(&damage.to_string()));
+            let number = shown.map(|text| warn(&text)).count();
+            match damages.count().saturating_sub(u64::try_from(number).unwrap_or(u64::MAX)) {
+                0 => {}
+                1 => warn("1 more place is damaged"),
+                more => warn(&format!("{} more places are damaged", grouped_digits(&more.to_string()))),
+            }
         }
         is_damaged
     }

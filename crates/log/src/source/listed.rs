@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use perfset_core::clock::SystemTime;
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::{self, Denominator};
 use perfset_core::pdh::{PdhStatus, RawCounter};
@@ -11,10 +12,11 @@ use perfset_core::{
     Attributes, Counter, CounterId, CounterType, Counterset, DetailLevel, Guid, InstanceIdFilter,
     InstanceType, Mark, NoValue, ProviderIdentity, RawValue, Text, Utf16, catalogue,
 };
+use perfset_engine::path::CounterPath;
 use perfset_engine::v1::{guid_of_object, unit_of};
 use perfset_engine::{InstanceFilter, InstanceFilters, Pattern, Rows, SourceError, Want};
 
-use super::table::{Got, Table};
+use super::table::{Contradiction, Got, Table};
 use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
 
@@ -329,8 +331,8 @@ impl ListedSet {
             match entry.row {
                 Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
                     Ok(got) => {
-                        if !table.put(row, column, changed.unwrap_or(got)) {
-                            leave_out(tape);
+                        if let Some(contradiction) = table.put(row, column, changed.unwrap_or(got)) {
+                            leave_out(tape, entry.at, table, &contradiction);
                         }
                     }
                     Err(error) => {
@@ -342,13 +344,13 @@ impl ListedSet {
                 None => match tape.now.sample.block(entry.at) {
                     Ok(Block::Instances(instances)) => {
                         table.begin_entry();
-                        let mut is_left_out = false;
+                        let mut left_out = Vec::new();
                         for (name, raw) in instances.iter() {
                             let row = table.coming(name);
-                            is_left_out |= !table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw)));
+                            left_out.extend(table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw))));
                         }
-                        if is_left_out {
-                            leave_out(tape);
+                        for contradiction in &left_out {
+                            leave_out(tape, entry.at, table, contradiction);
                         }
                     }
                     Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
@@ -445,9 +447,20 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
     })
 }
 
-/// Notes that a value is not played, because another entry has another one at the same time.
-fn leave_out(tape: &mut Tape) {
-    tape.damaged("a value is left out: its counter has another one at the same time".to_owned());
+/// Notes that a value is not played, because another entry has another one of the same counter at the same time. Names
+/// are the same if they differ only in case.
+fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contradiction) {
+    let Contradiction { row, used, left_out } = contradiction;
+    let mut path = tape.now.list.get(entry).map(|listed| listed.path.clone()).unwrap_or_else(|| {
+        CounterPath { machine: None, counterset: String::new(), instance: None, counter: String::new() }
+    });
+    if path.instance.as_deref() == Some("*") {
+        path.instance = Some(table.name(*row));
+    }
+    let time = SystemTime::from_100ns(tape.now.time);
+    tape.damaged(format!(
+        "two values of {path} at {time} UTC, names compared without case: {used} is used, {left_out} is left out"
+    ));
 }
 
 /// What a query asks of a counterset, and where it goes.

@@ -1,6 +1,7 @@
 //! The rows of a sample of a listed counterset while they are read.
 
 use std::collections::HashMap;
+use std::fmt;
 
 use perfset_core::pdh::RawCounter;
 use perfset_core::utf16::upper;
@@ -19,6 +20,17 @@ pub(super) enum Got {
     Missing(NoValue),
 }
 
+impl fmt::Display for Got {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Raw(raw) if raw.second != 0 => write!(f, "{} (base or time {})", raw.first, raw.second),
+            Self::Raw(raw) => write!(f, "{}", raw.first),
+            Self::Formatted(value) => write!(f, "{value}"),
+            Self::Missing(reason) => write!(f, "{reason}"),
+        }
+    }
+}
+
 impl Got {
     /// Returns `true` for the same value, whenever it was taken.
     fn is_same(&self, other: &Self) -> bool {
@@ -30,6 +42,14 @@ impl Got {
             _ => false,
         }
     }
+}
+
+/// Two values of one counter of one instance in a sample.
+#[derive(Clone, Debug)]
+pub(super) struct Contradiction {
+    pub row: usize,
+    pub used: Got,
+    pub left_out: Got,
 }
 
 /// The rows of a sample while they are read, and their names from sample to sample.
@@ -158,18 +178,24 @@ impl Table {
         row
     }
 
-    /// Fills a cell. Where several entries have a value of it, the first one is taken: returns `false` if that is
-    /// another value than this one.
-    pub fn put(&mut self, row: usize, column: usize, got: Got) -> bool {
-        let Some(start) = self.use_row(row) else { return true };
-        match self.cells.get_mut(start.saturating_add(column)) {
-            Some(cell @ (None | Some(Got::Missing(_)))) => {
+    /// Fills a cell. Where several entries have a value of it, the first one is taken: returns the value that is
+    /// there and this one, if they contradict each other.
+    pub fn put(&mut self, row: usize, column: usize, got: Got) -> Option<Contradiction> {
+        let start = self.use_row(row)?;
+        let cell = self.cells.get_mut(start.saturating_add(column))?;
+        match cell {
+            None | Some(Got::Missing(_)) => {
                 *cell = Some(got);
-                true
+                None
             }
-            Some(Some(known)) => matches!(got, Got::Missing(_)) || known.is_same(&got),
-            None => true,
+            Some(known) if matches!(got, Got::Missing(_)) || known.is_same(&got) => None,
+            Some(known) => Some(Contradiction { row, used: known.clone(), left_out: got }),
         }
+    }
+
+    /// Returns the name of a row.
+    pub fn name(&self, row: usize) -> String {
+        self.rows.get(row).map(|row| row.name.to_string()).unwrap_or_default()
     }
 
     /// Uses all rows that come from lists.

@@ -196,6 +196,7 @@ impl Tape {
                     next.values.clear();
                     next.values.extend_from_slice(line.values);
                     self.has_next = true;
+                    next.sample.at = log.line_at();
                 }
             }
         }

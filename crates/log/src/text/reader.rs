@@ -22,6 +22,8 @@ pub struct Reader<R> {
     head: Head,
     values: Vec<Option<f64>>,
     damages: Damages,
+    /// Offset of the last line of values.
+    line_at: u64,
     is_over: bool,
 }
 
@@ -64,7 +66,7 @@ impl<R: Read> Reader<R> {
                 break Head::parse(&line, &mut damages).ok_or_else(no_header)?;
             }
         };
-        Ok(Self { lines, head, values: Vec::new(), damages, is_over: false })
+        Ok(Self { lines, head, values: Vec::new(), damages, line_at: 0, is_over: false })
     }
 
     /// What the first line says.
@@ -77,6 +79,11 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.damages
+    }
+
+    /// Returns the offset of the line that was read last.
+    pub(crate) fn line_at(&self) -> u64 {
+        self.line_at
     }
 
     /// The next line; none at the end of the log.
@@ -100,7 +107,7 @@ impl<R: Read> Reader<R> {
 
     /// Reads a line. If it is one of values, they are in `values` then, and this is their time.
     fn read(&mut self) -> io::Result<Option<i64>> {
-        let Self { lines, head, values, damages, is_over } = self;
+        let Self { lines, head, values, damages, line_at, is_over } = self;
         let Some(line) = lines.next()? else {
             *is_over = true;
             return Ok(None);
@@ -109,6 +116,7 @@ impl<R: Read> Reader<R> {
             damages.add(line.at, "a line is too long: it is left out");
             return Ok(None);
         }
+        *line_at = line.at;
         halved(&line, damages);
         let Some(first) = line.text.first() else { return Ok(None) };
         if Separator::of_header(line.text).is_none() {
