@@ -157,6 +157,10 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     };
     let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
     let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, error))?;
+    // No path can be bound then, and nothing listed: the damage is the reason.
+    if let Some(damage) = first_damage(&logs, files).filter(|_| logs.machine().countersets().is_empty()) {
+        return Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; no counter is left")));
+    }
     let names = || {
         let names: Vec<_> = logs.machines().iter().map(|name| escaped(name)).collect();
         names.join(", ")
@@ -175,11 +179,6 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
                 anyhow!("the log has counters of several machines: {}\n  choose one with --machine", names());
             Err(Failure::new(Exit::Usage, error))
         }
-        // No path can be bound, and nothing listed: the damage is the reason.
-        None if logs.machine().countersets().is_empty() => match first_damage(&logs, files) {
-            Some(damage) => Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; no counter is left"))),
-            None => Ok(logs),
-        },
         None => Ok(logs),
     }
 }
