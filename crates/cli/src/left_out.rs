@@ -226,6 +226,12 @@ impl NeverThere {
 
 /// Writes the sentences to standard error, the first of many.
 pub fn warn(sentences: &[String]) {
+    warn_first(sentences, "are missing");
+}
+
+/// Writes sentences, one a counter, to standard error. Counters beyond the first ten get one more sentence: their
+/// values "are missing", or whatever `what` is.
+pub fn warn_first(sentences: &[String], what: &str) {
     const MOST: usize = 10;
     // Nobody is left to tell if this fails.
     for sentence in sentences.iter().take(MOST) {
@@ -233,7 +239,7 @@ pub fn warn(sentences: &[String]) {
     }
     let more = sentences.len().saturating_sub(MOST);
     if more > 0 {
-        let _ = writeln!(io::stderr(), "warning: values of {more} more counters are missing");
+        let _ = writeln!(io::stderr(), "warning: values of {more} more counters {what}");
     }
 }
 

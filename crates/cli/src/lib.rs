@@ -28,6 +28,7 @@ mod live;
 mod log;
 mod man;
 mod manifest;
+mod marked;
 pub mod output;
 mod pace;
 mod paths;

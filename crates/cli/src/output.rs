@@ -18,8 +18,11 @@ use terminal_size::{Width, terminal_size};
 
 use crate::args::{GetArgs, OutputFormat, Test};
 use crate::left_out::{self, LeftOut, NeverThere};
+use crate::marked::MarkedValues;
 use crate::series::Series;
-use crate::text::{escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped};
+use crate::text::{
+    csv_cell, escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped,
+};
 use pdh_csv::PdhCsv;
 
 /// Prints one sample after the other.
@@ -59,6 +62,8 @@ pub struct Output {
     log: PdhCsv,
     /// The reasons below the last sample's line, not to be repeated below every line.
     told: Vec<(String, String)>,
+    /// Marked values, where the format has no place for marks: PDH-CSV, and the lines of a summary.
+    marked: MarkedValues,
     /// What was last said of values that are left out, not to be repeated while it stays so.
     left_out: Vec<String>,
     /// A minute of UTC, and what local times in it begin with.
@@ -135,6 +140,7 @@ impl Output {
             head_printed: false,
             log: PdhCsv::default(),
             told: Vec::new(),
+            marked: MarkedValues::default(),
             left_out: Vec::new(),
             minute: None,
         }
@@ -168,6 +174,9 @@ impl Output {
                     .entry((v.path, v.value.counter.id))
                     .or_insert_with(|| (counter_name(v), is_share_or_rate(v.value.counter)));
             }
+        }
+        if self.summary.is_some() || self.format == OutputFormat::PdhCsv {
+            self.marked.add(&*values);
         }
         let left_out = match self.test.is_some() || self.top.is_some() {
             true => self.left_out(clocks, values),
@@ -518,19 +527,19 @@ impl Output {
             let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
             let count = |value: Option<u64>| value.map(|value| value.to_string()).unwrap_or_default();
             let cells = [
-                csv_text(&record.time),
-                csv_text(&record.path),
-                csv_text(&record.counterset),
-                csv_text(&record.instance),
+                csv_cell(&record.time),
+                csv_cell(&record.path),
+                csv_cell(&record.counterset),
+                csv_cell(&record.instance),
                 count(record.instance_id.map(u64::from)),
-                csv_text(&record.counter),
+                csv_cell(&record.counter),
                 number(record.value),
-                csv_text(record.status),
+                csv_cell(record.status),
                 count(record.raw),
                 count(record.base),
-                csv_text(&record.counter_type),
-                csv_text(&record.unit),
-                csv_text(record.mark.unwrap_or_default()),
+                csv_cell(&record.counter_type),
+                csv_cell(&record.unit),
+                csv_cell(record.mark.unwrap_or_default()),
                 count(record.missing.map(u64::from)),
             ];
             let _ = writeln!(text, "{}", cells.join(","));
@@ -584,6 +593,9 @@ impl Output {
     pub fn finish(&mut self) -> io::Result<()> {
         self.write()?;
         self.summary()?;
+        if self.format == OutputFormat::PdhCsv {
+            self.marked.warn();
+        }
         match &mut self.file {
             Some(file) => file.flush(),
             None => io::stdout().flush(),
@@ -606,6 +618,7 @@ impl Output {
         }
         self.text = text;
         self.push_sentences(&never_there.sentences());
+        self.push_sentences(&self.marked.sentences());
         self.write()
     }
 
@@ -664,48 +677,14 @@ pub fn counter_name(v: &PathValue<'_>) -> String {
     escaped(&v.value.counter.shown_name())
 }
 
+/// Returns the name of an instance, with its number if it is not the first one of that name.
 pub fn instance_name(v: &PathValue<'_>) -> String {
-    escaped(&numbered(&v.value.instance.to_string(), v))
-}
-
-/// A name, and for the second and later of that name its number.
-fn numbered(name: &str, v: &PathValue<'_>) -> String {
-    if v.occurrence == 0 { name.to_owned() } else { format!("{name}#{}", v.occurrence) }
+    let name = escaped(&v.value.instance.to_string());
+    if v.occurrence == 0 { name } else { format!("{name}#{}", v.occurrence) }
 }
 
 fn real(raw: RawValue) -> f64 {
     #[expect(clippy::as_conversions, reason = "rounding to the nearest double is what is wanted")]
     let number = raw.get() as f64;
     number
-}
-
-/// A text as a cell: quoted where it must be, and so that no spreadsheet takes a stranger's text for a formula.
-fn csv_text(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let guarded = if formula { format!("'{text}") } else { text.to_owned() };
-    if guarded.contains([',', '"', '\n', '\r']) || formula {
-        return format!("\"{}\"", guarded.replace('"', "\"\""));
-    }
-    guarded
-}
-
-#[cfg(test)]
-mod tests {
-    use super::csv_text;
-
-    #[test]
-    fn cells_are_safe_in_spreadsheets() {
-        for (text, want) in [
-            ("plain", "plain"),
-            ("0,1", "\"0,1\""),
-            ("say \"x\"", "\"say \"\"x\"\"\""),
-            ("two\nlines", "\"two\nlines\""),
-            ("=1+1", "\"'=1+1\""),
-            ("@x", "\"'@x\""),
-            ("-", "\"'-\""),
-            ("% Processor Time", "% Processor Time"),
-        ] {
-            assert_eq!(csv_text(text), want);
-        }
-    }
 }

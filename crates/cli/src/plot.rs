@@ -15,6 +15,7 @@ use crate::examples;
 use crate::exit::{Exit, Failure};
 use crate::input::is_dash;
 use crate::left_out::{self, NeverThere};
+use crate::marked::MarkedValues;
 use crate::output::{counter_name, instance_name};
 use crate::samples::{How, Operands, Samples};
 use crate::series::SeriesMap;
@@ -135,7 +136,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     };
     let drawn = draw(&mut samples, LIVE_COUNT, &look);
     let exit = samples.finish();
-    let (picture, never_there) =
+    let Drawn { picture, never_there, marked } =
         drawn.map_err(|failure| if exit == Exit::Ok { failure } else { Failure { exit, ..failure } })?;
     let failed = |error| Failure::new(Exit::SourceFailed, error);
     let bytes = match format {
@@ -156,24 +157,36 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         );
     }
     left_out::warn(&never_there.sentences_beside_values());
+    marked.warn();
     Ok(exit)
 }
 
-/// Draws samples, so many of a machine if nobody says how many. Returns the picture, and what never had a value.
-pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<(Picture, NeverThere), Failure> {
+/// A picture, and what it does not show.
+#[derive(Debug)]
+pub struct Drawn {
+    pub picture: Picture,
+    /// The series that never had a value.
+    pub never_there: NeverThere,
+    /// The values that have a mark.
+    pub marked: MarkedValues,
+}
+
+/// Draws samples: `live_count` of a machine, unless the operands have a count.
+pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn, Failure> {
     let paths = samples.operands().paths.clone();
     let mut lines = Lines::new(look.width);
-    let mut never_there = NeverThere::default();
+    let (mut never_there, mut marked) = (NeverThere::default(), MarkedValues::default());
     let how = How { live_count: Some(live_count), ..How::default() };
     samples.take(how, &mut |clocks, values| {
         lines.sample(clocks, values);
+        marked.add(&*values);
         never_there.add(values.iter().filter(|v| !v.value.counter.is_never_there()), &paths);
         Ok(())
     })?;
     if lines.chart.samples() == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("no sample was taken")));
     }
-    Ok((lines.chart.draw(look), never_there))
+    Ok(Drawn { picture: lines.chart.draw(look), never_there, marked })
 }
 
 /// The chart, and the line that each series has in it.

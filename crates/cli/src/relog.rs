@@ -314,7 +314,10 @@ impl Sink {
 
     fn finish(self) -> Result<(), Failure> {
         match self {
-            Self::Text { mut writer, .. } => writer.get_mut().flush()?,
+            Self::Text { mut writer, columns, .. } => {
+                writer.get_mut().flush()?;
+                columns.marked.warn();
+            }
             Self::Json(mut output) => output.finish()?,
             Self::Sql(sql) => sql.finish()?,
         }

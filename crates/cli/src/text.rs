@@ -24,6 +24,16 @@ pub fn name_of(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
+/// A text as a cell: quoted where it must be, and so that no spreadsheet takes a stranger's text for a formula.
+pub fn csv_cell(text: &str) -> String {
+    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let guarded = if formula { format!("'{text}") } else { text.to_owned() };
+    if guarded.contains([',', '"', '\n', '\r']) || formula {
+        return format!("\"{}\"", guarded.replace('"', "\"\""));
+    }
+    guarded
+}
+
 /// A number with separators between thousands.
 pub fn grouped(number: f64, decimals: usize) -> String {
     let mut text = String::new();
@@ -273,5 +283,21 @@ mod tests {
         assert_eq!(cut("éab", 2), "éa");
         assert_eq!(cut("ab", 5), "ab");
         assert_eq!(cut("ab", 0), "");
+    }
+
+    #[test]
+    fn cells_are_safe_in_spreadsheets() {
+        for (text, want) in [
+            ("plain", "plain"),
+            ("0,1", "\"0,1\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            ("=1+1", "\"'=1+1\""),
+            ("@x", "\"'@x\""),
+            ("-", "\"'-\""),
+            ("% Processor Time", "% Processor Time"),
+        ] {
+            assert_eq!(csv_cell(text), want);
+        }
     }
 }

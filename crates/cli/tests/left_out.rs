@@ -124,6 +124,31 @@ fn tests_and_summaries_count_what_has_no_value() {
     assert_eq!((code, err.as_str(), told(summary)), (0, "", want.clone()), "{out}");
 }
 
+/// Outputs without a place for marks count the marked values of each counter.
+#[test]
+fn marks_are_counted_where_an_output_has_no_place_for_them() {
+    let marked = |number: u32, are: &str| {
+        format!(
+            "{number} of \\Process V2(_Total)\\IO Data Bytes/sec {are} partial: up to 2 instances could not be read"
+        )
+        .replacen(" of", if number == 1 { " value of" } else { " values of" }, 1)
+    };
+    let (code, out, err) = get(&["10ms", "3", "--format", "pdh-csv"]);
+    assert_eq!((code, out.lines().count()), (0, 4));
+    assert!(err.contains(&format!("warning: {}\n", marked(3, "are"))), "{err}");
+    let (_, _, err) = get(&["--format", "pdh-csv"]);
+    assert!(err.contains(&format!("warning: {}\n", marked(1, "is"))), "{err}");
+    let (code, out, err) = get(&["--summary", "10ms", "2"]);
+    let summary = out.split_once("greatest  samples").unwrap().1;
+    let words = summary.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(code == 0 && err.is_empty() && words.contains(&marked(2, "are")), "{summary}");
+    // Those that have a place for marks do not repeat them.
+    for format in ["json", "csv", "table"] {
+        let (_, out, err) = get(&["--format", format]);
+        assert!(err.is_empty() && out.contains("partial"), "{format}: {err}");
+    }
+}
+
 /// What stays so is said once.
 #[test]
 fn sentences_are_not_repeated() {

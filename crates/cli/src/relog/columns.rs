@@ -6,6 +6,7 @@ use perfset::path::PathValue;
 use super::progress::Progress;
 use super::{Machine, number, step};
 use crate::exit::Failure;
+use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
 
 /// The columns of a text log. Each has one series, which its machine tells from those of other machines.
@@ -14,6 +15,8 @@ pub struct Columns {
     paths: Vec<String>,
     series: SeriesMap,
     line: Vec<Option<f64>>,
+    /// Marked values: the file has no place for marks.
+    pub marked: MarkedValues,
 }
 
 impl Columns {
@@ -53,7 +56,7 @@ impl Columns {
 
     /// The values of the last sample, a column each.
     pub fn line(&mut self, machines: &[Machine]) -> &[Option<f64>] {
-        let Self { paths, series, line } = self;
+        let Self { paths, series, line, marked } = self;
         line.clear();
         line.resize(paths.len(), None);
         let mut positions = 0..;
@@ -62,6 +65,7 @@ impl Columns {
                 let column = series.find(position, source, v);
                 if let Some(cell @ None) = column.and_then(|column| line.get_mut(column)) {
                     *cell = number(v);
+                    marked.add_one(v);
                 }
             }
         }

@@ -11,6 +11,7 @@ use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{Machine, number};
 use crate::exit::{Exit, Failure};
+use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
 
 /// Writes samples into a SQLite file.
@@ -21,16 +22,19 @@ pub struct Sql {
     counters: Vec<(CounterId, u64)>,
     /// Number of records.
     records: u64,
+    /// Marked values: the tables have no place for marks.
+    marked: MarkedValues,
 }
 
 impl Sql {
     pub fn new(file: &Path, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
         let writer = Writer::create(file, LogSet::new(name, zone), existing).map_err(failed)?;
-        Ok(Self { writer, series: SeriesMap::default(), counters: Vec::new(), records: 0 })
+        let (series, counters, marked) = Default::default();
+        Ok(Self { writer, series, counters, records: 0, marked })
     }
 
     pub fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
-        let Self { writer, series, counters, records } = self;
+        let Self { writer, series, counters, records, marked } = self;
         *records = records.saturating_add(1);
         let mut record = Vec::new();
         let mut positions = 0..;
@@ -52,6 +56,7 @@ impl Sql {
                 }
                 // What the log's writer formatted has no raw numbers.
                 let raw = (v.value.mark != Some(Mark::Formatted)).then_some(raw);
+                marked.add_one(v);
                 record.push((*id, number(v), raw));
             }
         }
@@ -60,7 +65,9 @@ impl Sql {
     }
 
     pub fn finish(self) -> Result<(), Failure> {
-        self.writer.finish().map_err(failed)
+        self.writer.finish().map_err(failed)?;
+        self.marked.warn();
+        Ok(())
     }
 }
 

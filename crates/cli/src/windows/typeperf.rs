@@ -17,6 +17,7 @@ use crate::asked::Asked;
 use crate::destination::create;
 use crate::exit::{Exit, Failure};
 
+use crate::marked::MarkedValues;
 use crate::pace::Pace;
 use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
@@ -147,14 +148,17 @@ fn record(
     let mut writer = Writer::new(out, &header)?.decimals(decimals);
     let mut pace = Pace::new(interval, count).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     writer.get_mut().flush()?;
-    let mut left_out = 0_u64;
+    let (mut left_out, mut marked) = (0_u64, MarkedValues::default());
     while pace.wait() {
         query.collect().map_err(source_failed)?;
         let mut line = vec![None; series.len()];
         for (position, v) in query.values().iter().enumerate() {
             let Ok(value) = &v.value.value else { continue };
             match series.find(position, v.path, v).and_then(|column| line.get_mut(column)) {
-                Some(cell) => *cell = Some(value.nocap()),
+                Some(cell) => {
+                    *cell = Some(value.nocap());
+                    marked.add_one(v);
+                }
                 None => left_out = left_out.saturating_add(1),
             }
         }
@@ -167,6 +171,7 @@ fn record(
         let _ =
             writeln!(io::stderr(), "warning: {left_out} values of instances that came later have no column");
     }
+    marked.warn();
     writeln!(io::stdout(), "\nExiting, please wait...")?;
     Ok(completed()?)
 }

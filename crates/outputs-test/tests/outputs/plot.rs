@@ -30,7 +30,7 @@ fn picture(world: &Arc<World>, set: usize, column: usize) -> Result<Tally, Strin
     let mut samples = samples_of(world, vec![path], first);
     let look = Look { width: 4_000, height: Some(4_000), ..Look::default() };
     let picture = match draw(&mut samples, 1, &look) {
-        Ok((picture, _)) => picture,
+        Ok(drawn) => drawn.picture,
         Err(failure) => panic!("seed {}: {:#}", world.seed, failure.error),
     };
     let mut check = Check::new(world, "plot");

@@ -1,0 +1,108 @@
+//! Marked values in outputs that have no place for a mark: their number, by counter and mark.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use perfset::path::{CounterPath, PathValue};
+use perfset::{CounterId, Guid, Mark};
+
+use crate::left_out::warn_first;
+use crate::text::{escaped, grouped_digits};
+
+/// Number of marked values of each counter, for each kind of mark.
+#[derive(Debug, Default)]
+pub struct MarkedValues {
+    counters: Vec<MarkedCounter>,
+    indexes: HashMap<(Guid, CounterId, MarkKind), usize>,
+}
+
+/// The values of one counter that have the same kind of mark.
+#[derive(Debug)]
+struct MarkedCounter {
+    /// The path of these values: `*` as instance if they are of several.
+    path: CounterPath,
+    kind: MarkKind,
+    count: u64,
+    /// Most instances that one of these values lacks.
+    missing: u32,
+    /// Age of the oldest of these values.
+    age: Duration,
+}
+
+/// The marks that users are told of. A value that was formatted by its log's writer is as good as the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum MarkKind {
+    Partial,
+    Stale,
+    Held,
+    Capped,
+}
+
+impl MarkedValues {
+    /// Counts those of these values that are marked.
+    pub fn add<'a, 'b: 'a>(&mut self, values: impl IntoIterator<Item = &'a PathValue<'b>>) {
+        for v in values {
+            self.add_one(v);
+        }
+    }
+
+    /// Counts a value, if it is marked.
+    pub fn add_one(&mut self, v: &PathValue<'_>) {
+        let (kind, missing, age) = match v.value.mark {
+            _ if v.value.value.is_err() => return,
+            Some(Mark::Partial(missing)) => (MarkKind::Partial, missing.get(), Duration::ZERO),
+            Some(Mark::Stale(age)) => (MarkKind::Stale, 0, age),
+            Some(Mark::Held) => (MarkKind::Held, 0, Duration::ZERO),
+            Some(Mark::Capped) => (MarkKind::Capped, 0, Duration::ZERO),
+            None | Some(Mark::Reused | Mark::Formatted) => return,
+        };
+        let next = self.counters.len();
+        let key = (v.value.counterset.guid, v.value.counter.id, kind);
+        let index = *self.indexes.entry(key).or_insert(next);
+        if index == next {
+            let path = v.own_path(None);
+            self.counters.push(MarkedCounter { path, kind, count: 0, missing: 0, age: Duration::ZERO });
+        }
+        let Some(counter) = self.counters.get_mut(index) else { return };
+        counter.count = counter.count.saturating_add(1);
+        counter.missing = counter.missing.max(missing);
+        counter.age = counter.age.max(age);
+        if counter.path.instance.as_deref().is_some_and(|known| known != "*")
+            && counter.path.instance != v.own_path(None).instance
+        {
+            counter.path.instance = Some("*".to_owned());
+        }
+    }
+
+    /// Returns a sentence for each counter and kind of mark, in the order in which they came.
+    pub fn sentences(&self) -> Vec<String> {
+        self.counters.iter().map(MarkedCounter::sentence).collect()
+    }
+
+    /// Writes the sentences to standard error, the first of many.
+    pub fn warn(&self) {
+        warn_first(&self.sentences(), "are marked");
+    }
+}
+
+impl MarkedCounter {
+    fn sentence(&self) -> String {
+        let values = match self.count {
+            1 => "1 value".to_owned(),
+            count => format!("{} values", grouped_digits(&count.to_string())),
+        };
+        let are = if self.count == 1 { "is" } else { "are" };
+        let mark = match self.kind {
+            MarkKind::Partial if self.missing == 1 => "partial: 1 instance could not be read".to_owned(),
+            MarkKind::Partial => format!("partial: up to {} instances could not be read", self.missing),
+            MarkKind::Stale => {
+                format!("stale: the source did not answer for up to {:.1} s", self.age.as_secs_f64())
+            }
+            MarkKind::Held => {
+                "held: the kernel stepped back, so the highest value so far is shown".to_owned()
+            }
+            MarkKind::Capped => "capped: the measurement came out above 100 %".to_owned(),
+        };
+        format!("{values} of {} {are} {mark}", escaped(&self.path.to_string()))
+    }
+}
