@@ -64,6 +64,8 @@ pub struct Output {
     told: Vec<(String, String)>,
     /// Marked values, where the format has no place for marks: PDH-CSV, and the lines of a summary.
     marked: MarkedValues,
+    /// `true` once a value has passed the test of `--where`.
+    has_hit: bool,
     /// What was last said of values that are left out, not to be repeated while it stays so.
     left_out: Vec<String>,
     /// A minute of UTC, and what local times in it begin with.
@@ -141,6 +143,7 @@ impl Output {
             log: PdhCsv::default(),
             told: Vec::new(),
             marked: MarkedValues::default(),
+            has_hit: false,
             left_out: Vec::new(),
             minute: None,
         }
@@ -190,19 +193,19 @@ impl Output {
             values.retain(|v| self.number(v).is_some());
             keep_greatest(values, most, |v| self.number(v));
         }
-        // Of a log the samples are shown in which there is something.
-        if values.is_empty() && left_out.is_empty() && self.test.is_some() && self.is_recorded {
-            return Ok(missing);
-        }
+        self.has_hit |= !values.is_empty();
+        let is_alone = values.is_empty() && (self.test.is_some() || self.top.is_some());
         let mut text = std::mem::take(&mut self.text);
         match self.format {
+            // A time without a value says nothing.
+            OutputFormat::Table if is_alone => {}
             OutputFormat::Table => self.table(clocks, values, &mut text),
             OutputFormat::Csv => self.csv(clocks, values, &mut text),
             OutputFormat::Json => self.json(clocks, values, &mut text),
             OutputFormat::PdhCsv => self.pdh_csv(clocks, values, &mut text)?,
         }
         self.text = text;
-        self.say_left_out(clocks, left_out, values.is_empty());
+        self.say_left_out(clocks, left_out, is_alone);
         if !self.is_recorded || self.on_terminal || self.text.len() > ENOUGH {
             self.write()?;
         }
@@ -595,6 +598,10 @@ impl Output {
         self.summary()?;
         if self.format == OutputFormat::PdhCsv {
             self.marked.warn();
+        }
+        if self.test.is_some() && !self.has_hit {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(io::stderr(), "note: no value passes the --where test");
         }
         match &mut self.file {
             Some(file) => file.flush(),

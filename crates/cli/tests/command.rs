@@ -234,8 +234,11 @@ fn summaries_and_tests() {
         ),
         "{out}"
     );
-    let (code, out, _) = run("two-nodes", &["get", "--raw", "/Memory/Available Bytes", "--where", "> 1"]);
-    assert!(code == 0 && out.lines().count() == 2, "{out}");
+    let (code, out, err) = run("two-nodes", &["get", "--raw", "/Memory/Available Bytes", "--where", "> 1"]);
+    assert!(code == 0 && out.lines().count() == 2 && err.is_empty(), "{out}");
+    let none = ["get", "--raw", "/Memory/Available Bytes", "10ms", "3", "--where", "<0"];
+    let note = "note: no value passes the --where test\n";
+    assert_eq!(run("two-nodes", &none), (0, String::new(), note.to_owned()));
 }
 
 #[test]
