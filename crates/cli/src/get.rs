@@ -49,8 +49,8 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
         // Nobody is left to tell if this fails.
         let _ = writeln!(
             io::stderr(),
-            "warning: {count} values have no column: their instances came after the first sample, whose values \
-             the columns are; --format csv or json has all"
+            "warning: {count} values have no column: the columns are the paths of the first sample, and these \
+             instances came later or had another number (#1) then; --format csv or json has all"
         );
         missing = true;
     }
