@@ -1,6 +1,6 @@
 //! Processor Information beside mpstat.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -9,7 +9,9 @@ use serde::Deserialize;
 use super::{Load, finished, perfset};
 
 /// What both tools say of one processor: % busy, % user, % kernel, % intr, % DPC, interrupts a second.
-type Figures = [f64; 6];
+///
+/// `None` is a value that perfset does not have.
+type Figures = [Option<f64>; 6];
 const NAMES: [&str; 6] = ["% busy", "% user", "% kernel", "% intr", "% DPC", "intr/s"];
 
 /// Both over the same five seconds, several times: the median of the differences is at most two points.
@@ -18,6 +20,7 @@ pub fn check(rounds: usize) -> Result<String> {
     let load = Load::start();
     let mut differences: BTreeMap<(String, usize), Vec<f64>> = BTreeMap::new();
     let mut busiest: f64 = 0.0;
+    let mut missing = BTreeSet::new();
     for _ in 0..rounds {
         let ours = perfset().args([SECONDS, "1"]).spawn().context("cannot start perfset")?;
         let theirs = Command::new("mpstat")
@@ -31,12 +34,20 @@ pub fn check(rounds: usize) -> Result<String> {
         for (name, theirs) in &theirs {
             let ours = ours.get(name).with_context(|| format!("perfset does not show {name}"))?;
             for (column, (a, b)) in ours.iter().zip(theirs).enumerate() {
+                let b = b.unwrap_or_default();
+                let Some(a) = a else {
+                    // What the kernel never counts is missing here and 0 there.
+                    let is_never_counted = [3, 4].contains(&column) && b == 0.0;
+                    ensure!(is_never_counted, "{name} {} has no value, mpstat {b}", NAMES[column]);
+                    missing.insert(NAMES[column]);
+                    continue;
+                };
                 // Interrupts are counts: a twentieth of them, or 50, counts as two points.
                 let scale = if column == 5 { (b / 20.0).max(50.0) / 2.0 } else { 1.0 };
                 differences.entry((name.clone(), column)).or_default().push((a - b).abs() / scale);
             }
         }
-        busiest = busiest.max(ours.get("_Total").map_or(0.0, |total| total[0]));
+        busiest = busiest.max(ours.get("_Total").and_then(|total| total[0]).unwrap_or_default());
     }
     drop(load);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -51,19 +62,39 @@ pub fn check(rounds: usize) -> Result<String> {
             worst = (median, format!("{name} {}", NAMES[column]));
         }
     }
-    Ok(format!(": worst median {:.2} points ({}), {rounds} rounds", worst.0, worst.1))
+    for column in &missing {
+        let at = NAMES.iter().position(|name| name == column).unwrap_or_default();
+        let counts = interrupt_ticks()?[at - 3];
+        ensure!(counts == 0, "{column} has no value, /proc/stat has {counts} ticks");
+    }
+    let without = if missing.is_empty() { String::new() } else { format!(", without {missing:?}") };
+    Ok(format!(": worst median {:.2} points ({}), {rounds} rounds{without}", worst.0, worst.1))
+}
+
+/// Ticks of `irq` and `softirq` since boot.
+fn interrupt_ticks() -> Result<[u64; 2]> {
+    let stat = std::fs::read_to_string("/proc/stat").context("cannot read /proc/stat")?;
+    let mut columns = stat.lines().next().unwrap_or_default().split_whitespace().skip(6);
+    let mut column = || columns.next().context("/proc/stat lacks a column")?.parse().context("no number");
+    Ok([column()?, column()?])
 }
 
 /// The rows of a table that perfset printed.
 fn parse_table(text: &str) -> Result<BTreeMap<String, Figures>> {
     let mut rows = BTreeMap::new();
-    for line in text.lines().skip(2).take_while(|line| !line.is_empty()) {
+    for line in text.lines().skip(2) {
         let mut cells = line.split_whitespace();
-        let name = cells.next().context("an empty line")?;
+        let Some(name) = cells.next() else { break };
+        if name != "_Total" && !name.contains(',') {
+            break; // below the table are the reasons for missing values
+        }
         let mut figures = Figures::default();
         for figure in &mut figures {
             let cell = cells.next().with_context(|| format!("too few columns: {line}"))?;
-            *figure = cell.replace(',', "").parse().with_context(|| format!("no number: {line}"))?;
+            *figure = match cell {
+                "-" => None,
+                cell => Some(cell.replace(',', "").parse().with_context(|| format!("no number: {line}"))?),
+            };
         }
         rows.insert(name.to_owned(), figures);
     }
@@ -132,7 +163,7 @@ fn parse_mpstat(json: &str) -> Result<BTreeMap<String, Figures>> {
             load.soft,
             sum.intr,
         ];
-        rows.insert(name, figures);
+        rows.insert(name, figures.map(Some));
     }
     Ok(rows)
 }

@@ -269,7 +269,9 @@ static COUNTERS: [Counter; 20] = [
         name: Some(Cow::Borrowed("% IRQ Time")),
         help: Cow::Borrowed(concat!(
             "Share of time in which the processor ran handlers of hardware interrupts. Needs Linux ",
-            "2.6.0 or newer. It stays 0 on a kernel without CONFIG_IRQ_TIME_ACCOUNTING.",
+            "2.6.0 or newer. No value while the kernel has counted none since boot, on any processor: ",
+            "it measures this only if built with CONFIG_IRQ_TIME_ACCOUNTING, and if the clock of the ",
+            "processors is reliable.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -284,9 +286,11 @@ static COUNTERS: [Counter; 20] = [
         wraps: false,
         caps: true,
         source: Cow::Borrowed("/proc/stat, cpuN: irq"),
-        availability: Cow::Borrowed(
-            "Needs Linux 2.6.0 or newer. It stays 0 on a kernel without CONFIG_IRQ_TIME_ACCOUNTING.",
-        ),
+        availability: Cow::Borrowed(concat!(
+            "Needs Linux 2.6.0 or newer. No value while the kernel has counted none since boot, on any ",
+            "processor: it measures this only if built with CONFIG_IRQ_TIME_ACCOUNTING, and if the ",
+            "clock of the processors is reliable.",
+        )),
         v1_index: Some(22910),
     },
     Counter {
@@ -294,7 +298,8 @@ static COUNTERS: [Counter; 20] = [
         name: Some(Cow::Borrowed("% SoftIRQ Time")),
         help: Cow::Borrowed(concat!(
             "Share of time in which the processor ran soft interrupts, outside the threads ksoftirqd. ",
-            "Needs Linux 2.6.0 or newer.",
+            "Needs Linux 2.6.0 or newer. No value while the kernel has counted none since boot, on any ",
+            "processor.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -309,7 +314,10 @@ static COUNTERS: [Counter; 20] = [
         wraps: false,
         caps: true,
         source: Cow::Borrowed("/proc/stat, cpuN: softirq"),
-        availability: Cow::Borrowed("Needs Linux 2.6.0 or newer."),
+        availability: Cow::Borrowed(concat!(
+            "Needs Linux 2.6.0 or newer. No value while the kernel has counted none since boot, on any ",
+            "processor.",
+        )),
         v1_index: Some(22912),
     },
     Counter {

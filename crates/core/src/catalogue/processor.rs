@@ -119,7 +119,8 @@ static COUNTERS: [Counter; 15] = [
         help: Cow::Borrowed(concat!(
             "Share of time in which the processor ran the kernel, interrupts and deferred work ",
             "included. Time taken by a hypervisor (steal) is in neither this nor % User Time, though % ",
-            "Processor Time counts it.",
+            "Processor Time counts it. Where % Interrupt Time has no value, the time of hardware ",
+            "interrupts counts as time of what they interrupted.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -168,7 +169,8 @@ static COUNTERS: [Counter; 15] = [
         help: Cow::Borrowed(concat!(
             "On Linux the share of time spent in soft interrupts, the work that interrupts put off. A ",
             "part of % Privileged Time. Windows counts deferred procedure calls. Those that the thread ",
-            "ksoftirqd runs under load count as system time instead.",
+            "ksoftirqd runs under load count as system time instead. No value while the kernel has ",
+            "counted none since boot, on any processor.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -183,7 +185,9 @@ static COUNTERS: [Counter; 15] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/stat, cpuN: softirq"),
-        availability: Cow::Borrowed(""),
+        availability: Cow::Borrowed(
+            "No value while the kernel has counted none since boot, on any processor.",
+        ),
         v1_index: Some(696),
     },
     Counter {
@@ -191,8 +195,10 @@ static COUNTERS: [Counter; 15] = [
         name: Some(Cow::Borrowed("% Interrupt Time")),
         help: Cow::Borrowed(concat!(
             "Share of time spent in the handlers of hardware interrupts. A part of % Privileged Time. ",
-            "Always 0 on a kernel that accounts time by ticks, built without ",
-            "CONFIG_IRQ_TIME_ACCOUNTING.",
+            "A kernel without CONFIG_IRQ_TIME_ACCOUNTING does not measure it: the time of a handler ",
+            "counts as time of the program, kernel or idle processor that it interrupted. No value ",
+            "while the kernel has counted none since boot, on any processor: it measures this only if ",
+            "built with CONFIG_IRQ_TIME_ACCOUNTING, and if the clock of the processors is reliable.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -207,7 +213,11 @@ static COUNTERS: [Counter; 15] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/stat, cpuN: irq"),
-        availability: Cow::Borrowed(""),
+        availability: Cow::Borrowed(concat!(
+            "No value while the kernel has counted none since boot, on any processor: it measures this ",
+            "only if built with CONFIG_IRQ_TIME_ACCOUNTING, and if the clock of the processors is ",
+            "reliable.",
+        )),
         v1_index: Some(698),
     },
     Counter {

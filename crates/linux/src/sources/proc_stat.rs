@@ -90,6 +90,11 @@ pub struct CpuLine {
 pub struct ProcStat {
     /// The online CPUs, in ascending order.
     pub cpus: Vec<CpuLine>,
+    /// `true` if any CPU, offline ones included, has counted [`CpuTicks::irq`] since boot. A kernel that accounts time
+    /// by ticks never does: a tick does not arrive inside a handler.
+    pub counts_irq: bool,
+    /// `true` if any CPU, offline ones included, has counted [`CpuTicks::softirq`] since boot.
+    pub counts_softirq: bool,
 }
 
 impl ProcStat {
@@ -99,6 +104,12 @@ impl ProcStat {
     /// If the file makes no sense as a whole.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.cpus.clear();
+        (self.counts_irq, self.counts_softirq) = (false, false);
+        // The first line contains the sums over all CPUs, offline ones included. A fault in it costs no value.
+        let sums = text.strip_prefix(b"cpu ").map(|sums| CpuTicks::parse(&mut Text::new(sums)));
+        if let Some(Ok(sums)) = &sums {
+            self.note_interrupts(sums);
+        }
         let mut text = behind_first_line(text)?;
         let mut lowest = 0;
         while text.take(b"cpu") {
@@ -107,12 +118,21 @@ impl ProcStat {
             let mut line = text;
             let ticks = CpuTicks::parse(&mut line);
             let cut = text.line().is_err();
+            if let Ok(ticks) = &ticks {
+                self.note_interrupts(ticks);
+            }
             self.cpus.push(CpuLine { cpu, ticks });
             if cut {
                 return Ok(());
             }
         }
         Ok(())
+    }
+
+    /// Notes which times of interrupts a line has.
+    fn note_interrupts(&mut self, ticks: &CpuTicks) {
+        self.counts_irq |= ticks.irq.is_some_and(|ticks| ticks > 0);
+        self.counts_softirq |= ticks.softirq.is_some_and(|ticks| ticks > 0);
     }
 
     /// The line of one CPU.

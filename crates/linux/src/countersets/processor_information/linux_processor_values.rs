@@ -3,7 +3,7 @@
 use perfset_core::catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
 
-use super::machine::{Machine, Times};
+use super::machine::{Machine, NOT_APART, PartOfTime};
 use super::values::{Covered, saturated, sum};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Pass;
@@ -46,18 +46,18 @@ pub(super) fn needs_times(counter: CounterId) -> bool {
 }
 
 /// The part of the times in `/proc/stat` that a counter is a share of.
-fn part_of_time(counter: CounterId) -> Option<fn(&Times) -> Option<Value>> {
+fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
-        id::PERCENT_I_O_WAIT_TIME => |times| times.iowait,
-        id::PERCENT_STEAL_TIME => |times| times.ticks.steal.map(Value::from),
-        id::PERCENT_GUEST_TIME => |times| times.ticks.guest.map(Value::from),
-        id::PERCENT_GUEST_NICE_TIME => |times| times.ticks.guest_nice.map(Value::from),
-        id::PERCENT_USER_TIME => |times| Some(times.ticks.user.into()),
-        id::PERCENT_NICE_TIME => |times| Some(times.ticks.nice.into()),
-        id::PERCENT_SYSTEM_TIME => |times| Some(times.ticks.system.into()),
-        id::PERCENT_IDLE_TIME => |times| Some(times.idle),
-        id::PERCENT_IRQ_TIME => |times| times.ticks.irq.map(Value::from),
-        id::PERCENT_SOFTIRQ_TIME => |times| times.ticks.softirq.map(Value::from),
+        id::PERCENT_I_O_WAIT_TIME => |times| times.iowait.ok_or(NOT_APART),
+        id::PERCENT_STEAL_TIME => |times| times.ticks.steal.map(Value::from).ok_or(NOT_APART),
+        id::PERCENT_GUEST_TIME => |times| times.ticks.guest.map(Value::from).ok_or(NOT_APART),
+        id::PERCENT_GUEST_NICE_TIME => |times| times.ticks.guest_nice.map(Value::from).ok_or(NOT_APART),
+        id::PERCENT_USER_TIME => |times| Ok(times.ticks.user.into()),
+        id::PERCENT_NICE_TIME => |times| Ok(times.ticks.nice.into()),
+        id::PERCENT_SYSTEM_TIME => |times| Ok(times.ticks.system.into()),
+        id::PERCENT_IDLE_TIME => |times| Ok(times.idle),
+        id::PERCENT_IRQ_TIME => |times| times.irq.map(Value::from),
+        id::PERCENT_SOFTIRQ_TIME => |times| times.softirq.map(Value::from),
         _ => return None,
     })
 }

@@ -72,7 +72,24 @@ pub(super) struct Times {
     pub(super) idle: Value,
     /// `iowait`, in the same way.
     pub(super) iowait: Option<Value>,
+    /// [`CpuTicks::irq`], or why there is none.
+    pub(super) irq: Result<u64, &'static str>,
+    /// [`CpuTicks::softirq`], or why there is none.
+    pub(super) softirq: Result<u64, &'static str>,
 }
+
+/// Function that takes one part out of [`Times`], or the reason why the kernel does not have that part.
+pub(super) type PartOfTime = fn(&Times) -> Result<Value, &'static str>;
+
+/// Reason for a time that `/proc/stat` of an old kernel has no column for.
+pub(super) const NOT_APART: &str = "this kernel does not count it apart";
+
+/// Reason for no time in interrupt handlers. Without that configuration the column stays 0: nothing was measured.
+const NO_IRQ_TIME: &str = "the kernel has counted no time in interrupt handlers since boot: it measures that only with \
+                           CONFIG_IRQ_TIME_ACCOUNTING";
+
+/// Reason for no time in soft interrupts. Every kernel that counts it has some soon after boot.
+const NO_SOFTIRQ_TIME: &str = "the kernel has counted no time in soft interrupts since boot";
 
 /// The most ticks that a CPU has rested so far: what is held where the kernel steps back.
 #[derive(Clone, Copy, Debug, Default)]
@@ -249,13 +266,21 @@ impl Cpu {
     ) -> Result<&Times, NoValue> {
         let Self { place, times, highest, .. } = self;
         times.get(pass, |pass| {
-            let ticks = match stat.get(pass)?.cpu(place.cpu).map(|line| line.ticks.clone()) {
+            let parsed = stat.get(pass)?;
+            let (counts_irq, counts_softirq) = (parsed.counts_irq, parsed.counts_softirq);
+            let ticks = match parsed.cpu(place.cpu).map(|line| line.ticks.clone()) {
                 Some(Ok(ticks)) => ticks,
                 Some(Err(text)) => return Err(stat.fault(text)),
                 None => return Err(stat.lacks(place)),
             };
             let limit = clock_ticks.saturating_mul(HOLD_SECONDS);
+            // A 0 of a kernel that has never counted any says nothing: it is no value.
+            let counted = |ticks: Option<u64>, counts: bool, otherwise| {
+                ticks.ok_or(NOT_APART).and_then(|ticks| if counts { Ok(ticks) } else { Err(otherwise) })
+            };
             Ok(Times {
+                irq: counted(ticks.irq, counts_irq, NO_IRQ_TIME),
+                softirq: counted(ticks.softirq, counts_softirq, NO_SOFTIRQ_TIME),
                 resting: hold(&mut highest.resting, ticks.resting(), limit),
                 idle: hold(&mut highest.idle, ticks.idle, limit),
                 iowait: ticks.iowait.map(|iowait| hold(&mut highest.iowait, iowait, limit)),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use perfset_core::catalogue::processor_information as id;
 use perfset_core::{CounterId, Mark, NoValue};
 
-use super::machine::{Cpu, Machine, NO_FREQUENCY, Times};
+use super::machine::{Cpu, Machine, NO_FREQUENCY, PartOfTime};
 use crate::countersets::value::Value;
 use crate::pass::{Pass, Table};
 use crate::sources::cpuidle::IdleClass;
@@ -117,7 +117,7 @@ impl Machine {
     /// The mean over the CPUs of a part of their times, in 100 ns.
     pub(super) fn time(
         &mut self,
-        part: fn(&Times) -> Option<Value>,
+        part: PartOfTime,
         row: &Covered,
         pass: &mut Pass,
     ) -> Result<Value, NoValue> {
@@ -126,8 +126,7 @@ impl Machine {
         let count = cpus.len();
         let mut mark = None;
         let ticks = sum(cpus, |cpu| {
-            let part = part(cpu.times(stat, *clock_ticks, pass)?);
-            let part = part.ok_or(unavailable("this kernel does not count it apart"))?;
+            let part = part(cpu.times(stat, *clock_ticks, pass)?).map_err(unavailable)?;
             mark = mark.or(part.mark);
             Ok(part.raw)
         })?;
@@ -143,16 +142,16 @@ pub(super) fn needs_times(counter: CounterId) -> bool {
 }
 
 /// The part of the times in `/proc/stat` that a counter is a share of.
-fn part_of_time(counter: CounterId) -> Option<fn(&Times) -> Option<Value>> {
+fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
-        id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Some(times.resting),
-        id::PERCENT_USER_TIME => |times| Some(times.ticks.user.saturating_add(times.ticks.nice).into()),
-        id::PERCENT_PRIVILEGED_TIME => |times| Some(times.ticks.privileged().into()),
-        id::PERCENT_DPC_TIME => |times| times.ticks.softirq.map(Value::from),
-        id::PERCENT_INTERRUPT_TIME => |times| times.ticks.irq.map(Value::from),
+        id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Ok(times.resting),
+        id::PERCENT_USER_TIME => |times| Ok(times.ticks.user.saturating_add(times.ticks.nice).into()),
+        id::PERCENT_PRIVILEGED_TIME => |times| Ok(times.ticks.privileged().into()),
+        id::PERCENT_DPC_TIME => |times| times.softirq.map(Value::from),
+        id::PERCENT_INTERRUPT_TIME => |times| times.irq.map(Value::from),
         id::PERCENT_PRIORITY_TIME => |times| {
             let Value { raw, mark } = times.resting;
-            Some(Value { raw: raw.saturating_add(times.ticks.nice), mark })
+            Ok(Value { raw: raw.saturating_add(times.ticks.nice), mark })
         },
         _ => return None,
     })

@@ -12,6 +12,7 @@ use crate::roots::Roots;
 use crate::testing::{Collected, FAULTS, Got, Tree, collect, collect_all, fixture, try_collect};
 
 mod faults;
+mod interrupt_time;
 mod native;
 mod over_time;
 mod values;

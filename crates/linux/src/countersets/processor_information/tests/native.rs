@@ -12,7 +12,7 @@ use super::*;
 
 /// One counterset of the provider.
 #[derive(Debug)]
-struct Only(ProcessorInformation, Guid);
+pub(super) struct Only(ProcessorInformation, Guid);
 
 impl Provider for Only {
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
@@ -31,7 +31,7 @@ impl Provider for Only {
     }
 }
 
-fn linux(roots: Roots) -> Only {
+pub(super) fn linux(roots: Roots) -> Only {
     Only(provider(roots), linux_processor::GUID)
 }
 
