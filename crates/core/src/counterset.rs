@@ -129,8 +129,9 @@ pub struct Counter {
     pub unit: Text,
     /// The raw value is truncated to 32 bits and may pass zero once between two samples.
     pub wraps: bool,
-    /// The formatted value is a share of one thing: above 100 it is an error of measurement, cut to 100 and marked
-    /// [`Capped`](crate::Mark::Capped).
+    /// `true` if the formatted value is a share of one thing. Above 100 it is an error of measurement: it is cut to 100
+    /// and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that
+    /// [add up](crate::catalogue::adds_up).
     pub caps: bool,
     /// Where the value comes from, as people of that system name it; empty = there is none, and it never has a value.
     pub source: Text,

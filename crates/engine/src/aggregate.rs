@@ -106,6 +106,14 @@ pub(crate) fn is_total(name: Name<'_>) -> bool {
     name.units().map(upper).eq(folded(PERF_AGGREGATE_INSTANCE))
 }
 
+/// Returns `true` if the name is that of a sum over instances: `_Total`, `0,_Total`, `_Total/_Total`.
+///
+/// A program may be called `x_Total`, which is no sum.
+pub(crate) fn names_sum(name: Name<'_>) -> bool {
+    let before = name.as_bytes().strip_suffix(b"_\0T\0o\0t\0a\0l\0");
+    before.is_some_and(|before| before.is_empty() || before.ends_with(b",\0") || before.ends_with(b"/\0"))
+}
+
 /// How one column is put together.
 #[derive(Clone, Copy, Debug)]
 struct Column {

@@ -595,6 +595,45 @@ fn what_a_counter_cannot_have_is_cut_and_marked() {
     }
 }
 
+/// A sum over instances has 100 for each processor: it is no share, and is not cut. A mean is cut.
+#[test]
+fn a_sum_of_shares_is_not_cut() {
+    use perfset_core::catalogue::{processor_information, thread};
+    let sets = [thread::COUNTERSET.clone(), processor_information::COUNTERSET.clone()];
+    let (machine, provider) = machine_with(sets.to_vec());
+    for (set, counter, rows) in [
+        (
+            &sets[0],
+            thread::PERCENT_PROCESSOR_TIME,
+            [("bash/7", true), ("x_Total", true), ("_Total/_Total", false)],
+        ),
+        (
+            &sets[1],
+            processor_information::PERCENT_USER_TIME,
+            [("0,0", true), ("0,_Total", true), ("_Total", true)],
+        ),
+    ] {
+        let mut query = machine.query();
+        assert!(query.add(&Entry::one(set.guid, counter).instance("*")).is_success());
+        let mut at = |raw: u64| {
+            provider.with(|s| {
+                let row = |(id, (name, _)): (u32, (&'static str, bool))| {
+                    (name, id, vec![Ok(raw); set.counters.len()])
+                };
+                s.rows = (1..).zip(rows).map(row).collect();
+            });
+            collected(&mut query)
+        };
+        let (old, new) = (at(1_000), at(1_000 + 15_000_000)); // one and a half seconds in one
+        let values: Vec<_> = new.values(Some(&old)).collect();
+        assert_eq!(values.len(), rows.len());
+        for (value, (name, is_cut)) in values.iter().zip(rows) {
+            let want = if is_cut { (100.0, Some(Mark::Capped)) } else { (150.0, None) };
+            assert_eq!((value.value.clone().unwrap().raw, value.mark), want, "{} {name}", set.name);
+        }
+    }
+}
+
 /// Said once for a row: its values are marked unless they are themselves.
 #[test]
 fn a_row_is_marked() {

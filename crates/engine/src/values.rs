@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use perfset_core::catalogue::adds_up;
 use perfset_core::counter_type::Clock;
 use perfset_core::formula::Computation;
 use perfset_core::sample::{Clocks, Numbers, Plain};
@@ -12,6 +13,7 @@ use perfset_core::{
     Owner, RawValue, Status,
 };
 
+use crate::aggregate::names_sum;
 use crate::rows::Note;
 use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
 use crate::total::stronger;
@@ -481,7 +483,9 @@ impl<'a> Current<'a> {
         // What the counter cannot have is cut, and says so.
         let number = |raw: f64| {
             let counter_type = counter.counter_type;
-            match counter.caps && raw > MOST {
+            // A sum over threads reaches 100 for each processor.
+            let is_sum = || names_sum(row.name) && adds_up(self.set.guid, counter.id);
+            match counter.caps && raw > MOST && !is_sum() {
                 true => with(Ok(FormattedValue { raw: MOST, counter_type }), capped(mark)),
                 false => with(Ok(FormattedValue { raw, counter_type }), mark),
             }

@@ -144,7 +144,8 @@ pub struct Counter {
     pub range: Range,
     #[serde(default)]
     pub wraps: bool,
-    /// `true` if a formatted value above 100 is an error of measurement; it is then capped and marked.
+    /// `true` if a formatted value above 100 is an error of measurement; it is then capped and marked. Sums of counters
+    /// that add up are not capped.
     #[serde(default)]
     pub caps: bool,
     /// `true` if the sum of the values of several instances has a meaning.

@@ -57,9 +57,12 @@ static COUNTERS: [Counter; 8] = [
     Counter {
         id: PERCENT_RUN_TIME,
         name: Some(Cow::Borrowed("% Run Time")),
-        help: Cow::Borrowed(
-            "Share of time in which tasks ran on the processor. Needs a kernel with CONFIG_SCHEDSTATS.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Share of time in which tasks ran on the processor. The kernel adds the time of a task ",
+            "when another one takes its place: a task that runs alone through a whole interval counts ",
+            "in a later one, where the share may pass 100 and is cut. Needs a kernel with ",
+            "CONFIG_SCHEDSTATS.",
+        )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -71,7 +74,7 @@ static COUNTERS: [Counter; 8] = [
         aggregate: Aggregate::Undefined,
         unit: Cow::Borrowed("%"),
         wraps: false,
-        caps: false,
+        caps: true,
         source: Cow::Borrowed("/proc/schedstat, cpuN: field 7 in ns / 100"),
         availability: Cow::Borrowed("Needs a kernel with CONFIG_SCHEDSTATS."),
         v1_index: Some(22936),

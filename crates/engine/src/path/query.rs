@@ -13,6 +13,7 @@ use super::expand::{is_pattern, with_index};
 use super::grammar::CounterPath;
 use super::instance_name::substituted;
 use super::select::Selector;
+use crate::aggregate::names_sum;
 use crate::entry::{Counters, Entry};
 use crate::error::SourceError;
 use crate::pattern::{FoldedName, folded_units};
@@ -73,9 +74,8 @@ impl PathValue<'_> {
     #[must_use]
     pub fn sums_up(&self) -> bool {
         let name = self.value.instance.as_bytes();
-        let before = name.strip_suffix(b"_\0T\0o\0t\0a\0l\0");
-        // A program may be called like that too; the idle process has the id 0.
-        before.is_some_and(|before| before.is_empty() || before.ends_with(b",\0") || before.ends_with(b"/\0"))
+        // A program may be called Idle too; the idle process has the id 0.
+        names_sum(self.value.instance)
             || matches!(name, b"I\0d\0l\0e\0" | b"I\0d\0l\0e\0:\x000\0")
                 && self.value.instance_id.is_some_and(|id| id.0 == 0)
     }

@@ -15,6 +15,7 @@ mod faults;
 mod interrupt_time;
 mod native;
 mod over_time;
+mod shares;
 mod values;
 
 /// Not 100: nobody may assume that.
