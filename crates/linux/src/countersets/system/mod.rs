@@ -64,7 +64,7 @@ fn never(counter: CounterId) -> NoValue {
         | id::FILE_DATA_OPERATIONS_PER_SEC
         | id::FILE_READ_BYTES_PER_SEC
         | id::FILE_WRITE_BYTES_PER_SEC => {
-            "the kernel counts it by process only, and forgets those that ended"
+            "the kernel counts it by process only, pipes and terminals included"
         }
         id::FILE_CONTROL_OPERATIONS_PER_SEC
         | id::FILE_CONTROL_BYTES_PER_SEC
