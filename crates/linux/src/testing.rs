@@ -171,7 +171,7 @@ pub(crate) struct Collected {
     /// Names, ids and births, in order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), Got>,
-    /// Since when cells were counted that say so.
+    /// Times since which cells were counted, of those that have one.
     pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
@@ -191,7 +191,7 @@ impl Collected {
         &self.cells[&(instance.to_owned(), counter.0)]
     }
 
-    /// Since when a value is counted.
+    /// Returns the time since which a value is counted, if it has one of its own.
     pub(crate) fn since(&self, instance: &str, counter: CounterId) -> Option<NonZeroU64> {
         self.since.get(&(instance.to_owned(), counter.0)).copied()
     }

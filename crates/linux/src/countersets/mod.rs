@@ -119,7 +119,7 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
     all
 }
 
-/// What several providers take something from.
+/// Makes the table of `/proc/vmstat`, which several providers share.
 fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
     let path = roots.proc.join("vmstat");
     SharedTable::new(Table::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))

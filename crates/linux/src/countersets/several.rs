@@ -32,7 +32,7 @@ pub(crate) trait Instances: Debug + Send {
     /// The raw value of a counter of the instance at that place. Reads what it needs and nothing else.
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue>;
 
-    /// How a counter of `_Total` is made.
+    /// Returns the rule by which a counter of `_Total` is computed.
     fn total_of(&self, counter: CounterId) -> Total {
         Total::Rows([Some(counter), None])
     }
@@ -44,13 +44,14 @@ pub(crate) trait Instances: Debug + Send {
     }
 }
 
-/// How a counter of `_Total` is made.
+/// Rule by which a counter of `_Total` is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Total {
-    /// Of what the rows have of these counters, by the rule of all totals. A counter that is the sum of two others in
-    /// each row is so in `_Total` too, and one that says the same as another has the same value.
+    /// The sum over the rows of one counter, or of two counters. A counter that is the sum of two others in each row is
+    /// their sum in `_Total` too. A counter with the meaning of another one has its value.
     Rows([Option<CounterId>; 2]),
-    /// In a way of its own: a mean, or what the kernel says. It is compared only while the instances are the same.
+    /// A mean, or a value of the kernel, computed by [`Instances::total`]. Two samples of it are compared only if they
+    /// have the same instances.
     Own,
 }
 
@@ -104,7 +105,7 @@ pub(crate) struct Several<I> {
     catalogue: Arc<Catalogue>,
     instances: I,
     totals: Totals<CounterId>,
-    /// What is added up in this collection.
+    /// Counters that are added up in this collection.
     added: Vec<CounterId>,
 }
 
@@ -331,7 +332,7 @@ mod tests {
         assert!(since.is_some());
     }
 
-    /// Only one that was replaced has a birth that it did not have: its past is not added, however much that is.
+    /// Checks that an instance that gets a birth is taken for another one: its past is not added, however much that is.
     #[test]
     fn an_instance_without_a_birth_is_replaced() {
         let mut provider = scripted(vec![Ok(20.into()), Ok(300.into())]);

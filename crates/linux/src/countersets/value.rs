@@ -40,7 +40,7 @@ pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoVa
     }
 }
 
-/// What a value gives to a total.
+/// Converts a value to its contribution to a total.
 pub(crate) fn reading(value: &Result<Value, NoValue>) -> Reading<'_> {
     match value {
         Ok(value) => Reading::Value(value.raw, value.mark),

@@ -47,7 +47,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Whether the kernel of this program prints it in 32 bits: times everywhere, counts as long as a word is.
+    /// Returns `true` if the kernel prints the field in 32 bits: times always, counts where a word has 32 bits.
     #[must_use]
     pub fn is_short(self) -> bool {
         let is_time = matches!(

@@ -93,7 +93,7 @@ pub(crate) struct Indexed {
     pub sequence: u64,
     /// Where [`Index::names`] has its name and id.
     pub name: usize,
-    /// It began then or later, in terms of PerfTime100NSec, if that is known.
+    /// Earliest possible start time, as PerfTime100NSec; `None` if unknown.
     pub began_100ns: Option<u64>,
 }
 

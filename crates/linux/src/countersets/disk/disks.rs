@@ -45,8 +45,8 @@ pub(super) struct Disk {
     /// Its row, where it has one.
     pub(super) key: Key,
     kind: Option<Kind>,
-    /// When it came or began anew, in terms of PerfTime100NSec, if this program was looking: its birth where the kernel
-    /// does not tell which device it is.
+    /// Time at which the device appeared or began anew, as PerfTime100NSec; `None` if this program did not see that.
+    /// Serves as its birth if the kernel does not number its devices.
     pub(super) came: Birth,
 }
 

@@ -41,7 +41,7 @@ struct Known {
     volume: Volume,
     /// The number of the block device that it is on, once that was looked for; `None` in it if there is none such.
     device: Option<Option<(u32, u32)>>,
-    /// When that device came, as it was known when it was asked last.
+    /// Birth of that device at the last collection.
     birth: Option<Birth>,
     space: Latest<Space>,
     requests: Latest<Requests>,
@@ -142,7 +142,7 @@ impl Instances for LogicalDisk {
         }
     }
 
-    /// As of PhysicalDisk, but shares of time are means.
+    /// Returns the rule of PhysicalDisk for a counter of `_Total`, except that shares of time are means.
     fn total_of(&self, counter: CounterId) -> Total {
         if let id::PERCENT_DISK_TIME | id::PERCENT_DISK_READ_TIME | id::PERCENT_DISK_WRITE_TIME = counter {
             return Total::Own;
@@ -161,10 +161,10 @@ impl Instances for LogicalDisk {
     }
 }
 
-/// So many counters come before those that PhysicalDisk has: those of space.
+/// Number of counters before those that PhysicalDisk has: the counters of space.
 const FIRST: u32 = id::CURRENT_DISK_QUEUE_LENGTH.0.saturating_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0);
 
-/// The counter of PhysicalDisk that says the same of a device.
+/// Returns the counter of PhysicalDisk with the same meaning.
 fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
     counter.0.checked_sub(FIRST).map(CounterId)
 }

@@ -148,8 +148,9 @@ pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
 }
 
-/// How a counter of PhysicalDisk is made for several devices together: by which of its counters. Queues, events and
-/// both parts of a mean add up; clocks do not.
+/// Returns the rule by which a counter of PhysicalDisk is computed for several devices together.
+///
+/// Queues, events and both parts of a mean add up; clocks do not.
 pub(super) fn total_of(counter: CounterId) -> Total {
     let (a, b) = match counter {
         id::PERCENT_IDLE_TIME
@@ -223,8 +224,8 @@ impl Sum {
         Self { printed, sum: printed, is_held: false }
     }
 
-    /// How much it has grown; `None` if it has fallen. What the kernel prints in 32 bits and falls by more than half a
-    /// turn has passed zero.
+    /// Returns the growth of the count; `None` if it has fallen. A count that the kernel prints in 32 bits has passed
+    /// zero if it falls by more than half of its range.
     fn step_to(self, now: u64, field: Field) -> Option<u64> {
         let may_pass_zero = field.is_short() && self.printed < Self::TURN;
         match self.printed.checked_sub(now) {

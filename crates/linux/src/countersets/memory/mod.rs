@@ -61,7 +61,7 @@ impl Memory {
         kib.saturating_mul(BYTES_IN_KIB).checked_div(self.page_size).unwrap_or(0)
     }
 
-    /// In bytes, without shared memory.
+    /// Returns the size of the page cache in bytes, without shared memory.
     fn page_cache(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         let cached = self.bytes(|mi| &mi.cached, pass)?;
         let all = cached.saturating_add(self.bytes(|mi| &mi.buffers, pass)?);

@@ -95,7 +95,7 @@ impl Units {
         u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 
-    /// When a process or thread began, by its birth, in terms of PerfTime100NSec.
+    /// Returns the start time that the birth of a process or thread stands for, as PerfTime100NSec.
     pub(super) fn began(self, birth: Birth) -> Option<u64> {
         let ticks = birth?.get().saturating_sub(1);
         Some(self.start_100ns.saturating_add(self.ticks_to_100ns(ticks)))
@@ -230,7 +230,8 @@ impl Field {
         )
     }
 
-    /// What it is the sum of, so that it is so in `_Total` too, whatever was kept since when; else itself.
+    /// Returns the one or two fields that add up to this one; a field that is no sum is its own. `_Total` adds them up
+    /// separately, so that the sum holds there too, even if one of them was kept for longer.
     pub(super) fn summands(self) -> (Self, Option<Self>) {
         match self {
             Self::IoDataOperations => (Self::Io(IoLine::SYSCR), Some(Self::Io(IoLine::SYSCW))),

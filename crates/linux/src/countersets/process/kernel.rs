@@ -23,9 +23,10 @@ pub(super) struct Kernel {
     start_100ns: fn() -> u64,
     times: Latest<Times>,
     cpus: Cpus,
-    /// The most minor faults so far: the two counts that they are the difference of are not read at once.
+    /// Highest number of minor faults so far. They are the difference of two counts, which the kernel does not read at
+    /// the same time.
     most_minor: u64,
-    /// Whether that `/proc` is of the first PID namespace.
+    /// `true` if that `/proc` belongs to the first PID namespace.
     is_first: bool,
     is_own: bool,
     proc: PathBuf,
@@ -38,11 +39,12 @@ pub(super) struct Kernel {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     user: u64,
-    /// With interrupts, and with what the hypervisor took.
+    /// Time in the kernel, interrupts and stolen time included.
     privileged: u64,
-    /// The time that they rested: the most so far, where the kernel stepped back.
+    /// Idle time. If the kernel stepped back, the highest so far.
     pub(super) rest: Value,
-    /// Since when those processors are the ones that count: the start of the machine, or when they were first seen.
+    /// Time since which the same processors have been online: the start of the machine, or the first collection
+    /// that saw a change.
     pub(super) since_100ns: NonZeroU64,
 }
 
@@ -56,8 +58,8 @@ struct Cpus {
 }
 
 impl Cpus {
-    /// Takes over the processors of a file; since when they are the same. One that rested far less than before has
-    /// begun anew: it was away meanwhile.
+    /// Copies the processors of a file, and returns the time since which they have been the same. A processor with far
+    /// less idle time than before was offline meanwhile and has begun anew.
     fn follow(
         &mut self,
         now: impl Iterator<Item = (u32, u64)> + Clone,
@@ -94,7 +96,7 @@ impl Kernel {
         start_100ns: fn() -> u64,
         is_own: bool,
     ) -> Self {
-        /// How the first PID namespace is called, on every machine.
+        /// Name of the first PID namespace, the same on every machine.
         const FIRST: &str = "pid:[4026531836]";
         let whose = if is_own { "self/ns/pid" } else { "1/ns/pid" };
         let is_first = std::fs::read_link(roots.proc.join(whose)).is_ok_and(|name| name == Path::new(FIRST));
@@ -114,7 +116,7 @@ impl Kernel {
         }
     }
 
-    /// Whether its sums are those of the processes that are listed: these are all that the machine has.
+    /// Returns `true` if the listed processes are all processes of the machine. Only then are the kernel's sums theirs.
     pub(super) fn has_all(&mut self, pass: &mut Pass) -> bool {
         if self.is_first && pass.is_due(&mut self.looked_at_ns) {
             let Self { mounts, proc, .. } = self;
@@ -124,7 +126,7 @@ impl Kernel {
         self.is_first && !self.hides
     }
 
-    /// What the processors did.
+    /// Returns the times of all online processors.
     pub(super) fn times(&mut self, units: Units, pass: &mut Pass) -> Result<Times, NoValue> {
         let Self { stat, times, cpus, start_100ns, .. } = self;
         let read = |pass: &mut Pass| {
@@ -156,12 +158,12 @@ impl Kernel {
         times.get(pass, read).copied()
     }
 
-    /// Whether it has such a sum.
+    /// Returns `true` if the kernel has a sum of this field over the machine.
     pub(super) fn has(field: Field) -> bool {
         Self::is_time(field) || matches!(field, Field::PageFaults | Field::MinorFaults | Field::MajorFaults)
     }
 
-    /// Whether processors that rest have such a time, too.
+    /// Returns `true` if the field is a time, to which idle processors contribute.
     pub(super) fn is_time(field: Field) -> bool {
         matches!(field, Field::ProcessorTime | Field::UserTime | Field::PrivilegedTime)
     }
@@ -188,7 +190,7 @@ impl Kernel {
                     Field::PageFaults => of(all, None),
                     Field::MajorFaults => of(major, None),
                     _ => {
-                        /// So many faults may be in one of the counts and not yet in the other.
+                        /// Maximum number of faults that one count can be ahead of the other.
                         const AHEAD: u64 = 1 << 20;
                         let minor = hold(&mut self.most_minor, all.saturating_sub(major), AHEAD);
                         of(minor.raw, minor.mark)
@@ -212,7 +214,7 @@ impl Kernel {
     }
 }
 
-/// Whether the last file system that is mounted there hides processes of others.
+/// Returns `true` if the last file system mounted at `at` hides the processes of other users.
 ///
 /// Source: `proc_pid_mountinfo(5)`; `proc(5)`, `hidepid`.
 fn hides(mountinfo: &[u8], at: &Path) -> bool {

@@ -52,29 +52,29 @@ pub(crate) struct Processes {
     kernel: Kernel,
     delays: KeptFile,
     fields: Vec<Field>,
-    /// By field: where `_Total` has its value from, and the columns of the totals.
+    /// Source of the value of `_Total`, for each requested column.
     parts_of_total: Vec<PartOfTotal>,
     added: Vec<Field>,
     totals: Totals<Added>,
-    /// Since when processors are the same that totals with their rest were counted with.
+    /// Time since which the processors are the same whose idle time is in the totals.
     rested_since: Option<NonZeroU64>,
 }
 
-/// What is added up: of which counterset, and what of its rows.
+/// One column of totals: a field of the processes of a counterset, or a counter of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Processes(Guid, Field),
     Threads(CounterId),
 }
 
-/// Where `_Total` has the value of a column from.
+/// Source of the value that `_Total` has in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PartOfTotal {
-    /// Nobody wants it, or there is none.
+    /// No value: it is not requested, or does not exist.
     Nothing,
-    /// The kernel has it.
+    /// The kernel's own sum.
     Kernel,
-    /// From the rows: which column of the totals it is, or of which two it is the sum.
+    /// The rows: one column of the totals, or the sum of two.
     Rows(usize, Option<usize>),
 }
 

@@ -83,7 +83,7 @@ pub(super) struct Thread {
     pub(super) most_stime: u64,
     pub(super) stat: Result<Stat, NoValue>,
     pub(super) schedstat: Result<SchedStat, NoValue>,
-    /// Whether its time is counted in ticks, as this kernel has nothing better; known once it was read.
+    /// `true` if its time is counted in ticks, because this kernel has nothing finer; `None` until it was read.
     pub(super) in_ticks: Option<bool>,
 }
 

@@ -15,12 +15,13 @@ impl Thread {
         self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
     }
 
-    /// What its row has: where its own start cannot be read, at least another process has other threads.
+    /// Returns the birth of the thread's row. If its own start cannot be read this is the start of the process, as at
+    /// least another process has other threads.
     pub(super) fn birth_in(&self, process: &Process) -> Birth {
         self.birth().or(process.birth())
     }
 
-    /// What totals know it by.
+    /// Returns the identity of the thread among the members of a total.
     pub(super) fn member(&self) -> Member {
         Member { birth: self.birth(), id: self.tid, name: 0 }
     }

@@ -133,7 +133,7 @@ impl Instances for Sockets {
         if counter == id::IN_USE { Total::Own } else { Total::Rows([Some(counter), None]) }
     }
 
-    /// Of sockets in use what the kernel says of all kinds.
+    /// Returns the kernel's number of sockets in use, of all kinds together.
     fn total(&mut self, _: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         let [of_v4, _] = &mut self.files;
         of_v4.number(|sockstat| &sockstat.used, pass).map(Value::from)

@@ -3,7 +3,7 @@
 use super::*;
 use process_v2 as v2;
 
-/// All processes of a machine: the kernel's own sums are those of the processes that are listed.
+/// Makes the tree that of the first PID namespace. All processes are listed then, and the kernel's sums are theirs.
 fn of_machine(tree: &Tree) {
     let folder = tree.path("proc/1/ns");
     std::fs::create_dir_all(&folder).unwrap();
@@ -70,7 +70,7 @@ fn what_ended_children_read_counts_once() {
     assert_eq!(read(), began + 5_019);
 }
 
-/// One process that cannot be read takes its own part away, and no more.
+/// Checks that a process that cannot be read takes away its own part of the total, and no more.
 #[test]
 fn a_total_of_some_processes() {
     let tree = Tree::proc_of("processes");
@@ -98,7 +98,8 @@ fn a_total_of_some_processes() {
     assert_eq!(total(&mut provider, &[counter]), [Got::Value(all - 2_122)]);
 }
 
-/// If nothing can be read there is no total, and the reason is not that of a row that has no such thing.
+/// Checks that there is no total if no process can be read. The reason is that of the processes, not that of `Idle`,
+/// which never has such a value.
 #[test]
 fn a_total_of_nothing() {
     let tree = Tree::proc_of("processes");
@@ -143,7 +144,7 @@ fn processes_that_come_and_go() {
     assert_eq!(values(total(&mut provider, &counters)), want, "it was there before, and nobody saw it");
 }
 
-/// Who asks seldom, or for other counters, disturbs nobody.
+/// Checks that the totals of two queries with other counters and intervals do not disturb each other.
 #[test]
 fn two_queries() {
     let tree = Tree::proc_of("processes");
@@ -208,7 +209,7 @@ fn a_new_name_counts_once() {
     assert_eq!(total(&mut provider, &[v2::PERCENT_USER_TIME]), before);
 }
 
-/// What the kernel has, its sums have: with what rests, and with what no row has.
+/// Checks that `_Total` has the kernel's own sums: idle time is in them, and what belongs to no row.
 #[test]
 fn sums_of_the_kernel() {
     let tree = Tree::proc_of("processes");
@@ -231,7 +232,7 @@ fn sums_of_the_kernel() {
     assert_eq!(linux.map(|counter| number(&faults, "_Total", counter)), [Some(999_000), Some(1_003)]);
 }
 
-/// Where the kernel has no such sums `_Total` is that of the rows, what rests included.
+/// Checks that `_Total` is the sum of the rows, `Idle` included, if the kernel's sums are those of other processes too.
 #[test]
 fn sums_of_the_rows() {
     let tree = Tree::proc_of("processes");
