@@ -19,7 +19,7 @@ pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read_up_to(file, u64::MAX)
 }
 
-/// All bytes of a file that must hold a block or a table: an empty one is said to be empty, not to be cut.
+/// Reads a file that must contain a block or a table. The error for an empty file is that it is empty, not cut.
 pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = read(file)?;
     if bytes.is_empty() {

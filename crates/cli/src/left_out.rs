@@ -1,4 +1,4 @@
-//! Values that a ranking, a test or a summary leaves out because they are missing: their number, and the reasons.
+//! Missing values that `--top`, `--where` or `--summary` leave out: their number, and the reasons.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::series::Series;
 use crate::text::escaped;
 
-/// The instances of each counter of each path, and how many of them have no value, by reason.
+/// Number of instances without a value, for each counter of each path, by reason.
 #[derive(Debug, Default)]
 pub struct LeftOut {
     counters: Vec<OfCounter>,
@@ -22,30 +22,31 @@ pub struct LeftOut {
 /// The instances of one counter of one path.
 #[derive(Debug)]
 struct OfCounter {
-    /// What was asked: the path, with this one counter.
+    /// Requested path, with the name of this counter instead of a pattern.
     path: CounterPath,
     has_instances: bool,
-    /// How many there are, those that have a value included.
+    /// Number of instances, with and without a value.
     all: usize,
-    /// Each reason, how many have it, and which of the values was the first.
+    /// Reasons for missing values: reason, number of instances, and index of the first such value in the sample.
     reasons: Vec<(NoValue, usize, usize)>,
 }
 
-/// A line of JSON for all instances that have no value for one reason: the fields of a value, and three more.
+/// JSON line for all instances that have no value for the same reason: the fields of a value, and three more.
 #[derive(Serialize)]
 struct LeftOutRecord<'a> {
     #[serde(flatten)]
     record: Record<'a>,
-    /// How many instances have no value for this reason.
+    /// Number of instances without a value for this reason.
     instances: usize,
-    /// Of how many.
+    /// Number of all instances of the counter.
     of: usize,
-    /// The reason in words.
+    /// Reason as text.
     reason: String,
 }
 
 impl LeftOut {
-    /// Those of one sample. `has_value` says of a value whether it is there; a ranking leaves sums out.
+    /// Counts the missing values of one sample: those for which `has_value` returns `false`. A ranking ignores `_Total`
+    /// and `Idle`.
     pub fn of_sample(
         values: &[PathValue<'_>],
         paths: &[CounterPath],
@@ -79,12 +80,12 @@ impl LeftOut {
         }
     }
 
-    /// A sentence for each counter of which instances have no value.
+    /// Returns a sentence for each counter with missing values.
     pub fn sentences(&self) -> Vec<String> {
         self.counters.iter().filter(|counter| !counter.reasons.is_empty()).map(OfCounter::sentence).collect()
     }
 
-    /// A line of JSON for each counter and reason, of the values that this was made of.
+    /// Returns a JSON line for each counter and reason. `values` are the values that were counted.
     pub fn to_json(&self, clocks: &ClockReading, values: &[PathValue<'_>]) -> Vec<String> {
         let of_counter = |counter: &OfCounter| {
             let line = |(reason, count, first): &(NoValue, usize, usize)| {
@@ -138,7 +139,7 @@ impl OfCounter {
     }
 
     fn sentence(&self) -> String {
-        /// So many reasons are told one by one.
+        /// Maximum number of reasons listed one by one.
         const MOST: usize = 5;
         let path = escaped(&self.path.to_string());
         let told = |(reason, count, _): &(NoValue, usize, usize)| escaped(&told(reason, *count));
@@ -168,11 +169,11 @@ impl OfCounter {
     }
 }
 
-/// The series of a run that never had a value.
+/// Series that never had a value during a run.
 #[derive(Debug, Default)]
 pub struct NeverThere {
     series: HashMap<Series, Option<NoValue>>,
-    /// Each counter of each path without the reasons, in the order in which they came.
+    /// Counters of all paths in order of appearance; their reasons are added at the end.
     counters: LeftOut,
 }
 
@@ -199,8 +200,8 @@ impl NeverThere {
         }
     }
 
-    /// As [`sentences`](Self::sentences), without the paths of which no series had a value: a picture of such a path
-    /// shows the reasons itself.
+    /// Returns the [`sentences`](Self::sentences) of paths with at least one value. For other paths a picture shows the
+    /// reasons itself.
     pub fn sentences_beside_values(mut self) -> Vec<String> {
         let with_values: HashSet<usize> = self
             .series
@@ -212,7 +213,7 @@ impl NeverThere {
         self.sentences()
     }
 
-    /// A sentence for each counter of which series never had a value.
+    /// Returns a sentence for each counter with series that never had a value.
     pub fn sentences(mut self) -> Vec<String> {
         for (series, reason) in &self.series {
             let at = self.counters.places.get(&series.counter_of_path());
@@ -224,7 +225,7 @@ impl NeverThere {
     }
 }
 
-/// Writes the sentences to standard error, the first of many.
+/// Writes sentences about missing values to standard error, ten of them at most.
 pub fn warn(sentences: &[String]) {
     warn_first(sentences, "are missing");
 }
@@ -260,7 +261,7 @@ fn told(reason: &NoValue, count: usize) -> String {
     }
 }
 
-/// The reason for having no value.
+/// Returns the reason for a missing value.
 fn reason_of<'a>(v: &'a PathValue<'_>) -> &'a NoValue {
     const NONE: &NoValue = &NoValue::NotGiven;
     v.value.value.as_ref().err().unwrap_or(NONE)

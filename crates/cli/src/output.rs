@@ -66,7 +66,7 @@ pub struct Output {
     marked: MarkedValues,
     /// `true` once a value has passed the test of `--where`.
     has_hit: bool,
-    /// What was last said of values that are left out, not to be repeated while it stays so.
+    /// Last sentences about values that are left out; equal ones are not printed again.
     left_out: Vec<String>,
     /// A minute of UTC, and what local times in it begin with.
     minute: Option<(i64, String)>,
@@ -105,7 +105,7 @@ pub struct Options {
     pub zone: Option<TimeZone>,
     /// Whether names of instances are PDH's already.
     pub has_pdh_names: bool,
-    /// How many characters a line of a table may have; `None` is as many as the terminal has.
+    /// Maximum number of characters in a line of a table; `None` is the width of the terminal.
     pub width: Option<usize>,
 }
 
@@ -212,7 +212,7 @@ impl Output {
         Ok(missing)
     }
 
-    /// What is said of the values that `--where` and `--top` leave out because they are missing.
+    /// Returns the sentences or JSON lines about missing values that `--where` and `--top` leave out.
     fn left_out(&self, clocks: &ClockReading, values: &[PathValue<'_>]) -> Vec<String> {
         let is_there = |v: &PathValue<'_>| self.number(v).is_some();
         let left_out = LeftOut::of_sample(values, &self.paths, self.top.is_some(), is_there);
@@ -222,8 +222,8 @@ impl Output {
         }
     }
 
-    /// Says it where it fits: JSON has lines of their own for it in each sample; a table ends with it, and CSV has no
-    /// place for it, so it goes to standard error: both as often as it changes.
+    /// Prints the text about values that are left out. JSON has its lines in each sample. A table ends with the
+    /// sentences, and CSV has no place for them, so they go to standard error; both only if they have changed.
     fn say_left_out(&mut self, clocks: &ClockReading, left_out: Vec<String>, is_alone: bool) {
         if self.format == OutputFormat::Json {
             self.text.extend(left_out.into_iter().map(|line| line + "\n"));
@@ -396,7 +396,7 @@ impl Output {
         true
     }
 
-    /// Returns why a value is missing, or the remark on one that is there.
+    /// Returns the reason for a missing value, or the mark of a present one, as text.
     fn reason(&self, v: &PathValue<'_>) -> Option<String> {
         match (&v.value.value, v.value.mark) {
             (Err(reason), _) if self.number(v).is_none() => Some(escaped(&reason.to_string())),
@@ -557,7 +557,7 @@ impl Output {
         }
     }
 
-    /// Of a log: makes columns of PDH-CSV for what a sample has, before the first one is written.
+    /// Adds PDH-CSV columns for the values of a log's sample. Called for all samples before the first is written.
     pub fn learn(&mut self, values: &mut Vec<PathValue<'_>>) {
         if !self.all {
             values.retain(|v| !self.is_hidden(v));
@@ -567,7 +567,7 @@ impl Output {
         self.log = log;
     }
 
-    /// Number of values that had no column.
+    /// Returns the number of values that had no column.
     pub fn without_column(&self) -> u64 {
         self.log.left_out()
     }

@@ -193,7 +193,7 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn
 struct Lines {
     chart: Chart,
     series: SeriesMap,
-    /// By number of the series; `None` for those that came when there were too many lines.
+    /// Line of each series, indexed by its number; `None` for a series beyond the maximum number of lines.
     ids: Vec<Option<LineId>>,
 }
 

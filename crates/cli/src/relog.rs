@@ -124,12 +124,12 @@ pub struct Machine {
     pub query: PathQuery,
 }
 
-/// What is read.
+/// Properties of the input logs.
 #[derive(Clone, Copy, Debug)]
 pub struct Input {
-    /// Whether all samples have the same counters of the same instances.
+    /// `true` if all samples have the same counters of the same instances.
     pub is_steady: bool,
-    /// What is to be added to local times for UTC, in 100 ns.
+    /// Offset that turns local times into UTC, in 100 ns.
     pub offset: i64,
 }
 

@@ -108,7 +108,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Of this machine, or of logs if any are named.
+    /// Binds the operands' paths to this machine, or to the logs if `files` names any.
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
         files.processes.apply();
         if files.log.is_empty() && operands.interval.is_some() {
@@ -117,7 +117,7 @@ impl Samples {
         Self::of(Asked::of_paths(files, window, pick(operands.interval), &operands.paths)?, operands)
     }
 
-    /// Of what is asked, whatever that is.
+    /// Binds the operands' paths to a machine or to logs.
     pub fn of(asked: Asked, operands: Operands) -> Result<Self, Failure> {
         let (source, query) = bound(&asked, &operands.paths)?;
         Ok(Self { asked, source, query, operands })

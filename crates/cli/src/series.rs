@@ -47,14 +47,14 @@ impl Series {
     }
 }
 
-/// A map of series, which numbers them in the order in which they came.
+/// Map from series to numbers, given in order of appearance.
 ///
-/// Samples mostly have the same values in the same order: a value is compared with the series that was at its position
-/// in the sample before, and looked up only if it is of another one.
+/// Most samples have the same values in the same order. So a value is first compared with the series at its position in
+/// the previous sample, and looked up only if it is of another series.
 #[derive(Debug, Default)]
 pub struct SeriesMap {
     numbers: HashMap<Rc<Series>, usize>,
-    /// By position: the series of the last value there, and its number if it has one.
+    /// Series of the last value at each position of a sample, with its number if it has one.
     expected: Vec<(Rc<Series>, Option<usize>)>,
 }
 

@@ -130,7 +130,7 @@ fn of_sqlite(file: &Path) -> Values {
     all
 }
 
-/// What relog writes in each format, and the paths that it lists.
+/// Returns the values that relog writes in each format, after checking the paths that it lists.
 fn relogged(folder: &Path, files: &[String]) -> Vec<(&'static str, Values)> {
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     let write = |name: &str| {
@@ -198,8 +198,8 @@ fn the_first_sample_of_the_next_log_is_there() {
     }
 }
 
-/// What two logs say of one counter and one time is one value, or the second one is reported; so is what is raw in one
-/// log and formatted in the other.
+/// Two different values of one counter at one time are reported, and so is a value that is raw in one log and formatted
+/// in the other.
 #[test]
 fn values_that_contradict_are_reported() {
     let folder = scratch("identity-contradict");
@@ -244,7 +244,7 @@ impl Random {
     }
 }
 
-/// How often each event was put into a log.
+/// Number of times that each event was put into a log.
 #[derive(Debug, Default)]
 struct Events {
     begins: u32,
@@ -258,7 +258,7 @@ struct Events {
     same_time: u32,
 }
 
-/// A log of a random set: its bytes, and its values; by path, for each whether it stands in a text log.
+/// A generated log: its bytes, and its values with path and time.
 struct OneLog {
     bytes: Vec<u8>,
     values: Vec<(String, i64, i64)>,
@@ -360,7 +360,7 @@ fn binary_log(random: &mut Random, set: &str, times: &[i64], events: &mut Events
     OneLog { bytes: builder.finish(), values }
 }
 
-/// One set of logs of the same counters, one after the other, and perhaps one of others beside them.
+/// Generates logs of the same counters that follow each other, and perhaps one of other counters beside them.
 fn random_logs(random: &mut Random, events: &mut Events) -> Vec<OneLog> {
     let mut logs = Vec::new();
     let mut begin = 0;
@@ -386,8 +386,8 @@ fn random_logs(random: &mut Random, events: &mut Events) -> Vec<OneLog> {
     logs
 }
 
-/// Every value of every log is in every output under its own path; nothing else is. Its time is its own, or of a
-/// sample of another log that was taken at nearly the same time.
+/// Every output has each value of each log under its own path, and no other value. The time is the value's own, or that
+/// of a sample of another log taken at nearly the same time.
 #[test]
 fn every_value_of_every_log_is_in_every_output() {
     let folder = scratch("identity-random");
@@ -461,7 +461,7 @@ fn names_are_canonical_in_every_output() {
     }
 }
 
-/// A cut is reported, and the exit code says so, wherever it is.
+/// A cut log is reported at any length, with exit code 5.
 #[test]
 fn a_cut_of_any_length_is_reported() {
     const BUFFER: usize = 64 << 10;

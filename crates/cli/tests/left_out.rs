@@ -15,10 +15,10 @@ use serde_json::Value;
 const PATH: &str = "/Process V2(*)/{Working Set,Handle Count,Thread Count,IO Data Bytes/sec,Elapsed Time}";
 const WARMUP: [&str; 2] = ["--warmup", "10ms"];
 
-/// Of each counter: instances, and how many of them have no value.
+/// Number of instances, and of instances without a value, by counter.
 type Counts = BTreeMap<String, (usize, usize)>;
 
-/// A machine on which two processes have no readable `io`.
+/// Runs `get` on a machine on which two processes have no readable `io`.
 fn get(args: &[&str]) -> (i32, String, String) {
     let tree = scratch(&format!("left-out-{}", args.join("").replace(['/', '*', ' '], "")));
     let copied = std::process::Command::new("cp")
@@ -41,7 +41,7 @@ fn rows(json: &str) -> Vec<Value> {
     json.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// What the unfiltered output has; a ranking leaves sums out.
+/// Returns the counts of the unfiltered output; for a ranking without `_Total` and `Idle`.
 fn wanted(is_ranking: bool) -> Counts {
     let (code, out, err) = get(&["--format", "json", if is_ranking { "--raw" } else { "--all" }]);
     assert_eq!((code, err.as_str()), (0, ""));
@@ -63,7 +63,7 @@ fn wanted(is_ranking: bool) -> Counts {
     counts
 }
 
-/// What sentences say: `2 of 11 instances of \Process V2(*)\IO Data Bytes/sec have no value: …`.
+/// Parses the counts in sentences such as `2 of 11 instances of \Process V2(*)\IO Data Bytes/sec have no value: …`.
 fn told(text: &str) -> Counts {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut counts = Counts::new();
@@ -150,7 +150,7 @@ fn marks_are_counted_where_an_output_has_no_place_for_them() {
     }
 }
 
-/// What stays so is said once.
+/// Sentences are printed again only if they change.
 #[test]
 fn sentences_are_not_repeated() {
     let (_, out, _) = get(&["--top", "2", "10ms", "4"]);

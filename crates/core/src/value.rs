@@ -172,25 +172,25 @@ impl NoValue {
     }
 }
 
-/// What is special about a value that was delivered.
+/// Remark on a value that was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// The kernel stepped back; this is its highest value so far.
+    /// The kernel's value fell although it counts upwards; this is the highest value so far.
     Held,
-    /// The source is slow; this is its last value, so old.
+    /// The source has not responded in time; this is its last value, with its age.
     Stale(Duration),
-    /// Proven unchanged since it was last read, or refreshed in turn.
+    /// The value was proven unchanged since it was last read, or is refreshed periodically.
     Reused,
-    /// The formula gave more than the counter can have, by an error of measurement; this is the most that it can have.
+    /// The formula gave more than the counter's maximum, by an error of measurement; this is the maximum.
     Capped,
-    /// Formatted by whoever wrote the log that it is of: what it was made of is not known.
+    /// The writer of the log formatted the value; the raw values are not known.
     Formatted,
-    /// An aggregate of some of its instances: the value of so many others could not be had.
+    /// The aggregate lacks this number of instances, whose values could not be read.
     Partial(NonZeroU32),
 }
 
 impl Mark {
-    /// One word for programs: what `mark` says in JSON. None for what is as good as any other value.
+    /// Returns the keyword of the mark, as in the JSON field `mark`; `None` for a value that is as good as any other.
     #[must_use]
     pub const fn keyword(&self) -> Option<&'static str> {
         match self {
@@ -203,7 +203,7 @@ impl Mark {
         }
     }
 
-    /// How many instances an aggregate lacks.
+    /// Returns the number of instances that an aggregate lacks.
     #[must_use]
     pub const fn missing(&self) -> Option<NonZeroU32> {
         match self {

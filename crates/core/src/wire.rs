@@ -235,11 +235,11 @@ pub enum Why {
     ValueOutside {
         /// The position of the definition that is wrong, from 0.
         position: usize,
-        /// Its offset from the start of the whole block.
+        /// Offset of the definition from the start of the whole block.
         at: usize,
         /// Bytes that a counter block must have to hold the value.
         needed: usize,
-        /// Bytes that this one has.
+        /// Bytes that the object's counter block has.
         left: usize,
     },
     /// A text that should be a decimal number.

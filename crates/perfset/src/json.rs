@@ -39,9 +39,9 @@ pub struct Record<'a> {
     pub counter_type: String,
     /// The unit of the formatted value.
     pub unit: String,
-    /// The keyword of what is special about the value, if anything is.
+    /// Keyword of the value's mark, if it has one.
     pub mark: Option<&'static str>,
-    /// Of a sum that lacks instances: how many.
+    /// Number of instances that a partial sum lacks.
     pub missing: Option<u32>,
 }
 

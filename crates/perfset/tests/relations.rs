@@ -17,7 +17,7 @@ use perfset::v2::Value;
 use perfset::walk::Mode;
 use perfset::{Entry, Machine, Snapshot, catalogue};
 
-/// One row of an object: its instance, and the raw values that it has.
+/// Row of an object: the instance's name, and its raw values by counter.
 struct Row {
     instance: String,
     values: BTreeMap<String, u64>,
@@ -26,7 +26,7 @@ struct Row {
 /// Rows by object.
 type Objects = BTreeMap<String, Vec<Row>>;
 
-/// How often each relation was checked, and where it was broken.
+/// Number of checks of each relation, and the places where it was broken.
 #[derive(Default)]
 struct Checked {
     relations: BTreeMap<u32, usize>,
@@ -53,7 +53,7 @@ impl Checked {
     }
 }
 
-/// What a V1 block has.
+/// Returns the rows of all objects in a V1 block of the machine.
 fn v1_objects(machine: &Machine) -> Objects {
     let block = |query: &str| perfset::v1::query(machine, &query.parse().unwrap(), "HOST").unwrap().bytes;
     let names = block("Counter 009");
@@ -86,7 +86,7 @@ fn v1_objects(machine: &Machine) -> Objects {
     objects
 }
 
-/// What a V2 block has.
+/// Returns the rows of all countersets in V2 blocks of the machine.
 fn v2_objects(machine: &Machine) -> Objects {
     let mut query = machine.query();
     let sets = catalogue::ALL;

@@ -22,8 +22,8 @@ pub struct ServeArgs {
     /// The time between two samples
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     pub interval: Duration,
-    /// How far back the page can look, at most 3,600 samples; 30m and 1h work too [default: 1h, or 3,600 samples if
-    /// these are less]
+    /// Time span of the history that the page shows, such as 30m or 1h; at most 3,600 samples [default: 1h, or the
+    /// span of 3,600 samples if that is shorter]
     #[arg(long, value_name = "TIME", value_parser = history)]
     pub history: Option<Duration>,
     /// The counters that /metrics gives, a path a line [default: those of processors, memory, disks, networks, ...]

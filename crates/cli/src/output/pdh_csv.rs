@@ -7,14 +7,14 @@ use perfset::path::PathValue;
 
 use crate::series::SeriesMap;
 
-/// Writes samples as PDH-CSV. Columns are named once: of a log all series are learned before the first line, of a
-/// machine those of the first sample are.
+/// Writer of samples as PDH-CSV. The first line names the columns: all series of a log, which are learned before, or
+/// the series of a machine's first sample.
 #[derive(Debug, Default)]
 pub struct PdhCsv {
     series: SeriesMap,
-    /// By number of the series.
+    /// Column of each series, indexed by the number that `series` gives it.
     columns: Vec<Column>,
-    /// The writer, once the first line is written, and which series each column has.
+    /// The writer and the series of each column; `None` until the first line is written.
     log: Option<(Writer<Vec<u8>>, Vec<usize>)>,
     numbers: Vec<Option<Number>>,
     /// Number of values that have no column.
@@ -24,10 +24,10 @@ pub struct PdhCsv {
 /// The column of a series.
 #[derive(Debug)]
 struct Column {
-    /// The path that asked for it.
+    /// Index of the requested path.
     asked: usize,
     path: String,
-    /// `false` while it stands for a path of which no instance was there.
+    /// `false` while the column stands for a path without any instance so far.
     has_instance: bool,
 }
 

@@ -18,7 +18,7 @@ use crate::series::SeriesMap;
 pub struct Sql {
     writer: Writer,
     series: SeriesMap,
-    /// By number of the series: its counter, and the record that has its value last.
+    /// Counter of each series and the last record with a value of it, indexed by the series' number.
     counters: Vec<(CounterId, u64)>,
     /// Number of records.
     records: u64,

@@ -47,7 +47,7 @@ fn every_reason_has_a_status() {
     }
 }
 
-/// Where raw value and clock are both lower, the value is tested first.
+/// A raw value that fell is reported before a clock that fell.
 #[test]
 fn a_value_that_fell_with_its_clock_is_negative() {
     use PdhStatus as S;

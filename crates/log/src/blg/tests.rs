@@ -255,7 +255,7 @@ fn shortened(whole: &[u8], buffer: usize) -> Vec<u8> {
     log
 }
 
-/// Every prefix of every length is an error, or gives the samples before the cut and says that it is cut.
+/// A prefix of any length is an error, or gives the samples before the cut and reports the cut as damage.
 #[test]
 fn every_cut_of_a_log_is_reported() {
     let whole = basic();

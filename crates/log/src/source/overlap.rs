@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::tape::{Listed, What};
 
-/// Answers for pairs of logs, kept as long as their lists stay.
+/// Cache that tells which pairs of logs have a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]
 pub(super) struct Overlaps {
     known: HashMap<(usize, usize), Known>,
@@ -17,7 +17,7 @@ struct Known {
     is_any: bool,
 }
 
-/// A log by its number, and what it lists.
+/// Number of a log, and its counter list.
 pub(super) type Numbered<'a> = (usize, &'a Arc<[Listed]>);
 
 impl Overlaps {
@@ -34,7 +34,7 @@ impl Overlaps {
     }
 }
 
-/// What a log has: by machine and counterset, in one case.
+/// Counters and instances of a log by machine and counterset, with names in lower case.
 #[derive(Default)]
 struct Contents {
     sets: HashMap<[String; 2], Set>,

@@ -56,30 +56,31 @@ pub(super) struct Contradiction {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// By name in one case, as PDH tells names apart, and by occurrence.
+    /// Index of each row by its name and occurrence. Names are in upper case, because PDH compares them without case.
     by_name: HashMap<(Utf16, u32), usize>,
-    /// How many come from lists: they stay.
+    /// Number of rows that come from counter lists. They are the first ones, and are kept for all samples.
     listed: usize,
     width: usize,
-    /// Of the rows in use.
+    /// Cells of the rows in use, `width` for each.
     cells: Vec<Option<Got>>,
-    /// The entry that is read, by number, and the row that its next name is expected in.
+    /// Number of the entry that is being read.
     entry: u64,
+    /// Row in which the next name of that entry is expected.
     expected: usize,
     /// Rows with a cell in this sample.
     used: usize,
-    /// Of names that came in an entry, in one case: in which, and which of that name is next.
+    /// Last entry with a name, and the next occurrence of the name in it, by name in upper case.
     next_of_name: HashMap<Utf16, (u64, u32)>,
 }
 
 #[derive(Debug)]
 struct TableRow {
     name: Utf16,
-    /// Which of that name it is.
+    /// Occurrence of the name, from 0, among equal names of an entry.
     occurrence: u32,
-    /// The entry that filled it last.
+    /// Number of the entry that filled the row last.
     entry: u64,
-    /// Where its cells are in this sample, if it has any.
+    /// Index of the row's first cell; `None` if the row has no cells in this sample.
     slot: Option<usize>,
     is_wanted: bool,
 }
@@ -178,8 +179,8 @@ impl Table {
         row
     }
 
-    /// Fills a cell. Where several entries have a value of it, the first one is taken: returns the value that is
-    /// there and this one, if they contradict each other.
+    /// Fills a cell. If several entries have a value for it, the first value is used. Returns both values if they
+    /// contradict each other.
     pub fn put(&mut self, row: usize, column: usize, got: Got) -> Option<Contradiction> {
         let start = self.use_row(row)?;
         let cell = self.cells.get_mut(start.saturating_add(column))?;

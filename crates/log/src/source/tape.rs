@@ -68,9 +68,9 @@ pub(super) enum What {
 /// A log that runs, one sample ahead.
 pub(super) struct Tape {
     log: Log<Box<dyn Read + Send>>,
-    /// What is to be added to its local times for UTC, in 100 ns.
+    /// Offset that turns local times of this log into UTC, in 100 ns.
     offset: i64,
-    /// Whether `now` belongs to the sample that is played.
+    /// `true` if `now` belongs to the sample that is played.
     pub is_fresh: bool,
     pub now: Taken,
     next: Taken,
@@ -84,13 +84,13 @@ pub(super) struct Tape {
 pub(super) struct Taken {
     /// UTC, in 100 ns since 1601.
     pub time: i64,
-    /// What stands where in it.
+    /// Counter list in force: one entry for each block or column.
     pub list: Arc<[Listed]>,
-    /// Of a binary log.
+    /// Sample of a binary log; of a text log, the offset of its line only.
     pub sample: blg::TakenSample,
-    /// Of a text log.
+    /// Values of a text log.
     pub values: Vec<Option<f64>>,
-    /// Whether it was noted that it ends too early.
+    /// `true` once the damage list has an entry for the missing end of this sample.
     is_cut: bool,
 }
 
@@ -132,22 +132,22 @@ impl Tape {
         Ok(tape)
     }
 
-    /// When the sample ahead was taken, in UTC; none at the end.
+    /// Returns the UTC time of the sample ahead; `None` at the end of the log.
     pub fn next_time(&self) -> Option<i64> {
         self.has_next.then_some(self.next.time)
     }
 
-    /// What stands where in the sample ahead.
+    /// Returns the counter list of the sample ahead.
     pub fn next_list(&self) -> &Arc<[Listed]> {
         &self.next.list
     }
 
-    /// The sample ahead.
+    /// Returns the sample ahead.
     pub fn ahead(&mut self) -> &mut Taken {
         &mut self.next
     }
 
-    /// What is to be added to its local times for UTC, in 100 ns.
+    /// Returns the offset that turns local times of this log into UTC, in 100 ns.
     pub fn offset(&self) -> i64 {
         self.offset
     }
