@@ -168,8 +168,10 @@ fn record(
     drop(writer);
     if left_out > 0 {
         // Nobody is left to tell if this fails.
-        let _ =
-            writeln!(io::stderr(), "warning: {left_out} values of instances that came later have no column");
+        let _ = writeln!(
+            io::stderr(),
+            "warning: {left_out} values have no column: their instances came later, or had another number (#1) at first"
+        );
     }
     marked.warn();
     writeln!(io::stdout(), "\nExiting, please wait...")?;
