@@ -25,6 +25,8 @@ pub(super) struct Link {
     /// The kernel's number for it, if `/sys` has it.
     pub(super) ifindex: Option<u32>,
     pub(super) is_loopback: bool,
+    /// Inode number of its entry in `/sys/class/net`. An interface that is made again has another one.
+    inode: Option<u64>,
     /// When its number was read, on the monotonic clock.
     looked_at_ns: u64,
     /// What it had counted in the last collection.
@@ -40,8 +42,8 @@ const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 /// Makes the links those of the interfaces. Whether there are others than before.
 ///
 /// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
-/// before, when it has counted less than before, and now and then: one that was removed and made again may have the
-/// same name and place.
+/// before, when its entry in `/sys` is another one, when it has counted less than before, and now and then: one that
+/// was removed and made again may have the same name and place.
 pub(super) fn refresh(
     links: &mut Vec<Link>,
     interfaces: &[Interface],
@@ -83,6 +85,7 @@ impl Link {
             keep,
             ifindex: None,
             is_loopback: false,
+            inode: None,
             looked_at_ns: 0,
             counts: Counts::default(),
             speed,
@@ -98,9 +101,12 @@ impl Link {
             || counts.tx_bytes < self.counts.tx_bytes
             || counts.tx_packets < self.counts.tx_packets;
         self.counts = counts;
+        // The kernel gives no inode number of sysfs twice.
+        let inode = self.folder.as_deref().and_then(|folder| Some(rustix::fs::lstat(folder).ok()?.st_ino));
+        let is_other = std::mem::replace(&mut self.inode, inode) != inode;
         let is_new = self.looked_at_ns == 0;
         let is_old = pass.elapsed_ns.saturating_sub(self.looked_at_ns) >= LOOK_AGAIN_NS;
-        if !(must || fell || is_new || is_old) {
+        if !(must || is_other || fell || is_new || is_old) {
             return false;
         }
         self.looked_at_ns = pass.elapsed_ns.max(1);

@@ -310,6 +310,23 @@ fn an_interface_that_is_made_anew_is_another() {
     assert_eq!(found(&tree, &mut interfaces, 16), (Vec::new(), 0));
 }
 
+/// An interface that is made again is another one at once, although it has counted more than the one before.
+#[test]
+fn an_interface_that_is_made_again_and_counts_more() {
+    let tree = Tree::copy_of("two-nodes");
+    let begin = |number: u32| tree.write("sys/class/net/tun0/ifindex", &format!("{number}\n"));
+    let dev = |count: u32| tree.write(DEV, &format!("{HEADS}tun0: {count} {count} {count} {count}\n"));
+    let mut interfaces = NetworkInterface::new(tree.roots());
+    begin(5);
+    dev(70);
+    assert_eq!(found(&tree, &mut interfaces, 0).0, [("tun0".to_owned(), 5)]);
+    // The old folder stays, so that its inode number is not used again.
+    fs::rename(tree.path("sys/class/net/tun0"), tree.path("sys/class/net/old")).unwrap();
+    begin(6);
+    dev(71);
+    assert_eq!(found(&tree, &mut interfaces, 1).0, [("tun0".to_owned(), 6)]);
+}
+
 #[test]
 fn below_another_root_the_network_is_that_of_the_first_process() {
     let tree = Tree::copy_of("two-nodes");
