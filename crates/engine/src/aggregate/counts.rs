@@ -1,4 +1,4 @@
-//! The counts of aggregates: what is kept of each of them from collection to collection.
+//! Counts of aggregates, kept from collection to collection.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -17,46 +17,74 @@ mod tests;
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     known: HashMap<Of, Kept>,
-    /// What is looked for: kept, so that looking allocates nothing.
+    /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
     sought: Of,
-    /// The filters that aggregates were of, each once.
-    filters: Vec<InstanceFilter>,
+    /// Filters used in the last [`FILTER_ROUNDS`] collections, each once.
+    filters: Vec<Selection>,
+    next_filter: u64,
     now_100ns: u64,
-    /// Counts collections.
+    /// Number of collections so far.
     round: u64,
 }
 
-/// What an aggregate is of.
+/// Number of collections without use after which a filter and its counts are forgotten.
+///
+/// A program may use a new filter in each collection: this bounds what is kept of them.
+const FILTER_ROUNDS: u64 = 60;
+
+/// Key of an aggregate: the instances that it adds up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Of {
     user: User,
-    /// If it is of one name: in upper case.
+    /// Name of the instances in upper case; empty if the aggregate is not of one name.
     name: Vec<u16>,
-    /// If it is of what a filter selects: which.
-    filter: Option<usize>,
+    /// [`Selection::key`] of the filter that selects the instances; `None` if all are added up.
+    filter: Option<u64>,
 }
 
+/// Filter that selects the instances of aggregates.
+#[derive(Debug)]
+struct Selection {
+    /// Number that no other filter of these counts ever has.
+    key: u64,
+    filter: InstanceFilter,
+    /// Collection that used the filter last.
+    round: u64,
+}
+
+/// Totals of one aggregate.
 #[derive(Debug)]
 struct Kept {
-    /// When it was put together last.
+    /// Time of the last collection of this aggregate, in terms of PerfTime100NSec.
     time_100ns: u64,
     round: u64,
     totals: Totals<CounterId>,
 }
 
 impl Counts {
-    /// Begins a collection, at that time in terms of PerfTime100NSec. Aggregates of names that have gone are forgotten,
-    /// as there is no end to names; others after as long a time as any count is.
+    /// Begins a collection at a time in terms of PerfTime100NSec.
+    ///
+    /// Aggregates of names that have gone are forgotten, because the number of names has no bound. Filters are
+    /// forgotten after [`FILTER_ROUNDS`] collections without use, for the same reason. Other aggregates are forgotten
+    /// after [`Totals::KEPT_100NS`] without use.
     pub fn start(&mut self, now_100ns: u64) {
         let (before, now) = (self.round, now_100ns);
-        self.known.retain(|of, kept| match of.name.is_empty() {
-            true => now.saturating_sub(kept.time_100ns) <= Totals::<CounterId>::KEPT_100NS,
-            false => kept.round == before,
+        let Self { known, filters, .. } = self;
+        filters.retain(|known| before.saturating_sub(known.round) < FILTER_ROUNDS);
+        known.retain(|of, kept| {
+            let has_filter = of.filter.is_none_or(|key| filters.iter().any(|known| known.key == key));
+            has_filter
+                && match of.name.is_empty() {
+                    true => now.saturating_sub(kept.time_100ns) <= Totals::<CounterId>::KEPT_100NS,
+                    false => kept.round == before,
+                }
         });
         (self.round, self.now_100ns) = (before.wrapping_add(1), now);
     }
 
-    /// The counts of these rows: of that user, and if it says so of that name, or of what that filter selects.
+    /// Adds the counts of some rows to their aggregate and returns its totals.
+    ///
+    /// `of` is the key of the aggregate: user, name (empty: all names) and filter that selects the rows.
     pub fn collect(
         &mut self,
         rows: &Rows,
@@ -65,16 +93,20 @@ impl Counts {
         columns: &[Column],
     ) -> Option<&mut Totals<CounterId>> {
         columns.iter().find(|column| column.count.is_some())?;
-        let Self { known, sought, filters, now_100ns, round } = self;
+        let Self { known, sought, filters, next_filter, now_100ns, round } = self;
         let (user, name, filter) = of;
         sought.user = user;
         sought.name.clear();
         sought.name.extend(name);
         sought.filter = filter.map(|filter| {
-            filters.iter().position(|known| known == filter).unwrap_or_else(|| {
-                filters.push(filter.clone());
-                filters.len().saturating_sub(1)
-            })
+            if let Some(known) = filters.iter_mut().find(|known| known.filter == *filter) {
+                known.round = *round;
+                return known.key;
+            }
+            let key = *next_filter;
+            *next_filter = key.wrapping_add(1);
+            filters.push(Selection { key, filter: filter.clone(), round: *round });
+            key
         });
         if !known.contains_key(sought) {
             let never = round.wrapping_sub(1);
@@ -91,7 +123,7 @@ impl Counts {
     }
 }
 
-/// Adds the counts of these rows to totals.
+/// Adds the counts of some rows to totals.
 fn add_up(
     rows: &Rows,
     members: impl Iterator<Item = usize>,
@@ -108,7 +140,7 @@ fn add_up(
             id: rows.id(row).map_or(0, |InstanceId(id)| id),
             name: 0, // it is in that number
         };
-        // Of which nobody knows when it began, that may have a past.
+        // An instance with an unknown start may have counted before: that must not be added.
         totals.row(member, rows.began_100ns(row).or(Some(0)));
         let mark = marks(rows, row);
         for (at, (cell, column)) in rows.cells(row).iter().zip(columns).enumerate() {

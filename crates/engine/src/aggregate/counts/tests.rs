@@ -1,4 +1,4 @@
-//! The counts of aggregates, beside a world that knows what happened in it.
+//! Counts of aggregates compared with a model that knows what happened.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -19,8 +19,8 @@ const DENIED: NoValue = NoValue::Denied(std::borrow::Cow::Borrowed("here"));
 
 #[derive(Clone, Debug)]
 enum Event {
-    /// One begins with what it has counted already, of a user and a name; it may be long before anybody sees it, and
-    /// perhaps nobody knows when it was.
+    /// A thing of a user begins with a name and a count. `is_late`: it began long before the first collection that
+    /// saw it. `is_known`: its start is known.
     Begin {
         user: u32,
         name: usize,
@@ -30,11 +30,11 @@ enum Event {
     },
     Count(usize, u64),
     End(usize),
-    /// Its program can be read or not.
+    /// The program of a thing can be read or not.
     Show(usize, bool),
-    /// A column of it can be read or not.
+    /// A column of a thing can be read or not.
     Read(usize, usize, bool),
-    /// It counts anew from this.
+    /// A thing begins to count anew at a number.
     Reset(usize, u64),
     Turn,
     Collect,
@@ -51,14 +51,14 @@ struct Thing {
     can: [bool; COLUMNS],
 }
 
-/// What an aggregate must say of a column.
+/// Expected aggregate of a column.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     sum: u64,
     has_value: bool,
     since: u64,
     collected: u64,
-    /// Of the things of the last collection: their last value.
+    /// Last value of each thing of the last collection.
     last: BTreeMap<u32, Option<u64>>,
 }
 
@@ -157,16 +157,17 @@ fn countersets(instance_type: InstanceType) -> Arc<Catalogue> {
     Arc::new(Catalogue { countersets: vec![Arc::new(set)], ..Catalogue::default() })
 }
 
-/// A row of a table: user, and of each column value, missing instances and since when it is counted.
+/// Row of a table: user, and for each column the value, the number of missing instances and the start of counting.
 type RowOf = (u32, Vec<(Option<u64>, u32, Option<u64>)>);
 
-/// What a query must show.
+/// Expected rows of a query.
 #[derive(Default)]
 struct Book {
-    /// By user, and by name where those are kept apart.
+    /// Expected counts by user, and by name where names are kept apart.
     counts: BTreeMap<(u32, Option<usize>), [Expected; COLUMNS]>,
-    /// Of type 12: whose, and the last levels of all that ever were, with what is known of their counts.
+    /// Owner of the row of type 12, which adds up ended instances too.
     user: Option<u32>,
+    /// Last known values of all things that ever existed, for type 12.
     levels: BTreeMap<u32, [Option<u64>; COLUMNS]>,
 }
 
@@ -225,7 +226,7 @@ impl Book {
     }
 }
 
-/// What a query shows of its aggregates, of which there are so many.
+/// Returns the last `count` rows of a query: its aggregates.
 fn shown(query: &mut Query, count: usize) -> Vec<RowOf> {
     let snapshot = collected(query);
     let annex = &snapshot.annex()[0];
@@ -270,7 +271,7 @@ fn event() -> impl Strategy<Value = Event> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever begins, ends, cannot be read and comes again, of two users.
+    /// Aggregates are what was counted, whatever begins, ends, cannot be read and returns, for two users.
     #[test]
     fn aggregates_are_what_was_counted(events in prop::collection::vec(event(), 0..60)) {
         use InstanceType as T;
@@ -365,4 +366,44 @@ fn what_is_kept() {
     let then = step(vec![thing(1, 0), thing(3, 1)]);
     assert_eq!((then[0], then[1].0), (first[0], Some(5)));
     assert!(then[1].1 > first[1].1, "it is kept anew");
+}
+
+/// A filter that no collection used for a while is forgotten with its counts. One in use keeps them.
+#[test]
+fn unused_filters_are_forgotten() {
+    let counter = counter(1, "C", CounterType::PERF_COUNTER_BULK_COUNT, None);
+    let mut rows = Rows::new([&counter]);
+    rows.start();
+    rows.push("a", InstanceId(1), None).set(0, 5);
+    rows.end();
+    let columns = [super::Column {
+        function: Aggregate::Total,
+        mask: u64::MAX,
+        tag: 1,
+        counter: counter.id,
+        count: Some((0, crate::total::Sum::of(&set(ONE, InstanceType::MultiAggregate), &counter))),
+    }];
+    let filter =
+        |name: &str| InstanceFilter { pattern: Pattern::new(&name.into()), id: InstanceIdFilter::Any };
+    let mut counts = super::Counts::default();
+    let since = |counts: &mut super::Counts, name: &str| {
+        let of = (None, std::iter::empty(), Some(&filter(name)));
+        let totals = counts.collect(&rows, 0..1, of, &columns).unwrap();
+        let mut total = Rows::new([&counter]);
+        total.start();
+        totals.fill(&[0], &mut total.push("_Total", InstanceId(0), None), 0);
+        total.end();
+        total.counted_since(0, 0).map(std::num::NonZeroU64::get)
+    };
+    for now in 1..=1_000 {
+        counts.start(now);
+        assert_eq!(since(&mut counts, "always"), Some(1));
+        assert_eq!(since(&mut counts, &now.to_string()), Some(now));
+        // "always", that of now, and those of the rounds before.
+        let most = usize::try_from(super::FILTER_ROUNDS + 2).unwrap();
+        assert!(counts.filters.len() <= most && counts.known.len() <= most, "{now}");
+    }
+    counts.start(1_001);
+    assert_eq!(since(&mut counts, "1000"), Some(1_000));
+    assert_eq!(since(&mut counts, "2"), Some(1_001), "it is counted anew");
 }
