@@ -9,12 +9,22 @@
 //! A count has a birth of its own, the time at which keeping it began: totals of two readers are never compared.
 //!
 //! **A count that is handed on** belongs to another row when its instance ends: the kernel adds what a process read and
-//! wrote to its parent when that takes note of its end. What rows rose by then was counted before, so it is taken back.
+//! wrote to its parent when the parent waits for it. The total had that count already, so it is taken back from what
+//! rows rose by.
 //!
-//! **Missing values** are not zero. An instance that has no such value adds nothing. One whose value cannot be had
-//! makes the total [`Mark::Partial`]: a count goes on from its last known value, or from the first that is read. A
-//! count that fell was reset, and what it lost nobody knows: it goes on from its new value, and this one total is
-//! partial.
+//! **Missing values** are not zero. An instance that has no such value adds nothing. An instance whose value is
+//! unknown makes the total [`Mark::Partial`]: its count goes on from the last known value, or from the first that is
+//! read. This is so for every reason if the instance had a count before, or if the count is handed on. A difference
+//! from a partial total is partial, too, so a total that catches up on such an instance is marked. A count that fell
+//! was reset, and what was lost is unknown: it goes on from its new value, and this one total is partial.
+//!
+//! **Known limits** of counts that are handed on. No row says what it took over, so these cases are not marked:
+//! - An instance that no collection ever listed is unknown. Its count appears in the total when its parent takes it
+//!   over, as it does in the parent's own row: in one interval, without a mark.
+//! - An instance that ended without being waited for (its parent ignores `SIGCHLD`) hands nothing on. If other rows
+//!   rose by as much as it had, that much is taken back from them, and the total rises by too little.
+//! - A row is read before or after it takes over a count. If it is read after that, and the ended instance before, the
+//!   total has that count twice, because a total never falls.
 //!
 //! **Shape**: a column is kept for each count, whoever asks for it and however often, with the last value of each
 //! member of the roster that it was collected with last. Columns that were collected together share that roster.
@@ -31,18 +41,18 @@ use crate::rows::Row;
 #[cfg(test)]
 mod tests;
 
-/// How a column is put together.
+/// Rule by which the values of a column add up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sum {
-    /// The sum of what is there now.
+    /// Sum of the current values.
     Level,
-    /// The sum of what was counted.
+    /// Sum of what was counted.
     Count(Width),
-    /// The sum of what was counted with 64 bits, where another row takes over the count of one that ended.
+    /// Sum of what was counted with 64 bits, if another row takes over the count of an instance that ended.
     HandedOn,
 }
 
-/// How many bits a count has.
+/// Number of bits of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     /// 64: a count that falls was reset.
@@ -63,7 +73,7 @@ impl Width {
 }
 
 impl Sum {
-    /// How the values of a counter of a counterset add up: by its type, and a base as what it divides.
+    /// Returns the rule for a counter of a counterset: by its type, and for a base by the counter that it divides.
     #[must_use]
     pub fn of(set: &Counterset, counter: &Counter) -> Self {
         let takes_difference = |counter: &Counter| {
@@ -80,7 +90,7 @@ impl Sum {
         }
     }
 
-    /// The same of values that are known with all their bits, whatever the width of the counter.
+    /// Returns the same rule for values of 64 bits, whatever the width of the counter.
     #[must_use]
     pub fn wide(self) -> Self {
         match self {
@@ -91,40 +101,41 @@ impl Sum {
     }
 }
 
-/// What a row is about.
+/// Identity of the instance of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// Tells it from others that had its id before. With its id that is all: what has both is the same thing under
-    /// another name, too.
+    /// Start of the instance, which tells it from earlier ones with its id. Birth and id together identify it, even
+    /// under another name.
     pub birth: Birth,
-    /// Its id.
+    /// Id of the instance.
     pub id: u32,
-    /// A number made of its name, for those without a birth, or with the same.
+    /// Hash of the name, for instances without a birth or with the same birth.
     pub name: u64,
 }
 
-/// What a row has in a column.
+/// Value of a row in a column, or the reason for having none.
 #[derive(Clone, Copy, Debug)]
 pub enum Reading<'a> {
-    /// A value, and what is special about it.
+    /// Value with its mark.
     Value(u64, Option<Mark>),
-    /// None, for that reason.
+    /// No value, for this reason.
     None(&'a NoValue),
 }
 
-/// Totals of rows. A `K` tells what is added up from anything else that is.
+/// Totals of rows. A key `K` identifies each column.
 #[derive(Debug)]
 pub struct Totals<K> {
-    /// The counts that are kept.
+    /// Counts that are kept between collections.
     kept: Vec<Column<K>>,
-    /// What is wanted in this collection, in the order of its columns.
+    /// Columns requested in this collection, in their order.
     wanted: Vec<Wanted>,
-    /// One for each roster that those have, and how many are in use: they are kept with their memory.
+    /// One finder for each distinct roster of the columns. Their memory is reused.
     finders: Vec<Finder>,
+    /// Number of finders in use.
     found_in: usize,
-    /// The members of this collection.
+    /// Members of this collection.
     now: Vec<Member>,
-    /// When the row that came last began, if that is known.
+    /// Start of the last row in terms of PerfTime100NSec, if it is known.
     began_100ns: Option<u64>,
     now_100ns: u64,
 }
@@ -136,70 +147,70 @@ impl<K> Default for Totals<K> {
     }
 }
 
-/// A count.
+/// Count that is kept from collection to collection.
 #[derive(Debug)]
 struct Column<K> {
     key: K,
     since_100ns: NonZeroU64,
-    /// When it was collected last.
+    /// Time of the last collection of this column.
     collected_100ns: u64,
     sum: u64,
-    /// Whether any value was ever added.
+    /// `true` if any value was ever added.
     has_value: bool,
     roster: Arc<Roster>,
-    /// By place in the roster: the last value, where one is known.
+    /// Last known value of each member, by its place in the roster.
     last: Vec<Option<u64>>,
-    /// The same for this collection, while it goes on.
+    /// New values of `last`, filled during a collection.
     next: Vec<Option<u64>>,
-    /// Whether another row takes over the count of one that ended.
+    /// `true` if another row takes over the count of an instance that ended.
     is_handed_on: bool,
-    /// What the rows that were there before rose by in this collection: only these take over anything.
+    /// Increase in this collection of all rows that existed before: only these take over counts.
     risen: u64,
-    /// Counts of those that ended while others could not be read, which may have taken them over.
+    /// Counts of instances that ended while others could not be read, which might have taken them over.
     ended: Vec<u64>,
 }
 
-/// A column of this collection.
+/// Column requested in this collection.
 #[derive(Debug)]
 struct Wanted {
-    /// Of a count: its place among those that are kept, its finder, its width, and whether it is collected the first
-    /// time.
+    /// For a count: its index in `kept`, the index of its finder, its width, and `true` if it is collected for the
+    /// first time.
     count: Option<(usize, usize, Width, bool)>,
-    /// Of a level.
+    /// Sum so far, for a level.
     sum: u64,
     has_value: bool,
     missing: u32,
     mark: Option<Mark>,
-    /// Why the first member whose value could not be had has none, else why the first without a value.
+    /// Reason of the first member whose value exists and is unknown; else of the first member without a value.
     reason: Option<NoValue>,
 }
 
-/// The members of a collection, in the order of their rows.
+/// Members of a collection, in the order of their rows.
 #[derive(Debug, Default)]
 struct Roster {
     members: Vec<Member>,
-    /// Their places in order of birth, id and name; empty if the rows are in that order.
+    /// Indexes of the members in order of birth, id and name; empty if the rows have that order.
     order: Vec<usize>,
 }
 
-/// Finds the members of this collection among those of a former one.
+/// Finds the members of this collection among those of an earlier one.
 #[derive(Debug, Default)]
 struct Finder {
     roster: Arc<Roster>,
-    /// Where the next one is if none began or ended.
+    /// Place in the roster of the next member if none began or ended.
     next: usize,
-    /// By place: whether it was found.
+    /// By place in the roster: `true` if the member was found.
     claimed: Vec<bool>,
     found: Option<usize>,
 }
 
 impl<K: PartialEq> Totals<K> {
-    /// A count that nobody asked for so long is forgotten; if it is asked for again it begins anew.
+    /// Time without a request after which a count is forgotten. A later request begins it anew.
     pub(crate) const KEPT_100NS: u64 = 24 * 3_600 * 10_000_000;
-    /// The start of a process is known to some 10 ms.
+    /// Precision of a start time: the kernel has that of a process to some 10 ms.
     const NEAR_100NS: u64 = 300_000;
 
-    /// Begins a collection, at that time in terms of PerfTime100NSec.
+    /// Begins a collection at a time in terms of PerfTime100NSec.
     pub fn start(&mut self, now_100ns: u64) {
         self.wanted.clear();
         self.found_in = 0;
@@ -208,12 +219,12 @@ impl<K: PartialEq> Totals<K> {
         self.kept.retain(|column| now_100ns.saturating_sub(column.collected_100ns) <= Self::KEPT_100NS);
     }
 
-    /// Begins counts anew: those with such keys, in the next collection that wants them.
+    /// Forgets the counts with matching keys, so that the next collection begins them anew.
     pub fn forget(&mut self, is_one: impl Fn(&K) -> bool) {
         self.kept.retain(|column| !is_one(&column.key));
     }
 
-    /// Adds a column to this collection. Its key is the same in every collection, and no other column's.
+    /// Adds a column to this collection. Its key identifies it in every collection.
     pub fn want(&mut self, key: K, sum: Sum) {
         let width = match sum {
             Sum::Level => None,
@@ -239,7 +250,7 @@ impl<K: PartialEq> Totals<K> {
         self.wanted.push(Wanted { count, sum: 0, has_value: false, missing: 0, mark: None, reason: None });
     }
 
-    /// The finder in the roster of a column.
+    /// Returns the index of the finder for the roster of a column.
     fn finder(&mut self, column: usize) -> usize {
         let Self { kept, finders, found_in, .. } = self;
         let roster = kept.get(column).map(|column| Arc::clone(&column.roster)).unwrap_or_default();
@@ -260,8 +271,10 @@ impl<K: PartialEq> Totals<K> {
         at
     }
 
-    /// Begins the next row. `began_100ns` is when the member began, if that is known: what began before the last
-    /// collection and was not in it adds only what it counts from now on.
+    /// Begins the next row.
+    ///
+    /// `began_100ns` is the start of the member, if it is known. A member that began before the last collection and was
+    /// not in it adds only what it counts from now on.
     pub fn row(&mut self, member: Member, began_100ns: Option<u64>) {
         self.now.push(member);
         self.began_100ns = began_100ns;
@@ -270,10 +283,13 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Adds what that row has in a column.
+    /// Adds the reading of the current row in a column.
     pub fn add(&mut self, at: usize, reading: Reading<'_>) {
         let Self { kept, wanted, finders, now, began_100ns, .. } = self;
         let Some(wanted) = wanted.get_mut(at) else { return };
+        let found = wanted.count.and_then(|(_, finder, ..)| finders.get(finder)?.found);
+        let column = wanted.count.and_then(|(column, ..)| kept.get_mut(column));
+        let last = found.and_then(|at| column.as_ref()?.last.get(at).copied().flatten());
         match reading {
             Reading::Value(_, mark) => {
                 wanted.mark = stronger(wanted.mark, mark);
@@ -284,18 +300,19 @@ impl<K: PartialEq> Totals<K> {
                 if wanted.reason.is_none() || is_better {
                     wanted.reason = Some(reason.clone());
                 }
-                wanted.missing = wanted.missing.saturating_add(is_missing(reason).into());
+                // What had a count has one still, whatever the reason: it cannot be read now. And a count that is
+                // handed on comes back with another row.
+                let comes_back = column.as_ref().is_some_and(|column| column.is_handed_on);
+                let lacks = last.is_some() || comes_back || is_missing(reason);
+                wanted.missing = wanted.missing.saturating_add(lacks.into());
             }
         }
-        let Some((column, finder, width, is_first)) = wanted.count else {
+        let (Some((_, _, width, is_first)), Some(column)) = (wanted.count, column) else {
             if let Reading::Value(value, _) = reading {
                 wanted.sum = wanted.sum.wrapping_add(value);
             }
             return;
         };
-        let Some(column) = kept.get_mut(column) else { return };
-        let found = finders.get(finder).and_then(|finder| finder.found);
-        let last = found.and_then(|at| column.last.get(at).copied().flatten());
         let next = match (last, reading) {
             (last, Reading::None(_)) => last,
             (Some(last), Reading::Value(value, _)) => {
@@ -327,7 +344,7 @@ impl<K: PartialEq> Totals<K> {
         column.next.push(next);
     }
 
-    /// So many have no value in a column besides those that have rows.
+    /// Adds to the number of instances without a value in a column; these have no rows.
     pub(crate) fn lack(&mut self, at: usize, count: u32) {
         if let Some(wanted) = self.wanted.get_mut(at) {
             wanted.missing = wanted.missing.saturating_add(count);
@@ -361,8 +378,9 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Fills a cell with the total of a column, or of several together: such as all bytes, of those read and written. A
-    /// place that no column has adds nothing.
+    /// Fills a cell with the total of a column or of several, such as bytes read and bytes written.
+    ///
+    /// An index without a column adds nothing.
     pub fn fill(&mut self, columns: &[usize], row: &mut Row<'_>, cell: usize) {
         let Self { kept, wanted, now, .. } = self;
         let (mut sum, mut since, mut missing, mut mark) = (0_u64, None, 0_u32, None);
@@ -408,14 +426,18 @@ impl<K> Column<K> {
         }
     }
 
-    /// Takes back what rows rose by because they took over the counts of those that ended. What is more than all rose
-    /// by was taken over by none, or by one that cannot be read: it is looked for again as long as some cannot.
+    /// Takes back what rows rose by because they took over the counts of instances that ended.
+    ///
+    /// A count that is more than all rows rose by was taken over by none of them. If some cannot be read, one of these
+    /// might have it: it is looked for again, after the counts of instances that ended later.
     fn take_back(&mut self, claimed: &[bool], is_whole: bool) {
-        /// So many are looked for at most.
+        /// Maximum number of counts that are looked for.
         const MOST: usize = 4_096;
         let Self { last, ended, risen, sum, .. } = self;
+        let old = ended.len();
         let new = last.iter().zip(claimed).filter(|(_, claimed)| !**claimed);
         ended.extend(new.filter_map(|(last, _)| *last).filter(|count| *count > 0).take(MOST));
+        ended.rotate_left(old);
         let mut own = *risen;
         ended.retain(|count| match own.checked_sub(*count) {
             Some(left) => {
@@ -444,12 +466,12 @@ impl Roster {
         Self { members, order }
     }
 
-    /// The place of the member that is so far in front in order of birth, id and name.
+    /// Returns the place of the `nth` member in order of birth, id and name.
     fn place(&self, nth: usize) -> usize {
         self.order.get(nth).copied().unwrap_or(nth)
     }
 
-    /// The places of all that have this birth and id.
+    /// Returns the places of all members with a birth and id.
     fn alike(&self, birth: Birth, id: u32) -> impl Iterator<Item = usize> {
         let of = move |at: usize| self.members.get(at).map(|member| (member.birth, member.id));
         let (mut low, mut high) = (0, self.members.len());
@@ -467,7 +489,7 @@ impl Roster {
 }
 
 impl Finder {
-    /// Begins a collection.
+    /// Begins a collection that is compared with a roster.
     fn begin(&mut self, roster: Arc<Roster>) {
         self.claimed.clear();
         self.claimed.resize(roster.members.len(), false);
@@ -475,7 +497,7 @@ impl Finder {
     }
 
     fn find(&mut self, member: &Member) {
-        /// So many that follow one another may have ended before the others are found more slowly.
+        /// Number of places that are compared in order before the slower search.
         const NEAR: usize = 8;
         let Self { roster, next, claimed, found } = self;
         let members = &roster.members;
@@ -500,12 +522,12 @@ impl Finder {
     }
 }
 
-/// Whether an instance that has no value for that reason has one that nobody knows; else it has no such thing.
+/// Returns `true` if an instance without a value for this reason has one that is unknown; `false` if it has none.
 pub(crate) fn is_missing(reason: &NoValue) -> bool {
     !matches!(reason, NoValue::Unavailable(_) | NoValue::NotDisplayable)
 }
 
-/// Of what is special about two values what is to be said of both together.
+/// Returns the stronger of two marks: the mark of a value made of both.
 pub(crate) fn stronger(a: Option<Mark>, b: Option<Mark>) -> Option<Mark> {
     let weight = |mark: Mark| match mark {
         Mark::Formatted => (0, Duration::ZERO, 0),

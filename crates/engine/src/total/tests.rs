@@ -1,4 +1,4 @@
-//! The rule, beside a world that knows what happened in it.
+//! Totals compared with a model that knows what happened.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::rows::Rows;
 const WIDTHS: [Option<Width>; 4] = [None, Some(Width::Wide), Some(Width::Narrow), Some(Width::Wrapping)];
 const SECOND: u64 = 10_000_000;
 
-/// What can happen to the things that are counted.
+/// Event in the life of the things that are counted.
 #[derive(Clone, Debug)]
 enum Event {
-    /// One begins, with what it has counted already; late, if it had begun long before anybody saw it.
+    /// A thing begins with a count. `is_late`: it began long before the first collection that saw it.
     Begin {
         has: u64,
         is_late: bool,
         has_birth: bool,
     },
-    /// One counts so much in each column.
+    /// A thing counts this much in each column.
     Count(usize, u64),
     End(usize),
     Rename(usize),
-    /// One begins to count anew, at this.
+    /// A thing begins to count anew at a number.
     Reset(usize, u64),
-    /// A column of one can be read, cannot be read, or there is no such thing.
+    /// A column of a thing can be read, cannot be read, or does not exist.
     Read(usize, usize, Can),
-    /// All change places.
+    /// All things change places.
     Turn,
-    /// These columns are collected.
+    /// Some columns are collected.
     Collect([bool; WIDTHS.len()]),
 }
 
@@ -41,10 +41,10 @@ enum Can {
     Never,
 }
 
-/// A thing that is counted.
+/// Thing that is counted.
 #[derive(Clone, Debug)]
 struct Thing {
-    /// No other thing ever has it.
+    /// Number that no other thing ever has.
     number: u32,
     name: u64,
     birth: Birth,
@@ -53,13 +53,13 @@ struct Thing {
     can: [Can; WIDTHS.len()],
 }
 
-/// What a column must say.
+/// Expected total of a column.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     sum: u64,
     has_value: bool,
     collected: Option<u64>,
-    /// Of the things that the last collection saw: the last value.
+    /// Last value of each thing of the last collection.
     last: BTreeMap<u32, Option<u64>>,
 }
 
@@ -68,7 +68,7 @@ fn mask(width: Option<Width>) -> u64 {
 }
 
 impl Expected {
-    /// The sum, how many are missing, and how many there are.
+    /// Returns the sum and the number of missing things.
     fn collect(&mut self, column: usize, things: &[Thing], now: u64) -> (Option<u64>, u32) {
         let width = WIDTHS[column];
         let mut missing = things.iter().filter(|thing| thing.can[column] == Can::No).count();
@@ -86,6 +86,7 @@ impl Expected {
             let value = thing.values[column] & mask(width);
             let is_young =
                 self.collected.is_none_or(|at| thing.began.is_none_or(|began| began + SECOND / 10 > at));
+            missing += usize::from(thing.can[column] == Can::Never && before.flatten().is_some());
             let counted = match (before, thing.can[column]) {
                 (_, Can::No | Can::Never) => None,
                 (None, Can::Yes) => Some(if is_young { value } else { 0 }),
@@ -131,7 +132,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// Collects these columns, and says of each what is in its cell: the value, its mark, and since when it is counted.
+/// Collects some columns and returns of each cell the value, the mark and the time since which it is counted.
 fn collect(
     totals: &mut Totals<usize>,
     things: &[Thing],
@@ -177,7 +178,7 @@ fn collect(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Whatever happens, and whoever asks for what and when.
+    /// A total is what was counted, whatever happens and whichever columns are collected when.
     #[test]
     fn a_total_is_what_was_counted(events in prop::collection::vec(event(), 0..80)) {
         let mut totals = Totals::default();
@@ -250,7 +251,7 @@ proptest! {
     }
 }
 
-/// A count that nobody asks for is forgotten in the end, and begins anew.
+/// A count without requests is forgotten after a day and begins anew.
 #[test]
 fn what_nobody_asks_for() {
     let mut totals = Totals::default();
@@ -274,7 +275,7 @@ fn what_nobody_asks_for() {
     assert_eq!(totals.kept.len(), 1);
 }
 
-/// What is handed on when something ends was counted before; what nobody took over stays.
+/// A count handed on by an instance that ended is not added again. A count that no row took over stays.
 #[test]
 fn handed_on() {
     let mut totals = Totals::default();
@@ -300,7 +301,28 @@ fn handed_on() {
     assert_eq!(collect(6, &[(1, 186)]), 206, "10 of 11 were counted before");
 }
 
-/// As long as the same things come nothing is allocated, and nothing is looked for.
+/// An instance that had a count has one still: without a reading the total is partial, whatever the reason.
+#[test]
+fn a_lost_count_is_missing() {
+    let mut totals = Totals::default();
+    let gone = NoValue::Unavailable("".into());
+    let mut collect = |now: u64, known: Reading<'_>, never: Reading<'_>| {
+        totals.start(now);
+        totals.want(0, Sum::Count(Width::Wide));
+        for (id, reading) in [(1, known), (2, never)] {
+            totals.row(Member { birth: NonZeroU64::new(id), id: 1, name: 3 }, Some(now));
+            totals.add(0, reading);
+        }
+        totals.end();
+        (totals.kept[0].sum, totals.wanted[0].missing)
+    };
+    let (value, none) = (|value| Reading::Value(value, None), Reading::None(&gone));
+    assert_eq!(collect(1, value(100), none), (100, 0), "2 has no such count");
+    assert_eq!(collect(2, none, none), (100, 1));
+    assert_eq!(collect(3, value(170), none), (170, 0));
+}
+
+/// Collections of the same things allocate nothing.
 #[test]
 fn the_same_things() {
     let mut totals = Totals::default();

@@ -1,10 +1,10 @@
-//! Numbers of the model: random ones, counts of the kernel, and what is wanted of a value.
+//! Numbers of the model: random numbers, counts of the kernel, and what is allowed for a value.
 
 use std::collections::BTreeMap;
 
 use super::totals::Kept;
 
-/// A sequence of numbers that a seed gives again.
+/// Sequence of random numbers that a seed reproduces.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(pub(crate) u64);
 
@@ -24,13 +24,13 @@ impl Random {
         self.below(len as u64) as usize
     }
 
-    /// Once in so many times.
+    /// Returns `true` once in this many calls, on average.
     pub(crate) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
     }
 }
 
-/// What was injected, and what came of it: names and how often.
+/// Number of times that each fault was injected and each outcome was seen, by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(pub(crate) BTreeMap<&'static str, u64>);
 
@@ -46,16 +46,16 @@ impl Tally {
     }
 }
 
-/// A count of the kernel's.
+/// Count of the kernel.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Count {
-    /// What happened.
+    /// Amount that really happened.
     pub(crate) real: u64,
-    /// What the kernel says.
+    /// Number that the kernel shows.
     pub(crate) shown: u64,
-    /// The most that it said since it began.
+    /// Largest number shown since the count began.
     pub(crate) most: u64,
-    /// The last sample in which it had fallen, or was below what it said before.
+    /// Last sample in which the count fell, or was below an earlier number.
     pub(crate) disturbed: u32,
 }
 
@@ -73,12 +73,12 @@ impl Count {
         self.most = self.most.max(self.shown);
     }
 
-    /// It begins anew.
+    /// Resets the count to 0.
     pub(crate) fn reset(&mut self, sample: u32) {
         (self.shown, self.most, self.disturbed) = (0, 0, sample);
     }
 
-    /// The kernel takes some of it back.
+    /// Lets the kernel take some of the count back.
     pub(crate) fn fall(&mut self, by: u64, sample: u32) {
         self.shown = self.shown.saturating_sub(by);
         if self.shown < self.most {
@@ -86,13 +86,13 @@ impl Count {
         }
     }
 
-    /// In a unit that so many of make one of it.
+    /// Converts to a smaller unit, of which `factor` make one.
     pub(crate) fn times(self, factor: u64) -> Self {
         let Self { real, shown, most, disturbed } = self;
         Self { real: real * factor, shown: shown * factor, most: most * factor, disturbed }
     }
 
-    /// In a unit of which each has so many.
+    /// Converts to a larger unit, which has `divisor` of these.
     pub(crate) fn over(self, divisor: u64) -> Self {
         let Self { real, shown, most, disturbed } = self;
         Self { real: real / divisor, shown: shown / divisor, most: most / divisor, disturbed }
@@ -108,77 +108,77 @@ impl Count {
     }
 }
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// A file with that path below the tree.
+    /// File with this path below the tree.
     File(&'static str),
-    /// One of a process's.
+    /// File of a process: pid and name.
     Process(u32, &'static str),
     Thread(u32, u32),
-    /// What makes all rows of a group of countersets.
+    /// File of a network interface: serial number and path. It decides if there are rows.
     Link(u64, &'static str),
     Group(u64, &'static str),
 }
 
-/// What the model allows for a value.
+/// Rule for what a value may be.
 #[derive(Clone, Debug)]
 pub(crate) enum Wanted {
-    /// No machine has it.
+    /// No machine has the value.
     Never,
-    /// The model does not have it: it may be anything that its type allows.
+    /// The model does not have the value: it may be any number that its type allows.
     Unknown,
-    /// A number that may be anything, at each time this one.
+    /// Exactly this number, which may change from sample to sample.
     Level(u64),
-    /// One that others change, so that it may be read late: now, and before.
+    /// Level that others change, so that a reader may have an old one: the current and the previous number.
     Aged(u64, u64),
-    /// One that only grows.
+    /// Count that only grows.
     Count(Count),
-    /// One that the kernel prints in 32 bits.
+    /// Count that the kernel prints in 32 bits.
     Short(Count),
-    /// One of which only what it grows by is known.
+    /// Count of which only the increase is known.
     Growth(Count),
-    /// What may be missing for reasons of its own.
+    /// Value that may be missing although no file is at fault.
     MayLack(Box<Wanted>),
-    /// The sum of a level over rows.
+    /// Sum of a level over rows.
     Sum(Sum),
-    /// The sum of a count over rows.
+    /// Sum of a count over rows.
     Total(Total),
-    /// The sum of a count over disks, which is kept.
+    /// Sum of a count over disks, which a reader keeps.
     Kept(Kept),
 }
 
-/// A sum of a level over rows: of each the least and the most that it may be.
+/// Sum of a level over rows, as the least and the greatest possible number.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
-    /// Of all rows.
+    /// Sum over all rows.
     pub(crate) all: (u64, u64),
-    /// Of those that can be read for sure.
+    /// Sum over the rows that can certainly be read.
     pub(crate) readable: (u64, u64),
-    /// Whether these are all.
+    /// `true` if all rows can certainly be read.
     pub(crate) is_whole: bool,
-    /// Whether one is refused, or makes no sense.
+    /// `true` if a file of a row is refused or makes no sense.
     pub(crate) lacks: bool,
-    /// Whether one may have just ended, and then adds nothing.
+    /// `true` if a row might have just ended, which then adds nothing.
     pub(crate) may_end: bool,
 }
 
-/// A sum over rows that come and go.
+/// Sum of a count over rows that come and go.
 #[derive(Clone, Debug)]
 pub(crate) struct Total {
-    /// The rows that can be read for sure: which, and what they count.
+    /// Rows that can certainly be read: serial number and count.
     pub(crate) rows: Vec<(u64, Count)>,
-    /// Whether these are all, and have been for a while: what was missing comes with a later sum.
+    /// `true` if all rows can be read, and could for a while: a later sum contains what was missing.
     pub(crate) is_whole: bool,
-    /// Whether one is refused, or makes no sense.
+    /// `true` if a file of a row is refused or makes no sense.
     pub(crate) lacks: bool,
-    /// What really happened, to all that ever were.
+    /// Amount that really happened, in all rows that ever existed.
     pub(crate) real: u64,
-    /// How much it may lag behind what really happened.
+    /// Maximum amount by which a total may lag behind `real`.
     pub(crate) lag: u64,
 }
 
-/// What the model knows of a value: what is allowed, and the files that may be at fault.
+/// Rule for a value, and the files that it comes from.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) wanted: Wanted,

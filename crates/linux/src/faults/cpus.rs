@@ -1,4 +1,4 @@
-//! The processors of the model.
+//! Processors of the model.
 
 use std::fmt::Write;
 
@@ -7,12 +7,12 @@ use perfset_core::catalogue::{linux_processor, processor, processor_information,
 
 use super::basics::{Count, Known, Random, Source, Tally, Wanted};
 
-/// Of `/proc/stat`, in ns.
+/// Length of a tick of `/proc/stat`, in ns.
 pub(crate) const TICK_NS: u64 = 10_000_000;
-/// The same in 100 ns.
+/// Length of a tick of `/proc/stat`, in units of 100 ns.
 pub(crate) const TICK: u64 = 100_000;
 
-/// Fields of `/proc/stat`.
+/// Indexes of the fields of `/proc/stat`.
 pub(crate) const USER: usize = 0;
 pub(crate) const NICE: usize = 1;
 pub(crate) const SYSTEM: usize = 2;
@@ -25,9 +25,9 @@ pub(crate) const STEAL: usize = 7;
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
     pub(crate) is_online: bool,
-    /// In ticks.
+    /// Times in ticks, by field.
     times: [Count; 8],
-    /// What of a tick is not shown yet, in ns.
+    /// Part of a tick that is not shown yet, in ns, by field.
     rest_ns: [u64; 8],
     timer: Count,
     softirq: Count,
@@ -39,7 +39,7 @@ pub(crate) struct Cpu {
 #[derive(Clone, Debug)]
 pub(crate) struct Cpus {
     pub(crate) all: Vec<Cpu>,
-    /// When one came or went last, as a sample.
+    /// Sample in which a processor came or went last.
     pub(crate) changed: u32,
     pub(crate) interrupts: Count,
     pub(crate) switches: Count,
@@ -81,7 +81,7 @@ impl Cpus {
         self.all.iter().enumerate().filter(|(_, cpu)| cpu.is_online)
     }
 
-    /// Lets time pass; how long programs ran on each processor: in user mode and in the kernel.
+    /// Lets time pass. Returns for each processor how long programs ran in user mode and in the kernel.
     pub(crate) fn step(
         &mut self,
         passed_ns: u64,
@@ -223,8 +223,8 @@ impl Cpus {
         text
     }
 
-    /// The names of the rows that single processors have, and of the sums: which are of all processors or of those of
-    /// the one node.
+    /// Returns the names of the rows, with the index of the processor. Sums have no index: they are over all processors
+    /// or those of the one node.
     pub(crate) fn rows(&self, is_view: bool) -> Vec<(String, Option<usize>)> {
         let mut rows = Vec::new();
         for (index, (at, _)) in self.online().enumerate() {
@@ -237,7 +237,7 @@ impl Cpus {
         rows
     }
 
-    /// A sum over the processors of a row, or the mean.
+    /// Returns the sum over the processors of a row, or the mean.
     fn over(&self, at: Option<usize>, mean: bool, of: impl Fn(&Cpu) -> Count) -> Wanted {
         let cpus = self.online().filter(|(other, _)| at.is_none_or(|at| at == *other));
         let (sum, count) = cpus.fold((Count::default(), 0), |(sum, n), (_, cpu)| (sum.and(of(cpu)), n + 1));
@@ -250,20 +250,20 @@ impl Cpus {
         idle.and(iowait).times(TICK)
     }
 
-    /// Some fields of all that are online.
+    /// Returns the sum of some fields over all processors that are online.
     pub(crate) fn sum(&self, fields: &[usize]) -> Count {
         let of = |cpu: &Cpu| fields.iter().fold(Count::default(), |sum, field| sum.and(cpu.times[*field]));
         let sum = self.online().fold(Count::default(), |sum, (_, cpu)| sum.and(of(cpu))).times(TICK);
         Count { disturbed: sum.disturbed.max(self.changed), ..sum }
     }
 
-    /// What Idle of the sets of processes has.
+    /// Returns the rest of processors as the instance Idle of the process countersets has it.
     pub(crate) fn idle(&self) -> Count {
         let sum = self.online().fold(Count::default(), |sum, (_, cpu)| sum.and(Self::rest(cpu)));
         Count { real: self.real_rest(), disturbed: sum.disturbed.max(self.changed), ..sum }
     }
 
-    /// How long all processors rested, those that are offline included.
+    /// Returns the time that all processors rested, including those that are offline.
     pub(crate) fn real_rest(&self) -> u64 {
         self.all.iter().map(|cpu| Self::rest(cpu).real).sum()
     }

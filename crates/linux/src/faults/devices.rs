@@ -1,4 +1,4 @@
-//! The disks and networks of the model.
+//! Disks and networks of the model.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use perfset_core::catalogue::{block_io, network_interface, physical_disk};
 use super::basics::{Count, Known, Random, Source, Sum, Tally, Wanted};
 use super::totals::{FIELDS, Kept, Totals};
 
-/// Fields of `/proc/diskstats`, as they stand there.
+/// Indexes of the fields of `/proc/diskstats`.
 const READS: usize = 0;
 const READS_MERGED: usize = 1;
 const SECTORS_READ: usize = 2;
@@ -28,29 +28,29 @@ const MS_NS: u64 = 1_000_000;
 pub(crate) struct Disk {
     pub(crate) serial: u64,
     minor: u32,
-    /// The kernel's number of the device.
+    /// Sequence number that the kernel gives the device.
     diskseq: u64,
     fields: [Count; FIELDS],
-    /// The least and the most that a reader has of them: it holds what falls.
+    /// Least and greatest number that a reader may have of each field: it holds a count that falls.
     pub(crate) seen: [(u64, u64); FIELDS],
     in_flight: u64,
-    /// The most time that it seemed idle: the clock may go back.
+    /// Longest idle time so far: the clock may go back.
     most_idle: u64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Disks {
     pub(crate) all: Vec<Disk>,
-    /// Whether the line of the last disk is cut.
+    /// `true` if the line of the last disk is cut.
     is_cut: bool,
-    /// Of PhysicalDisk and of LogicalDisk.
+    /// Totals of PhysicalDisk and of LogicalDisk.
     totals: [Totals; 2],
     next_serial: u64,
-    /// Whether the kernel numbers devices: since Linux 5.15.
+    /// `true` if the kernel numbers devices, as it does since Linux 5.15.
     has_diskseq: bool,
-    /// Whether times are close to the end of the 32 bits in which the kernel prints them.
+    /// `true` if times are close to the end of the 32 bits in which the kernel prints them.
     is_short: bool,
-    /// The time, in 100 ns since the monotonic clock was 0.
+    /// Time in units of 100 ns since the monotonic clock was 0.
     up_100ns: u64,
 }
 
@@ -173,8 +173,10 @@ impl Disks {
         }
     }
 
-    /// Goes on with what a reader has: whether the lists of devices and of mounts may be unreadable now, and whether
-    /// that of devices is cut.
+    /// Goes on with what a reader has.
+    ///
+    /// The flags are `true` if the list of devices may be unreadable, if the list of mounts may be unreadable, and if
+    /// the list of devices is cut.
     pub(crate) fn read(&mut self, [stats_fail, mounts_fail, is_cut]: [bool; 3], tally: &mut Tally) {
         self.is_cut = is_cut;
         for disk in &mut self.all {
@@ -188,7 +190,7 @@ impl Disks {
         logical.step(&self.all, stats_fail || mounts_fail, tally);
     }
 
-    /// Times are printed in 32 bits.
+    /// Returns a field as the kernel prints it: times in 32 bits.
     fn shown(at: usize, count: Count) -> u64 {
         if is_time(at) { count.shown & 0xFFFF_FFFF } else { count.shown }
     }
@@ -226,7 +228,7 @@ impl Disks {
         }
     }
 
-    /// The counts that a counter of PhysicalDisk adds up, and in which unit; `None` for levels.
+    /// Returns the count of a counter of PhysicalDisk in its unit; `None` for levels.
     fn count(&self, disk: &Disk, counter: CounterId) -> Option<Count> {
         use physical_disk as id;
         let f = |at: usize| disk.fields[at];
@@ -258,14 +260,14 @@ impl Disks {
         if self.is_short { Wanted::Short(count) } else { Wanted::Count(count) }
     }
 
-    /// Time in which it was idle: what the clock shows less what it was busy.
+    /// Returns the idle time of a disk: the time of the clock less the busy time.
     fn idle(&self, disk: &Disk) -> Count {
         let busy = disk.fields[BUSY_MS];
         let real = self.up_100ns.saturating_sub(busy.real * MS_100NS);
         Count { real, shown: real, most: disk.most_idle, disturbed: busy.disturbed }
     }
 
-    /// A counter of PhysicalDisk, or the one of LogicalDisk that is the same.
+    /// Returns the rule for a counter of PhysicalDisk, or the same counter of LogicalDisk.
     pub(crate) fn physical(&self, disk: &Disk, counter: CounterId, is_logical: bool) -> Known {
         use physical_disk as id;
         let from = [DISKSTATS, if is_logical { MOUNTS } else { DISKSTATS }];
@@ -372,19 +374,17 @@ pub(crate) struct Network {
     pub(crate) serial: u64,
     name: &'static str,
     ifindex: u32,
-    /// Received bytes, packets, errors, drops, multicast; sent bytes, packets, errors, drops.
+    /// Received bytes, packets, errors, drops and multicast; sent bytes, packets, errors and drops.
     counts: [Count; 9],
     unknown: Count,
     megabits: u64,
-    /// When it was made, by the monotonic clock.
-    made_ns: i64,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Networks {
     pub(crate) all: Vec<Network>,
     next_index: u32,
-    /// Whether the first process is in another network namespace than who reads.
+    /// `true` if the first process is in another network namespace than the reader.
     pub(crate) of_first: bool,
 }
 
@@ -393,36 +393,34 @@ impl Network {
         self.name
     }
 
-    /// Its number; `None` as long as a reader may take it for the one before, which is looked at every ten seconds if
-    /// its counts did not fall.
-    pub(crate) fn id(&self, now_ns: i64) -> Option<u32> {
-        (now_ns > self.made_ns + 12_000_000_000).then_some(self.ifindex)
+    pub(crate) fn id(&self) -> u32 {
+        self.ifindex
     }
 }
 
 impl Networks {
     pub(crate) fn new(random: &mut Random) -> Self {
         let mut networks = Self { all: Vec::new(), next_index: 2, of_first: random.once_in(2) };
-        networks.begin("eth0", 0, random);
-        networks.begin("wlan0", 0, random);
+        networks.begin("eth0", random);
+        networks.begin("wlan0", random);
         networks
     }
 
-    fn begin(&mut self, name: &'static str, made_ns: i64, random: &mut Random) {
+    fn begin(&mut self, name: &'static str, random: &mut Random) {
         let ifindex = self.next_index;
         self.next_index += 1;
-        let counts = [Count::default(); 9].map(|_| Count::from(random.below(50)));
+        let most = if random.once_in(2) { 50 } else { 1_000_000 };
+        let counts = [Count::default(); 9].map(|_| Count::from(random.below(most)));
         let unknown = Count::from(random.below(10));
         let megabits = 100 * (1 + random.below(10));
-        self.all.push(Network { serial: ifindex.into(), name, ifindex, counts, unknown, megabits, made_ns });
+        self.all.push(Network { serial: ifindex.into(), name, ifindex, counts, unknown, megabits });
         self.all.sort_by_key(|network| network.name);
     }
 
-    pub(crate) fn step(&mut self, now_ns: i64, sample: u32, random: &mut Random, tally: &mut Tally) {
+    pub(crate) fn step(&mut self, sample: u32, random: &mut Random, tally: &mut Tally) {
         for network in &mut self.all {
-            // More than what one begins with: that it is another one shows.
             for count in &mut network.counts {
-                count.add(100 + random.below(100_000), sample);
+                count.add(random.below(100_000), sample);
             }
             let [_, packets, _, _, multicast, ..] = network.counts;
             if multicast.shown > packets.shown {
@@ -446,20 +444,14 @@ impl Networks {
                 let free = names.iter().find(|name| self.all.iter().all(|network| network.name != **name));
                 if let Some(name) = free {
                     tally.note("network is added");
-                    self.begin(name, now_ns, random);
+                    self.begin(name, random);
                 }
             }
             3 => {
-                // One that has counted for a while: a reader knows by that.
-                let counts = |network: &Network| {
-                    let [bytes, ..] = network.counts;
-                    bytes.shown > 1_000 && (bytes.disturbed == 0 || bytes.disturbed + 1 < sample)
-                };
-                if let Some(at) = self.all.iter().position(counts) {
-                    tally.note("network is replaced by another of its name");
-                    let name = self.all.remove(at).name;
-                    self.begin(name, now_ns, random);
-                }
+                tally.note("network is replaced by another of its name");
+                let at = random.place(self.all.len());
+                let name = self.all.remove(at).name;
+                self.begin(name, random);
             }
             _ => {}
         }

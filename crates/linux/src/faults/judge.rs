@@ -1,4 +1,4 @@
-//! Whether a value is one that the model allows.
+//! Judge of values: compares each with the rule of the model.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use perfset_engine::Value;
 use super::basics::{Count, Known, Source, Tally, Wanted};
 use super::world::{Row, SETS, Thing, World};
 
-/// A sample of the model, with the rows that it has.
+/// Sample of the model, with its rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Truth {
     pub(crate) world: World,
@@ -34,7 +34,7 @@ impl Truth {
         sources.iter().flatten().any(|source| self.world.is_at_fault(*source))
     }
 
-    /// Whether the list of a counterset's rows may be wrong, as far as it is about this one.
+    /// Returns `true` if the list of a counterset's rows may be wrong about the row with this id.
     fn is_list_at_fault(&self, set: Guid, id: Option<u32>) -> bool {
         let is_of_processes =
             [process_v2::GUID, process::GUID, linux_process::GUID, thread::GUID].contains(&set);
@@ -49,25 +49,25 @@ impl Truth {
     }
 }
 
-/// What is wrong with a value.
+/// Judgement of a value: the error says why it is wrong.
 pub(crate) type Verdict = Result<(), String>;
 
-/// A value that is wrong: which, and what is known of it.
+/// Wrong value: its counter, and a description.
 pub(crate) type Wrong = (String, String);
 
 pub(crate) struct Judge<'a> {
-    /// The sample before the last.
+    /// Sample before the previous one.
     pub(crate) older: Option<&'a Truth>,
-    /// The last.
+    /// Previous sample.
     pub(crate) old: Option<&'a Truth>,
     pub(crate) new: &'a Truth,
 }
 
-/// What something may have grown by, at least and at most.
+/// Least and greatest possible increase.
 type Range = (f64, f64);
 
 impl Judge<'_> {
-    /// Judges all values of a sample: those that are wrong.
+    /// Judges all values of a sample, and returns the wrong ones.
     pub(crate) fn all<'v>(&self, values: impl Iterator<Item = Value<'v>>, tally: &mut Tally) -> Vec<Wrong> {
         let mut wrong = Vec::new();
         let mut seen: HashMap<(Guid, String, Option<u32>), bool> = HashMap::new();
@@ -111,7 +111,7 @@ impl Judge<'_> {
         wrong
     }
 
-    /// A value of a row that the model does not have.
+    /// Judges a value of a row that the model does not have.
     fn stranger(&self, value: &Value<'_>, name: &str) -> Verdict {
         let (set, id) = (value.counterset.guid, value.instance_id.map(|id| id.0));
         let is_failure = value.raw.is_none() && (name == "*" || name.is_empty());
@@ -145,7 +145,7 @@ impl Judge<'_> {
         }
     }
 
-    /// A value of which the model knows nothing is a number that is not negative.
+    /// Judges a value that the model does not have: it must not be negative.
     fn unknown(&self, value: &Value<'_>) -> Verdict {
         match &value.value {
             Ok(shown) if !(shown.nocap() >= 0.0 && shown.nocap().is_finite()) => {
@@ -209,9 +209,6 @@ impl Judge<'_> {
                 || passed_ns <= 0
                 || falls(&known.wanted)
                 || base.as_ref().is_some_and(falls)
-                || old_row.is_some_and(|old| {
-                    old.id.is_none() && row.thing == old.thing && matches!(row.thing, Thing::Network(_))
-                })
                 || self.changes(row)
                 || is_share_of_others(known, base.as_ref())
                 || matches!(known.wanted, Wanted::Never)
@@ -275,7 +272,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Whether a count fell, or was below what it was, at the end or the beginning of the interval.
+    /// Returns `true` if a count fell, or was below an earlier number, at either end of the interval.
     fn is_disturbed(&self, wanted: &Wanted) -> bool {
         match wanted {
             Wanted::Count(count) | Wanted::Short(count) | Wanted::Growth(count) => self.is_late(count),
@@ -288,13 +285,13 @@ impl Judge<'_> {
         count.shown < count.most || count.disturbed > 0 && count.disturbed + 1 >= self.new.world.sample
     }
 
-    /// Whether the clock is behind what it has shown, at one of both ends.
+    /// Returns `true` if the clock was behind an earlier time at either end of the interval.
     fn is_clock_behind(&self) -> bool {
         let is_behind = |truth: &Truth| truth.world.clocks.monotonic_ns < truth.world.latest_ns;
         is_behind(self.new) || self.old.is_some_and(is_behind)
     }
 
-    /// Whether sums of rows may be of others than before.
+    /// Returns `true` if sums of rows may be over other rows than before.
     fn changes(&self, row: &Row) -> bool {
         match row.thing {
             Thing::Cpus | Thing::Idle | Thing::ProcessTotal => {
@@ -355,7 +352,7 @@ impl Judge<'_> {
     }
 }
 
-/// Whether a row without a birth is about another thing than in the sample before, which a reader learns by asking.
+/// Returns `true` if a row without a birth is about another thing than before. A reader learns that by asking.
 fn has_come((set, counter): (Guid, CounterId), row: &Row, before: Option<&Truth>) -> bool {
     let was = before.and_then(|before| before.row(set, &row.name, row.id).map(|was| (before, was)));
     let is_unknown = |before: &Truth, was: &Row| {
@@ -372,12 +369,12 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * b.abs().max(1.0)
 }
 
-/// Whether it is a total of disks as a share of a mean over other disks than before.
+/// Returns `true` for a total of disks that is divided by a mean over other disks than before.
 fn is_share_of_others(known: &Known, base: Option<&Wanted>) -> bool {
     matches!((&known.wanted, base), (Wanted::Kept(kept), Some(Wanted::Unknown)) if kept.has_other_rows)
 }
 
-/// Whether what the kernel takes back of a count is held, so that it never falls.
+/// Returns `true` if a reader holds a count that the kernel lowers, so that it never falls.
 fn is_held(set: Guid, thing: Thing) -> bool {
     let falls =
         [memory::GUID, linux_memory::GUID, cache::GUID, network_interface::GUID, pressure_stall::GUID];

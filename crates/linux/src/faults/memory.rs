@@ -1,4 +1,4 @@
-//! What the model has of memory, pressure and control groups.
+//! Memory, pressure and control groups of the model.
 
 use perfset_core::CounterId;
 use perfset_core::catalogue::{cache, cgroup, linux_memory, memory, pressure_stall};
@@ -11,7 +11,7 @@ pub(crate) struct Memory {
     levels: [(&'static str, u64); 6],
     /// Lines of `/proc/vmstat` that only grow.
     counts: [(&'static str, Count); 6],
-    /// Those that do not.
+    /// Lines of `/proc/vmstat` that also fall.
     gauges: [(&'static str, u64); 3],
 }
 
@@ -54,7 +54,7 @@ impl Memory {
             + &self.counts.map(|(name, count)| format!("{name} {}\n", count.shown)).concat()
     }
 
-    /// All page faults, and those that read from disk.
+    /// Returns the counts of all page faults and of those that read from disk.
     pub(crate) fn faults(&self) -> [Count; 2] {
         ["pgfault", "pgmajfault"].map(|name| self.count(name).unwrap_or_default())
     }
@@ -110,7 +110,7 @@ impl Memory {
 /// Time that tasks lost by waiting, in µs.
 #[derive(Clone, Debug)]
 pub(crate) struct Pressure {
-    /// Of some and of all tasks, for processors, memory and storage.
+    /// Time of some and of all tasks, for processors, memory and storage.
     total: [[Count; 2]; 3],
     average: u64,
 }
@@ -160,7 +160,7 @@ impl Pressure {
     }
 }
 
-/// A control group.
+/// Control group.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) serial: u64,

@@ -1,10 +1,11 @@
-//! One test with injected faults: a model of a machine writes its files, with what goes wrong in real ones, and every
-//! value that a query then gives must be one that the model allows.
+//! Test with injected faults: a model of a machine writes its files, with faults that real machines have. Every value
+//! of a query must be one that the model allows.
 //!
-//! The model knows what really happened, and so what a value may be: exactly one number where nothing was wrong, never
-//! more than what happened where a count was reset, wrapped or fell, and nothing at all only where something was wrong
-//! with its source. A [`World`] is the machine, a [`Tree`] its files, a [`Judge`] compares. No value is computed by
-//! what is tested.
+//! The model has what really happened, so it has a rule for each value. Without a fault it is exactly one number. A
+//! count that was reset, wrapped or fell is never more than what happened. A value is missing only if its source is at
+//! fault.
+//! A [`World`] is the machine, a [`Tree`] has its files, and a [`Judge`] compares. The code under test computes no
+//! expected value.
 
 pub(crate) mod basics;
 mod cpus;
@@ -31,11 +32,11 @@ use judge::{Judge, Truth};
 use tree::Tree;
 use world::{SETS, World};
 
-/// Samples of one machine.
+/// Number of samples of one machine.
 const SAMPLES: u64 = 100;
 
-/// What must have been injected, and what must have come of it.
-const KINDS: [&str; 54] = [
+/// Faults that must have been injected, and outcomes that must have been seen.
+const KINDS: [&str; 55] = [
     "clock goes back",
     "clock jumps ahead",
     "clock stands still",
@@ -75,6 +76,7 @@ const KINDS: [&str; 54] = [
     "process changes its name",
     "process ends",
     "process ends and another has its number",
+    "process hands on what it read and wrote",
     "process is hidden",
     "process is shown again",
     "processes are all of the machine",
@@ -92,16 +94,16 @@ const KINDS: [&str; 54] = [
     "value is ok",
 ];
 
-/// What an environment variable says.
+/// Returns the number in an environment variable.
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.replace('_', "").parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// Wrong values by counterset and counter: how many there were, and all that is known of the first.
+/// Wrong values by counterset and counter: their number, and a description of the first.
 type Wrong = BTreeMap<String, (u64, String)>;
 
-/// `PERFSET_SAMPLES` says how many samples, `PERFSET_SEED` that it is those of one machine.
+/// Checks random machines. `PERFSET_SAMPLES` is the number of samples; `PERFSET_SEED` selects one machine.
 #[test]
 fn no_value_that_the_model_does_not_allow() {
     let seed = variable("PERFSET_SEED");
@@ -142,7 +144,7 @@ fn no_value_that_the_model_does_not_allow() {
     }
 }
 
-/// Samples of the machine that a seed makes: what happened, and what was wrong.
+/// Runs the machine of a seed, and returns what happened and what was wrong.
 fn machine(seed: u64) -> (Tally, Wrong) {
     let (mut tally, mut wrong) = (Tally::default(), Wrong::default());
     let mut random = Random(seed);

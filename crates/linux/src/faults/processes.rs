@@ -1,29 +1,33 @@
-//! The processes and threads of the model.
+//! Processes and threads of the model.
 
 use std::fmt::Write;
 
 use perfset_core::CounterId;
-use perfset_core::catalogue::{linux_process, process, process_v2, thread};
+use perfset_core::catalogue::{linux_process, process, process_v2};
 
 use super::basics::{Count, Known, Random, Source, Sum, Tally, Total, Wanted};
 use super::cpus::{Cpus, IDLE, IOWAIT, IRQ, NICE, SOFTIRQ, STAT, STEAL, SYSTEM, TICK, TICK_NS, USER};
 
+mod counters;
+
+use counters::count_of_io;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
-    /// No other has it, whatever its pid.
+    /// Number that no other process has, whatever its pid.
     pub(crate) serial: u64,
     pub(crate) pid: u32,
     pub(crate) comm: String,
     pub(crate) parent: u32,
-    /// In ticks since the machine started.
+    /// Start in ticks since the start of the machine.
     start: u64,
     pub(crate) is_hidden: bool,
-    /// Whether its `io`, `fd` and `smaps_rollup` are refused.
+    /// `true` if its `io`, `fd` and `smaps_rollup` are refused.
     pub(crate) is_denied: bool,
     is_zombie: bool,
-    /// Whether it ran since the last sample.
+    /// `true` if it ran since the last sample.
     pub(crate) ran: bool,
-    /// The sample in which it did last.
+    /// Sample in which it ran last.
     pub(crate) last_ran: u32,
     pub(crate) clock_ns: u64,
     pub(crate) user: Ticks,
@@ -31,7 +35,7 @@ pub(crate) struct Process {
     minor: Count,
     major: Count,
     virtual_bytes: u64,
-    /// In pages; before, and when others changed it.
+    /// Resident pages; then the number before others changed it, and the sample of that.
     resident: u64,
     resident_before: u64,
     resident_at: u32,
@@ -39,14 +43,21 @@ pub(crate) struct Process {
     nice_before: i64,
     nice_at: u32,
     parent_before: u32,
+    /// Lines of `io`, with those of children that it waited for.
     io: [Count; 7],
+    /// Part of `io` that the process itself did.
+    own_io: [Count; 7],
+    /// `true` if a reader has listed it.
+    pub(crate) is_seen: bool,
+    /// `true` if a reader might have taken it for ended, because it could not be listed.
+    pub(crate) is_lost: bool,
     handles: u64,
     wait_ns: Count,
     timeslices: Count,
     voluntary: Count,
     involuntary: Count,
     pub(crate) threads: Vec<Thread>,
-    /// The sample from which it has this name.
+    /// Sample from which it has this name.
     pub(crate) named: u32,
 }
 
@@ -83,23 +94,26 @@ impl Ticks {
 #[derive(Clone, Debug)]
 pub(crate) struct Processes {
     pub(crate) all: Vec<Process>,
-    /// Those that have ended, to be added to what all ever did.
+    /// Processes that have ended: what they did stays in totals.
     ended: Vec<Process>,
+    /// Counts handed on by processes that no reader can follow to their end. They may appear in a total at once, and
+    /// twice if the process was seen before.
+    surprising_io: [Count; 7],
     next_serial: u64,
     next_pid: u32,
-    /// Whether the CPU clocks can be read, and decide what is read again.
+    /// `true` if the CPU clocks can be read, and decide which files are read again.
     pub(crate) is_gated: bool,
-    /// Whether they are all processes of the machine, so that the kernel's sums are theirs.
+    /// `true` if these are all processes of the machine, so that the kernel's sums are theirs.
     pub(crate) is_first: bool,
-    /// The last sample in which one of them could not be read or came into sight, or was about to.
+    /// Last sample in which a process could not be read, came into sight, or was about to.
     pub(crate) unsettled: u32,
 }
 
-/// Whether a file of a process can be read.
+/// Access to a file of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     Granted,
-    /// It may be read late, or taken for that of one that has ended.
+    /// The file may be read late, or be taken for that of a process that has ended.
     Doubtful,
     Refused,
 }
@@ -132,6 +146,9 @@ impl Process {
             nice_at: 0,
             parent_before: 1,
             io: [Count::default(); 7],
+            own_io: [Count::default(); 7],
+            is_seen: false,
+            is_lost: false,
             handles: random.below(4),
             wait_ns: Count::default(),
             timeslices: Count::default(),
@@ -151,7 +168,7 @@ impl Process {
         self.threads.push(Thread { serial, tid, start, user, system, run_ns, timeslices });
     }
 
-    /// It runs for so long.
+    /// Runs the process for some time.
     fn run(&mut self, user_ns: u64, system_ns: u64, sample: u32, random: &mut Random) {
         (self.ran, self.last_ran) = (true, sample);
         self.clock_ns += user_ns + system_ns;
@@ -165,7 +182,11 @@ impl Process {
         thread.timeslices.add(1 + random.below(100), sample);
         self.minor.add(random.below(1_000), sample);
         self.major.add(random.below(10), sample);
-        self.io.iter_mut().for_each(|count| count.add(random.below(100_000), sample));
+        for (all, own) in self.io.iter_mut().zip(&mut self.own_io) {
+            let did = random.below(100_000);
+            all.add(did, sample);
+            own.add(did, sample);
+        }
         self.wait_ns.add(random.below(1_000_000), sample);
         self.timeslices.add(random.below(100), sample);
         self.voluntary.add(random.below(100), sample);
@@ -189,7 +210,7 @@ impl Process {
         )
     }
 
-    /// Its files: names and texts.
+    /// Gives its files: names and texts.
     pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
         let path = |name: &str| format!("proc/{}/{name}", self.pid);
         let times = (self.user.count.shown, self.system.count.shown);
@@ -228,135 +249,9 @@ impl Process {
             give(path(&format!("task/{}/schedstat", thread.tid)), format!("{run} 5 {slices}\n"));
         }
     }
-
-    /// A count that some of its files have, and these.
-    fn count(&self, set_is_linux: bool, counter: CounterId, is_gated: bool) -> Option<(Count, &'static str)> {
-        use {linux_process as linux, process_v2 as id};
-        let time = || {
-            let clock =
-                Count { real: self.clock_ns, shown: self.clock_ns, most: self.clock_ns, disturbed: 0 };
-            if is_gated { clock.over(100) } else { self.user.in_100ns().and(self.system.in_100ns()) }
-        };
-        Some(match (set_is_linux, counter) {
-            (false, id::PERCENT_PROCESSOR_TIME) => (time(), "stat"),
-            (false, id::PERCENT_USER_TIME) => (self.user.in_100ns(), "stat"),
-            (false, id::PERCENT_PRIVILEGED_TIME) => (self.system.in_100ns(), "stat"),
-            (false, id::PAGE_FAULTS_PER_SEC) => (self.minor.and(self.major), "stat"),
-            (false, id::IO_READ_BYTES_PER_SEC) => (self.io[0], "io"),
-            (false, id::IO_WRITE_BYTES_PER_SEC) => (self.io[1], "io"),
-            (false, id::IO_DATA_BYTES_PER_SEC) => (self.io[0].and(self.io[1]), "io"),
-            (false, id::IO_READ_OPERATIONS_PER_SEC) => (self.io[2], "io"),
-            (false, id::IO_WRITE_OPERATIONS_PER_SEC) => (self.io[3], "io"),
-            (false, id::IO_DATA_OPERATIONS_PER_SEC) => (self.io[2].and(self.io[3]), "io"),
-            (true, linux::STORAGE_READ_BYTES_PER_SEC) => (self.io[4], "io"),
-            (true, linux::STORAGE_WRITE_BYTES_PER_SEC) => (self.io[5], "io"),
-            (true, linux::CANCELLED_WRITE_BYTES_PER_SEC) => (self.io[6], "io"),
-            (true, linux::MINOR_FAULTS_PER_SEC) => (self.minor, "stat"),
-            (true, linux::MAJOR_FAULTS_PER_SEC) => (self.major, "stat"),
-            (true, linux::PERCENT_RUN_QUEUE_WAIT_TIME) => (self.wait_ns.over(100), "schedstat"),
-            (true, linux::TIMESLICES_PER_SEC) => (self.timeslices, "schedstat"),
-            (true, linux::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC) => (self.voluntary, "status"),
-            (true, linux::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC) => (self.involuntary, "status"),
-            _ => return None,
-        })
-    }
-
-    /// A level that adds up, and the file that has it.
-    fn level(&self, set_is_linux: bool, counter: CounterId) -> Option<(u64, &'static str)> {
-        use {linux_process as linux, process_v2 as id};
-        Some(match (set_is_linux, counter) {
-            (false, id::VIRTUAL_BYTES) => (self.virtual_bytes, "stat"),
-            (false, id::WORKING_SET) => (self.resident * 4_096, "statm"),
-            (false, id::WORKING_SET_PRIVATE) => ((self.resident - 1) * 4_096, "statm"),
-            (false, id::VIRTUAL_BYTES_PEAK) => (90 * 1_024, "status"),
-            (false, id::WORKING_SET_PEAK) => (80 * 1_024, "status"),
-            (false, id::PAGE_FILE_BYTES | id::PRIVATE_BYTES) => (130 * 1_024, "status"),
-            (false, id::THREAD_COUNT) => (self.threads.len() as u64, "stat"),
-            (false, id::HANDLE_COUNT) => (self.handles, "fd"),
-            (true, linux::SWAP_BYTES) => (60 * 1_024, "status"),
-            (true, linux::PROPORTIONAL_SET_BYTES) => (50 * 1_024, "smaps_rollup"),
-            _ => return None,
-        })
-    }
-
-    fn is_of_memory(set_is_linux: bool, counter: CounterId) -> bool {
-        use {linux_process as linux, process_v2 as id};
-        match set_is_linux {
-            true => matches!(counter, linux::SWAP_BYTES | linux::PROPORTIONAL_SET_BYTES),
-            false => matches!(
-                counter,
-                id::VIRTUAL_BYTES
-                    | id::VIRTUAL_BYTES_PEAK
-                    | id::WORKING_SET
-                    | id::WORKING_SET_PEAK
-                    | id::WORKING_SET_PRIVATE
-                    | id::PAGE_FILE_BYTES
-                    | id::PRIVATE_BYTES
-            ),
-        }
-    }
-
-    /// What is allowed for a counter of Process V2 or Linux Process.
-    fn known(&self, is_linux: bool, counter: CounterId, is_gated: bool, start_100ns: u64) -> Known {
-        use {linux_process as linux, process_v2 as id};
-        let from = |file: &'static str| [Source::Process(self.pid, "stat"), Source::Process(self.pid, file)];
-        if self.is_zombie && Self::is_of_memory(is_linux, counter) {
-            return Known::new(Wanted::Never, &[]);
-        }
-        if let Some((count, file)) = self.count(is_linux, counter, is_gated) {
-            return Known::new(Wanted::Count(count), &from(file));
-        }
-        if let (false, id::WORKING_SET | id::WORKING_SET_PRIVATE) = (is_linux, counter) {
-            let bytes = |pages: u64| (pages - u64::from(counter == id::WORKING_SET_PRIVATE)) * 4_096;
-            let aged = Wanted::Aged(bytes(self.resident), bytes(self.resident_before));
-            return Known::new(aged, &from("statm"));
-        }
-        if let Some((level, file)) = self.level(is_linux, counter) {
-            return Known::new(Wanted::Level(level), &from(file));
-        }
-        let priority = |nice| if nice > 0 { 6 } else { 8 };
-        let (wanted, file) = match (is_linux, counter) {
-            (false, id::PRIORITY_BASE) => {
-                (Wanted::Aged(priority(self.nice), priority(self.nice_before)), "stat")
-            }
-            (false, id::ELAPSED_TIME) => (Wanted::Level(start_100ns + self.start * TICK), "stat"),
-            (false, id::PROCESS_ID) => (Wanted::Level(self.pid.into()), "stat"),
-            (false, id::CREATING_PROCESS_ID) => {
-                (Wanted::Aged(self.parent.into(), self.parent_before.into()), "stat")
-            }
-            (true, linux::OOM_SCORE) => (Wanted::Level(40), "oom_score"),
-            (true, linux::SESSION_ID) => (Wanted::Level(3), "stat"),
-            (true, linux::USER_ID) => (Wanted::Level(7), "status"),
-            _ => return Known::new(Wanted::Never, &[]),
-        };
-        Known::new(wanted, &from(file))
-    }
-
-    fn thread_known(&self, of: &Thread, counter: CounterId, start_100ns: u64) -> Known {
-        use thread as id;
-        let wanted = match counter {
-            // From ticks, if it must be: that is less by less than two of them.
-            id::PERCENT_PROCESSOR_TIME => Wanted::Count(of.run_ns.over(100)),
-            id::PERCENT_USER_TIME => Wanted::Count(of.user.in_100ns()),
-            id::PERCENT_PRIVILEGED_TIME => Wanted::Count(of.system.in_100ns()),
-            id::CONTEXT_SWITCHES_PER_SEC => Wanted::Count(of.timeslices),
-            id::ELAPSED_TIME => Wanted::Level(start_100ns + of.start * TICK),
-            id::PRIORITY_BASE | id::PRIORITY_CURRENT => {
-                let priority = |nice| if nice > 0 { 6 } else { 8 };
-                Wanted::Aged(priority(self.nice), priority(self.nice_before))
-            }
-            id::THREAD_STATE => Wanted::Level(if self.is_zombie { 4 } else { 5 }),
-            id::THREAD_WAIT_REASON if self.is_zombie => Wanted::Never,
-            id::THREAD_WAIT_REASON => Wanted::Level(6),
-            id::ID_PROCESS => Wanted::Level(self.pid.into()),
-            id::ID_THREAD => Wanted::Level(of.tid.into()),
-            _ => Wanted::Never,
-        };
-        Known::new(wanted, &[Source::Process(self.pid, "stat"), Source::Thread(self.pid, of.tid)])
-    }
 }
 
-/// Whether what was changed in a sample, if it ever was, has been read again since.
+/// Returns `true` if a reader has read again what changed in a sample, if it ever changed.
 fn is_past(changed: u32, sample: u32) -> bool {
     changed == 0 || sample > changed + 120
 }
@@ -366,6 +261,7 @@ impl Processes {
         let mut processes = Self {
             all: Vec::new(),
             ended: Vec::new(),
+            surprising_io: [Count::default(); 7],
             next_serial: 1,
             next_pid: 2,
             is_gated,
@@ -393,7 +289,9 @@ impl Processes {
         self.begin(pid, start, sample, random);
     }
 
-    /// Who ran when is known; everything else happens at random.
+    /// Goes on to the next sample.
+    ///
+    /// `ran` has the times for which programs ran. Everything else happens at random.
     pub(crate) fn step(
         &mut self,
         ran: &[(u64, u64)],
@@ -425,11 +323,11 @@ impl Processes {
         match random.below(40) {
             0 | 1 => {
                 tally.note("process ends");
-                self.end(at, sample);
+                self.end(at, sample, random, tally);
             }
             2 if process.start != up_ticks => {
                 tally.note("process ends and another has its number");
-                self.end(at, sample);
+                self.end(at, sample, random, tally);
                 self.begin(pid, up_ticks, sample, random);
             }
             3 | 4 => {
@@ -491,8 +389,21 @@ impl Processes {
         }
     }
 
-    fn end(&mut self, at: usize, sample: u32) {
+    /// Ends a process. Its parent waits for it at once, and takes over its `io`.
+    fn end(&mut self, at: usize, sample: u32, random: &mut Random, tally: &mut Tally) {
         let ended = self.all.remove(at);
+        if let Some(parent) = self.all.iter_mut().find(|process| process.pid == ended.parent) {
+            tally.note("process hands on what it read and wrote");
+            parent.run(1_000, 1_000, sample, random);
+            for (count, more) in parent.io.iter_mut().zip(&ended.io) {
+                count.add(more.shown, sample);
+            }
+        }
+        // By its CPU clock a reader knows that it exists, if it can read that.
+        let is_followed = ended.is_seen && (self.is_gated || !ended.is_lost);
+        if !is_followed {
+            self.surprise(&ended.io, sample);
+        }
         for process in &mut self.all {
             process.parent_before = process.parent;
             if process.parent == ended.pid {
@@ -502,7 +413,26 @@ impl Processes {
         self.ended.push(Process { named: sample, ..ended });
     }
 
-    /// Those that can be listed, in the order of their rows.
+    fn surprise(&mut self, io: &[Count; 7], sample: u32) {
+        for (count, more) in self.surprising_io.iter_mut().zip(io) {
+            count.add(more.shown, sample);
+        }
+    }
+
+    /// Notes which processes a reader can list in a sample: `can_be_listed`, in their order.
+    pub(crate) fn list(&mut self, can_be_listed: &[bool], sample: u32) {
+        for (at, is_listed) in can_be_listed.iter().enumerate() {
+            let process = &mut self.all[at];
+            process.is_seen |= is_listed;
+            process.is_lost |= !is_listed;
+            // Without its `stat` a process with the pid of another is taken for it: that one seems not to have ended.
+            let is_other = |ended: &&Process| ended.pid == process.pid && ended.named == sample;
+            let before = self.ended.iter().find(is_other).filter(|_| !is_listed).map(|ended| ended.io);
+            before.into_iter().for_each(|io| self.surprise(&io, sample));
+        }
+    }
+
+    /// Returns the processes that can be listed, in the order of their rows.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Process> {
         self.all.iter().filter(|process| !process.is_hidden)
     }
@@ -527,7 +457,7 @@ impl Processes {
         process.thread_known(thread, counter, start_100ns)
     }
 
-    /// What is allowed for `_Total`. `can_read`: whether a file of a process can be read.
+    /// Returns the rule for a counter of `_Total`. `can_read` returns the access to a file of a process.
     pub(crate) fn total(
         &self,
         is_linux: bool,
@@ -551,7 +481,7 @@ impl Processes {
         let mut sum = Sum::default();
         let plus = |to: &mut (u64, u64), (least, most): (u64, u64)| *to = (to.0 + least, to.1 + most);
         for process in self.listed() {
-            if let Some((count, file)) = process.count(is_linux, counter, self.is_gated) {
+            if let Some((count, file)) = process.own_count(is_linux, counter, self.is_gated) {
                 is_count = true;
                 match readable(process, file) {
                     true => rows.push((process.serial, count)),
@@ -582,8 +512,12 @@ impl Processes {
             .all
             .iter()
             .chain(&self.ended)
-            .filter_map(|process| Some(process.count(is_linux, counter, self.is_gated)?.0.real))
+            .filter_map(|process| Some(process.own_count(is_linux, counter, self.is_gated)?.0.real))
             .sum();
+        real += count_of_io(&self.surprising_io, is_linux, counter).map_or(0, |count| count.real);
+        let sum_lacks = lacks;
+        // What is hidden and still exists is missing in a count.
+        lacks |= self.is_gated && self.all.iter().any(|process| process.is_hidden && process.is_seen);
         if rests {
             rows.push((0, cpus.idle()));
             real += cpus.real_rest();
@@ -594,13 +528,13 @@ impl Processes {
         let total = Total { rows, is_whole: is_whole && is_settled, lacks, real, lag };
         let wanted = match (is_count, is_level) {
             (true, _) => Wanted::Total(total),
-            (_, true) => Wanted::Sum(Sum { is_whole, lacks, may_end: true, ..sum }),
+            (_, true) => Wanted::Sum(Sum { is_whole, lacks: sum_lacks, may_end: true, ..sum }),
             _ => Wanted::Never,
         };
         Known::new(wanted, &[Source::File("proc"), STAT, Source::File("proc/vmstat")])
     }
 
-    /// What the kernel has as a sum; `faults`: all page faults, and those that read from disk.
+    /// Returns the rule for a sum that the kernel has. `faults`: all page faults, and those that read from disk.
     fn kernels(&self, is_linux: bool, counter: CounterId, cpus: &Cpus, faults: [Count; 2]) -> Option<Known> {
         use {linux_process as linux, process_v2 as id};
         let wanted = match (is_linux, counter) {
@@ -630,7 +564,7 @@ impl Processes {
         Known::new(wanted, &[STAT])
     }
 
-    /// The counter of Process V2 that one of Process is.
+    /// Returns the counter of Process V2 that is the same as a counter of Process.
     pub(crate) fn of_view(counter: CounterId) -> CounterId {
         if counter == process::ID_PROCESS {
             return process_v2::PROCESS_ID;
@@ -640,7 +574,7 @@ impl Processes {
         same.map_or(CounterId(9_999), |same| same.id)
     }
 
-    /// The text of the file that says of which namespace the tree is.
+    /// Returns the text of the file that names the PID namespace of the tree.
     pub(crate) fn own_status(&self) -> String {
         let mut text = String::from("Name:\tself\n");
         let own = std::process::id();

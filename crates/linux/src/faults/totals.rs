@@ -1,31 +1,31 @@
 //! `_Total` of the disks and volumes of the model, by the rule of all totals.
 //!
-//! A total begins as the sum of the rows. From then on it has what each row counted since it was first seen, also of
-//! rows that ended. What a file that was at fault leaves open is a range: of the total from then on, and of what it
-//! grew by until that file was read again.
+//! A total begins as the sum of the rows. From then on it contains what each row counted since it was first seen,
+//! including rows that ended. A file at fault leaves a range: for the total from then on, and for the increase until
+//! the file is read again.
 
 use super::basics::Tally;
 use super::devices::Disk;
 
 pub(crate) const FIELDS: usize = 11;
 
-/// The least and the most.
+/// Least and greatest possible number.
 type Range = (u64, u64);
 
-/// What a total is, and what it grew by since the sample before.
+/// Possible total, and possible increase since the previous sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Kept {
     pub(crate) sum: Range,
     pub(crate) grown: Range,
-    /// Whether a row may have been unreadable at one of both ends.
+    /// `true` if a row might have been unreadable at either end of the interval.
     pub(crate) may_lack: bool,
-    /// Whether one surely is now.
+    /// `true` if a row is certainly unreadable now.
     pub(crate) lacks: bool,
-    /// Whether it is of other rows than in the sample before: what is divided by their mean has no rate then.
+    /// `true` if the rows are others than in the previous sample. Then a count divided by their mean has no rate.
     pub(crate) has_other_rows: bool,
-    /// What one of the sum's units has of the counter's.
+    /// Number of units of the counter in one unit of the sum.
     pub(crate) factor: u64,
-    /// Whether only its lower 32 bits are known.
+    /// `true` if only the lower 32 bits are known.
     pub(crate) is_short: bool,
 }
 
@@ -45,7 +45,7 @@ impl Kept {
     }
 }
 
-/// What the totals of a counterset are made of.
+/// Rows of a counterset that its totals are made of.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
     is_logical: bool,
@@ -53,24 +53,24 @@ pub(crate) struct Totals {
     rows: Vec<Row>,
     grown: [Range; FIELDS],
     has_other_rows: bool,
-    /// Whether a volume has no value yet.
+    /// `true` if a volume has no value yet.
     lacks: bool,
-    /// Whether a row may have none, now and in the sample before.
+    /// `true` if a row might have no value: in this sample, and in the previous one.
     may_lack: [bool; 2],
-    /// So many samples more may something be missing.
+    /// Number of further samples in which something might be missing.
     unsettled: u32,
 }
 
-/// What a row gave or gives.
+/// Part of a total that comes from one row.
 #[derive(Clone, Debug)]
 struct Row {
     serial: u64,
     minor: u32,
     is_there: bool,
-    /// What it had when it was seen first; 0 for those with which the total began.
+    /// Counts when the row was first seen; 0 for the rows with which the total began.
     begun: [Range; FIELDS],
     last: [Range; FIELDS],
-    /// So many samples without a fault it takes until it is known when it was seen first.
+    /// Number of samples without a fault until it is known when the row was first seen.
     open: u32,
 }
 
@@ -149,18 +149,18 @@ impl Totals {
         self.has_other_rows = serials(&self.rows) != old;
     }
 
-    /// Whether a row may have no value yet, and whether it surely has none.
+    /// Returns `true` if a row might have no value, and `true` if it certainly has none.
     pub(crate) fn lacks(&self, serial: u64) -> (bool, bool) {
         let row = self.rows.iter().find(|row| row.is_there && row.serial == serial);
         (row.is_none_or(|row| row.open > 0) || self.unsettled > 0, row.is_none())
     }
 
-    /// Whether no row may have a value: all are on devices that were just replaced, or a file was at fault.
+    /// Returns `true` if possibly no row has a value: all are on replaced devices, or a file was at fault.
     pub(crate) fn may_be_none(&self) -> bool {
         self.unsettled > 0 || self.rows.iter().all(|row| !row.is_there)
     }
 
-    /// The total of a field.
+    /// Returns the total of a field.
     pub(crate) fn of(&self, field: usize) -> Kept {
         let rows = self.rows.iter().map(|row| (row.begun[field], row.last[field]));
         let sum = rows.fold((0, 0), |sum: Range, (begun, last)| {

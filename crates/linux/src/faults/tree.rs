@@ -1,4 +1,4 @@
-//! The files of the model, below a folder in memory.
+//! Files of the model, below a folder in memory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::basics::{Random, Tally};
 use crate::roots::Roots;
 
-/// What is wrong with a file.
+/// Fault of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Absent,
@@ -35,17 +35,17 @@ impl Fault {
 pub(crate) struct Tree {
     root: PathBuf,
     files: BTreeMap<String, Kept>,
-    /// Folders that stand for something, and for what.
+    /// Serial numbers of the things that folders stand for, by path.
     folders: BTreeMap<String, u64>,
     denied: Vec<PathBuf>,
-    /// Counts writings.
+    /// Number of times that the files were written.
     turn: u64,
 }
 
 #[derive(Debug)]
 struct Kept {
     text: String,
-    /// `None` if it is a folder.
+    /// Open file; `None` for a folder.
     file: Option<File>,
     turn: u64,
 }
@@ -72,7 +72,7 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Makes the files those that are given: folders with what they stand for, files with their texts, and faults.
+    /// Writes folders with their serial numbers, files with their texts, and faults. Other files are removed.
     pub(crate) fn write(
         &mut self,
         folders: &[(String, u64)],
@@ -187,7 +187,7 @@ impl Tree {
         }
     }
 
-    /// With all that is in it.
+    /// Removes a folder with everything in it.
     fn remove_folder(&mut self, path: &str) {
         let inside = format!("{path}/");
         self.files.retain(|path, _| !path.starts_with(&inside));

@@ -1,4 +1,4 @@
-//! The machine of the model: what is true, what its files say, and what is wrong with them.
+//! Machine of the model: what is true, the files that show it, and their faults.
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ use super::tree::Fault;
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    /// Counts samples, from 1.
+    /// Number of the sample, from 1.
     pub(crate) sample: u32,
     pub(crate) clocks: Answers,
-    /// What passed by the clock since the last sample, in ns.
+    /// Time by the clock since the previous sample, in ns.
     passed_ns: i64,
-    /// The most that the clock has shown.
+    /// Latest time that the clock has shown.
     pub(crate) latest_ns: i64,
     pub(crate) cpus: Cpus,
     pub(crate) processes: Processes,
@@ -36,17 +36,17 @@ pub(crate) struct World {
     /// Used KiB of the swap file.
     swapped: u64,
     load: u64,
-    /// By path; and the sample from which it is well again.
+    /// Fault of a file, by path, and the sample from which it is well again.
     faults: BTreeMap<String, (Fault, u32)>,
-    /// By path: the last sample in which something was wrong with it, and when it was last not there.
+    /// Last sample with a fault of a file, by path, and the time when the file was last absent.
     bad: BTreeMap<String, (u32, i64)>,
 }
 
-/// What a row is about.
+/// Subject of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Single,
-    /// Of all, or of all of the one node.
+    /// All processors, or all of the one node.
     Cpus,
     Cpu(usize),
     Idle,
@@ -63,22 +63,22 @@ pub(crate) enum Thing {
     Swap,
 }
 
-/// A row that there is.
+/// Row that exists.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// `None` if it does not matter.
+    /// Id; `None` if any is right.
     pub(crate) id: Option<u32>,
     pub(crate) thing: Thing,
-    /// What has another one is something else, whatever its name.
+    /// Identity: a row with another number is another thing, whatever its name.
     pub(crate) serial: u64,
-    /// Whether the reader can know that.
+    /// `true` if the reader can see that identity.
     pub(crate) has_birth: bool,
-    /// What makes it a row.
+    /// Sources that decide if the row exists.
     pub(crate) from: [Option<Source>; 2],
 }
 
-/// The countersets that the model has.
+/// Countersets of the model.
 pub(crate) const SETS: [Guid; 20] = [
     processor_information::GUID,
     processor::GUID,
@@ -168,7 +168,7 @@ impl World {
         self.processes.step(&ran, self.up_ticks(), sample, random, tally);
         self.cpus.forks.add(self.processes.all.len().saturating_sub(before) as u64, sample);
         self.disks.step(passed_ns, self.clocks.monotonic_ns, sample, random, tally);
-        self.networks.step(self.latest_ns.max(self.clocks.monotonic_ns), sample, random, tally);
+        self.networks.step(sample, random, tally);
         self.memory.step(sample, random, tally);
         self.pressure.step(passed_ns, sample, random, tally);
         self.groups.step(passed_ns, sample, random, tally);
@@ -179,13 +179,17 @@ impl World {
             ["proc/diskstats", "proc/1/mountinfo"].map(|path| self.is_at_fault(Source::File(path)));
         let is_cut = self.faults.get("proc/diskstats").is_some_and(|(fault, _)| *fault == Fault::Cut);
         self.disks.read([stats, mounts, is_cut], tally);
+        let is_listed =
+            |process: &Process| !process.is_hidden && !self.is_at_fault(Source::Process(process.pid, "stat"));
+        let listed: Vec<bool> = self.processes.all.iter().map(is_listed).collect();
+        self.processes.list(&listed, sample);
     }
 
     fn up_ticks(&self) -> u64 {
         ((self.clocks.monotonic_ns + self.clocks.slept_ns) / 10_000_000) as u64
     }
 
-    /// When the machine started, in terms of PerfTime100NSec; of processes in whole ticks.
+    /// Returns the start of the machine in terms of PerfTime100NSec, as it is used for processes: in whole ticks.
     fn start_100ns(&self) -> u64 {
         let start = super::kernel::anchor().unwrap().zero_100ns - self.clocks.slept_ns / 100;
         ((start + 50_000) / 100_000 * 100_000) as u64
@@ -250,7 +254,7 @@ impl World {
         }
     }
 
-    /// What is wrong with which file now.
+    /// Returns the current faults, by path.
     pub(crate) fn faults(&self) -> BTreeMap<String, Fault> {
         let refused = self.processes.all.iter().filter(|process| process.is_denied && !process.is_hidden);
         let of_refused = refused.flat_map(|process| {
@@ -260,13 +264,13 @@ impl World {
         of_refused.chain(chosen).collect()
     }
 
-    /// The file that names the PID namespace of the processes, and its name.
+    /// Returns the file that names the PID namespace of the processes, and that name.
     pub(crate) fn namespace(&self) -> (&'static str, &'static str) {
         let whose = if self.processes.is_gated { "proc/self/ns/pid" } else { "proc/1/ns/pid" };
         (whose, if self.processes.is_first { "pid:[4026531836]" } else { "pid:[4026532000]" })
     }
 
-    /// Folders that stand for something, and for what.
+    /// Returns folders with the serial numbers of the things that they stand for.
     pub(crate) fn folders(&self) -> Vec<(String, u64)> {
         let mut folders = Vec::new();
         for process in self.processes.listed() {
@@ -280,7 +284,7 @@ impl World {
         folders
     }
 
-    /// All files, as they are where nothing is wrong.
+    /// Returns all files with their texts, as they are without faults.
     pub(crate) fn files(&self) -> Vec<(String, String)> {
         let mut files = Vec::new();
         let mut give = |path: String, text: String| files.push((path, text));
@@ -331,7 +335,7 @@ impl World {
         }
     }
 
-    /// Whether a reader may have nothing of it in this sample.
+    /// Returns `true` if a reader might have nothing from a source in this sample.
     pub(crate) fn is_at_fault(&self, source: Source) -> bool {
         let excused = |path: &str, seconds: i64| {
             self.bad.get(path).is_some_and(|(sample, absent)| {
@@ -359,7 +363,7 @@ impl World {
         }
     }
 
-    /// Whether a file of a process can be read.
+    /// Returns the access to a file of a process.
     fn access(&self, pid: u32, file: &'static str) -> Access {
         let source = Source::Process(pid, file);
         if !self.is_at_fault(source) {
@@ -371,13 +375,14 @@ impl World {
             // What is cut or empty may say enough.
             Some((fault, _)) => matches!(fault, Fault::Denied | Fault::Folder | Fault::Garbage),
             None => {
-                file != "stat" && self.bad.contains_key(&path) && self.processes.all.iter().any(is_denied)
+                let is_private = ["io", "fd", "smaps_rollup"].contains(&file);
+                is_private && self.bad.contains_key(&path) && self.processes.all.iter().any(is_denied)
             }
         };
         if is_refused && !self.processes.is_gated { Access::Refused } else { Access::Doubtful }
     }
 
-    /// The rows of a counterset.
+    /// Returns the rows of a counterset.
     pub(crate) fn rows(&self, set: Guid) -> Vec<Row> {
         let row = |name: String, id: Option<u32>, thing, serial: u64, from: &[Source]| {
             let from = [from.first().copied(), from.get(1).copied()];
@@ -441,13 +446,7 @@ impl World {
                 let from = |serial| [Source::File(self.networks.file()), Source::Link(serial, "ifindex")];
                 let each = self.networks.all.iter().enumerate().map(|(at, network)| {
                     let name = network.name().replace('\\', "_");
-                    row(
-                        name,
-                        network.id(self.clocks.monotonic_ns),
-                        Thing::Network(at),
-                        network.serial,
-                        &from(network.serial),
-                    )
+                    row(name, Some(network.id()), Thing::Network(at), network.serial, &from(network.serial))
                 });
                 each.collect()
             }
@@ -476,7 +475,7 @@ impl World {
         }
     }
 
-    /// What is allowed for a counter of a row.
+    /// Returns the rule for a counter of a row.
     pub(crate) fn known(&self, set: Guid, thing: Thing, counter: CounterId) -> Known {
         let is_linux = set == linux_process::GUID;
         let of_process = if set == process::GUID { Processes::of_view(counter) } else { counter };
@@ -571,13 +570,13 @@ impl World {
     }
 }
 
-/// Whether something may be wrong with a file: not with what stands for a whole folder, or tells what a device is.
+/// Returns `true` if a file may fail. Files that stand for a folder, or that identify a device, may not.
 fn may_fail(path: &str) -> bool {
     let stays = ["/fd/", "sys/block/", "proc/self/", "/type", "cgroup.controllers", "/ifindex"];
     !(stays.iter().any(|part| path.contains(part)) || path.starts_with("proc/net/") || path == "proc/1/stat")
 }
 
-/// The counter of PhysicalDisk that one of PhysicalDisk or LogicalDisk is.
+/// Returns the counter of PhysicalDisk that is the same as one of PhysicalDisk or LogicalDisk.
 fn physical(set: Guid, counter: CounterId) -> Option<CounterId> {
     if set == physical_disk::GUID {
         return Some(counter);

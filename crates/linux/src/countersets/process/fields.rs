@@ -95,9 +95,12 @@ impl Units {
         u64::try_from(in_100ns.unwrap_or(0)).unwrap_or(u64::MAX)
     }
 
-    /// Returns the start time that the birth of a process or thread stands for, as PerfTime100NSec.
-    pub(super) fn began(self, birth: Birth) -> Option<u64> {
-        let ticks = birth?.get().saturating_sub(1);
+    /// Returns the start of a process or thread for its total, in terms of PerfTime100NSec.
+    ///
+    /// Without a birth it is 0: the process may have counted before, which must not be added.
+    pub(super) fn began_or_before(self, birth: Birth) -> Option<u64> {
+        let Some(birth) = birth else { return Some(0) };
+        let ticks = birth.get().saturating_sub(1);
         Some(self.start_100ns.saturating_add(self.ticks_to_100ns(ticks)))
     }
 
@@ -227,6 +230,27 @@ impl Field {
                 | Self::UserId
                 | Self::OomScore
                 | Self::Never(_)
+        )
+    }
+
+    /// Returns `true` if its value only grows, `false` for a level.
+    pub(super) fn is_count(self) -> bool {
+        matches!(
+            self,
+            Self::ProcessorTime
+                | Self::UserTime
+                | Self::PrivilegedTime
+                | Self::PageFaults
+                | Self::MinorFaults
+                | Self::MajorFaults
+                | Self::Io(_)
+                | Self::IoDataOperations
+                | Self::IoDataBytes
+                | Self::RunQueueWaitTime
+                | Self::Timeslices
+                | Self::VoluntaryContextSwitches
+                | Self::InvoluntaryContextSwitches
+                | Self::BlockIoDelay
         )
     }
 

@@ -4,7 +4,7 @@ use perfset_core::NoValue;
 
 use super::reader::{Reader, gone};
 use super::source::Layer;
-use super::table::{Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
+use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Pass;
 use crate::roots::Roots;
@@ -87,6 +87,7 @@ impl Files {
             let now = table.moment(pass);
             self.ended.clear();
             let mut new = Vec::new();
+            let mut hidden = std::mem::take(&mut table.hidden);
             table.processes.retain_mut(|process| {
                 while let Some(pid) = listed_pids.next_if(|pid| *pid < process.pid) {
                     new.push(Process::new(pid));
@@ -94,6 +95,8 @@ impl Files {
                 let stays = listed_pids.next_if_eq(&process.pid).is_some() && self.look(process, now, pass);
                 if !stays {
                     self.ended.push(process.pid);
+                    let Process { pid, clock_ns, .. } = *process;
+                    hidden.push(Hidden { pid, birth: process.birth(), clock_ns });
                 }
                 stays
             });
@@ -105,6 +108,12 @@ impl Files {
                 }
                 stays
             });
+            hidden.retain(|known| {
+                let is_in =
+                    |list: &[Process]| list.binary_search_by_key(&known.pid, |process| process.pid).is_ok();
+                !is_in(&table.processes) && !is_in(&new) && self.exists(known)
+            });
+            table.hidden = hidden;
             if !new.is_empty() || !self.ended.is_empty() {
                 table.arrange(&mut new);
             }
@@ -120,6 +129,13 @@ impl Files {
         }
         self.pids = pids;
         listed
+    }
+
+    /// Returns `true` if a process that is not listed still exists.
+    ///
+    /// Its CPU clock can be read even if `/proc` hides the process. Without the clocks it counts as ended.
+    fn exists(&self, known: &Hidden) -> bool {
+        self.clocks && cpu_clock_ns(known.pid).is_ok_and(|ns| ns >= known.clock_ns)
     }
 
     /// Whether it is still there. Reads its `stat` if it has run.

@@ -243,13 +243,21 @@ impl Processes {
             }
             if adds_up {
                 let member = Member { birth: process.birth(), id: process.pid, name: 0 };
-                totals.row(member, units.began(process.birth()));
+                totals.row(member, units.began_or_before(process.birth()));
                 for (column, field) in added.iter().enumerate() {
                     totals.add(column, reading(&field.value(process, *units)));
                 }
             }
         }
         if adds_up {
+            let hidden = NoValue::Denied("/proc hides the process".into());
+            for process in &table.hidden {
+                totals.row(Member { birth: process.birth, id: process.pid, name: 0 }, None);
+                // A level is that of the rows.
+                for (column, _) in added.iter().enumerate().filter(|(_, field)| field.is_count()) {
+                    totals.add(column, Reading::None(&hidden));
+                }
+            }
             totals.end();
         }
         if has_total {
@@ -308,7 +316,7 @@ impl Processes {
                     let known = known.value.iter().map(Thread::member);
                     let none = (known.len() == 0).then_some(none);
                     for member in known.chain(none).filter(|_| has_total) {
-                        totals.row(member, units.began(member.birth));
+                        totals.row(member, units.began_or_before(member.birth));
                         (0..sums).for_each(|sum| totals.add(sum, Reading::None(&reason)));
                     }
                     continue;
@@ -323,7 +331,7 @@ impl Processes {
                     cells.mark(Mark::Reused);
                 }
                 if has_total {
-                    totals.row(thread.member(), units.began(thread.birth()));
+                    totals.row(thread.member(), units.began_or_before(thread.birth()));
                 }
                 for ((column, counter), part) in want.counters.iter().enumerate().zip(&*parts_of_total) {
                     if cells.is_none() && *part == PartOfTotal::Nothing {

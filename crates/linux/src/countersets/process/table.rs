@@ -20,9 +20,26 @@ pub(super) struct Table {
     pub(super) processes: Vec<Process>,
     /// Their places in order of start and pid: the order of the rows.
     order: Vec<usize>,
+    /// Processes that were listed before and still exist, but are not listed now.
+    pub(super) hidden: Vec<Hidden>,
     /// The collection that listed them last, and how often they were listed.
     listed_in: u64,
     turn: u32,
+}
+
+/// Process that was listed before and still exists, but is not listed now.
+///
+/// `/proc` mounted with `hidepid=2` hides a process of this user that executes a program of another user, such as
+/// `sudo`. Totals lack what such a process counts meanwhile, and are marked.
+///
+/// Known limit: without CPU clocks, as for a `/proc` of another PID namespace, a hidden process cannot be told from one
+/// that ended. When its parent waits for it, the total then has its I/O a second time, without a mark.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hidden {
+    pub(super) pid: u32,
+    pub(super) birth: Birth,
+    /// CPU time when the process was last seen, in ns. A process with less is another one with its pid.
+    pub(super) clock_ns: u64,
 }
 
 /// A process.

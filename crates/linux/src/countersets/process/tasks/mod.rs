@@ -255,6 +255,7 @@ impl Tasks {
                 return Ok(false); // some may have ended since
             }
             table.start(pass);
+            table.hidden.clear(); // this listing hides none
             return Ok(take_all(&records, &taker, table, (met, new, unmet), pass, files));
         }
         Err(Left::ForNow(GROW.to_owned()))

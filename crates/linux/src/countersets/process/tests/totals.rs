@@ -1,5 +1,7 @@
 //! What `_Total` says while processes begin, end and cannot be read, and while processors come and go.
 
+use std::collections::BTreeMap;
+
 use super::*;
 use process_v2 as v2;
 
@@ -68,6 +70,75 @@ fn what_ended_children_read_counts_once() {
     std::fs::remove_dir_all(tree.path("proc/301")).unwrap();
     rises(1, 1);
     assert_eq!(read(), began + 5_019);
+}
+
+/// Checks that the total is partial while a process is hidden, and has its count once when its parent takes it over.
+#[test]
+fn a_hidden_process_is_missing() {
+    use crate::faults::kernel::{Answers, install};
+    let tree = Tree::proc_of("processes");
+    let own = std::process::id();
+    tree.write("proc/self/status", &format!("NSpid:\t{own}\n"));
+    let pids = [1, 2, 77, 300, 301, 302, 400, 401, 402, 403, 4_194_303, own];
+    let mut clocks: BTreeMap<u32, u64> = pids.into_iter().map(|pid| (pid, 1_000)).collect();
+    let set = |clocks: &BTreeMap<u32, u64>| {
+        install(Some(Answers {
+            monotonic_ns: 9_000_000_000,
+            cpu_clocks: clocks.clone(),
+            ..Answers::default()
+        }));
+    };
+    set(&clocks);
+    let roots = tree.roots();
+    let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
+    let (shared, units) = ((stat, vmstat(&roots)), (CLOCK_TICKS, PAGE_SIZE));
+    let mut provider = Processes::new(&roots, shared, units, || START_100NS, ProcessSource::Gate);
+    let counters = [v2::IO_READ_BYTES_PER_SEC, v2::PERCENT_PROCESSOR_TIME, v2::THREAD_COUNT];
+    let begun = total(&mut provider, &counters);
+    let [Got::Value(all), Got::Value(time), Got::Value(threads)] = begun[..] else { panic!("{begun:?}") };
+
+    let (folder, away) = (tree.path("proc/300"), tree.path("proc/away"));
+    std::fs::rename(&folder, &away).unwrap();
+    let hidden = total(&mut provider, &counters);
+    assert!(
+        matches!(hidden[..], [Got::Partial(a, 1), Got::Partial(b, 1), Got::Value(c)]
+            if a == all && b == time && c < threads),
+        "a level is that of the rows: {hidden:?}"
+    );
+    // It is shown again, with what it read meanwhile.
+    std::fs::rename(&away, &folder).unwrap();
+    let text = tree.text("proc/300/io");
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2187"));
+    clocks.insert(300, 2_000);
+    set(&clocks);
+    assert_eq!(total(&mut provider, &counters[..1]), [Got::Value(all + 50)]);
+    // It is hidden again, reads 11 more and ends. Its parent reads 7.
+    std::fs::rename(&folder, &away).unwrap();
+    assert_eq!(total(&mut provider, &counters[..1]), [Got::Partial(all + 50, 1)]);
+    let text = tree.text("proc/1/io");
+    let rchar = |line: &str| line.strip_prefix("rchar: ")?.parse::<u64>().ok();
+    let of_parent = text.lines().find_map(rchar).unwrap();
+    let more = format!("rchar: {}", of_parent + 2_187 + 11 + 7);
+    tree.write("proc/1/io", &text.replace(&format!("rchar: {of_parent}"), &more));
+    clocks.remove(&300);
+    clocks.insert(1, 2_000);
+    set(&clocks);
+    assert_eq!(total(&mut provider, &counters[..1]), [Got::Value(all + 68)]);
+    install(None);
+}
+
+/// Checks that a count that cannot be read any more is missing, even if its file is not there.
+#[test]
+fn a_count_without_its_file_is_missing() {
+    let tree = Tree::proc_of("processes");
+    let counter = v2::IO_READ_BYTES_PER_SEC;
+    let mut provider = provider(&tree.roots());
+    let [Got::Value(all)] = total(&mut provider, &[counter])[..] else { panic!() };
+    let text = tree.text("proc/300/io");
+    tree.remove("proc/300/io");
+    assert_eq!(total(&mut provider, &[counter]), [Got::Partial(all, 1)]);
+    tree.write("proc/300/io", &text.replace("rchar: 2137", "rchar: 2147"));
+    assert_eq!(total(&mut provider, &[counter]), [Got::Value(all + 10)]);
 }
 
 /// Checks that a process that cannot be read takes away its own part of the total, and no more.
