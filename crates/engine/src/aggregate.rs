@@ -123,7 +123,7 @@ struct Column {
     /// What tells it from others in a birth.
     tag: u64,
     counter: CounterId,
-    /// If it is a total of counts: its place among those, and how it adds up.
+    /// For a total of counts: its index among those, and the rule by which it adds up.
     count: Option<(usize, Sum)>,
 }
 
@@ -168,16 +168,16 @@ fn both(a: Owner, b: Owner) -> Owner {
 struct Gathered {
     numbers: Numbers,
     mark: Option<Mark>,
-    /// So many instances have a value that could not be had.
+    /// Number of instances whose value is unknown.
     lacks: u32,
-    /// So many of these have ended.
+    /// Number of those instances that have ended.
     ended: u32,
-    /// What the first of those says that says why.
+    /// First reason that any instance without a value gives.
     reason: Option<NoValue>,
 }
 
 impl Gathered {
-    /// One has no value, for that reason.
+    /// Adds an instance without a value, for this reason.
     fn lack(&mut self, reason: Option<&NoValue>) {
         self.lacks = self.lacks.saturating_add(reason.is_none_or(is_missing).into());
         self.reason = self.reason.take().or_else(|| reason.cloned());
@@ -276,8 +276,9 @@ impl Aggregates {
         })
     }
 
-    /// Takes over its counts, and what is known of instances that have ended; `sources` are its columns as they were
-    /// there.
+    /// Takes over the counts of `before`, and its data about instances that have ended.
+    ///
+    /// `sources` has the index that each column had in `before`.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
         self.counts = std::mem::take(&mut before.counts);
         if let (Some(now), Some(before)) = (&mut self.history, before.history.take()) {
@@ -285,7 +286,7 @@ impl Aggregates {
         }
     }
 
-    /// Begins a collection, at that time in terms of PerfTime100NSec.
+    /// Begins a collection at a time in terms of PerfTime100NSec.
     pub fn start(&mut self, now_100ns: u64) {
         self.counts.start(now_100ns);
     }

@@ -21,9 +21,9 @@ pub struct Rows {
     /// By row: where it is in `table`.
     positions: Vec<usize>,
     about: AboutRows,
-    /// When the collection began, in terms of PerfTime100NSec, if totals are made of the rows.
+    /// Start of the collection in terms of PerfTime100NSec, if totals are made of the rows.
     totals_at_100ns: Option<u64>,
-    /// When the instances began at the earliest, where that is known.
+    /// Earliest possible start of each instance, where it is known.
     began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
     /// By column: why cells without a value and a note have none. Empty if that was said of no column.
@@ -117,20 +117,20 @@ impl AboutRows {
     }
 }
 
-/// What is special about one cell.
+/// Note about one cell: a reason, a mark, or the start of a count.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// There is no value.
+    /// The cell has no value, for this reason.
     Missing(NoValue),
-    /// There is one, marked.
+    /// The cell has a value with this mark.
     Marked(Mark),
-    /// There is a count that was begun at a time of its own, in terms of PerfTime100NSec: with what began to be counted
-    /// at another time it is not compared. It may be marked.
+    /// The cell has a count that began at a time of its own, in terms of PerfTime100NSec, perhaps with a mark. It is
+    /// not compared with a count that began at another time.
     Counted(NonZeroU64, Option<Mark>),
 }
 
 impl Note {
-    /// What is special about a value.
+    /// Returns the mark of the value, if it has one.
     #[must_use]
     pub fn mark(&self) -> Option<Mark> {
         match self {
@@ -140,12 +140,12 @@ impl Note {
         }
     }
 
-    /// Whether it is about a total: a value with a birth of its own, or one that lacks instances.
+    /// Returns `true` if the value is a total: it has a birth of its own, or lacks instances.
     pub(crate) fn is_of_total(&self) -> bool {
         matches!(self, Self::Counted(..)) || matches!(self, Self::Marked(Mark::Partial(_)))
     }
 
-    /// When counting began, in terms of PerfTime100NSec, where that is not the birth of the row.
+    /// Returns the start of counting in terms of PerfTime100NSec, if it is not the birth of the row.
     #[must_use]
     pub fn counted_since(&self) -> Option<NonZeroU64> {
         match self {
@@ -205,7 +205,7 @@ impl Rows {
         table
     }
 
-    /// Brings what was said of single cells into order: before that, what is asked of them is not found.
+    /// Sorts the notes about single cells. Before that they cannot be found.
     pub(crate) fn sort_notes(&mut self) {
         self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
     }
@@ -298,20 +298,22 @@ impl Rows {
         self.about.owners.set(self.len(), owner);
     }
 
-    /// Says that totals are made of the rows, in a collection that began at that time.
+    /// Notes that totals are made of the rows, in a collection that began at this time.
     pub(crate) fn set_totals_at(&mut self, time_100ns: u64) {
         self.totals_at_100ns = Some(time_100ns);
     }
 
-    /// When the collection began, in terms of PerfTime100NSec, if totals are made of the rows: else it is nothing to
-    /// anybody when instances began.
+    /// Returns the start of the collection in terms of PerfTime100NSec, if totals are made of the rows.
+    ///
+    /// If it is `None`, no start of an instance is needed.
     #[must_use]
     pub fn totals_at_100ns(&self) -> Option<u64> {
         self.totals_at_100ns
     }
 
-    /// Says that instances whose rows are pushed from now on began at that time or later, in terms of PerfTime100NSec:
-    /// a total that knew all instances then adds all that they have counted. At first nothing is known of that.
+    /// Sets the earliest start of the instances whose rows are pushed from now on, in terms of PerfTime100NSec.
+    ///
+    /// A total that knew all instances at that time adds all that these have counted. Without a call it is unknown.
     pub fn set_began(&mut self, began_100ns: Option<u64>) {
         self.began.set(self.len(), began_100ns);
     }
@@ -414,7 +416,7 @@ impl Rows {
         self.about.owner(row)
     }
 
-    /// When the instance of a row began at the earliest, in terms of PerfTime100NSec, if that is known.
+    /// Returns the earliest start of the instance of a row in terms of PerfTime100NSec, if it is known.
     #[must_use]
     pub fn began_100ns(&self, row: usize) -> Option<u64> {
         if row < self.len() { self.began.get(row) } else { None }
@@ -477,7 +479,7 @@ impl Rows {
         self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
     }
 
-    /// When counting a value began, in terms of PerfTime100NSec, where that is not the row's birth.
+    /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the row's birth.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
         self.note(row, column).and_then(Note::counted_since)
@@ -494,7 +496,7 @@ impl Rows {
         self.notes.get(at).map(|note| &note.note)
     }
 
-    /// What was said of any single cell: row, column and note, in order of rows and columns.
+    /// Returns all notes about single cells: row, column and note, in order of rows and columns.
     pub(crate) fn all_notes(&self) -> impl Iterator<Item = (usize, usize, &Note)> {
         self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
     }
@@ -548,8 +550,9 @@ impl Row<'_> {
         self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
     }
 
-    /// The value of a column that has been counted since that time, in terms of PerfTime100NSec, whatever the row's
-    /// birth, and what is special about it.
+    /// Sets the value of a column that has been counted since a time in terms of PerfTime100NSec, with its mark.
+    ///
+    /// That time replaces the row's birth for this value.
     pub fn set_counted(&mut self, column: usize, value: u64, mark: Option<Mark>, since_100ns: NonZeroU64) {
         self.set(column, value);
         self.notes.push(CellNote { at: (self.row, column), note: Note::Counted(since_100ns, mark) });

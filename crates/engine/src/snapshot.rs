@@ -116,21 +116,24 @@ impl EntryAnnex {
         self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
     }
 
-    /// When counting a value began, in terms of PerfTime100NSec, where that is not the birth of its row: then only what
-    /// was counted since that very time is compared with it.
+    /// Returns the start of counting a value in terms of PerfTime100NSec, if it is not the birth of its row.
+    ///
+    /// Only values with exactly the same start are compared with it.
     #[must_use]
     pub fn counted_since(&self, row: usize, column: usize) -> Option<NonZeroU64> {
         self.note(row, column).and_then(Note::counted_since)
     }
 
-    /// All values that have been counted since a time of their own: row, column and that time, ascending.
+    /// Returns all values that are counted since a time of their own: row, column and that time, ascending.
     pub fn counts(&self) -> impl Iterator<Item = (usize, usize, NonZeroU64)> + '_ {
         let counted =
             |((row, column), note): &((usize, usize), Note)| Some((*row, *column, note.counted_since()?));
         self.notes.iter().filter_map(counted)
     }
 
-    /// What tells a value's thing from others of that name and id: its own birth, else that of its row.
+    /// Returns the birth of a value: its own, else that of its row.
+    ///
+    /// The birth tells its instance from others with the same name and id.
     #[must_use]
     pub fn birth_of(&self, row: usize, column: usize) -> Birth {
         self.counted_since(row, column).or_else(|| self.birth(row))
@@ -147,12 +150,12 @@ impl EntryAnnex {
         missing.max().unwrap_or_default()
     }
 
-    /// Whether any value is a total: it has a birth of its own, or lacks instances.
+    /// Returns `true` if any value is a total: it has a birth of its own, or lacks instances.
     pub(crate) fn has_totals(&self) -> bool {
         self.notes.iter().any(|(_, note)| note.is_of_total())
     }
 
-    /// The same of a row.
+    /// Returns `true` if any value of a row is a total.
     pub(crate) fn has_totals_in(&self, row: usize) -> bool {
         let from = self.notes.partition_point(|((at, _), _)| *at < row);
         let mut rest = self.notes.get(from..).unwrap_or_default().iter();
@@ -275,7 +278,7 @@ impl Snapshot {
     /// Returns `true` if both have the same rows: of the same entries, in the same order, each with the name, id, birth
     /// and owner that it has in the other one. Their values, notes and marks may differ.
     ///
-    /// What was delivered is compared, row by row, however it was written: nothing is made of the values.
+    /// Compares the delivered values row by row, however they were written; nothing is computed from them.
     #[must_use]
     pub fn has_rows_of(&self, other: &Self) -> bool {
         have_same_rows(self, other)

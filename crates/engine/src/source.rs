@@ -171,8 +171,9 @@ pub fn computer_name(own: &str) -> String {
     label.chars().take(MOST).collect::<String>().to_ascii_uppercase()
 }
 
-/// Whether a machine argument means this machine, whose name is `own`. Its first label does too, and its
-/// [`computer_name`].
+/// Checks that a machine argument means this machine, whose name is `own`.
+///
+/// The first label of `own` and its [`computer_name`] mean it too.
 ///
 /// # Errors
 /// [`SourceError::Remote`] for any other machine.

@@ -314,9 +314,10 @@ struct Current<'a> {
     older: Option<Older<'a>>,
     /// Whether there is an older result with rows.
     has_older: bool,
-    /// Whether any value of the newer and of the older result is a total.
+    /// `true` if any value of the newer result is a total, and the same for the older one.
     with_totals: (bool, bool),
-    /// Whether values of this row are totals, now or then: they may have births of their own, or lack instances.
+    /// `true` if values of this row are totals in either result: they might have births of their own, or lack
+    /// instances.
     has_totals: bool,
     column: usize,
 }
@@ -502,8 +503,9 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// What is special about a value that may be the difference of a total from an older one: if either lacks
-    /// instances, so does the difference.
+    /// Returns the mark of a value that might be the difference of a total from an older one.
+    ///
+    /// If either total lacks instances, so does the difference.
     #[cold]
     fn mark_of_both(
         &self,
@@ -519,7 +521,7 @@ impl<'a> Current<'a> {
         stronger(mark, then.filter(|mark| matches!(mark, Mark::Partial(_))))
     }
 
-    /// Whether a value and its base are of what they were in the older result.
+    /// Returns `true` if a value and its base belong to the same instances as in the older result.
     fn is_same(
         &self,
         older: &Older<'a>,
@@ -645,7 +647,7 @@ impl<'a> Current<'a> {
 /// The most that a counter has which caps.
 const MOST: f64 = 100.0;
 
-/// What is said of a value that is cut: what people are told of it already, or that it is cut.
+/// Returns the mark of a capped value: the one that users are shown already, else [`Mark::Capped`].
 fn capped(mark: Option<Mark>) -> Option<Mark> {
     mark.filter(|mark| mark.keyword().is_some()).or(Some(Mark::Capped))
 }

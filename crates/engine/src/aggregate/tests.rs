@@ -664,7 +664,7 @@ fn what_is_no_total_is_of_the_same_instances() {
     }
 }
 
-/// Which instances lack a value in another column is nothing to a count.
+/// A count does not depend on which instances lack a value in another column.
 #[test]
 fn counts_beside_columns_that_lack_values() {
     for instance_type in [InstanceType::SingleAggregate, InstanceType::MultiAggregate] {

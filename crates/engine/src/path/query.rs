@@ -246,8 +246,9 @@ impl PathQuery {
         }
     }
 
-    /// When the instance of a value of the last sample was born, or counting that value began: with name and id, what
-    /// tells it from others.
+    /// Returns the birth of a value of the last sample: the start of its instance, or of counting if that is separate.
+    ///
+    /// Name, id and birth together tell the value's instance from all others.
     #[must_use]
     pub fn birth(&self, value: &PathValue<'_>) -> Birth {
         let annex = self.new.annex().get(value.value.entry)?;

@@ -1,4 +1,4 @@
-//! Where values that were made of two snapshots come from.
+//! Origins of values that were made of two snapshots.
 
 use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
@@ -6,14 +6,14 @@ use perfset_core::sample::Clocks;
 use super::{All, AllValues, EntryRows, Finder, Value, rows_of};
 use crate::snapshot::{EntryInfo, Snapshot};
 
-/// Two snapshots, to look up what values that were made of them do not carry: clocks, and whether they are new.
+/// Two snapshots, to look up data that values made of them do not carry: their clocks, and if they are new.
 pub(crate) struct Origins<'a> {
     infos: &'a [EntryInfo],
     new: Vec<Option<EntryRows<'a>>>,
     old: Vec<Option<EntryRows<'a>>>,
-    /// Of the entry that was asked last the older row of each row.
+    /// Entry of the last lookup, and the older row of each of its rows.
     older: Option<(usize, Vec<Option<usize>>)>,
-    /// The column that was asked last: many values of one column are asked one after the other.
+    /// Column of the last lookup: many values of one column are looked up one after the other.
     column: Option<(usize, CounterId, usize)>,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Origins<'a> {
         Self { infos, new, old, older: None, column: None }
     }
 
-    /// The clocks of a value in a row of its entry.
+    /// Returns the clocks of a value in a row of its entry.
     pub(crate) fn clocks(&mut self, value: &Value<'_>, row: usize) -> Option<Clocks> {
         let column = self.column(value)?;
         let related = self.infos.get(value.entry)?.related.get(column)?;
@@ -31,7 +31,7 @@ impl<'a> Origins<'a> {
         Some(related.clocks(&rows.clocks, rows.rows.get(row)?, value.entry, &self.new, row))
     }
 
-    /// Whether a value in a row of its entry is not the one that the same thing had in the older snapshot.
+    /// Returns `true` if a value in a row of its entry differs from that of the same instance in the older snapshot.
     pub(crate) fn is_new(&mut self, value: &Value<'_>, row: usize) -> bool {
         self.has_same_numbers(value, row) != Some(true)
     }
@@ -51,7 +51,7 @@ impl<'a> Origins<'a> {
         Some(same_base && old.cells.number(column).raw() == value.raw)
     }
 
-    /// The rows of the older snapshot that are the same things as those of an entry.
+    /// Returns for each row of an entry the row of the same instance in the older snapshot.
     fn older_rows(&mut self, entry: usize) -> Option<&[Option<usize>]> {
         if self.older.as_ref().is_none_or(|(of, _)| *of != entry) {
             let (new, old) = (rows_of(&self.new, entry)?, rows_of(&self.old, entry)?);
