@@ -21,8 +21,9 @@
 //! **Known limits** of counts that are handed on. No row says what it took over, so these cases are not marked:
 //! - An instance that no collection ever listed is unknown. Its count appears in the total when its parent takes it
 //!   over, as it does in the parent's own row: in one interval, without a mark.
-//! - An instance that ended without being waited for (its parent ignores `SIGCHLD`) hands nothing on. If other rows
-//!   rose by as much as it had, that much is taken back from them, and the total rises by too little.
+//! - An instance that ended without being waited for (its parent ignores `SIGCHLD`) hands nothing on. If its parent
+//!   itself rose by as much in that collection or in the next one, that much is taken back, and the total rises by too
+//!   little.
 //! - A row is read before or after it takes over a count. If it is read after that, and the ended instance before, the
 //!   total has that count twice, because a total never falls.
 //!
@@ -111,6 +112,8 @@ pub struct Member {
     pub id: u32,
     /// Hash of the name, for instances without a birth or with the same birth.
     pub name: u64,
+    /// Id of the instance that takes over its counts when it ends; 0 if that is unknown, or none does.
+    pub parent: u32,
 }
 
 /// Value of a row in a column, or the reason for having none.
@@ -164,10 +167,19 @@ struct Column<K> {
     next: Vec<Option<u64>>,
     /// `true` if another row takes over the count of an instance that ended.
     is_handed_on: bool,
-    /// Increase in this collection of all rows that existed before: only these take over counts.
-    risen: u64,
-    /// Counts of instances that ended while others could not be read, which might have taken them over.
-    ended: Vec<u64>,
+    /// Increase of each row in this collection, by its place; `None` without a value. Only if counts are handed on.
+    rises: Vec<Option<u64>>,
+    /// Counts of instances that ended, and that a parent may still take over.
+    ended: Vec<Ended>,
+}
+
+/// Count of an instance that ended.
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    parent: u32,
+    count: u64,
+    /// `true` if it ended before the last collection.
+    is_late: bool,
 }
 
 /// Column requested in this collection.
@@ -242,7 +254,8 @@ impl<K: PartialEq> Totals<K> {
                 let finder = self.finder(at);
                 if let Some(column) = self.kept.get_mut(at) {
                     column.next.clear();
-                    (column.risen, column.is_handed_on) = (0, sum == Sum::HandedOn);
+                    column.rises.clear();
+                    column.is_handed_on = sum == Sum::HandedOn;
                 }
                 Some((at, finder, width, known.is_none()))
             }
@@ -313,6 +326,7 @@ impl<K: PartialEq> Totals<K> {
             }
             return;
         };
+        let mut rise = matches!(reading, Reading::Value(..)).then_some(0);
         let next = match (last, reading) {
             (last, Reading::None(_)) => last,
             (Some(last), Reading::Value(value, _)) => {
@@ -320,7 +334,7 @@ impl<K: PartialEq> Totals<K> {
                 match value.checked_sub(last) {
                     Some(counted) => {
                         column.add(counted);
-                        column.risen = column.risen.wrapping_add(counted);
+                        rise = Some(counted);
                     }
                     None if width == Width::Wrapping => column.add(value.wrapping_sub(last) & width.mask()),
                     None => wanted.missing = wanted.missing.saturating_add(1),
@@ -340,8 +354,13 @@ impl<K: PartialEq> Totals<K> {
                 Some(value)
             }
         };
-        column.next.resize(now.len().saturating_sub(1), None);
+        let before = now.len().saturating_sub(1);
+        column.next.resize(before, None);
         column.next.push(next);
+        if column.is_handed_on {
+            column.rises.resize(before, None);
+            column.rises.push(rise);
+        }
     }
 
     /// Adds to the number of instances without a value in a column; these have no rows.
@@ -355,14 +374,14 @@ impl<K: PartialEq> Totals<K> {
     pub fn end(&mut self) {
         let Self { kept, wanted, finders, now, now_100ns, .. } = self;
         let mut new = None;
-        for Wanted { count, missing, .. } in wanted {
+        for Wanted { count, .. } in wanted {
             let Some((column, finder, _, _)) = count else { continue };
             let (Some(column), Some(finder)) = (kept.get_mut(*column), finders.get_mut(*finder)) else {
                 continue;
             };
             column.next.resize(now.len(), None);
             if column.is_handed_on {
-                column.take_back(&finder.claimed, *missing == 0);
+                column.take_back(finder, now);
             }
             std::mem::swap(&mut column.last, &mut column.next);
             column.collected_100ns = *now_100ns;
@@ -421,33 +440,72 @@ impl<K> Column<K> {
             last: Vec::new(),
             next: Vec::new(),
             is_handed_on: false,
-            risen: 0,
+            rises: Vec::new(),
             ended: Vec::new(),
         }
     }
 
-    /// Takes back what rows rose by because they took over the counts of instances that ended.
+    /// Takes back what parents rose by because they took over the counts of instances that ended.
     ///
-    /// A count that is more than all rows rose by was taken over by none of them. If some cannot be read, one of these
-    /// might have it: it is looked for again, after the counts of instances that ended later.
-    fn take_back(&mut self, claimed: &[bool], is_whole: bool) {
+    /// A parent that rose by less took over nothing: it does not wait for its children. It may have been read before it
+    /// did, so the next collection looks once more. A parent without a value is looked at until it has one.
+    fn take_back(&mut self, finder: &Finder, now: &[Member]) {
         /// Maximum number of counts that are looked for.
         const MOST: usize = 4_096;
-        let Self { last, ended, risen, sum, .. } = self;
-        let old = ended.len();
-        let new = last.iter().zip(claimed).filter(|(_, claimed)| !**claimed);
-        ended.extend(new.filter_map(|(last, _)| *last).filter(|count| *count > 0).take(MOST));
-        ended.rotate_left(old);
-        let mut own = *risen;
-        ended.retain(|count| match own.checked_sub(*count) {
-            Some(left) => {
-                own = left;
-                false
-            }
-            None => !is_whole,
+        /// Maximum number of ancestors that ended together.
+        const GENERATIONS: usize = 64;
+        /// Process that takes over those whose parents ended.
+        const INIT: u32 = 1;
+        let Self { last, ended, rises, sum, .. } = self;
+        let gone = || {
+            finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
+        };
+        let mut families: Vec<_> = gone().map(|((member, _), _)| (member.id, member.parent)).collect();
+        if families.is_empty() && ended.is_empty() {
+            return;
+        }
+        families.sort_unstable();
+        let new = gone().filter_map(|((member, _), count)| {
+            let count = count.filter(|count| *count > 0)?;
+            Some(Ended { parent: member.parent, count, is_late: false })
         });
-        ended.truncate(MOST);
-        *sum = sum.wrapping_sub(risen.wrapping_sub(own));
+        let mut open: Vec<_> = new.chain(ended.drain(..)).take(MOST).collect();
+        let mut parents = vec![INIT];
+        for one in &mut open {
+            // Of a parent that ended, too, its own parent has all.
+            for _ in 0..GENERATIONS {
+                match families.binary_search_by_key(&one.parent, |(id, _)| *id) {
+                    Ok(at) => one.parent = families.get(at).map_or(0, |(_, parent)| *parent),
+                    Err(_) => break,
+                }
+            }
+            parents.push(one.parent);
+        }
+        parents.sort_unstable();
+        parents.dedup();
+        let mut places = vec![None; parents.len()];
+        for (place, member) in now.iter().enumerate() {
+            if let Some(at) = parents.binary_search(&member.id).ok().and_then(|at| places.get_mut(at)) {
+                *at = Some(place);
+            }
+        }
+        let place_of = |id: u32| *places.get(parents.binary_search(&id).ok()?)?;
+        for one in open {
+            let mut places = [place_of(one.parent), place_of(INIT)].into_iter().flatten();
+            let takes =
+                |place: &usize| rises.get(*place).copied().flatten().is_some_and(|rise| rise >= one.count);
+            if let Some(place) = places.clone().find(takes) {
+                if let Some(rise) = rises.get_mut(place) {
+                    *rise = rise.map(|rise| rise.saturating_sub(one.count));
+                }
+                *sum = sum.wrapping_sub(one.count);
+                continue;
+            }
+            let is_unknown = places.any(|place| rises.get(place).copied().flatten().is_none());
+            if is_unknown || !one.is_late {
+                ended.push(Ended { is_late: true, ..one });
+            }
+        }
     }
 
     fn add(&mut self, counted: u64) {

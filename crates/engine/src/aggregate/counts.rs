@@ -138,7 +138,8 @@ fn add_up(
         let member = Member {
             birth: NonZeroU64::new(identity(rows, row)),
             id: rows.id(row).map_or(0, |InstanceId(id)| id),
-            name: 0, // it is in that number
+            name: 0, // the birth contains it
+            parent: 0,
         };
         // An instance with an unknown start may have counted before: that must not be added.
         totals.row(member, rows.began_100ns(row).or(Some(0)));

@@ -154,7 +154,7 @@ fn collect(
     }
     for thing in things {
         let id = if thing.birth.is_some() { 0 } else { thing.number };
-        totals.row(Member { birth: thing.birth, id, name: thing.name }, thing.began);
+        totals.row(Member { birth: thing.birth, id, name: thing.name, parent: 0 }, thing.began);
         for (at, column) in columns.iter().enumerate() {
             let (denied, never) = (NoValue::Denied("".into()), NoValue::Unavailable("".into()));
             totals.add(
@@ -283,7 +283,9 @@ fn handed_on() {
         totals.start(now);
         totals.want(0, Sum::HandedOn);
         for (id, value) in rows {
-            totals.row(Member { birth: NonZeroU64::new((*id).into()), id: *id, name: 3 }, Some(now));
+            let parent = if *id == 1 { 0 } else { 1 };
+            let birth = NonZeroU64::new((*id).into());
+            totals.row(Member { birth, id: *id, name: 3, parent }, Some(now));
             totals.add(0, Reading::Value(*value, None));
         }
         totals.end();
@@ -301,6 +303,45 @@ fn handed_on() {
     assert_eq!(collect(6, &[(1, 186)]), 206, "10 of 11 were counted before");
 }
 
+/// Only a parent takes over a count: what other rows rise by is their own. A parent that does not wait for its children
+/// takes over nothing.
+#[test]
+fn only_a_parent_takes_over_a_count() {
+    let mut totals = Totals::default();
+    let refused = NoValue::Failed("".into());
+    let mut collect = |now: u64, rows: &[(u32, u32, Option<u64>)]| {
+        totals.start(now);
+        totals.want(0, Sum::HandedOn);
+        for (id, parent, value) in rows {
+            let member = Member { birth: NonZeroU64::new((*id).into()), id: *id, name: 3, parent: *parent };
+            totals.row(member, Some(now));
+            totals.add(0, value.map_or(Reading::None(&refused), |value| Reading::Value(value, None)));
+        }
+        totals.end();
+        totals.kept[0].sum
+    };
+    let (no, yes) = (None, |value| Some(value));
+    assert_eq!(collect(1, &[(5, 1, yes(10)), (6, 5, yes(50)), (7, 1, yes(100)), (8, 1, yes(0))]), 160);
+    assert_eq!(
+        collect(2, &[(5, 1, yes(10)), (7, 1, yes(200)), (8, 1, yes(0))]),
+        260,
+        "6 ended unnoticed, 7 read 100"
+    );
+    assert_eq!(collect(3, &[(5, 1, yes(10)), (7, 1, yes(300)), (8, 1, yes(0))]), 360);
+    // A parent that cannot be read is looked at when it has a value.
+    assert_eq!(collect(4, &[(5, 1, no), (8, 1, yes(0)), (9, 5, yes(40))]), 400, "7 ended unnoticed");
+    assert_eq!(collect(5, &[(5, 1, no), (8, 1, yes(70))]), 470);
+    assert_eq!(collect(6, &[(5, 1, no), (8, 1, yes(170))]), 570);
+    assert_eq!(collect(7, &[(5, 1, yes(53)), (8, 1, yes(170))]), 573, "40 of 43 are those of 9");
+    // A child that ends between the reading of its parent and its own is taken over in the next collection.
+    assert_eq!(collect(8, &[(5, 1, yes(53)), (8, 1, yes(170)), (10, 5, yes(30))]), 603);
+    assert_eq!(collect(9, &[(5, 1, yes(53)), (8, 1, yes(170))]), 603);
+    assert_eq!(collect(10, &[(5, 1, yes(84)), (8, 1, yes(170))]), 604);
+    // Parent and child end together: their counts are the grandparent's.
+    assert_eq!(collect(11, &[(5, 1, yes(84)), (8, 5, yes(170)), (11, 8, yes(9))]), 613);
+    assert_eq!(collect(12, &[(5, 1, yes(84 + 170 + 9 + 2))]), 615);
+}
+
 /// An instance that had a count has one still: without a reading the total is partial, whatever the reason.
 #[test]
 fn a_lost_count_is_missing() {
@@ -310,7 +351,7 @@ fn a_lost_count_is_missing() {
         totals.start(now);
         totals.want(0, Sum::Count(Width::Wide));
         for (id, reading) in [(1, known), (2, never)] {
-            totals.row(Member { birth: NonZeroU64::new(id), id: 1, name: 3 }, Some(now));
+            totals.row(Member { birth: NonZeroU64::new(id), id: 1, name: 3, parent: 0 }, Some(now));
             totals.add(0, reading);
         }
         totals.end();
@@ -331,7 +372,10 @@ fn the_same_things() {
         totals.start(now);
         (0..3).for_each(|key| totals.want(key, Sum::Count(Width::Wide)));
         for id in 0..1_000 {
-            totals.row(Member { birth: NonZeroU64::new(1_000_u64 - u64::from(id)), id, name: 3 }, None);
+            totals.row(
+                Member { birth: NonZeroU64::new(1_000_u64 - u64::from(id)), id, name: 3, parent: 0 },
+                None,
+            );
             (0..3).for_each(|column| totals.add(column, Reading::Value(now, None)));
         }
         totals.row(Member::default(), None);

@@ -152,7 +152,7 @@ impl<I: Instances> Several<I> {
             let name = key.name.bytes().fold(FNV_BASIS, fnv);
             // One without a birth is told by its name: if it has a birth later, it has been replaced by another.
             let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
-            totals.row(Member { birth, id: key.id.0, name }, Some(0));
+            totals.row(Member { birth, id: key.id.0, name, parent: 0 }, Some(0));
             for (column, counter) in added.iter().enumerate() {
                 let value = instances.value(at, *counter, pass);
                 totals.add(column, reading(&value));

@@ -242,7 +242,8 @@ impl Processes {
                 }
             }
             if adds_up {
-                let member = Member { birth: process.birth(), id: process.pid, name: 0 };
+                let parent = process.stat.value.ppid;
+                let member = Member { birth: process.birth(), id: process.pid, name: 0, parent };
                 totals.row(member, units.began_or_before(process.birth()));
                 for (column, field) in added.iter().enumerate() {
                     totals.add(column, reading(&field.value(process, *units)));
@@ -252,7 +253,7 @@ impl Processes {
         if adds_up {
             let hidden = NoValue::Denied("/proc hides the process".into());
             for process in &table.hidden {
-                totals.row(Member { birth: process.birth, id: process.pid, name: 0 }, None);
+                totals.row(Member { birth: process.birth, id: process.pid, ..Member::default() }, None);
                 // A level is that of the rows.
                 for (column, _) in added.iter().enumerate().filter(|(_, field)| field.is_count()) {
                     totals.add(column, Reading::None(&hidden));
@@ -312,7 +313,7 @@ impl Processes {
                 Ok(threads) => threads.as_slice(),
                 Err(reason) => {
                     // What its threads have counted so far stays. If it never told of one, one is missing.
-                    let none = Member { birth: process.birth(), id: process.pid, name: 1 };
+                    let none = Member { birth: process.birth(), id: process.pid, name: 1, parent: 0 };
                     let known = known.value.iter().map(Thread::member);
                     let none = (known.len() == 0).then_some(none);
                     for member in known.chain(none).filter(|_| has_total) {

@@ -23,7 +23,7 @@ impl Thread {
 
     /// Returns the identity of the thread among the members of a total.
     pub(super) fn member(&self) -> Member {
-        Member { birth: self.birth(), id: self.tid, name: 0 }
+        Member { birth: self.birth(), id: self.tid, ..Member::default() }
     }
 
     fn stat(&self) -> Result<&Stat, NoValue> {
