@@ -198,6 +198,24 @@ fn the_first_sample_of_the_next_log_is_there() {
     }
 }
 
+/// Two spellings of a name are one instance by one rule everywhere: these differ as small letters, and have one capital.
+/// Where one place took them for two, the samples were put together and values of one of them were lost.
+#[test]
+fn letters_with_one_capital_are_one_name() {
+    let folder = scratch("identity-letters");
+    let logs = [
+        csv(&["\\\\H\\P(\u{3c2})\\V"], &[(0, &[Some(1)]), (10_000, &[Some(2)]), (20_000, &[Some(3)])]),
+        csv(&["\\\\H\\P(\u{3a3})\\V"], &[(1_000, &[Some(1)]), (11_000, &[Some(5)]), (21_000, &[Some(3)])]),
+    ];
+    let files = written(&folder, &logs.map(String::into_bytes));
+    let want: BTreeSet<(i64, i64)> =
+        [(0, 1), (1, 1), (10, 2), (11, 5), (20, 3), (21, 3)].map(|(s, v)| (s * 1_000, v)).into();
+    for (format, got) in relogged(&folder, &files) {
+        let all: BTreeSet<_> = got.into_values().flatten().collect();
+        assert_eq!(all, want, "{format}");
+    }
+}
+
 /// Two different values of one counter at one time are reported, and so is a value that is raw in one log and formatted
 /// in the other.
 #[test]

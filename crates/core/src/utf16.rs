@@ -88,6 +88,12 @@ impl fmt::Debug for Name<'_> {
 pub struct Utf16(Box<[u16]>);
 
 impl Utf16 {
+    /// Returns the text in capitals, by [`upper`]. Two names are the same name to Windows if their capitals are equal.
+    #[must_use]
+    pub fn capitals(&self) -> Self {
+        Self(self.0.iter().map(|unit| upper(*unit)).collect())
+    }
+
     /// The code units.
     #[must_use]
     pub fn units(&self) -> &[u16] {

@@ -35,7 +35,7 @@ pub(super) struct ListedSet {
     known: Option<&'static Counterset>,
     has_instances: bool,
     counters: Vec<ListedCounter>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<Utf16, usize>,
     entries: Vec<Entry>,
     rows: Table,
     wanted: Wanted,
@@ -139,7 +139,7 @@ pub(super) struct TooMany(pub &'static str);
 #[derive(Debug, Default)]
 pub(super) struct ListedSets {
     sets: Vec<ListedSet>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<Utf16, usize>,
     by_guid: HashMap<Guid, usize>,
 }
 
@@ -147,7 +147,7 @@ impl ListedSets {
     /// Takes over an entry of a tape's list.
     pub fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
         let path = &listed.path;
-        let folded = path.counterset.to_lowercase();
+        let folded = Utf16::from(&*path.counterset).capitals();
         let set = match self.by_name.get(&folded) {
             Some(set) => *set,
             None if self.sets.len() >= MOST => return Err(TooMany("countersets")),
@@ -217,7 +217,7 @@ impl ListedSet {
         };
         let is_formatted = matches!(listed.what, What::Formatted);
         let name = &listed.path.counter;
-        let folded = name.to_lowercase();
+        let folded = Utf16::from(name.as_str()).capitals();
         let counter = match self.by_name.get(&folded) {
             Some(counter) => *counter,
             None if self.counters.len() >= MOST => return Err(TooMany("counters")),

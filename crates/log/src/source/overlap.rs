@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use perfset_core::utf16::Utf16;
+
 use super::tape::{Listed, What};
 
 /// Cache that tells which pairs of logs have a counter in common; valid while their counter lists stay the same.
@@ -34,31 +36,35 @@ impl Overlaps {
     }
 }
 
-/// Counters and instances of a log by machine and counterset, with names in lower case.
+/// Counters and instances of a log by machine and counterset, with names in capitals.
 #[derive(Default)]
 struct Contents {
-    sets: HashMap<[String; 2], Set>,
+    sets: HashMap<[Utf16; 2], Set>,
 }
 
 #[derive(Default)]
 struct Set {
     is_whole: bool,
-    counters: HashMap<String, Instances>,
+    counters: HashMap<Utf16, Instances>,
 }
 
 #[derive(Default)]
 struct Instances {
     is_wild: bool,
-    names: HashSet<String>,
+    names: HashSet<Utf16>,
 }
 
-fn set_name(listed: &Listed) -> [String; 2] {
+fn capitals(name: &str) -> Utf16 {
+    Utf16::from(name).capitals()
+}
+
+fn set_name(listed: &Listed) -> [Utf16; 2] {
     let machine = listed.path.machine.as_deref().unwrap_or_default();
-    [machine.to_lowercase(), listed.path.counterset.to_lowercase()]
+    [capitals(machine), capitals(&listed.path.counterset)]
 }
 
-fn instance_name(listed: &Listed) -> String {
-    listed.path.instance.as_deref().unwrap_or_default().to_lowercase()
+fn instance_name(listed: &Listed) -> Utf16 {
+    capitals(listed.path.instance.as_deref().unwrap_or_default())
 }
 
 impl Contents {
@@ -75,7 +81,7 @@ impl Contents {
                 What::Formatted => false,
             };
             let set = contents.sets.entry(set_name(listed)).or_default();
-            let instances = set.counters.entry(listed.path.counter.to_lowercase()).or_default();
+            let instances = set.counters.entry(capitals(&listed.path.counter)).or_default();
             instances.is_wild |= is_wild;
             if !is_wild {
                 instances.names.insert(instance_name(listed));
@@ -87,7 +93,7 @@ impl Contents {
     fn has_any(&self, list: &[Listed]) -> bool {
         list.iter().any(|listed| {
             let Some(set) = self.sets.get(&set_name(listed)) else { return false };
-            let instances = || set.counters.get(&listed.path.counter.to_lowercase());
+            let instances = || set.counters.get(&capitals(&listed.path.counter));
             match listed.what {
                 What::Unknown => false,
                 What::Object => true,

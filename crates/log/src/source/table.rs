@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::fmt;
 
 use perfset_core::pdh::RawCounter;
-use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{InstanceId, Name, NoValue, Utf16};
 use perfset_engine::InstanceFilters;
@@ -88,7 +87,7 @@ struct TableRow {
 impl Table {
     /// The row of an instance that a list names.
     pub fn listed(&mut self, name: &Utf16) -> usize {
-        if let Some(row) = self.by_name.get(&(folded(name), 0)).filter(|row| **row < self.listed) {
+        if let Some(row) = self.by_name.get(&(name.capitals(), 0)).filter(|row| **row < self.listed) {
             return *row;
         }
         // Those that came with samples come again.
@@ -100,7 +99,7 @@ impl Table {
 
     fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
         let row = self.rows.len();
-        self.by_name.insert((folded(&name), occurrence), row);
+        self.by_name.insert((name.capitals(), occurrence), row);
         self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, is_wanted: true });
         row
     }
@@ -153,7 +152,7 @@ impl Table {
             _ => {
                 let units: Vec<u16> = name.units().take(NAME).collect();
                 let name = Utf16::from(units.as_slice());
-                let key = folded(&name);
+                let key = name.capitals();
                 let (of, next) = self.next_of_name.entry(key.clone()).or_default();
                 if *of != entry {
                     (*of, *next) = (entry, 0);
@@ -226,10 +225,4 @@ impl Table {
             Some((&row.name, InstanceId(row.occurrence), cells))
         })
     }
-}
-
-/// A name in one case.
-fn folded(name: &Utf16) -> Utf16 {
-    let units: Vec<u16> = name.units().iter().map(|unit| upper(*unit)).collect();
-    Utf16::from(units.as_slice())
 }
