@@ -1,6 +1,6 @@
 //! Series of values: one counter of one instance, told from others by what it is and never by its position.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use perfset::path::PathValue;
@@ -98,5 +98,44 @@ impl SeriesMap {
         } else if let Some(expected) = self.expected.get_mut(position) {
             *expected = (series, number);
         }
+    }
+}
+
+/// Paths of columns that are distinct, so that a reader of the file finds each column by its name.
+///
+/// Two instances may have the same path, because a path cannot have every character of a name: `a#1` and `a_1` are both
+/// `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
+#[derive(Debug, Default)]
+pub struct DistinctPaths {
+    /// Paths so far, each with what asked for it. The same path may be asked for twice.
+    known: HashSet<(usize, String)>,
+}
+
+impl DistinctPaths {
+    /// Returns the path, with another number if `source` has a column of that path.
+    pub fn distinct(&mut self, source: usize, path: String) -> String {
+        let mut is_new = |path: &str| self.known.insert((source, path.to_owned()));
+        let Some(end) = path.rfind(")\\").filter(|_| !is_new(&path)) else { return path };
+        let (before, behind) = path.split_at(end);
+        let mut numbered = (1_u64..).map(|number| format!("{before}#{number}{behind}"));
+        numbered.find(|path| is_new(path)).unwrap_or(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_distinct() {
+        let mut paths = DistinctPaths::default();
+        let mut distinct = |source, path: &str| paths.distinct(source, path.to_owned());
+        assert_eq!(distinct(0, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1)\ID Process");
+        assert_eq!(distinct(0, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1#1)\ID Process");
+        assert_eq!(distinct(0, r"\\h\Process(a_1#1)\ID Process"), r"\\h\Process(a_1#1#1)\ID Process");
+        assert_eq!(distinct(0, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1#2)\ID Process");
+        assert_eq!(distinct(1, r"\\h\Process(a_1)\ID Process"), r"\\h\Process(a_1)\ID Process");
+        assert_eq!(distinct(0, r"\\h\System\Threads"), r"\\h\System\Threads");
+        assert_eq!(distinct(0, r"\\h\System\Threads"), r"\\h\System\Threads");
     }
 }

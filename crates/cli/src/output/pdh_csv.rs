@@ -5,7 +5,7 @@ use std::io;
 use perfset::log::text::{Header, Number, Writer};
 use perfset::path::PathValue;
 
-use crate::series::SeriesMap;
+use crate::series::{DistinctPaths, SeriesMap};
 
 /// Writer of samples as PDH-CSV. The first line names the columns: all series of a log, which are learned before, or
 /// the series of a machine's first sample.
@@ -65,7 +65,9 @@ impl PdhCsv {
             Some(log) => log,
             none => {
                 let order = in_order(columns);
-                let paths = order.iter().filter_map(|at| columns.get(*at)).map(|column| column.path.clone());
+                let mut distinct = DistinctPaths::default();
+                let paths = order.iter().filter_map(|at| columns.get(*at));
+                let paths = paths.map(|column| distinct.distinct(column.asked, column.path.clone()));
                 none.insert((Writer::new(Vec::new(), &Header::new(paths.collect()))?, order))
             }
         };

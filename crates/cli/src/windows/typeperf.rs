@@ -22,7 +22,7 @@ use crate::pace::Pace;
 use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
 use crate::samples::{source_failed, unbound};
-use crate::series::SeriesMap;
+use crate::series::{DistinctPaths, SeriesMap};
 use crate::text::escaped;
 use crate::walks;
 
@@ -128,9 +128,10 @@ fn record(
     query.collect().map_err(source_failed)?;
     let host = perfset::own_name();
     let (mut series, mut columns) = (SeriesMap::default(), Vec::new());
+    let mut distinct = DistinctPaths::default();
     for (position, v) in query.values().iter().enumerate() {
         if series.number(position, v.path, v) == columns.len() {
-            columns.push(v.pdh_path(Some(&host)).to_string());
+            columns.push(distinct.distinct(v.path, v.pdh_path(Some(&host)).to_string()));
         }
     }
     let zone = local_zone();
