@@ -603,10 +603,7 @@ impl Output {
             // Nobody is left to tell if this fails.
             let _ = writeln!(io::stderr(), "note: no value passes the --where test");
         }
-        match &mut self.file {
-            Some(file) => file.flush(),
-            None => io::stdout().flush(),
-        }
+        self.file.as_mut().map_or_else(|| io::stdout().flush(), |file| file.flush())
     }
 
     fn summary(&mut self) -> io::Result<()> {

@@ -479,6 +479,19 @@ fn names_are_canonical_in_every_output() {
     }
 }
 
+/// A pipe gives its bytes once and a log is read twice, so what is no regular file is refused and not waited for.
+#[test]
+fn a_device_is_no_log() {
+    for command in [&["relog", "/dev/null", "-o", "-"][..], &["list", "--log", "/dev/null"]] {
+        let (code, out, err) = run(command);
+        assert_eq!((code, out.as_str()), (5, ""), "{err}");
+        assert!(
+            err.starts_with("error: /dev/null: not a regular file: a log is read more than once"),
+            "{err}"
+        );
+    }
+}
+
 /// A cut log is reported at any length, with exit code 5.
 #[test]
 fn a_cut_of_any_length_is_reported() {

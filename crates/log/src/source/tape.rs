@@ -1,6 +1,6 @@
 //! One log as it runs: its samples one after the other.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,9 +23,14 @@ pub enum Input {
 }
 
 impl Input {
-    fn open(&self, read: &Arc<AtomicU64>) -> io::Result<Box<dyn Read + Send>> {
+    fn open(&self, read: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>, LogError> {
         let count = |inner| Counted { inner, read: Arc::clone(read) };
         Ok(match self {
+            // A pipe gives its bytes once, and opening one waits for a writer.
+            Self::File(path) if !matches!(fs::metadata(path)?.file_type(), of if of.is_file() || of.is_dir()) =>
+            {
+                return Err(LogError::NotAFile);
+            }
             Self::File(path) => Box::new(count(File::open(path)?)),
             Self::Bytes(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
         })
