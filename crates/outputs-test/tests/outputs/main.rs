@@ -22,6 +22,9 @@ mod v1;
 mod web;
 mod world;
 
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -61,6 +64,23 @@ fn caught(seed: u64) -> Result<Tally, String> {
     })
 }
 
+/// Standard error that goes nowhere until this is dropped: commands write their warnings there, 27 lines a machine.
+struct Silence(OwnedFd);
+
+impl Silence {
+    fn begin() -> io::Result<Self> {
+        let kept = rustix::io::dup(io::stderr())?;
+        rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?;
+        Ok(Self(kept))
+    }
+}
+
+impl Drop for Silence {
+    fn drop(&mut self) {
+        let _ = rustix::stdio::dup2_stderr(&self.0); // nothing can be printed if this fails
+    }
+}
+
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name} is no number")))
 }
@@ -71,6 +91,7 @@ fn values_are_found_where_they_were_put() {
         let tally = check(seed).unwrap_or_else(|fault| panic!("{fault}"));
         return tally.print();
     }
+    let silence = Silence::begin().unwrap();
     let machines = number("PERFSET_MACHINES").unwrap_or(MACHINES);
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let first = number("PERFSET_FIRST").unwrap_or(0);
@@ -91,6 +112,7 @@ fn values_are_found_where_they_were_put() {
         let running: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         running.into_iter().map(|thread| thread.join().expect("it catches what panics")).collect()
     });
+    drop(silence);
     let (mut tally, mut faults) = (Tally::default(), Vec::new());
     for (of_thread, some) in all {
         tally.add(&of_thread);
