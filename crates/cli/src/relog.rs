@@ -117,9 +117,9 @@ impl Done {
     }
 }
 
-/// The counters of one machine while they are read.
+/// Counters of one machine while they are read.
 pub struct Machine {
-    /// Whose they are.
+    /// Name of the machine, from the log.
     pub name: String,
     pub query: PathQuery,
 }

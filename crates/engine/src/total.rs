@@ -211,7 +211,7 @@ struct Finder {
     roster: Arc<Roster>,
     /// Place in the roster of the next member if none began or ended.
     next: usize,
-    /// By place in the roster: `true` if the member was found.
+    /// `true` for each member that was found, by its place in the roster.
     claimed: Vec<bool>,
     found: Option<usize>,
 }

@@ -27,10 +27,10 @@ pub enum LogError {
     /// The file has no bytes.
     #[error("the file is empty")]
     Empty,
-    /// It is a pipe or a device, which cannot be read more than once.
+    /// The path is that of a pipe or a device, which cannot be read more than once.
     #[error("not a regular file: a log is read more than once, so write what a pipe carries to a file first")]
     NotAFile,
-    /// It is something else.
+    /// The file has another format.
     #[error("not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV")]
     Unknown,
     /// It is a binary log that says nothing of itself.

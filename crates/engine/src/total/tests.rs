@@ -303,8 +303,8 @@ fn handed_on() {
     assert_eq!(collect(6, &[(1, 186)]), 206, "10 of 11 were counted before");
 }
 
-/// Only a parent takes over a count: what other rows rise by is their own. A parent that does not wait for its children
-/// takes over nothing.
+/// Checks that only a parent takes over a count: what other rows rise by is their own. A parent that does not wait for
+/// its children takes over nothing.
 #[test]
 fn only_a_parent_takes_over_a_count() {
     let mut totals = Totals::default();

@@ -88,9 +88,9 @@ impl Builder {
     }
 }
 
-/// Says in the header of a log how many buffers it has.
+/// Writes the number of buffers to the header of a log.
 pub(crate) fn buffers_written(log: &mut [u8], count: u32) {
-    /// Behind the headers of the buffer and of its event.
+    /// Offset of the number, which follows the headers of the buffer and of its event.
     const PLACE: usize = 72 + 32 + 36;
     log[PLACE..PLACE + 4].copy_from_slice(&count.to_le_bytes());
 }
