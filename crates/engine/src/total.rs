@@ -456,7 +456,7 @@ impl<K> Column<K> {
         const GENERATIONS: usize = 64;
         /// Process that takes over those whose parents ended.
         const INIT: u32 = 1;
-        let Self { last, ended, rises, sum, .. } = self;
+        let Self { last, next, ended, rises, sum, .. } = self;
         let gone = || {
             finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
         };
@@ -491,18 +491,19 @@ impl<K> Column<K> {
         }
         let place_of = |id: u32| *places.get(parents.binary_search(&id).ok()?)?;
         for one in open {
-            let mut places = [place_of(one.parent), place_of(INIT)].into_iter().flatten();
-            let takes =
-                |place: &usize| rises.get(*place).copied().flatten().is_some_and(|rise| rise >= one.count);
-            if let Some(place) = places.clone().find(takes) {
-                if let Some(rise) = rises.get_mut(place) {
-                    *rise = rise.map(|rise| rise.saturating_sub(one.count));
-                }
+            let parent = Some(one.parent).filter(|id| *id > 0).and_then(place_of);
+            let Some(place) = parent.or_else(|| place_of(INIT)) else { continue };
+            let rise = rises.get(place).copied().flatten();
+            if let (Some(left), Some(cell)) =
+                (rise.and_then(|rise| rise.checked_sub(one.count)), rises.get_mut(place))
+            {
+                *cell = Some(left);
                 *sum = sum.wrapping_sub(one.count);
                 continue;
             }
-            let is_unknown = places.any(|place| rises.get(place).copied().flatten().is_none());
-            if is_unknown || !one.is_late {
+            // A parent that never had a value begins with what it took over already.
+            let comes_back = rise.is_none() && next.get(place).is_some_and(Option::is_some);
+            if comes_back || !one.is_late {
                 ended.push(Ended { is_late: true, ..one });
             }
         }

@@ -96,7 +96,8 @@ impl Files {
                 if !stays {
                     self.ended.push(process.pid);
                     let Process { pid, clock_ns, .. } = *process;
-                    hidden.push(Hidden { pid, birth: process.birth(), clock_ns });
+                    let ppid = process.stat.value.ppid;
+                    hidden.push(Hidden { pid, birth: process.birth(), ppid, clock_ns });
                 }
                 stays
             });

@@ -253,7 +253,8 @@ impl Processes {
         if adds_up {
             let hidden = NoValue::Denied("/proc hides the process".into());
             for process in &table.hidden {
-                totals.row(Member { birth: process.birth, id: process.pid, ..Member::default() }, None);
+                let (birth, id, parent) = (process.birth, process.pid, process.ppid);
+                totals.row(Member { birth, id, name: 0, parent }, None);
                 // A level is that of the rows.
                 for (column, _) in added.iter().enumerate().filter(|(_, field)| field.is_count()) {
                     totals.add(column, Reading::None(&hidden));

@@ -38,6 +38,8 @@ pub(super) struct Table {
 pub(super) struct Hidden {
     pub(super) pid: u32,
     pub(super) birth: Birth,
+    /// Parent when the process was last seen.
+    pub(super) ppid: u32,
     /// CPU time when the process was last seen, in ns. A process with less is another one with its pid.
     pub(super) clock_ns: u64,
 }
