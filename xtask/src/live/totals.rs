@@ -41,11 +41,13 @@ pub fn check() -> Result<String> {
     for source in sources {
         let more = ["1", &SAMPLES.to_string(), "--process-source", source];
         let command = record::command(&paths, &more).spawn();
-        running.push((source, command.context("cannot start perfset")?));
+        let child = command.context("cannot start perfset")?;
+        // All are read at once: one whose pipe is full would stop and go on after the load has ended.
+        running.push((source, spawn(move || child.wait_with_output())));
     }
     let mut printed = Vec::new();
-    for (source, child) in running {
-        printed.push((source, finished(child.wait_with_output()?)?));
+    for (source, output) in running {
+        printed.push((source, finished(output.join().ok().context("a reader panicked")??)?));
     }
     let busy = reference.finish()?;
     drop(build);
