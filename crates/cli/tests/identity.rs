@@ -198,8 +198,8 @@ fn the_first_sample_of_the_next_log_is_there() {
     }
 }
 
-/// Two spellings of a name are one instance by one rule everywhere: these differ as small letters and have one capital.
-/// Where one place took them for two, the samples were put together and values of one of them were lost.
+/// Checks that two spellings of a name are one instance by one rule everywhere. These differ as small letters and have
+/// one capital. When one place took them for two, the samples were put together and values of one of them were lost.
 #[test]
 fn letters_with_one_capital_are_one_name() {
     let folder = scratch("identity-letters");

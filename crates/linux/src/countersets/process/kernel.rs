@@ -1,4 +1,4 @@
-//! What the kernel itself has as sums over all processes, those that have ended included.
+//! Sums that the kernel keeps over all processes, ended ones included.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What `_Total` says while processes begin, end and cannot be read, and while processors come and go.
+//! Tests of `_Total` while processes begin, end and cannot be read, and while processors come and go.
 
 use std::collections::BTreeMap;
 
