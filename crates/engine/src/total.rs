@@ -452,47 +452,30 @@ impl<K> Column<K> {
     fn take_back(&mut self, finder: &Finder, now: &[Member]) {
         /// Maximum number of counts that are looked for.
         const MOST: usize = 4_096;
-        /// Maximum number of ancestors that ended together.
-        const GENERATIONS: usize = 64;
         /// Process that takes over those whose parents ended.
         const INIT: u32 = 1;
         let Self { last, next, ended, rises, sum, .. } = self;
+        // What may be taken over: counts of those that ended since the last collection, then earlier ones.
         let gone = || {
             finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
         };
-        let mut families: Vec<_> = gone().map(|((member, _), _)| (member.id, member.parent)).collect();
-        if families.is_empty() && ended.is_empty() {
-            return;
-        }
-        families.sort_unstable();
         let new = gone().filter_map(|((member, _), count)| {
             let count = count.filter(|count| *count > 0)?;
             Some(Ended { parent: member.parent, count, is_late: false })
         });
         let mut open: Vec<_> = new.chain(ended.drain(..)).take(MOST).collect();
-        let mut parents = vec![INIT];
+        if open.is_empty() {
+            return;
+        }
+        // Where it may be: with the parent, or with the nearest ancestor that has not ended.
+        let mut families: Vec<_> = gone().map(|((member, _), _)| (member.id, member.parent)).collect();
+        families.sort_unstable();
         for one in &mut open {
-            // Of a parent that ended, too, its own parent has all.
-            for _ in 0..GENERATIONS {
-                match families.binary_search_by_key(&one.parent, |(id, _)| *id) {
-                    Ok(at) => one.parent = families.get(at).map_or(0, |(_, parent)| *parent),
-                    Err(_) => break,
-                }
-            }
-            parents.push(one.parent);
+            one.parent = surviving(one.parent, &families);
         }
-        parents.sort_unstable();
-        parents.dedup();
-        let mut places = vec![None; parents.len()];
-        for (place, member) in now.iter().enumerate() {
-            if let Some(at) = parents.binary_search(&member.id).ok().and_then(|at| places.get_mut(at)) {
-                *at = Some(place);
-            }
-        }
-        let place_of = |id: u32| *places.get(parents.binary_search(&id).ok()?)?;
+        let places = Places::of(open.iter().map(|one| one.parent).chain([INIT]), now);
         for one in open {
-            let parent = Some(one.parent).filter(|id| *id > 0).and_then(place_of);
-            let Some(place) = parent.or_else(|| place_of(INIT)) else { continue };
+            let Some(place) = places.get(one.parent).or_else(|| places.get(INIT)) else { continue };
             let rise = rises.get(place).copied().flatten();
             if let (Some(left), Some(cell)) =
                 (rise.and_then(|rise| rise.checked_sub(one.count)), rises.get_mut(place))
@@ -512,6 +495,46 @@ impl<K> Column<K> {
     fn add(&mut self, counted: u64) {
         self.sum = self.sum.wrapping_add(counted);
         self.has_value = true;
+    }
+}
+
+/// Returns the nearest ancestor that is not among those that ended, each with its parent, in order of id.
+fn surviving(mut parent: u32, ended: &[(u32, u32)]) -> u32 {
+    /// Maximum number of generations that ended together.
+    const GENERATIONS: usize = 64;
+    for _ in 0..GENERATIONS {
+        match ended.binary_search_by_key(&parent, |(id, _)| *id) {
+            Ok(at) => parent = ended.get(at).map_or(0, |(_, parent)| *parent),
+            Err(_) => break,
+        }
+    }
+    parent
+}
+
+/// Places of some members in a collection, by id.
+struct Places {
+    ids: Vec<u32>,
+    /// Place of each id, if such a member is there.
+    places: Vec<Option<usize>>,
+}
+
+impl Places {
+    fn of(ids: impl Iterator<Item = u32>, members: &[Member]) -> Self {
+        // 0 is an unknown parent, and Idle has that id.
+        let mut ids: Vec<_> = ids.filter(|id| *id > 0).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut places = vec![None; ids.len()];
+        for (place, member) in members.iter().enumerate() {
+            if let Some(at) = ids.binary_search(&member.id).ok().and_then(|at| places.get_mut(at)) {
+                *at = Some(place);
+            }
+        }
+        Self { ids, places }
+    }
+
+    fn get(&self, id: u32) -> Option<usize> {
+        *self.places.get(self.ids.binary_search(&id).ok()?)?
     }
 }
 
