@@ -30,6 +30,7 @@
 //! **Shape**: a column is kept for each count, whoever asks for it and however often, with the last value of each
 //! member of the roster that it was collected with last. Columns that were collected together share that roster.
 
+use std::cmp::Reverse;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::time::Duration;
@@ -455,7 +456,7 @@ impl<K> Column<K> {
         /// Process that takes over those whose parents ended.
         const INIT: u32 = 1;
         let Self { last, next, ended, rises, sum, .. } = self;
-        // What may be taken over: counts of those that ended since the last collection, then earlier ones.
+        // What may be taken over: counts of those that ended since the last collection, and earlier ones.
         let gone = || {
             finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
         };
@@ -473,6 +474,8 @@ impl<K> Column<K> {
         for one in &mut open {
             one.parent = surviving(one.parent, &families);
         }
+        // If a parent rose by less than all of them, the largest that fits: a total that is too high stays so.
+        open.sort_by_key(|one| Reverse(one.count));
         let places = Places::of(open.iter().map(|one| one.parent).chain([INIT]), now);
         for one in open {
             let Some(place) = places.get(one.parent).or_else(|| places.get(INIT)) else { continue };
@@ -484,9 +487,12 @@ impl<K> Column<K> {
                 *sum = sum.wrapping_sub(one.count);
                 continue;
             }
-            // A parent that never had a value begins with what it took over already.
-            let comes_back = rise.is_none() && next.get(place).is_some_and(Option::is_some);
-            if comes_back || !one.is_late {
+            // A parent without a value has one again, or ends and hands all on. Init does not end: if it never had a
+            // value, its first one contains what it took over.
+            let had_value = next.get(place).is_some_and(Option::is_some);
+            let is_init = now.get(place).is_some_and(|member| member.id == INIT);
+            let is_open = rise.is_none() && (had_value || !is_init);
+            if is_open || !one.is_late {
                 ended.push(Ended { is_late: true, ..one });
             }
         }

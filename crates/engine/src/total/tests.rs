@@ -340,6 +340,15 @@ fn only_a_parent_takes_over_a_count() {
     // Parent and child end together: their counts are the grandparent's.
     assert_eq!(collect(11, &[(5, 1, yes(84)), (8, 5, yes(170)), (11, 8, yes(9))]), 613);
     assert_eq!(collect(12, &[(5, 1, yes(84 + 170 + 9 + 2))]), 615);
+    // A parent that never had a value ends long after its child: what it took over is the grandparent's.
+    assert_eq!(collect(13, &[(5, 1, yes(265)), (12, 5, no), (13, 12, yes(40))]), 655);
+    assert_eq!(collect(14, &[(5, 1, yes(265)), (12, 5, no)]), 655);
+    assert_eq!(collect(15, &[(5, 1, yes(265)), (12, 5, no)]), 655);
+    assert_eq!(collect(16, &[(5, 1, yes(265)), (12, 5, no)]), 655);
+    assert_eq!(collect(17, &[(5, 1, yes(265 + 40 + 3))]), 658);
+    // Of two children a parent waits for one: the larger one that fits is taken back.
+    assert_eq!(collect(18, &[(5, 1, yes(308)), (14, 5, yes(30)), (15, 5, yes(40))]), 728);
+    assert_eq!(collect(19, &[(5, 1, yes(308 + 45))]), 733);
 }
 
 /// An instance that had a count has one still: without a reading the total is partial, whatever the reason.
