@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::clock::start_100ns;
+use crate::sources::pid::stat::Stat;
 use linux_process as lp;
 use perfset_core::Birth;
 use process_v2 as v2;
@@ -214,7 +215,12 @@ pub(super) fn conforms(
             first.intersection(&last).filter(|process| !met.contains(process)).collect();
         assert_eq!(passed_over, [] as [&(u32, Birth); 0]);
         for (pid, birth) in met.difference(&first).filter(|process| !last.contains(process)) {
-            assert!(!fs::exists(format!("/proc/{pid}")).unwrap(), "{pid} {birth:?} is nobody's");
+            // Only the same process counts: its pid may belong to another one now.
+            let Ok(text) = fs::read(format!("/proc/{pid}/stat")) else { continue };
+            let start = Stat::parse(&text).unwrap().starttime;
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let is_same = birth.is_some_and(|birth| birth.get() == start + 1);
+            assert!(!is_same, "{pid} {birth:?} exists, and the last reading lacks it:\n{status}");
         }
         for (process, got) in &between {
             let (Some(first), Some(last)) = (before.get(process), after.get(process)) else { continue };
