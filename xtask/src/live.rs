@@ -78,6 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("a walk over the tasks agrees with files through an hour of churn", &walks::churn),
         ("a walk is refused, forbidden and permitted, and shows no more than files", &walks::rights),
         ("the right to walk is given up, and walking goes on", &walks::given_up),
+        ("what a walk writes cannot be taken by another process of the same user", &walks::not_taken),
         ("disks agree with iostat and /sys, under a known load", &|| disks::check(rounds)),
         ("space and swap agree with df and swapon", &disks::sizes),
         ("protocols agree with nstat and ss, and follow a known load", &|| protocols::check(rounds)),

@@ -24,6 +24,12 @@
 //!
 //! What is read is what the kernel has: no permission of files, no PID namespace and no `hidepid` stands between. Who
 //! shows it to others has to.
+//!
+//! **Not dumpable**: before its first program is loaded, a process with the capability to load it is made not dumpable
+//! (`PR_SET_DUMPABLE` of `prctl(2)`), for good. Otherwise another process of the same user could take a map with
+//! `pidfd_getfd(2)`, or read it with `ptrace(2)`, once the capabilities are given up. This is a setting of the whole
+//! process: the kernel writes no core dump of it, only root can attach a debugger, and its files in `/proc` whose
+//! permissions are for the owner alone, such as `io`, are root's. A program that sets it back does so at its own risk.
 
 #![cfg_attr(
     test,
@@ -37,6 +43,8 @@ mod call;
 mod column;
 mod kernel;
 mod program;
+#[cfg(target_os = "linux")]
+mod protect;
 #[cfg(target_os = "linux")]
 mod walk;
 

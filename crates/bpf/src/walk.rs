@@ -11,6 +11,7 @@ use crate::call::{self, Kind, Map, View};
 use crate::column::{Column, Columns};
 use crate::kernel::Kernel;
 use crate::program::{self, Each, HEADER, InRecord, Layout, Plan, Way};
+use crate::protect;
 
 /// What the programs are licensed under, in one of the texts that the kernel knows. `LICENSE.md` says more.
 const LICENCE: &CStr = c"Dual MIT/GPL";
@@ -83,7 +84,8 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> WalkError {
 
 /// A walk that can be run again and again.
 ///
-/// Loading it takes `CAP_BPF` and `CAP_PERFMON`, running it takes nothing.
+/// Loading it takes `CAP_BPF` and `CAP_PERFMON`, running it takes nothing. The first one that is loaded makes this
+/// process not dumpable.
 #[derive(Debug)]
 pub struct Walk {
     map: OwnedFd,
@@ -259,7 +261,10 @@ const HEADER_BYTES: usize = 64;
 const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
 
 /// Loads a program. If the kernel refuses it, loads it once more to hear why.
+///
+/// This process is made not dumpable before, so that other processes of the same user cannot read what it writes.
 fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
+    protect::from_same_user().map_err(failed("making this process not dumpable"))?;
     let source = match call::load(code, kind, LICENCE, &mut []) {
         Ok(program) => return Ok(program),
         Err(source) => source,

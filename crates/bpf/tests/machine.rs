@@ -52,6 +52,25 @@ fn stat(path: &str) -> Vec<String> {
     text.rsplit_once(')').unwrap().1.split_whitespace().map(str::to_owned).collect()
 }
 
+/// Loading makes a process that may load not dumpable, so that others of its user cannot take the map. A process that
+/// may not load stays as it is.
+#[test]
+fn a_process_that_loads_is_not_dumpable() {
+    use rustix::process::{DumpableBehavior, dumpable_behavior};
+    use rustix::thread::{CapabilitySet, capabilities};
+
+    let before = dumpable_behavior().unwrap();
+    let is_loaded = allowed().is_some();
+    let effective = capabilities(None).unwrap().effective;
+    let can_load = effective.intersects(CapabilitySet::BPF | CapabilitySet::SYS_ADMIN);
+    assert!(can_load || !is_loaded, "it loads without the capabilities that protect it: {effective:?}");
+    if is_loaded {
+        assert_eq!(dumpable_behavior().unwrap(), DumpableBehavior::NotDumpable);
+    } else if !can_load {
+        assert_eq!(dumpable_behavior().unwrap(), before);
+    }
+}
+
 #[test]
 fn both_ways_say_what_the_files_say() {
     let Some((kernel, offsets)) = allowed() else { return };

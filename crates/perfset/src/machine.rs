@@ -128,6 +128,9 @@ pub fn set_process_source(source: ProcessSource) -> bool {
 /// [give up the right to](perfset_linux::drop_walk_capabilities). It costs some 100 ms of CPU time and 25 MB of the
 /// kernel's memory. Without it walks are loaded when they are needed.
 ///
+/// Before the first walk is loaded, here or then, a process with `CAP_BPF` or `CAP_SYS_ADMIN` is made not dumpable, for
+/// good: `docs/processes.md` says why, and what else changes by that.
+///
 /// # Errors
 /// Why processes will be read from files, which is slower and gives the same.
 #[cfg(target_os = "linux")]

@@ -134,3 +134,88 @@ pub fn given_up() -> Result<String> {
     ensure!(layer.contains(",Source Layer,1,ok,"), "it says {layer:?}");
     Ok(String::new())
 }
+
+/// Tries for two seconds to take the file descriptors of a process, and to read its memory. Before that it does both to
+/// a child of its own, which shows that it can.
+const THIEF: &str = r"
+import ctypes, os, subprocess, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+PIDFD_GETFD, PTRACE_ATTACH, PTRACE_DETACH, WALL = 438, 16, 17, 0x40000000
+def take(pid, pidfd):
+    taken = []
+    for fd in range(64):
+        got = libc.syscall(PIDFD_GETFD, pidfd, fd, 0)
+        if got >= 0:
+            taken.append(os.readlink(f'/proc/self/fd/{got}'))
+            os.close(got)
+    try:
+        os.close(os.open(f'/proc/{pid}/mem', os.O_RDONLY))
+        taken.append('mem')
+    except OSError:
+        pass
+    if libc.ptrace(PTRACE_ATTACH, pid, 0, 0) == 0:
+        taken.append('ptrace')
+        os.waitpid(pid, WALL)
+        libc.ptrace(PTRACE_DETACH, pid, 0, 0)
+    return taken
+child = subprocess.Popen(['sleep', '60'], stdin=subprocess.DEVNULL)
+time.sleep(0.2)
+own = take(child.pid, os.pidfd_open(child.pid))
+child.kill()
+assert {'/dev/null', 'mem', 'ptrace'} <= set(own), own
+victim, rounds, taken = int(sys.argv[1]), 0, set()
+pidfd, end = os.pidfd_open(victim), time.monotonic() + 2
+while time.monotonic() < end:
+    taken |= set(take(victim, pidfd))
+    rounds += 1
+os.kill(victim, 0)
+print(rounds * 66, *sorted(taken))
+";
+
+/// Another process of the same user takes nothing of a server that was started with the capabilities of the unit in
+/// `docs/guides/serve.md` and gave them up: no map with numbers of other users' processes, and no memory.
+pub fn not_taken() -> Result<String> {
+    let copy = ForAll::copy_of(&target().join("release/perfset"))?;
+    let nobody = ["--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"];
+    let mut server = Command::new("setpriv");
+    server.args(nobody);
+    for set in ["--inh-caps", "--ambient-caps", "--bounding-set"] {
+        server.args([set, "-all,+bpf,+perfmon"]);
+    }
+    server.arg(&copy.program).args([
+        "get",
+        r"\Perfset Engine\Source Layer",
+        r"\Process V2(perfset*)\IO Read Bytes/sec",
+    ]);
+    server.args(["200ms", "--format", "csv", "--process-source", "bpf"]);
+    let mut server = Running(server.current_dir("/").stdout(Stdio::piped()).spawn().context("setpriv")?);
+    let pid = server.0.id();
+    let thief = Command::new("setpriv")
+        .args(nobody)
+        .args(["python3", "-c", THIEF, &pid.to_string()])
+        .current_dir("/")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut out = BufReader::new(server.0.stdout.take().context("it has no output")?).lines();
+    // This process reads what it has read itself, although its own file in /proc is root's now.
+    let own = format!("perfset:{pid},");
+    let mut lines = out.by_ref().map_while(Result::ok).take(200);
+    let has_own = lines
+        .any(|line| line.contains(&own) && line.contains(",IO Read Bytes/sec,") && line.contains(",ok,"));
+    let walks = lines.any(|line| line.contains(",Source Layer,1,ok,"));
+    // The pipe is read on, so that the server does not wait for it.
+    let reader = std::thread::spawn(move || out.map_while(Result::ok).count());
+    let thief = thief.wait_with_output()?;
+    let said = String::from_utf8_lossy(&thief.stderr).into_owned();
+    ensure!(thief.status.success(), "the process that tries to take them failed: {said}");
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    drop(server);
+    ensure!(reader.join().is_ok(), "its reader panicked");
+    ensure!(has_own && walks, "no walk, or no row of its own: {walks}, {has_own}");
+    ensure!(status.contains("CapPrm:\t0000000000000000"), "it has capabilities: {status}");
+    let said = String::from_utf8(thief.stdout)?;
+    let (tries, taken) = said.trim().split_once(' ').unwrap_or((said.trim(), ""));
+    ensure!(taken.is_empty(), "another process of its user took {taken}");
+    Ok(format!(": {tries} tries, nothing taken"))
+}

@@ -2,6 +2,7 @@
 
 use perfset_core::NoValue;
 
+use super::own_io;
 use super::reader::{Reader, gone};
 use super::source::Layer;
 use super::table::{Hidden, Moment, Numbers, Part, Parts, Process, Seldom, Table, Thread, Turn};
@@ -207,7 +208,14 @@ impl Files {
             of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(Parts::IO) {
-            of_itself.bring(&mut process.io, || reader.read(own, "io", pass, io));
+            let read = || match reader.read(own, "io", pass, io) {
+                // Elsewhere than in the kernel's own `/proc` that pid may be another process.
+                Err(denied @ NoValue::Denied(_)) if *clocks && reader.is_procfs => {
+                    own_io::read(pid, pass).map(Some).ok_or(denied)
+                }
+                read => read,
+            };
+            of_itself.bring(&mut process.io, read);
         }
         if !parts.has(Parts::SELDOM) {
             return;
@@ -295,7 +303,8 @@ fn read_threads(
     }
 }
 
-fn io(text: &[u8]) -> Result<Numbers<7>, TextError> {
+/// Parses the text of `io`.
+pub(super) fn io(text: &[u8]) -> Result<Numbers<7>, TextError> {
     let Io { rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes } = Io::parse(text)?;
     Ok([rchar, wchar, syscr, syscw, read_bytes, write_bytes, cancelled_write_bytes].into())
 }

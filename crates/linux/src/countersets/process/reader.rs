@@ -24,8 +24,8 @@ pub(super) struct Reader {
     path: Vec<u8>,
     text: Vec<u8>,
     names: Vec<u8>,
-    /// Whether `root` is the kernel's, and no tree of other files.
-    is_procfs: bool,
+    /// `true` if `root` is the kernel's, and no tree of other files.
+    pub(super) is_procfs: bool,
     /// Whether this kernel tells how many files a process has open without listing them: since Linux 6.2.
     counts_files: bool,
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use perfset_bpf::{Columns, Each, Kernel, KernelError, Offsets, Records, Request, Walk, WalkError, Way};
 
 use super::files::Files;
+use super::own_io;
 use super::table::{Moment, Parts, Process, Table};
 use crate::cpu_clock::cpu_clock_ns;
 use crate::pass::Pass;
@@ -121,6 +122,9 @@ impl Tasks {
             };
             Left::ForGood(format!("no walk over the tasks: {}: {why}", path.display()))
         })?;
+        if rules::may_load() {
+            own_io::keep(&roots.proc);
+        }
         let units = Units::of_this_machine();
         let many = rules::task_count(roots) > Self::MANY;
         let ways = if many { [Way::Classic, Way::OpenCoded] } else { [Way::OpenCoded, Way::Classic] };

@@ -1,0 +1,37 @@
+//! Protection of maps from other processes of the same user.
+//!
+//! A map contains numbers of every process of the machine. While this process has `CAP_BPF`, the kernel lets only
+//! processes that have it, too, take its file descriptors with `pidfd_getfd(2)` or read its memory with `ptrace(2)`.
+//! Once the capability is given up, any process of the same user could do so, and read what `/proc` refuses it. A
+//! process that is not dumpable is protected from both.
+//!
+//! Source: `PR_SET_DUMPABLE` of `prctl(2)`; "Ptrace access mode checking" of `ptrace(2)`.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::{CapabilitySet, capabilities};
+
+/// Makes this process not dumpable, before it loads its first program.
+///
+/// Nothing happens if this thread has no capability with which the kernel would take a program: such a process stays
+/// as it is. Nor does anything happen from the second time on, so that a program can decide otherwise afterwards.
+///
+/// # Errors
+/// If the kernel refuses it, such as by seccomp. Then no program may be loaded.
+pub(crate) fn from_same_user() -> io::Result<()> {
+    static IS_DONE: AtomicBool = AtomicBool::new(false);
+    if IS_DONE.load(Relaxed) || !can_load()? {
+        return Ok(());
+    }
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    IS_DONE.store(true, Relaxed);
+    Ok(())
+}
+
+/// Returns `true` if this thread has a capability with which some programs can be loaded.
+fn can_load() -> io::Result<bool> {
+    let effective = capabilities(None)?.effective;
+    Ok(effective.intersects(CapabilitySet::BPF | CapabilitySet::SYS_ADMIN))
+}

@@ -1,0 +1,57 @@
+//! I/O counters of this process, although its `/proc/self/io` belongs to root.
+//!
+//! Before a walk over the tasks is loaded, this process is made not dumpable, and such a process cannot open that file
+//! any more. It can still read it through a file descriptor that it opened before.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use super::files::io;
+use super::table::Numbers;
+use crate::pass::Pass;
+
+/// The open file, and the process that opened it: in a forked process it is still the file of the parent.
+static OPEN: OnceLock<(u32, File)> = OnceLock::new();
+
+/// Opens the file of this process below a `/proc`, if that was not done yet. A refusal is no error: the file says why.
+pub(super) fn keep(proc: &Path) {
+    if OPEN.get().is_none() {
+        if let Ok(file) = File::open(proc.join("self/io")) {
+            let _ = OPEN.set((std::process::id(), file)); // another thread may have set it: both are the same file
+        }
+    }
+}
+
+/// Returns the counters of process `pid` if it is this one and its file was opened in time.
+pub(super) fn read(pid: u32, pass: &mut Pass) -> Option<Numbers<7>> {
+    /// The kernel prints seven lines of at most 43 bytes.
+    const ROOM: usize = 512;
+    let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
+    let mut text = [0; ROOM];
+    let len = file.read_at(&mut text, 0).ok()?;
+    pass.bytes_read = pass.bytes_read.saturating_add(len);
+    io(text.get(..len)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::elapsed_ns;
+
+    #[test]
+    fn the_file_is_read_through_the_descriptor_of_this_process_alone() {
+        let mut pass = Pass::enumeration(elapsed_ns());
+        let own = std::process::id();
+        keep(Path::new("/proc"));
+        let before = std::fs::read("/proc/self/io").map(|text| io(&text).unwrap()).unwrap();
+        let kept = read(own, &mut pass).unwrap();
+        assert!(kept.get(0).unwrap().unwrap() >= before.get(0).unwrap().unwrap(), "rchar never falls");
+        assert!(
+            read(own, &mut pass).unwrap().get(2).unwrap().unwrap() > kept.get(2).unwrap().unwrap(),
+            "syscr"
+        );
+        assert!(read(own + 1, &mut pass).is_none());
+    }
+}
