@@ -1,5 +1,6 @@
 //! The logs of one machine as they run together: what they register, and the sample that is played.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -40,7 +41,11 @@ pub(super) struct Deck {
     /// Entries of objects that no sample has shown yet.
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
+    /// Position of each counterset in the catalogue.
+    positions: HashMap<Guid, usize>,
     time: i64,
+    /// `true` if all samples have the same instances, of a deck that rests.
+    rests_steady: Option<bool>,
     /// Is told what damage was met, once this is no longer played.
     damages: Arc<Mutex<Vec<Damages>>>,
 }
@@ -48,8 +53,10 @@ pub(super) struct Deck {
 impl Deck {
     /// Opens logs and registers what the counters of their machine in them are.
     pub fn open(selection: &Arc<Selection>, damages: Arc<Mutex<Vec<Damages>>>) -> Result<Self, OpenError> {
-        let open =
-            |(number, input)| Tape::open(input, &selection.read).map_err(|error| OpenError { number, error });
+        let open = |(number, input)| {
+            let opened = Tape::open((number, input), &selection.read, &selection.lists);
+            opened.map_err(|error| OpenError { number, error })
+        };
         let tapes: Vec<Tape> = selection.inputs.iter().enumerate().map(open).collect::<Result<_, _>>()?;
         let mut deck = Self {
             selection: Arc::clone(selection),
@@ -64,7 +71,9 @@ impl Deck {
             blocks: HashMap::new(),
             unseen: Vec::new(),
             catalogue: Arc::default(),
+            positions: HashMap::new(),
             time: 0,
+            rests_steady: None,
             damages,
         };
         for tape in 0..deck.tapes.len() {
@@ -102,8 +111,19 @@ impl Deck {
             || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
     }
 
+    /// Gives the memory back that only playing needs: what is registered stays.
+    pub fn rest(&mut self) {
+        self.rests_steady = Some(self.is_steady());
+        self.listed = ListedSets::default();
+        self.tapes = Vec::new();
+        self.lists = Vec::new();
+    }
+
     /// Whether all samples have the same instances, as far as lists say.
     pub fn is_steady(&mut self) -> bool {
+        if let Some(is_steady) = self.rests_steady {
+            return is_steady;
+        }
         let guids: Vec<Guid> = self.catalogue.countersets.iter().map(|set| set.guid).collect();
         self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
     }
@@ -229,7 +249,7 @@ impl Deck {
         // An object that is recorded whole has what is listed of it besides.
         let whole: HashSet<&str> = own()
             .filter(|(_, listed)| matches!(listed.what, What::Object))
-            .map(|(_, listed)| listed.path.counterset.as_str())
+            .map(|(_, listed)| &*listed.path.counterset)
             .collect();
         let mut left_out = Vec::new();
         for (at, listed) in own() {
@@ -239,7 +259,7 @@ impl Deck {
                 }
                 What::Object => self.unseen.push((tape, at)),
                 What::Unknown => {}
-                _ if whole.contains(listed.path.counterset.as_str()) => {}
+                _ if whole.contains(&*listed.path.counterset) => {}
                 _ => {
                     if let Err(TooMany(what)) = self.listed.add(tape, at, listed) {
                         left_out.push(format!("{} is left out: there are too many {what}", listed.path));
@@ -266,17 +286,17 @@ impl Deck {
     }
 
     fn learn_one(&mut self, (tape, entry): (usize, usize), is_ahead: bool) -> bool {
-        let guids = |deck: &Self| -> Vec<Guid> {
-            deck.objects.get(tape).map(|objects| objects.guids().collect()).unwrap_or_default()
-        };
-        let known = guids(self);
+        // Those that are new come last.
+        let known = self.objects.get(tape).map_or(0, |objects| objects.guids().count());
         if self.recording(tape, entry, is_ahead).is_none() {
             return false;
         }
+        let Self { objects, blocks, .. } = self;
+        let new = objects.get(tape).into_iter().flat_map(|objects| objects.guids().skip(known));
         let mut is_new = false;
-        for guid in guids(self).into_iter().filter(|guid| !known.contains(guid)) {
+        for guid in new {
             is_new = true;
-            self.blocks.entry(guid).or_default().push((tape, entry));
+            blocks.entry(guid).or_default().push((tape, entry));
         }
         is_new
     }
@@ -319,16 +339,22 @@ impl Deck {
         let name: Text = self.selection.machine_name.to_string().into();
         let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
         let mut countersets: Vec<Arc<Counterset>> = Vec::new();
+        self.positions.clear();
+        let mut add = |set: &Arc<Counterset>| match self.positions.entry(set.guid) {
+            Entry::Occupied(_) => false,
+            Entry::Vacant(place) => {
+                place.insert(countersets.len());
+                countersets.push(Arc::clone(set));
+                true
+            }
+        };
         for objects in &self.objects {
             for set in objects.catalogue().countersets {
-                if !countersets.iter().any(|known| known.guid == set.guid) {
-                    countersets.push(set);
-                }
+                add(&set);
             }
         }
         for set in self.listed.countersets(&provider) {
-            if !countersets.iter().any(|known| known.guid == set.guid) {
-                countersets.push(set);
+            if add(&set) {
                 continue;
             }
             for tape in self.listed.tapes(&set.guid) {
@@ -346,7 +372,7 @@ impl Deck {
         self.object(&want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
             .unwrap_or_else(|| {
                 let set = self.listed.get_mut(&want.counterset.guid);
-                let unknown = || SourceError::UnknownCounterset(want.counterset.guid);
+                let unknown = || unplayed(self.rests_steady, want.counterset.guid);
                 set.ok_or_else(unknown)?.collect(&mut self.tapes, want, rows)
             })
     }
@@ -356,7 +382,7 @@ impl Deck {
         self.object(counterset, |objects, recording| objects.instances(recording, counterset, rows))
             .unwrap_or_else(|| {
                 let set = self.listed.get_mut(counterset);
-                let unknown = || SourceError::UnknownCounterset(*counterset);
+                let unknown = || unplayed(self.rests_steady, *counterset);
                 set.ok_or_else(unknown)?.instances(&mut self.tapes, rows)
             })
     }
@@ -397,7 +423,7 @@ impl Deck {
             return Some(Err(SourceError::Failed("this sample does not have the object".into())));
         };
         let objects = self.objects.get(tape)?;
-        let known = self.catalogue.countersets.iter().find(|set| set.guid == *counterset)?;
+        let known = self.catalogue.countersets.get(*self.positions.get(counterset)?)?;
         let now = objects.counterset(counterset)?;
         let is_changed = !Arc::ptr_eq(known, now);
         let done = match is_changed && !are_alike(known, now) {
@@ -421,6 +447,14 @@ impl Drop for Deck {
         if known.is_empty() || count(&now) > count(&known) {
             *known = now;
         }
+    }
+}
+
+/// The error for a counterset that no tape has, or that is not played while a deck rests.
+fn unplayed(rests: Option<bool>, counterset: Guid) -> SourceError {
+    match rests {
+        Some(_) => SourceError::Failed("no sample of it was taken at that time".into()),
+        None => SourceError::UnknownCounterset(counterset),
     }
 }
 

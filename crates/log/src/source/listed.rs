@@ -43,7 +43,7 @@ pub(super) struct ListedSet {
 
 #[derive(Debug)]
 struct ListedCounter {
-    name: String,
+    name: Arc<str>,
     like: Option<&'static Counter>,
     id: CounterId,
     counter_type: CounterType,
@@ -55,16 +55,31 @@ struct ListedCounter {
 /// Where values of a counter are: which tape, which entry of its list.
 #[derive(Debug)]
 struct Entry {
-    tape: usize,
-    at: usize,
-    counter: usize,
+    tape: u32,
+    at: u32,
+    counter: u32,
     /// Its row; none if it has as many as come.
-    row: Option<usize>,
+    row: Option<u32>,
     /// The type that it has here.
     counter_type: CounterType,
     is_formatted: bool,
     /// `true` once it was noted that its values are left out.
     is_left_out: bool,
+}
+
+impl Entry {
+    fn tape(&self) -> usize {
+        wide(self.tape)
+    }
+}
+
+/// A number of which a list cannot have more: there may be 100,000 entries, and half the memory is enough.
+fn narrow(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn wide(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The numbers that a raw value of PDH is made of.
@@ -165,7 +180,7 @@ impl ListedSets {
     /// Forgets where values of a tape are: it has another list.
     pub fn forget(&mut self, tape: usize) {
         for set in &mut self.sets {
-            set.entries.retain(|entry| entry.tape != tape);
+            set.entries.retain(|entry| entry.tape() != tape);
             set.wanted = Wanted::default();
         }
     }
@@ -173,7 +188,7 @@ impl ListedSets {
     /// The tapes that have values of a set.
     pub fn tapes(&self, guid: &Guid) -> BTreeSet<usize> {
         let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
-        set.into_iter().flat_map(|set| &set.entries).map(|entry| entry.tape).collect()
+        set.into_iter().flat_map(|set| &set.entries).map(Entry::tape).collect()
     }
 
     /// The set of a GUID.
@@ -210,14 +225,14 @@ impl ListedSet {
 
     fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
         let (counter_type, time_base, default_scale, is_wild) = match &listed.what {
-            What::Raw { recorded, is_wild } => {
-                (recorded.counter_type, recorded.time_base, recorded.default_scale, *is_wild)
+            What::Raw { counter_type, time_base, default_scale, is_wild } => {
+                (*counter_type, *time_base, *default_scale, *is_wild)
             }
             _ => (CounterType::PERF_DOUBLE_RAW, 0, 0, false),
         };
         let is_formatted = matches!(listed.what, What::Formatted);
         let name = &listed.path.counter;
-        let folded = Utf16::from(name.as_str()).capitals();
+        let folded = Utf16::from(&**name).capitals();
         let counter = match self.by_name.get(&folded) {
             Some(counter) => *counter,
             None if self.counters.len() >= MOST => return Err(TooMany("counters")),
@@ -234,7 +249,7 @@ impl ListedSet {
                     (None, None) => CounterId(number),
                 };
                 self.counters.push(ListedCounter {
-                    name: name.clone(),
+                    name: Arc::clone(name),
                     like,
                     id,
                     counter_type,
@@ -248,7 +263,8 @@ impl ListedSet {
         };
         self.has_instances |= listed.path.instance.is_some();
         let instance = listed.path.instance.as_deref().unwrap_or_default();
-        let row = (!is_wild).then(|| self.rows.listed(&Utf16::from(instance)));
+        let row = (!is_wild).then(|| narrow(self.rows.listed(&Utf16::from(instance))));
+        let [tape, at, counter] = [tape, at, counter].map(narrow);
         let is_left_out = false;
         self.entries.push(Entry { tape, at, counter, row, counter_type, is_formatted, is_left_out });
         self.wanted = Wanted::default();
@@ -314,34 +330,35 @@ impl ListedSet {
         // A tape whose sample ends too early: what is listed behind its end has no values.
         let mut cut = None;
         for entry in entries.iter_mut() {
-            let Some(column) = wanted.column(entry.counter) else { continue };
-            let Some(tape) = tapes.get_mut(entry.tape).filter(|tape| tape.is_fresh) else { continue };
+            let Some(column) = wanted.column(wide(entry.counter)) else { continue };
+            let at = wide(entry.at);
+            let Some(tape) = tapes.get_mut(entry.tape()).filter(|tape| tape.is_fresh) else { continue };
             is_any_fresh = true;
-            if cut == Some(entry.tape) {
+            if cut == Some(entry.tape()) {
                 continue;
             }
             let changed = wanted.counters.get(column).filter(|(_, known)| *known != entry.counter_type);
             let changed = changed.map(|(_, known)| {
                 let reason = NoValue::TypeChanged { from: *known, to: entry.counter_type };
                 if !std::mem::replace(&mut entry.is_left_out, true) {
-                    tape.damaged(format!("values of entry {} are left out: {reason}", entry.at));
+                    tape.damaged(format!("values of entry {at} are left out: {reason}"));
                 }
                 Got::Missing(reason)
             });
-            match entry.row {
+            match entry.row.map(wide) {
                 Some(row) if table.is_wanted(row) => match read_one(tape, entry) {
                     Ok(got) => {
                         if let Some(contradiction) = table.put(row, column, changed.unwrap_or(got)) {
-                            leave_out(tape, entry.at, table, &contradiction);
+                            leave_out(tape, at, table, &contradiction);
                         }
                     }
                     Err(error) => {
-                        cut = Some(entry.tape);
+                        cut = Some(entry.tape());
                         tape.cut(&error);
                     }
                 },
                 Some(_) => {}
-                None => match tape.now.sample.block(entry.at) {
+                None => match tape.now.sample.block(at) {
                     Ok(Block::Instances(instances)) => {
                         table.begin_entry();
                         let mut left_out = Vec::new();
@@ -350,12 +367,12 @@ impl ListedSet {
                             left_out.extend(table.put(row, column, changed.clone().unwrap_or(Got::Raw(raw))));
                         }
                         for contradiction in &left_out {
-                            leave_out(tape, entry.at, table, contradiction);
+                            leave_out(tape, at, table, contradiction);
                         }
                     }
-                    Ok(_) => tape.damaged(format!("values are left out: entry {} has others", entry.at)),
+                    Ok(_) => tape.damaged(format!("values are left out: entry {at} has others")),
                     Err(error) => {
-                        cut = Some(entry.tape);
+                        cut = Some(entry.tape());
                         tape.cut(&error);
                     }
                 },
@@ -411,7 +428,7 @@ impl ListedCounter {
         };
         let is_hidden = self.counter_type.is_base();
         Counter {
-            name: Some(self.name.clone().into()),
+            name: Some((*self.name).to_owned().into()),
             help: self.like.map(|like| like.help.clone()).unwrap_or_default(),
             attributes: if is_hidden { Attributes::NO_DISPLAYABLE } else { Attributes::default() },
             detail: self.like.map_or(DetailLevel::NOVICE, |like| like.detail),
@@ -437,11 +454,12 @@ fn part_registration(id: CounterId) -> Counter {
 }
 
 fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
+    let at = wide(entry.at);
     if entry.is_formatted {
-        let value = tape.now.values.get(entry.at).copied().flatten();
+        let value = tape.now.values.get(at).copied().flatten();
         return Ok(value.map_or(Got::Missing(NoValue::NotGiven), Got::Formatted));
     }
-    Ok(match tape.now.sample.block(entry.at)? {
+    Ok(match tape.now.sample.block(at)? {
         Block::Counter(raw) => Got::Raw(raw),
         _ => Got::Missing(NoValue::Failed("its block is of another kind".into())),
     })
@@ -451,7 +469,7 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
 /// are the same if they differ only in case.
 fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
-    let mut path = tape.now.list.get(entry).map(|listed| listed.path.clone()).unwrap_or_else(|| {
+    let mut path = tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {
         CounterPath { machine: None, counterset: String::new(), instance: None, counter: String::new() }
     });
     if path.instance.as_deref() == Some("*") {

@@ -30,7 +30,7 @@ use deck::Deck;
 pub use selection::Pick;
 use selection::{Choice, Selection};
 pub use tape::Input;
-use tape::{Tape, What};
+use tape::{Tape, TextLists, What};
 
 /// Logs as a source with a past: each step of a query is the next sample.
 ///
@@ -135,17 +135,18 @@ impl Logs {
         let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
         let (mut offset, mut damages) = (None, Vec::new());
-        let read = Arc::default();
+        let (read, lists) = (Arc::default(), TextLists::default());
         for (number, input) in inputs.iter().enumerate() {
             let failed = |error| OpenError { number, error };
-            let mut tape = Tape::open(input, &read).map_err(failed)?;
+            let mut tape = Tape::open((number, input), &read, &lists).map_err(failed)?;
             offset.get_or_insert(tape.offset());
             // A log that is cut before its first sample may have no counter, and so no query that would find the cut.
             damages.push(tape.damages());
+            let mut last: Option<&str> = None;
             for listed in tape.ahead().list.iter().filter(|listed| !matches!(listed.what, What::Unknown)) {
-                let name = listed.path.machine.clone().unwrap_or_default();
-                if known.insert(name.to_ascii_lowercase()) {
-                    machines.push(name);
+                let name = listed.path.machine.as_deref().unwrap_or_default();
+                if last.replace(name) != Some(name) && known.insert(name.to_ascii_lowercase()) {
+                    machines.push(name.to_owned());
                 }
             }
             let mut before = tape.next_time();
@@ -159,7 +160,7 @@ impl Logs {
         }
         let tolerance = if shortest == i64::MAX { 0 } else { shortest / 2 };
         let machine_name: Arc<str> = machines.first().cloned().unwrap_or_default().into();
-        let selection = Selection::new(inputs, read, machine_name, tolerance);
+        let selection = Selection::new(inputs, (read, lists), machine_name, tolerance);
         let first = LogPlayer::before_the_first(&selection)?;
         Ok(Self {
             machine: first.machine(),
@@ -339,7 +340,8 @@ struct LogPlayer {
 impl LogPlayer {
     /// One that is not played: what damage its deck meets nobody is told.
     fn before_the_first(selection: &Arc<Selection>) -> Result<Self, OpenError> {
-        let deck = Deck::open(selection, Arc::default())?;
+        let mut deck = Deck::open(selection, Arc::default())?;
+        deck.rest();
         Ok(Self { deck: Arc::new(Mutex::new(deck)), all: Some(Arc::clone(selection)) })
     }
 

@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn lists() {
         let list = |texts: &[&str]| -> Arc<[Listed]> {
-            let one = |text: &&str| Listed { path: text.parse().unwrap(), what: What::Formatted };
+            let one = |text: &&str| Listed::of(text, What::Formatted);
             texts.iter().map(one).collect()
         };
         let object = |text: &str| -> Arc<[Listed]> {
-            [Listed { path: text.parse().unwrap(), what: What::Object }].into()
+            [Listed::of(text, What::Object)].into()
         };
         for (a, b, want) in [
             (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),

@@ -10,7 +10,7 @@ use perfset_engine::{Rows, SourceError, Window};
 
 use super::Logs;
 use super::deck::Deck;
-use super::tape::Input;
+use super::tape::{Input, TextLists};
 
 /// Which samples of which logs are played.
 #[derive(Clone)]
@@ -18,6 +18,7 @@ pub(super) struct Selection {
     pub inputs: Arc<[Input]>,
     /// Bytes of them that were read.
     pub read: Arc<AtomicU64>,
+    pub lists: TextLists,
     /// Whose counters.
     pub machine_name: Arc<str>,
     pub choice: Choice,
@@ -62,12 +63,12 @@ impl Selection {
     /// All samples of a machine.
     pub fn new(
         inputs: Vec<Input>,
-        read: Arc<AtomicU64>,
+        (read, lists): (Arc<AtomicU64>, TextLists),
         machine_name: Arc<str>,
         tolerance: i64,
     ) -> Arc<Self> {
         let (choice, union) = Default::default();
-        Arc::new(Self { inputs: inputs.into(), read, machine_name, choice, tolerance, union })
+        Arc::new(Self { inputs: inputs.into(), read, lists, machine_name, choice, tolerance, union })
     }
 
     /// The same of another machine.

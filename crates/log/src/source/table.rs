@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 use perfset_core::pdh::RawCounter;
+use perfset_core::utf16::upper;
 use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{InstanceId, Name, NoValue, Utf16};
 use perfset_engine::InstanceFilters;
@@ -55,8 +57,11 @@ pub(super) struct Contradiction {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// Index of each row by its name and occurrence. Names are in upper case, because PDH compares them without case.
-    by_name: HashMap<(Utf16, u32), usize>,
+    /// Last row of each hash of a name and an occurrence; the row names the one before it. Names are in upper case,
+    /// because PDH compares them without case.
+    by_name: HashMap<u64, u32>,
+    /// Secret key of the hash: no log can have many names of one hash.
+    key: RandomState,
     /// Number of rows that come from counter lists. They are the first ones, and are kept for all samples.
     listed: usize,
     width: usize,
@@ -79,19 +84,23 @@ struct TableRow {
     occurrence: u32,
     /// Number of the entry that filled the row last.
     entry: u64,
-    /// Index of the row's first cell; `None` if the row has no cells in this sample.
-    slot: Option<usize>,
+    /// Which of the rows with cells it is; `None` if the row has no cells in this sample.
+    slot: Option<u32>,
+    /// Row before this one of the same hash.
+    before: Option<u32>,
     is_wanted: bool,
 }
 
 impl Table {
     /// The row of an instance that a list names.
     pub fn listed(&mut self, name: &Utf16) -> usize {
-        if let Some(row) = self.by_name.get(&(name.capitals(), 0)).filter(|row| **row < self.listed) {
-            return *row;
+        if let Some(row) = self.find(name.units(), 0).filter(|row| *row < self.listed) {
+            return row;
         }
-        // Those that came with samples come again.
-        self.forget_coming();
+        // Those that came with samples come again. A list may name any number: each must not look at all others.
+        if self.rows.len() > self.listed {
+            self.forget_coming();
+        }
         let row = self.push(name.clone(), 0);
         self.listed = self.rows.len();
         row
@@ -99,16 +108,43 @@ impl Table {
 
     fn push(&mut self, name: Utf16, occurrence: u32) -> usize {
         let row = self.rows.len();
-        self.by_name.insert((name.capitals(), occurrence), row);
-        self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, is_wanted: true });
+        let hash = self.hash(name.units(), occurrence);
+        let before = self.by_name.insert(hash, u32::try_from(row).unwrap_or(u32::MAX));
+        self.rows.push(TableRow { name, occurrence, entry: 0, slot: None, before, is_wanted: true });
         row
+    }
+
+    fn hash(&self, name: &[u16], occurrence: u32) -> u64 {
+        let mut hasher = self.key.build_hasher();
+        name.iter().for_each(|unit| hasher.write_u16(upper(*unit)));
+        hasher.write_u32(occurrence);
+        hasher.finish()
+    }
+
+    /// The row of that name and occurrence.
+    fn find(&self, name: &[u16], occurrence: u32) -> Option<usize> {
+        let mut next = self.by_name.get(&self.hash(name, occurrence)).copied();
+        let capitals = |units: &[u16]| units.iter().map(|unit| upper(*unit)).collect::<Vec<_>>();
+        while let Some(row) = next.and_then(|row| usize::try_from(row).ok()) {
+            let TableRow { name: known, occurrence: of, before, .. } = self.rows.get(row)?;
+            if *of == occurrence && known.len() == name.len() && capitals(known.units()) == capitals(name) {
+                return Some(row);
+            }
+            next = *before;
+        }
+        None
     }
 
     fn forget_coming(&mut self) {
         self.next_of_name.clear();
-        self.rows.truncate(self.listed);
-        let listed = self.listed;
-        self.by_name.retain(|_, row| *row < listed);
+        while self.rows.len() > self.listed {
+            let Some(row) = self.rows.pop() else { break };
+            let hash = self.hash(row.name.units(), row.occurrence);
+            match row.before {
+                Some(before) => self.by_name.insert(hash, before),
+                None => self.by_name.remove(&hash),
+            };
+        }
     }
 
     /// Begins a sample.
@@ -159,9 +195,9 @@ impl Table {
                 }
                 let mut occurrence = *next;
                 let row = loop {
-                    match self.by_name.get(&(key.clone(), occurrence)) {
+                    match self.find(name.units(), occurrence) {
                         None => break self.push(name, occurrence),
-                        Some(row) if self.rows.get(*row).is_some_and(|row| row.entry != entry) => break *row,
+                        Some(row) if self.rows.get(row).is_some_and(|row| row.entry != entry) => break row,
                         Some(_) => occurrence = occurrence.saturating_add(1),
                     }
                 };
@@ -209,18 +245,23 @@ impl Table {
     fn use_row(&mut self, row: usize) -> Option<usize> {
         let Self { rows, cells, width, used, .. } = self;
         let row = rows.get_mut(row)?;
-        Some(*row.slot.get_or_insert_with(|| {
-            let start = cells.len();
-            cells.resize(start.saturating_add(*width), None);
-            *used = used.saturating_add(1);
-            start
-        }))
+        let slot = match row.slot {
+            Some(slot) => slot,
+            None => {
+                let slot = u32::try_from(*used).ok()?;
+                cells.resize(cells.len().saturating_add(*width), None);
+                *used = used.saturating_add(1);
+                row.slot = Some(slot);
+                slot
+            }
+        };
+        usize::try_from(slot).ok()?.checked_mul(*width)
     }
 
     /// The rows that have cells in this sample: name, id and cells.
     pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<Got>])> {
         self.rows.iter().filter_map(|row| {
-            let start = row.slot?;
+            let start = usize::try_from(row.slot?).ok()?.checked_mul(self.width)?;
             let cells = self.cells.get(start..start.saturating_add(self.width))?;
             Some((&row.name, InstanceId(row.occurrence), cells))
         })

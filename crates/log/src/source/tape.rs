@@ -1,17 +1,21 @@
 //! One log as it runs: its samples one after the other.
 
+use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use perfset_core::CounterType;
 use perfset_core::wire::WireError;
 use perfset_engine::path::CounterPath;
 
 use crate::blg;
 use crate::damage::Damages;
 use crate::open::{Log, LogError};
+use crate::text;
 
 /// Where a log is. It is read once for each query, and once to find all instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,20 +58,95 @@ impl Read for Counted {
 /// An entry of a log's list: what stands at one place of all its samples.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
-    pub path: CounterPath,
+    pub path: ListedPath,
     pub what: What,
 }
 
+/// A counter path of a list. Of texts that many entries have there is one copy.
 #[derive(Clone, Debug)]
+pub(super) struct ListedPath {
+    pub machine: Option<Arc<str>>,
+    pub counterset: Arc<str>,
+    pub instance: Option<Box<str>>,
+    pub counter: Arc<str>,
+}
+
+#[derive(Clone, Copy, Debug)]
 pub(super) enum What {
     /// Raw values of a counter, of one instance or of as many as come.
-    Raw { recorded: blg::Recorded, is_wild: bool },
+    Raw { counter_type: CounterType, time_base: i64, default_scale: i32, is_wild: bool },
     /// Values of a counter of one instance, formatted by whoever wrote the log.
     Formatted,
     /// All counters of all instances of an object.
     Object,
     /// Nothing that can be read.
     Unknown,
+}
+
+impl From<&ListedPath> for CounterPath {
+    fn from(path: &ListedPath) -> Self {
+        Self {
+            machine: path.machine.as_deref().map(str::to_owned),
+            counterset: (*path.counterset).to_owned(),
+            instance: path.instance.as_deref().map(str::to_owned),
+            counter: (*path.counter).to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for ListedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        CounterPath::from(self).fmt(f)
+    }
+}
+
+/// Texts of a list, one copy of each.
+#[derive(Default)]
+struct Texts(HashSet<Arc<str>>);
+
+impl Texts {
+    fn one(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(text) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = text.into();
+        self.0.insert(Arc::clone(&new));
+        new
+    }
+
+    fn path(&mut self, path: &CounterPath) -> ListedPath {
+        ListedPath {
+            machine: path.machine.as_deref().map(|machine| self.one(machine)),
+            counterset: self.one(&path.counterset),
+            instance: path.instance.as_deref().map(Into::into),
+            counter: self.one(&path.counter),
+        }
+    }
+}
+
+/// The counter lists of text logs, by the number of the log. A log is opened several times, and its header may have
+/// 100,000 paths: it is taken apart once.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TextLists(Arc<Mutex<HashMap<usize, KnownList>>>);
+
+/// Hash of the paths of a header, and the list that they make.
+type KnownList = (u64, Arc<[Listed]>);
+
+impl TextLists {
+    /// Takes the paths of a log's header, and returns their list: that of the last time, if they are the same.
+    fn take<R: Read>(&self, number: usize, log: &mut text::Reader<R>) -> Arc<[Listed]> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (paths, hash) = log.take_paths();
+        match known.get(&number) {
+            Some((of, list)) if *of == hash => Arc::clone(list),
+            _ => {
+                let mut texts = Texts::default();
+                let list: Arc<[Listed]> = paths.iter().map(|path| listed_text(path, &mut texts)).collect();
+                known.insert(number, (hash, Arc::clone(&list)));
+                list
+            }
+        }
+    }
 }
 
 /// A log that runs, one sample ahead.
@@ -113,19 +192,21 @@ impl Default for Taken {
 
 impl Tape {
     /// Opens a log and reads up to its first sample.
-    pub fn open(input: &Input, read: &Arc<AtomicU64>) -> Result<Self, LogError> {
+    pub fn open(
+        (number, input): (usize, &Input),
+        read: &Arc<AtomicU64>,
+        lists: &TextLists,
+    ) -> Result<Self, LogError> {
         let log = Log::open(input.open(read)?)?;
         let (now, next, damages) = Default::default();
         let mut tape =
             Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
-        if let Log::Text(log) = &tape.log {
-            let paths = log.header().paths.iter().map(|path| listed_text(path)).collect::<Vec<_>>();
-            for (path, listed) in log.header().paths.iter().zip(&paths) {
-                if matches!(listed.what, What::Unknown) {
-                    tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
-                }
+        if let Log::Text(log) = &mut tape.log {
+            tape.list = lists.take(number, log);
+            for Listed { path, .. } in tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown)) {
+                let path = &path.counter;
+                tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
             }
-            tape.list = paths.into();
         }
         tape.read()?;
         let minutes = match &tape.log {
@@ -190,7 +271,10 @@ impl Tape {
                             self.has_next = true;
                             break;
                         }
-                        blg::Record::Counters => *list = log.counters().iter().map(listed).collect(),
+                        blg::Record::Counters => {
+                            let mut texts = Texts::default();
+                            *list = log.counters().iter().map(|entry| listed(entry, &mut texts)).collect();
+                        }
                         _ => {}
                     }
                 }
@@ -198,9 +282,8 @@ impl Tape {
             Log::Text(log) => {
                 if let Some(line) = log.next_line()? {
                     next.time = line.time.saturating_add(*offset);
-                    next.values.clear();
-                    next.values.extend_from_slice(line.values);
                     self.has_next = true;
+                    log.take_values(&mut next.values);
                     next.sample.at = log.line_at();
                 }
             }
@@ -234,34 +317,40 @@ impl Tape {
     }
 }
 
-fn listed(recorded: &blg::Recorded) -> Listed {
+fn listed(recorded: &blg::Recorded, texts: &mut Texts) -> Listed {
     let machine = recorded.machine.trim_start_matches('\\');
-    let path = CounterPath {
-        machine: (!machine.is_empty()).then(|| machine.to_owned()),
-        counterset: recorded.object.clone(),
-        instance: recorded.full_instance(),
-        counter: recorded.counter.clone(),
+    let path = ListedPath {
+        machine: (!machine.is_empty()).then(|| texts.one(machine)),
+        counterset: texts.one(&recorded.object),
+        instance: recorded.full_instance().map(Into::into),
+        counter: texts.one(&recorded.counter),
     };
+    let blg::Recorded { counter_type, time_base, default_scale, .. } = *recorded;
+    let raw = |is_wild| What::Raw { counter_type, time_base, default_scale, is_wild };
     let what = match recorded.what {
-        blg::What::Counter => What::Raw { recorded: recorded.clone(), is_wild: false },
-        blg::What::Instances => What::Raw { recorded: recorded.clone(), is_wild: true },
+        blg::What::Counter => raw(false),
+        blg::What::Instances => raw(true),
         blg::What::Object => What::Object,
         blg::What::Unknown(_) => What::Unknown,
     };
     Listed { path, what }
 }
 
-fn listed_text(path: &str) -> Listed {
-    match path.parse() {
-        Ok(path) => Listed { path, what: What::Formatted },
+fn listed_text(path: &str, texts: &mut Texts) -> Listed {
+    match path.parse::<CounterPath>() {
+        Ok(path) => Listed { path: texts.path(&path), what: What::Formatted },
         Err(_) => {
-            let path = CounterPath {
-                machine: None,
-                counterset: String::new(),
-                instance: None,
-                counter: path.to_owned(),
-            };
+            let (counterset, counter) = (texts.one(""), texts.one(path));
+            let path = ListedPath { machine: None, counterset, instance: None, counter };
             Listed { path, what: What::Unknown }
         }
+    }
+}
+
+#[cfg(test)]
+impl Listed {
+    /// An entry of that path.
+    pub fn of(path: &str, what: What) -> Self {
+        Self { path: Texts::default().path(&path.parse().unwrap()), what }
     }
 }

@@ -27,8 +27,10 @@ pub struct Writer {
     guid: String,
     /// None after an error.
     connection: Option<Connection>,
-    /// Where a new file is written.
+    /// Where a new file is written, if it is put at its place here.
     part: Option<PathBuf>,
+    /// `true` for a file that nobody sees before it is whole: nothing in it has to be rolled back.
+    is_new: bool,
     record_count: i64,
     /// Times of the first and the last record.
     span: Option<(i64, i64)>,
@@ -55,23 +57,49 @@ impl Writer {
                     .map_err(|error| SqlError::failed(&path, "make a file beside it", error))?,
             ),
         };
-        let guid = log_set.guid.to_string();
-        let mut writer =
-            Self { path, existing, log_set, guid, connection: None, part, record_count: 0, span: None };
-        let file = writer.part.as_ref().unwrap_or(&writer.path);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let file = part.clone().unwrap_or_else(|| path.clone());
+        Self::new(path, log_set, existing, part).open(&file, OpenFlags::empty())
+    }
+
+    /// Begins a log set in an empty file, which the caller made, and puts at its place once this is finished; or
+    /// removes. No symbolic link is followed to it, not even in the path of its folder. Errors call it by `name`.
+    ///
+    /// # Errors
+    /// The file system or SQLite fails.
+    pub fn fill(file: &Path, name: &Path, log_set: LogSet) -> Result<Self, SqlError> {
+        let mut writer = Self::new(name.to_owned(), log_set, Existing::Replace, None);
+        writer.is_new = true;
+        writer.open(file, OpenFlags::SQLITE_OPEN_NOFOLLOW)
+    }
+
+    /// Begins a log set in a database that is there. No symbolic link is followed to it, not even in the path of its
+    /// folder. Errors call it by `name`.
+    ///
+    /// # Errors
+    /// It is no such database; it has such a log set already; the file system or SQLite fails.
+    pub fn extend(file: &Path, name: &Path, log_set: LogSet) -> Result<Self, SqlError> {
+        let writer = Self::new(name.to_owned(), log_set, Existing::Append, None);
+        writer.open(file, OpenFlags::SQLITE_OPEN_NOFOLLOW)
+    }
+
+    fn new(path: PathBuf, log_set: LogSet, existing: Existing, part: Option<PathBuf>) -> Self {
+        let (guid, is_new) = (log_set.guid.to_string(), part.is_some());
+        Self { path, existing, log_set, guid, connection: None, part, is_new, record_count: 0, span: None }
+    }
+
+    fn open(mut self, file: &Path, more: OpenFlags) -> Result<Self, SqlError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let connection = Connection::open_with_flags(file, flags);
-        writer.connection =
-            Some(connection.map_err(|error| SqlError::failed(&writer.path, "open it", error))?);
-        writer.begin()?;
-        Ok(writer)
+        self.connection = Some(connection.map_err(|error| SqlError::failed(&self.path, "open it", error))?);
+        self.begin()?;
+        Ok(self)
     }
 
     fn begin(&mut self) -> Result<(), SqlError> {
         // What fails or crashes while a new file is written is thrown away: nothing is kept to roll it back.
-        let settings = match self.part {
-            Some(_) => "journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
-            None => "trusted_schema = OFF",
+        let settings = match self.is_new {
+            true => "journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
+            false => "trusted_schema = OFF",
         };
         let is_taken = self.run("make its tables", |connection, log| {
             const FIND: &str = "SELECT 1 FROM DisplayToID WHERE GUID = ? OR DisplayString = ?";

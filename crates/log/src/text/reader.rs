@@ -1,6 +1,8 @@
 //! Text logs, line by line.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
+use std::sync::OnceLock;
 
 use encoding_rs::WINDOWS_1252;
 use perfset_core::clock::SystemTime;
@@ -28,7 +30,7 @@ pub struct Reader<R> {
 }
 
 /// What the header says, and what of it matters to the lines.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 struct Head {
     header: Header,
     /// A person's words may stand behind the values of a line.
@@ -37,6 +39,10 @@ struct Head {
     talks: bool,
     /// The first path that may be two.
     doubtful: usize,
+    /// Number of paths: those in the header may be taken out.
+    path_count: usize,
+    /// Hash of the paths, by which the same header is known again.
+    path_hash: u64,
 }
 
 impl<R: Read> Reader<R> {
@@ -86,6 +92,17 @@ impl<R: Read> Reader<R> {
         self.line_at
     }
 
+    /// Takes the paths out of the header, and returns them with their hash: there may be many, and the header's owner
+    /// has them in another form.
+    pub(crate) fn take_paths(&mut self) -> (Vec<String>, u64) {
+        (std::mem::take(&mut self.head.header.paths), self.head.path_hash)
+    }
+
+    /// Takes the values of the line that was read last, and gives memory for the next ones.
+    pub(crate) fn take_values(&mut self, values: &mut Vec<Option<f64>>) {
+        std::mem::swap(&mut self.values, values);
+    }
+
     /// The next line; none at the end of the log.
     ///
     /// # Errors
@@ -124,7 +141,8 @@ impl<R: Read> Reader<R> {
             return Ok(if is_talk { None } else { head.values(&line, values, damages) });
         }
         // Several runs of a tool may have written into one file.
-        if Head::parse(&line, &mut Damages::default()).as_ref() != Some(head) {
+        let is_same = Head::parse(&line, &mut Damages::default()).is_some_and(|other| other.is_same(head));
+        if !is_same {
             damages.add(line.at, "another log begins: it is left out");
             *is_over = true;
         }
@@ -147,7 +165,7 @@ impl Head {
         }
         let header = Header { separator, zone, paths: Vec::new(), caption: None };
         let mut head =
-            Self { header, has_comments: false, talks: zone_text.is_empty(), doubtful: usize::MAX };
+            Self { header, has_comments: false, talks: zone_text.is_empty(), doubtful: usize::MAX, path_count: 0, path_hash: 0 };
         let mut last = None;
         while let Some(field) = fields.next() {
             if is_cut(line, &field, &fields) {
@@ -175,7 +193,18 @@ impl Head {
         if line.is_cut {
             damages.add(line.end_at, "the file ends in its header: there may be more paths");
         }
+        head.path_count = head.header.paths.len();
+        head.path_hash = hash_of(&head.header.paths);
         Some(head)
+    }
+
+    /// Returns `true` for the head of the same log. Paths are compared by their hash.
+    fn is_same(&self, other: &Self) -> bool {
+        let Self { header, has_comments, talks, doubtful, path_count, path_hash } = self;
+        let Header { separator, zone, paths: _, caption } = header;
+        (separator, zone, caption) == (&other.header.separator, &other.header.zone, &other.header.caption)
+            && (*has_comments, *talks, *doubtful) == (other.has_comments, other.talks, other.doubtful)
+            && (*path_count, *path_hash) == (other.path_count, other.path_hash)
     }
 
     /// Reads the values of a line, as many as there are paths, and its time; none if it has none.
@@ -200,7 +229,7 @@ impl Head {
             );
             return None;
         };
-        let wanted = self.header.paths.len();
+        let wanted = self.path_count;
         let last = wanted.saturating_sub(1);
         let (mut doubtful, mut first_bare) = (self.doubtful, usize::MAX);
         while values.len() < wanted {
@@ -253,6 +282,12 @@ impl Head {
 /// Whether the file ends in this field, so that it may have been longer.
 fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
     line.is_cut && field.form != Form::Quoted && behind.is_at_end()
+}
+
+/// Hash of paths with a key that is secret to this process: no file can have other paths of the same hash.
+fn hash_of(paths: &[String]) -> u64 {
+    static KEY: OnceLock<RandomState> = OnceLock::new();
+    KEY.get_or_init(RandomState::new).hash_one(paths)
 }
 
 fn halved(line: &RawLine<'_>, damages: &mut Damages) {
