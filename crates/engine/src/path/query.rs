@@ -1,12 +1,11 @@
 //! Paths bound to a source: as few entries of a query as it takes, and values by path.
 
 use std::cell::Cell;
-use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use perfset_core::pdh::Scale;
-use perfset_core::{Attributes, Birth, CounterId, Counterset, Name, NoValue};
+use perfset_core::{Attributes, Birth, CounterId, Counterset, Guid, InstanceIdFilter, Name, NoValue};
 
 use super::bind::{BindError, Resolved, resolve};
 use super::expand::{is_pattern, with_index};
@@ -40,8 +39,14 @@ use crate::values::Value;
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
     pub(super) paths: Vec<Bound>,
-    /// What is in the query, in its order.
+    /// What is in the query, in its order; besides, before the first sample, those that are `replaced`.
     entries: Vec<Entry>,
+    /// Positions of entries that are no longer in the query: they are taken out all at once, since many may be.
+    replaced: HashSet<usize>,
+    /// Each of these, and the later entry that replaced it, in the order in which that was.
+    moved: Vec<(usize, usize)>,
+    /// Positions of the entries of the same instances, ascending; empty if it has to be made anew.
+    places: HashMap<Instances, Vec<usize>>,
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
@@ -88,6 +93,14 @@ impl PathValue<'_> {
             counter: self.value.counter.shown_name().into_owned(),
         }
     }
+}
+
+/// The instances of an entry: counterset, name in capitals, id.
+type Instances = (Guid, Option<Vec<u16>>, InstanceIdFilter);
+
+fn instances_of(entry: &Entry) -> Instances {
+    let name = entry.instance.as_ref().map(|name| folded_units(name.units()).collect());
+    (entry.counterset, name, entry.instance_id)
 }
 
 /// A path, and what it is bound to.
@@ -141,6 +154,9 @@ impl PathQuery {
             query: source.open()?,
             paths: Vec::new(),
             entries: Vec::new(),
+            replaced: HashSet::new(),
+            moved: Vec::new(),
+            places: HashMap::new(),
             new: Snapshot::default(),
             old: Snapshot::default(),
             samples: 0,
@@ -177,18 +193,16 @@ impl PathQuery {
     /// The position in the query of an entry that has these counters of these instances: one that is there, or one
     /// that gets them added. After a sample it is a new one, because an entry that changes loses its interval.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
-        let same_name = |known: &Entry| match (&known.instance, &wanted.instance) {
-            (Some(a), Some(b)) => folded_units(a.units()).eq(folded_units(b.units())),
-            (a, b) => a == b,
-        };
-        let of_same = |known: &Entry| {
-            known.counterset == wanted.counterset
-                && same_name(known)
-                && known.instance_id == wanted.instance_id
-        };
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
-        let peers = self.entries.iter().enumerate().filter(|(_, known)| of_same(known));
+        if self.places.is_empty() {
+            for (at, entry) in self.entries.iter().enumerate().filter(|(at, _)| !self.replaced.contains(at)) {
+                self.places.entry(instances_of(entry)).or_default().push(at);
+            }
+        }
+        let instances = instances_of(&wanted);
+        let peers = self.places.get(&instances).into_iter().flatten().copied();
+        let peers = peers.filter_map(|at| Some((at, self.entries.get(at)?)));
         let mut peers = peers.map(|(at, known)| (at, union(known), known));
         if let Some((at, ..)) = peers.clone().find(|(_, both, known)| both == *known) {
             return Ok(at);
@@ -201,19 +215,47 @@ impl PathQuery {
         if !status.is_success() {
             return Err(BindError::Refused(status));
         }
+        let last = self.entries.len();
         self.entries.push(entry);
-        let Some((at, known)) = replaced else { return Ok(self.entries.len().saturating_sub(1)) };
-        let _ = self.query.delete(&known); // which was added
-        self.entries.remove(at);
-        let last = self.entries.len().saturating_sub(1);
-        for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
-            *entry = match (*entry).cmp(&at) {
-                Ordering::Less => *entry,
-                Ordering::Equal => last,
-                Ordering::Greater => entry.saturating_sub(1),
-            };
+        let places = self.places.entry(instances).or_default();
+        places.push(last);
+        if let Some((at, known)) = replaced {
+            let _ = self.query.delete(&known); // which was added
+            places.retain(|place| *place != at);
+            self.replaced.insert(at);
+            self.moved.push((at, last));
         }
         Ok(last)
+    }
+
+    /// Takes the entries out that others replaced.
+    fn drop_replaced(&mut self) {
+        if self.replaced.is_empty() {
+            return;
+        }
+        // Each is replaced by a later one, which may be replaced as well.
+        let mut places: Vec<usize> = (0..self.entries.len()).collect();
+        for (from, to) in std::mem::take(&mut self.moved).into_iter().rev() {
+            let end = places.get(to).copied();
+            if let (Some(place), Some(end)) = (places.get_mut(from), end) {
+                *place = end;
+            }
+        }
+        let replaced = std::mem::take(&mut self.replaced);
+        let mut kept = Vec::with_capacity(self.entries.len().saturating_sub(replaced.len()));
+        let mut now = Vec::with_capacity(self.entries.len());
+        for (at, entry) in self.entries.drain(..).enumerate() {
+            now.push(kept.len());
+            if !replaced.contains(&at) {
+                kept.push(entry);
+            }
+        }
+        self.entries = kept;
+        self.places.clear();
+        for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
+            let place = places.get(*entry).and_then(|place| now.get(*place));
+            *entry = place.copied().unwrap_or(usize::MAX);
+        }
     }
 
     /// Takes a path out. Later ones move up. What no other path asks is not collected any more.
@@ -241,6 +283,7 @@ impl PathQuery {
             }
         }
         self.entries = kept;
+        self.places.clear();
         for (_, entry) in self.paths.iter_mut().flat_map(|path| &mut path.counters) {
             *entry = places.get(*entry).copied().unwrap_or(usize::MAX);
         }
@@ -262,6 +305,7 @@ impl PathQuery {
     /// # Errors
     /// If there is nothing to deliver at all.
     pub fn collect(&mut self) -> Result<Next, SourceError> {
+        self.drop_replaced();
         self.drop_unused();
         std::mem::swap(&mut self.new, &mut self.old);
         let next = self.query.next(&mut self.new);
@@ -285,7 +329,7 @@ impl PathQuery {
     /// How many entries the paths take, those for bases included.
     #[must_use]
     pub fn entries_len(&self) -> usize {
-        self.entries.len()
+        self.entries.len().saturating_sub(self.replaced.len())
     }
 
     /// The last sample.

@@ -199,8 +199,29 @@ impl PathQuery {
     pub fn info(&self, path: usize) -> Result<Vec<CounterInfo<'_>>, PdhStatus> {
         let bound = self.bound(path)?;
         let values: Vec<_> = self.values().into_iter().filter(|v| v.path == path).collect();
-        let statuses = self.statuses(&values);
         let mut origins = Origins::new(&self.new, self.older());
+        Ok(self.infos_of(bound, &values, &mut origins))
+    }
+
+    /// Returns the [`info`](Self::info) of each path of some values, which are of this query and its last sample, path
+    /// by path; the values are gone through once.
+    #[must_use]
+    pub fn infos(&self, values: &[PathValue<'_>]) -> Vec<(usize, Vec<CounterInfo<'_>>)> {
+        let mut origins = Origins::new(&self.new, self.older());
+        let info = |values: &[PathValue<'_>]| {
+            let path = values.first()?.path;
+            Some((path, self.infos_of(self.paths.get(path)?, values, &mut origins)))
+        };
+        values.chunk_by(|a, b| a.path == b.path).filter_map(info).collect()
+    }
+
+    fn infos_of<'q>(
+        &'q self,
+        bound: &'q Bound,
+        values: &[PathValue<'_>],
+        origins: &mut Origins<'_>,
+    ) -> Vec<CounterInfo<'q>> {
+        let statuses = self.statuses_by(values, origins);
         let mut infos = Vec::new();
         for counter in bound.counters.iter().filter_map(|(id, _)| bound.set.counter(*id)) {
             let first = values.iter().zip(&statuses).find(|(v, _)| v.value.counter.id == counter.id);
@@ -218,7 +239,7 @@ impl PathQuery {
                 time_base: Some(time_base(counter.counter_type, &clocks)).filter(|ticks| *ticks > 0),
             });
         }
-        Ok(infos)
+        infos
     }
 
     fn bound(&self, path: usize) -> Result<&Bound, PdhStatus> {
@@ -244,8 +265,11 @@ impl PathQuery {
 
     /// The `CStatus` of each formatted value.
     fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
-        let mut origins = Origins::new(&self.new, self.older());
-        values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, &mut origins))).collect()
+        self.statuses_by(values, &mut Origins::new(&self.new, self.older()))
+    }
+
+    fn statuses_by(&self, values: &[PathValue<'_>], origins: &mut Origins<'_>) -> Vec<PdhStatus> {
+        values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, origins))).collect()
     }
 
     /// The status of a value that is there: whether it is new and was not read since.
