@@ -469,9 +469,10 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
 /// are the same if they differ only in case.
 fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
-    let mut path = tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {
-        CounterPath { machine: None, counterset: String::new(), instance: None, counter: String::new() }
-    });
+    let mut path =
+        tape.now.list.get(entry).map(|listed| CounterPath::from(&listed.path)).unwrap_or_else(|| {
+            CounterPath { machine: None, counterset: String::new(), instance: None, counter: String::new() }
+        });
     if path.instance.as_deref() == Some("*") {
         path.instance = Some(table.name(*row));
     }

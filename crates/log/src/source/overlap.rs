@@ -118,9 +118,7 @@ mod tests {
             let one = |text: &&str| Listed::of(text, What::Formatted);
             texts.iter().map(one).collect()
         };
-        let object = |text: &str| -> Arc<[Listed]> {
-            [Listed::of(text, What::Object)].into()
-        };
+        let object = |text: &str| -> Arc<[Listed]> { [Listed::of(text, What::Object)].into() };
         for (a, b, want) in [
             (list(&[r"\\H\A(x)\V"]), list(&[r"\\h\a(X)\v"]), true),
             (

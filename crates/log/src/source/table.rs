@@ -91,6 +91,19 @@ struct TableRow {
     is_wanted: bool,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How many rows all tables of this thread looked at.
+    pub(super) static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts a row that is looked at: a test sees that their number grows with the rows, and no faster.
+#[inline]
+fn count_row() {
+    #[cfg(test)]
+    LOOKED_AT.with(|rows| rows.set(rows.get() + 1));
+}
+
 impl Table {
     /// The row of an instance that a list names.
     pub fn listed(&mut self, name: &Utf16) -> usize {
@@ -126,6 +139,7 @@ impl Table {
         let mut next = self.by_name.get(&self.hash(name, occurrence)).copied();
         let capitals = |units: &[u16]| units.iter().map(|unit| upper(*unit)).collect::<Vec<_>>();
         while let Some(row) = next.and_then(|row| usize::try_from(row).ok()) {
+            count_row();
             let TableRow { name: known, occurrence: of, before, .. } = self.rows.get(row)?;
             if *of == occurrence && known.len() == name.len() && capitals(known.units()) == capitals(name) {
                 return Some(row);
@@ -138,6 +152,7 @@ impl Table {
     fn forget_coming(&mut self) {
         self.next_of_name.clear();
         while self.rows.len() > self.listed {
+            count_row();
             let Some(row) = self.rows.pop() else { break };
             let hash = self.hash(row.name.units(), row.occurrence);
             match row.before {
@@ -159,6 +174,7 @@ impl Table {
         self.cells.clear();
         let listed = self.listed;
         for (at, row) in self.rows.iter_mut().enumerate() {
+            count_row();
             row.slot = None;
             // What came with samples is chosen from by the engine.
             row.is_wanted = at >= listed

@@ -203,7 +203,8 @@ impl Tape {
             Self { log, offset: 0, is_fresh: false, now, next, has_next: false, list: [].into(), damages };
         if let Log::Text(log) = &mut tape.log {
             tape.list = lists.take(number, log);
-            for Listed { path, .. } in tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown)) {
+            for Listed { path, .. } in tape.list.iter().filter(|listed| matches!(listed.what, What::Unknown))
+            {
                 let path = &path.counter;
                 tape.damages.add(0, format!("a column is left out: \"{path}\" is no counter path"));
             }

@@ -625,3 +625,50 @@ proptest! {
         ));
     }
 }
+
+/// A log of many columns, as esxtop writes them, costs as much a column as one of few: rows that are looked at,
+/// allocations and memory.
+#[test]
+fn columns_cost_the_same_however_many_there_are() {
+    /// In bytes for each column, which is 100 MB for 100,000 of them; and how full the tables are is the same.
+    const MOST: u64 = 1_000;
+    const COLUMNS: u64 = 6_250;
+    let cost = |columns: u64, counters: u64, samples: u64, pattern: &str| {
+        let path =
+            |n: u64| format!(r"\\H\Group Cpu({}:vm-of-somebody)\% Used {}", n / counters, n % counters);
+        let mut log = String::from("\"(PDH-CSV 4.0) (UTC)(0)\"");
+        log.extend((0..columns).map(|n| format!(",\"{}\"", path(n))));
+        for second in 0..samples {
+            log.push_str(&format!("\r\n\"11/05/2026 10:00:{second:02}.000\""));
+            log.extend((0..columns).map(|n| format!(",\"{n}\"")));
+        }
+        table::LOOKED_AT.set(0);
+        let mut values = Vec::new();
+        let taken = allocation_counter::measure(|| {
+            let mut logs = Logs::of_bytes(log.as_bytes()).unwrap();
+            values = played(&mut logs, &[pattern]);
+        });
+        assert_eq!(values.len() as u64, samples);
+        (table::LOOKED_AT.get(), taken.count_total, taken.bytes_max)
+    };
+    for counters in [1, 25] {
+        for pattern in [r"\Group Cpu(5:vm-of-somebody)\% Used 0", r"\Group Cpu(*)\% Used 0"] {
+            let [small, large] = [COLUMNS / 2, COLUMNS].map(|columns| cost(columns, counters, 2, pattern));
+            let twice = |small: u64| small * 2 + small / 10 + 500;
+            let what = format!("{pattern}, {counters} counters: {small:?}, of twice as many {large:?}");
+            assert!(
+                large.0 <= twice(small.0) && large.1 <= twice(small.1) && large.2 <= twice(small.2),
+                "{what}"
+            );
+            if !pattern.contains('*') {
+                assert!(large.2 <= COLUMNS * MOST, "{what}");
+                let longer = cost(COLUMNS, counters, 4, pattern);
+                let more = format!("{what}, of twice as long {longer:?}");
+                assert!(
+                    longer.1 <= large.1 + 100 && longer.2 <= large.2 + large.2 / 10 + 60_000 * 2,
+                    "{more}"
+                );
+            }
+        }
+    }
+}

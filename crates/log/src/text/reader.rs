@@ -164,8 +164,14 @@ impl Head {
             damages.add(at, format!("a time zone is expected, {:?} is none", shown(zone_text.as_bytes())));
         }
         let header = Header { separator, zone, paths: Vec::new(), caption: None };
-        let mut head =
-            Self { header, has_comments: false, talks: zone_text.is_empty(), doubtful: usize::MAX, path_count: 0, path_hash: 0 };
+        let mut head = Self {
+            header,
+            has_comments: false,
+            talks: zone_text.is_empty(),
+            doubtful: usize::MAX,
+            path_count: 0,
+            path_hash: 0,
+        };
         let mut last = None;
         while let Some(field) = fields.next() {
             if is_cut(line, &field, &fields) {
