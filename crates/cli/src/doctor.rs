@@ -11,6 +11,7 @@ use perfset::manifest::store::{Store, system_folders};
 use perfset::{Entry, InstanceId, NoValue, Snapshot, Value};
 
 use crate::args::DoctorArgs;
+use crate::destination::new_folder;
 use crate::exit::{Exit, Failure};
 use crate::provider;
 use crate::resolve::countersets;
@@ -28,8 +29,9 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
 fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
     let name = name_of(folder);
-    let captured =
-        perfset::capture(folder, by, args.hide_instances, args.costly, args.warmup).map_err(|error| {
+    let place = new_folder(folder)?;
+    let captured = perfset::capture(place.path(), by, args.hide_instances, args.costly, args.warmup)
+        .map_err(|error| {
             Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {name}")))
         })?;
     let count = |count: usize| grouped_digits(&count.to_string());

@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::text::name_of;
+use crate::text::{json_line, name_of};
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     let name = name_of(&args.file);
@@ -185,8 +185,7 @@ fn write_json(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Resu
 
 fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<()> {
     let Some(structure) = structure else { return Ok(()) };
-    serde_json::to_writer(&mut *out, &structure)?;
-    out.write_all(b"\n")
+    writeln!(out, "{}", json_line(&serde_json::to_string(&structure)?))
 }
 
 /// A field's value for a program: a number where it is one.

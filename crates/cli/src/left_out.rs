@@ -10,7 +10,7 @@ use perfset::{CounterId, NoValue};
 use serde::Serialize;
 
 use crate::series::Series;
-use crate::text::escaped;
+use crate::text::{escaped, json_line};
 
 /// Number of instances without a value, for each counter of each path, by reason.
 #[derive(Debug, Default)]
@@ -105,7 +105,7 @@ impl LeftOut {
                     of: counter.all,
                     reason: told(reason, *count),
                 };
-                serde_json::to_string(&record).ok()
+                serde_json::to_string(&record).ok().map(|json| json_line(&json))
             };
             counter.reasons.iter().filter_map(line).collect::<Vec<_>>()
         };

@@ -39,6 +39,7 @@ mod resolve;
 pub mod samples;
 mod series;
 mod serve;
+mod terminal;
 mod text;
 mod v1;
 mod walks;

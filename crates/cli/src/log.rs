@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::args::{LogArgs, LogCommand, LogInfoArgs};
 use crate::exit::{Exit, Failure};
 use crate::input;
-use crate::text::{NAME_MAX, cut, escaped, grouped, name_of};
+use crate::text::{NAME_MAX, cut, escaped, grouped, json_line, name_of};
 
 pub fn run(args: &LogArgs) -> Result<Exit, Failure> {
     match &args.command {
@@ -32,7 +32,7 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
         if args.json {
             let line =
                 as_json(file, &info, &written_by).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", json_line(&line))?;
             continue;
         }
         if position > 0 {

@@ -20,8 +20,9 @@ use crate::args::{GetArgs, OutputFormat, Test};
 use crate::left_out::{self, LeftOut, NeverThere};
 use crate::marked::MarkedValues;
 use crate::series::Series;
+use crate::terminal;
 use crate::text::{
-    csv_cell, escaped, grouped_digits, measured, push_grouped, push_measured, push_padded, wrapped,
+    csv_cell, escaped, grouped_digits, json_line, measured, push_grouped, push_measured, push_padded, wrapped,
 };
 use pdh_csv::PdhCsv;
 
@@ -260,18 +261,10 @@ impl Output {
 
     /// Writes what is printed.
     fn write(&mut self) -> io::Result<()> {
-        if self.on_terminal && self.format != OutputFormat::Table {
-            // A program gets the names as they are; a terminal never gets what would steer it.
-            self.text = self
-                .text
-                .split_inclusive('\n')
-                .map(|line| escaped(line.trim_end_matches(['\r', '\n'])) + "\n")
-                .collect();
-        }
         match &mut self.file {
             Some(file) => file.write_all(self.text.as_bytes())?,
             None => {
-                let mut out = io::stdout().lock();
+                let mut out = terminal::stdout();
                 out.write_all(self.text.as_bytes())?;
                 out.flush()?;
             }
@@ -525,6 +518,9 @@ impl Output {
                 "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n",
             );
         }
+        // A program gets names as they are; on a terminal no name begins a line.
+        let is_shown = self.on_terminal;
+        let csv_cell = |text: &str| if is_shown { csv_cell(&escaped(text)) } else { csv_cell(text) };
         for v in values {
             let record = Record::new(clocks, v);
             let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
@@ -552,7 +548,7 @@ impl Output {
     fn json(&self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
         for v in values {
             let record = Record { machine: self.machine.as_deref(), ..Record::new(clocks, v) };
-            text.push_str(&record.to_json());
+            text.push_str(&json_line(&record.to_json()));
             text.push('\n');
         }
     }

@@ -116,7 +116,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
         refuse_existing(&args.output)?;
     }
     let mut samples = Samples::open(operands, &args.files, &args.window)?;
-    let destination = Destination::new(&args.output);
+    let destination = Destination::new(&args.output)?;
     destination.check()?;
     if !samples.is_log() && io::stderr().is_terminal() {
         let count = samples.operands().count.unwrap_or(LIVE_COUNT);

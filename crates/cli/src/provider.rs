@@ -14,9 +14,10 @@ use serde::Serialize;
 use crate::args::{
     ProviderArgs, ProviderCommand, ProviderFolder, ProviderInstallArgs, ProviderListArgs, ProviderRemoveArgs,
 };
+use crate::destination::refuse_foreign_links;
 use crate::exit::{Exit, Failure};
 use crate::manifest::{read, tell};
-use crate::text::escaped;
+use crate::text::{escaped, json_line};
 
 pub fn run(args: &ProviderArgs) -> Result<Exit, Failure> {
     let folder = match &args.command {
@@ -49,6 +50,7 @@ fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
             anyhow!("there is no home directory to install it in: --dir DIR says where"),
         )
     })?;
+    refuse_foreign_links(&folder)?;
     let mut store = store(&args.folder);
     let mut out = io::stdout().lock();
     for file in &args.files {
@@ -63,6 +65,7 @@ fn install(args: &ProviderInstallArgs) -> Result<Exit, Failure> {
 }
 
 fn remove(args: &ProviderRemoveArgs) -> Result<Exit, Failure> {
+    args.folder.dir.as_deref().map_or(Ok(()), refuse_foreign_links)?;
     let mut store = store(&args.folder);
     let mut out = io::stdout().lock();
     for what in &args.what {
@@ -108,7 +111,7 @@ fn list(args: &ProviderListArgs) -> Result<Exit, Failure> {
         for line in good.chain(store.ignored().iter().map(Line::ignored)) {
             let line =
                 serde_json::to_string(&line).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
-            writeln!(out, "{line}")?;
+            writeln!(out, "{}", json_line(&line))?;
         }
     } else {
         show(&mut out, &store)?;

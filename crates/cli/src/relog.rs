@@ -157,7 +157,11 @@ impl Job {
         })?;
         done.is_damaged = asked.is_some_and(|asked| asked.warn_of_damage());
         drop(progress); // which reads the logs, too: Windows puts nothing at the place of a file that is open
-        file.map_or(Ok(()), Destination::keep)?;
+        match (file, target.existing) {
+            (None, _) => {}
+            (Some(file), Existing::Replace) => file.keep()?,
+            (Some(file), Existing::Refuse | Existing::Append) => file.keep_first()?,
+        }
         Ok(done)
     }
 
@@ -229,7 +233,7 @@ pub fn write(
         true => Columns::find(&mut open()?, is_steady, progress)?,
         false => Columns::default(),
     };
-    let file = Destination::new(target.file);
+    let file = Destination::new(target.file)?;
     let mut sink = match target.format {
         RelogFormat::Csv | RelogFormat::Tsv => {
             let separator = match target.format {
@@ -250,7 +254,7 @@ pub fn write(
         }
         RelogFormat::Sqlite => {
             let name = target.set.unwrap_or_default();
-            Sink::Sql(Box::new(Sql::new(target.file, name, local_zone(offset), target.existing)?))
+            Sink::Sql(Box::new(Sql::new(&file, name, local_zone(offset), target.existing)?))
         }
     };
     let mut done = Done { offset, ..Done::default() };
@@ -266,9 +270,9 @@ pub fn write(
     if done.samples == 0 {
         return Err(Failure::new(Exit::NothingMatched, anyhow!("there is no sample, or none in that time")));
     }
-    let has_part = !matches!(sink, Sink::Sql(_));
+    let is_new = !matches!(&sink, Sink::Sql(sql) if !sql.is_new());
     sink.finish()?;
-    Ok((done, has_part.then_some(file)))
+    Ok((done, is_new.then_some(file)))
 }
 
 /// Goes on to the next sample of all machines, which is of the same logs and so of the same time; none at the end.

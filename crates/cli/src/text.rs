@@ -6,15 +6,69 @@ use std::path::Path;
 /// Characters of a stranger's name that are shown: a file may give a long text to many things.
 pub const NAME_MAX: usize = 1_023;
 
-/// A stranger's text with control characters, and what reorders a line, escaped.
+/// A stranger's text with what would steer a terminal, end a line or hide in it escaped.
 pub fn escaped(text: &str) -> String {
-    let harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
-    };
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if harmful(c) { out.extend(c.escape_default()) } else { out.push(c) }
+        if is_harmful(c) { out.extend(c.escape_default()) } else { out.push(c) }
+    }
+    out
+}
+
+/// Returns `true` for a character that steers a terminal, ends a line, changes the order of others, or cannot be seen:
+/// Unicode's categories Cc, Cf, Zl and Zp, and what else is ignored where it cannot be drawn. Variation selectors 1 to
+/// 16 are left alone: they say only how the character before them is drawn.
+pub fn is_harmful(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
+}
+
+/// Characters beyond ASCII. Source: Unicode 16.0, `DerivedGeneralCategory.txt` and `DerivedCoreProperties.txt`
+/// (`Default_Ignorable_Code_Point`).
+const INVISIBLE: &[(char, char)] = &[
+    ('\u{80}', '\u{9F}'),
+    ('\u{AD}', '\u{AD}'),
+    ('\u{34F}', '\u{34F}'),
+    ('\u{600}', '\u{605}'),
+    ('\u{61C}', '\u{61C}'),
+    ('\u{6DD}', '\u{6DD}'),
+    ('\u{70F}', '\u{70F}'),
+    ('\u{890}', '\u{891}'),
+    ('\u{8E2}', '\u{8E2}'),
+    ('\u{115F}', '\u{1160}'),
+    ('\u{17B4}', '\u{17B5}'),
+    ('\u{180B}', '\u{180F}'),
+    ('\u{200B}', '\u{200F}'),
+    ('\u{2028}', '\u{202E}'),
+    ('\u{2060}', '\u{206F}'),
+    ('\u{3164}', '\u{3164}'),
+    ('\u{FEFF}', '\u{FEFF}'),
+    ('\u{FFA0}', '\u{FFA0}'),
+    ('\u{FFF0}', '\u{FFFB}'),
+    ('\u{110BD}', '\u{110BD}'),
+    ('\u{110CD}', '\u{110CD}'),
+    ('\u{13430}', '\u{1343F}'),
+    ('\u{1BCA0}', '\u{1BCA3}'),
+    ('\u{1D173}', '\u{1D17A}'),
+    ('\u{E0000}', '\u{E0FFF}'),
+];
+
+/// A line of JSON with every harmful character as an escape of JSON: programs read the same text, and no reader of lines
+/// ends one inside it.
+pub fn json_line(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => out.push(c), // between lines: inside a text there is none
+            c if is_harmful(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(out, "\\u{unit:04x}"); // a String takes everything
+                }
+            }
+            c => out.push(c),
+        }
     }
     out
 }
@@ -189,9 +243,33 @@ mod tests {
             ("\u{9b}31m", "\\u{9b}31m"),
             ("x\u{202E}y", "x\\u{202e}y"),
             ("nul\0", "nul\\u{0}"),
+            ("two\u{2028}lines\u{2029}", "two\\u{2028}lines\\u{2029}"),
+            ("z\u{200B}w\u{2060}s\u{FEFF}", "z\\u{200b}w\\u{2060}s\\u{feff}"),
+            ("\u{AD}\u{61C}\u{E0041}", "\\u{ad}\\u{61c}\\u{e0041}"),
+            ("\u{2764}\u{FE0F} नमस्ते", "\u{2764}\u{FE0F} नमस्ते"),
         ] {
             assert_eq!(escaped(text), want);
         }
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        for text in ["plain é 中", "a\u{2028}b\u{85}c\u{9b}\u{7f}", "\u{E0041}\u{202E}", "\n\r\t\u{1b}\"\\"]
+        {
+            let json = json_line(&serde_json::to_string(text).unwrap());
+            assert!(!json.chars().any(is_harmful), "{json}");
+            assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+        }
+    }
+
+    /// Variation selectors, blanks and letters are no control characters.
+    #[test]
+    fn every_control_character_is_escaped() {
+        let is_left_alone = |c: char| matches!(c, '\u{FE00}'..='\u{FE0F}');
+        for c in ('\0'..=char::MAX).filter(|c| !is_left_alone(*c)) {
+            assert!(!c.is_control() || is_harmful(c), "{c:?}");
+        }
+        assert!([' ', 'a', 'é', '中', '\u{A0}', '\u{FE0F}'].iter().all(|c| !is_harmful(*c)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Samples into a SQLite file, in the tables of perfmon's SQL logs.
 
-use std::collections::{BTreeSet, HashMap};
-use std::path::Path;
+use std::collections::HashMap;
 
+use anyhow::anyhow;
 use perfset::formula::{self, Denominator};
 use perfset::log::sql::{CounterId, Detail, Existing, Instance, LogSet, SqlError, Writer};
 use perfset::log::text::Zone;
@@ -10,6 +10,7 @@ use perfset::path::{InstanceName, PathValue};
 use perfset::{CounterId as Id, CounterType, Mark};
 
 use super::{Machine, number};
+use crate::destination::{Destination, Held};
 use crate::exit::{Exit, Failure};
 use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
@@ -17,6 +18,8 @@ use crate::series::SeriesMap;
 /// Writes samples into a SQLite file.
 pub struct Sql {
     writer: Writer,
+    /// The file, if it is new; `None` for a database that was there.
+    new: Option<Held>,
     series: SeriesMap,
     /// Counter of each series and the last record with a value of it, indexed by the series' number.
     counters: Vec<(CounterId, u64)>,
@@ -27,14 +30,34 @@ pub struct Sql {
 }
 
 impl Sql {
-    pub fn new(file: &Path, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
-        let writer = Writer::create(file, LogSet::new(name, zone), existing).map_err(failed)?;
+    /// Begins a log set: appended to the database that is at the place, or in a new file for it.
+    pub fn new(file: &Destination, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
+        let log_set = LogSet::new(name, zone);
+        let database = if existing == Existing::Append { file.existing()? } else { None };
+        let is_new = database.is_none();
+        let (writer, held) = match database {
+            Some((path, held)) => {
+                // A journal beside the database is played back by SQLite, whoever put it there.
+                file.refuse_foreign_folder(
+                    "others can make files in its folder, and SQLite believes what lies beside a database: append to \
+                     one in a folder of your own",
+                )?;
+                (Writer::extend(&path, file.name(), log_set), held)
+            }
+            None => {
+                let error = || anyhow!("a SQLite file must be a file: -o FILE.db");
+                let (path, held) = file.part()?.ok_or_else(|| Failure::new(Exit::Usage, error()))?;
+                (Writer::fill(&path, file.name(), log_set), held)
+            }
+        };
+        let writer = writer.map_err(failed)?;
+        held.check_open().map_err(|error| file.failed(error))?;
         let (series, counters, marked) = Default::default();
-        Ok(Self { writer, series, counters, records: 0, marked })
+        Ok(Self { writer, new: is_new.then_some(held), series, counters, records: 0, marked })
     }
 
     pub fn sample(&mut self, time: i64, machines: &[Machine]) -> Result<(), Failure> {
-        let Self { writer, series, counters, records, marked } = self;
+        let Self { writer, series, counters, records, marked, .. } = self;
         *records = records.saturating_add(1);
         let mut record = Vec::new();
         let mut positions = 0..;
@@ -64,8 +87,14 @@ impl Sql {
         writer.record(time, rows).map_err(failed)
     }
 
+    /// Returns `true` for a new file, which is to be put at its place.
+    pub fn is_new(&self) -> bool {
+        self.new.is_some()
+    }
+
     pub fn finish(self) -> Result<(), Failure> {
         self.writer.finish().map_err(failed)?;
+        self.new.map_or(Ok(()), |new| new.settle())?;
         self.marked.warn();
         Ok(())
     }
@@ -75,12 +104,11 @@ impl Sql {
 type TimeBases = HashMap<(usize, Id), i64>;
 
 fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
-    let paths: BTreeSet<usize> = values.iter().map(|v| v.path).collect();
-    let of_path = |path: usize| {
-        let infos = machine.query.info(path).unwrap_or_default();
-        infos.into_iter().map(move |info| ((path, info.counter), info.time_base.unwrap_or(0)))
-    };
-    paths.into_iter().flat_map(of_path).collect()
+    let mut bases = TimeBases::new();
+    for (path, infos) in machine.query.infos(values) {
+        bases.extend(infos.iter().map(|info| ((path, info.counter), info.time_base.unwrap_or(0))));
+    }
+    bases
 }
 
 /// Registers the counter that a value is of.

@@ -23,6 +23,7 @@ use crate::paths::paths_of;
 use crate::resolve::{counterset, countersets};
 use crate::samples::{source_failed, unbound};
 use crate::series::{DistinctPaths, SeriesMap};
+use crate::terminal;
 use crate::text::escaped;
 use crate::walks;
 
@@ -191,8 +192,8 @@ fn local_zone() -> Zone {
 }
 
 fn output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
-    let Some(file) = file else { return Ok(Box::new(BufWriter::new(io::stdout()))) };
-    Ok(Box::new(create(file)?))
+    let Some(file) = file else { return Ok(Box::new(BufWriter::new(terminal::stdout()))) };
+    create(file)
 }
 
 /// `[[hh:]mm:]ss`.

@@ -1,0 +1,386 @@
+//! Places of files on Linux: found one folder after the other, so that nobody can put a link in between.
+//!
+//! Each folder on the way is opened from the one before, without following links; a link is read from the very file
+//! that was looked at. The kernel's own `fs.protected_symlinks` says nothing of links in the middle of a path, and
+//! nothing at all where it is off; here a link is followed only if its owner is trusted, wherever it stands.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, PROC_SUPER_MAGIC, RenameFlags, Stat, fchmod, fstat, fstatfs,
+    ftruncate, openat, readlinkat, renameat, renameat_with, unlinkat,
+};
+use rustix::io::Errno;
+
+/// Users whose links are followed.
+#[derive(Clone, Copy, Debug)]
+pub struct Trusted {
+    /// The user who runs the command. Root is trusted as well.
+    me: u32,
+}
+
+impl Trusted {
+    /// The user who runs the command, and root.
+    pub fn of_this_process() -> Self {
+        Self { me: rustix::process::geteuid().as_raw() }
+    }
+
+    #[cfg(test)]
+    pub fn user(me: u32) -> Self {
+        Self { me }
+    }
+
+    fn includes(self, user: u32) -> bool {
+        user == 0 || user == self.me
+    }
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Found {
+    /// A regular file, or none so far: a new file is put in its place.
+    Entry(Entry),
+    /// What is no regular file, or is open in a process: it is opened and written as it is.
+    Special(Special),
+    /// What is standard output or standard error already.
+    Standard(File),
+}
+
+/// A name in a folder, for a regular file.
+#[derive(Debug)]
+pub struct Entry {
+    folder: OwnedFd,
+    name: OsString,
+    /// The file that is there.
+    before: Option<Stat>,
+    trusted: Trusted,
+}
+
+/// A device, a pipe, or a file that a process has open.
+#[derive(Debug)]
+pub struct Special {
+    folder: OwnedFd,
+    name: OsString,
+    stat: Stat,
+    /// `true` for a link of the kernel's own to an open file, which has no path that could be gone.
+    is_open_file: bool,
+}
+
+/// Finds what a path leads to.
+pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
+    /// As many as the kernel follows.
+    const LINKS: usize = 40;
+    let path = path.as_os_str().as_bytes();
+    if path.is_empty() {
+        return Err(Errno::NOENT.into());
+    }
+    let mut folder = beginning(path)?;
+    let mut left = parts(path);
+    let mut passed = PathBuf::from(if path.starts_with(b"/") { "/" } else { "" });
+    let mut links = 0_usize;
+    while let Some(name) = left.pop() {
+        let is_last = left.is_empty();
+        if name == "." || name == ".." {
+            folder = openat(&folder, &name, FOLDER, Mode::empty())?;
+            passed.push(&name);
+            continue;
+        }
+        if !is_last {
+            match openat(&folder, &name, FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
+                Ok(next) => {
+                    folder = next;
+                    passed.push(&name);
+                    continue;
+                }
+                Err(Errno::NOTDIR | Errno::LOOP) => {} // a link, or no folder
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let file = match openat(&folder, &name, THE_FILE | OFlags::NOFOLLOW, Mode::empty()) {
+            Err(Errno::NOENT) if is_last => {
+                return Ok(Found::Entry(Entry { folder, name, before: None, trusted }));
+            }
+            file => file?,
+        };
+        let stat = fstat(&file)?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => {
+                links = links.saturating_add(1);
+                passed.push(&name);
+                if !trusted.includes(stat.st_uid) {
+                    return Err(not_followed(&passed, stat.st_uid));
+                }
+                if links > LINKS {
+                    return Err(Errno::LOOP.into());
+                }
+                // A link of the kernel's own leads to a file, not to a path.
+                if fstatfs(&folder)?.f_type == PROC_SUPER_MAGIC {
+                    if is_last {
+                        return open_file(folder, name);
+                    }
+                    folder = openat(&folder, &name, FOLDER, Mode::empty())?;
+                    continue;
+                }
+                let target = readlinkat(&file, "", Vec::new())?.into_bytes();
+                if target.starts_with(b"/") {
+                    folder = beginning(&target)?;
+                    passed = PathBuf::from("/");
+                } else {
+                    passed.pop();
+                }
+                left.extend(parts(&target));
+            }
+            FileType::Directory if is_last => return Err(Errno::ISDIR.into()),
+            _ if !is_last => return Err(Errno::NOTDIR.into()),
+            FileType::RegularFile => {
+                return Ok(Found::Entry(Entry { folder, name, before: Some(stat), trusted }));
+            }
+            FileType::Fifo => {
+                passed.push(&name);
+                refuse_foreign_pipe(&folder, &passed, &stat, trusted)?;
+                return Ok(Found::Special(Special { folder, name, stat, is_open_file: false }));
+            }
+            _ => return Ok(Found::Special(Special { folder, name, stat, is_open_file: false })),
+        }
+    }
+    Err(Errno::ISDIR.into())
+}
+
+const THE_FILE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const FOLDER: OFlags = THE_FILE.union(OFlags::DIRECTORY);
+/// Of a new file.
+const NEW: OFlags = OFlags::WRONLY
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
+
+/// The folder in which a path begins.
+fn beginning(path: &[u8]) -> io::Result<OwnedFd> {
+    let from = if path.starts_with(b"/") { "/" } else { "." };
+    Ok(openat(CWD, from, FOLDER, Mode::empty())?)
+}
+
+/// The parts of a path, the last one first. A path that ends in a slash is that of a folder.
+fn parts(path: &[u8]) -> Vec<OsString> {
+    let part = |part: &[u8]| OsString::from_vec(part.to_vec());
+    let mut parts: Vec<_> =
+        path.split(|byte| *byte == b'/').filter(|part| !part.is_empty()).map(part).collect();
+    if path.ends_with(b"/") {
+        parts.push(".".into());
+    }
+    parts.reverse();
+    parts
+}
+
+/// The error for a link that somebody else made.
+fn not_followed(link: &Path, owner: u32) -> io::Error {
+    let link = crate::text::name_of(link);
+    let text = format!(
+        "{link} is a symbolic link of another user (uid {owner}), who could lead it anywhere; only links of your own \
+         and of root are followed: name the file that is meant"
+    );
+    io::Error::new(io::ErrorKind::PermissionDenied, text)
+}
+
+/// Refuses a pipe that somebody else made where everybody can make files, as the kernel's `fs.protected_fifos` does.
+fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trusted) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    const OTHERS_WRITE: u32 = 0o022;
+    let of_folder = fstat(folder)?;
+    let is_shared = of_folder.st_mode & STICKY != 0 && of_folder.st_mode & OTHERS_WRITE != 0;
+    if !is_shared || trusted.includes(pipe.st_uid) || pipe.st_uid == of_folder.st_uid {
+        return Ok(());
+    }
+    let (path, owner) = (crate::text::name_of(path), pipe.st_uid);
+    let text =
+        format!("{path} is a pipe of another user (uid {owner}) in a folder where everybody can make files");
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
+}
+
+/// What a link of the kernel's own to an open file leads to.
+fn open_file(folder: OwnedFd, name: OsString) -> io::Result<Found> {
+    let stat = fstat(openat(&folder, &name, THE_FILE, Mode::empty())?)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return Err(Errno::ISDIR.into());
+    }
+    // Through these it is written behind what is there, and a socket can be written at all.
+    for standard in [io::stdout().as_fd(), io::stderr().as_fd()] {
+        if fstat(standard).is_ok_and(|known| is_same(&known, &stat)) {
+            return Ok(Found::Standard(standard.try_clone_to_owned()?.into()));
+        }
+    }
+    Ok(Found::Special(Special { folder, name, stat, is_open_file: true }))
+}
+
+fn is_same(a: &Stat, b: &Stat) -> bool {
+    (a.st_dev, a.st_ino) == (b.st_dev, b.st_ino)
+}
+
+impl Special {
+    /// Returns `true` for a regular file, which loses what it has.
+    pub fn is_regular(&self) -> bool {
+        FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
+    }
+
+    /// Opens it. A pipe waits for its reader.
+    pub fn open(&self) -> io::Result<File> {
+        let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
+        flags.set(OFlags::NOFOLLOW, !self.is_open_file);
+        let file = openat(&self.folder, &self.name, flags, Mode::empty())?;
+        if !is_same(&fstat(&file)?, &self.stat) {
+            return Err(replaced());
+        }
+        if self.is_regular() {
+            ftruncate(&file, 0)?;
+        }
+        Ok(file.into())
+    }
+}
+
+fn replaced() -> io::Error {
+    io::Error::other("another file came into its place meanwhile")
+}
+
+impl Entry {
+    /// Returns `true` if there is a file.
+    pub fn is_there(&self) -> bool {
+        self.before.is_some()
+    }
+
+    /// Makes a new file in the folder. Nobody may read it who could not read the one that it will replace.
+    pub fn make(&self, part: &OsStr) -> io::Result<File> {
+        const PERMISSIONS: u32 = 0o777;
+        let before = self.before.as_ref().map(|stat| stat.st_mode & PERMISSIONS);
+        let mode = Mode::from_raw_mode(before.unwrap_or(0o666));
+        // Never executable, nor more than the umask allows, because of a file that somebody else made.
+        let file = openat(&self.folder, part, NEW, mode & Mode::from_raw_mode(0o666))?;
+        if self.before.as_ref().is_some_and(|stat| stat.st_uid == self.trusted.me) {
+            let _ = fchmod(&file, mode); // else those of a new file
+        }
+        Ok(file.into())
+    }
+
+    /// Puts a new file in the place.
+    pub fn put(&self, part: &OsStr) -> io::Result<()> {
+        Ok(renameat(&self.folder, part, &self.folder, &self.name)?)
+    }
+
+    /// Puts a new file in the place, unless there is one.
+    pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
+        let Self { folder, name, .. } = self;
+        match renameat_with(folder, part, folder, name, RenameFlags::NOREPLACE) {
+            // Not every file system can do that.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                match openat(folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty()) {
+                    Err(Errno::NOENT) => self.put(part),
+                    Ok(_) => Err(Errno::EXIST.into()),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// Takes a new file away, if it is there.
+    pub fn remove(&self, part: &OsStr) {
+        let _ = unlinkat(&self.folder, part, AtFlags::empty()); // it may be gone already
+    }
+
+    /// The name of the file.
+    pub fn name(&self) -> &OsStr {
+        &self.name
+    }
+
+    /// The path of a file of the folder, without any link, for those who can open paths only.
+    pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
+        Ok(std::fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))?.join(name))
+    }
+
+    /// Returns `true` if everybody can make files in the folder, or its owner is not trusted.
+    pub fn is_in_foreign_folder(&self) -> io::Result<bool> {
+        const ALL_WRITE: u32 = 0o002;
+        let stat = fstat(&self.folder)?;
+        Ok(stat.st_mode & ALL_WRITE != 0 || !self.trusted.includes(stat.st_uid))
+    }
+
+    /// Holds a file of the folder, so that it can be told from another one of its name.
+    pub fn hold(&self, name: &OsStr) -> io::Result<Held> {
+        let file = openat(&self.folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty())?;
+        Ok(Held { stat: fstat(&file)?, file })
+    }
+}
+
+/// The place of a folder that is to be made.
+#[derive(Debug)]
+pub struct NewFolder {
+    /// The folder around it, which the path goes through.
+    _around: OwnedFd,
+    path: PathBuf,
+}
+
+impl NewFolder {
+    /// Its path, as long as this is there: nobody can lead it elsewhere.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Finds the place of a folder that is to be made.
+pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
+    match find(path.components().as_path(), trusted) {
+        Ok(Found::Entry(Entry { folder, name, before: None, .. })) => {
+            let path = Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name);
+            Ok(NewFolder { _around: folder, path })
+        }
+        Ok(_) => Err(Errno::EXIST.into()),
+        Err(error) if error.raw_os_error() == Some(Errno::ISDIR.raw_os_error()) => Err(Errno::EXIST.into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks that all links of a path are followed, as far as there is something.
+pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
+    match find(path, trusted) {
+        // What else is wrong is said by whoever opens it.
+        Err(error) if error.raw_os_error().is_none() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// A file that is held without being open: closing it gives up no lock.
+#[derive(Debug)]
+pub struct Held {
+    file: OwnedFd,
+    stat: Stat,
+}
+
+impl Held {
+    /// Has the file on the disk.
+    pub fn settle(&self) -> io::Result<()> {
+        // There is no other way to open the very file.
+        File::options().write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?.sync_all()
+    }
+
+    /// Checks that somebody in this process has opened this file, not another one of its name.
+    pub fn check_open(&self) -> io::Result<()> {
+        for entry in std::fs::read_dir("/proc/self/fd")? {
+            let name = entry?.file_name();
+            if name == OsStr::new(&self.file.as_raw_fd().to_string()) {
+                continue;
+            }
+            let path = Path::new("/proc/self/fd").join(&name);
+            let is_it = rustix::fs::stat(&path).is_ok_and(|stat| is_same(&stat, &self.stat));
+            if is_it {
+                return Ok(());
+            }
+        }
+        Err(replaced())
+    }
+}

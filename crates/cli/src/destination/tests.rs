@@ -1,0 +1,320 @@
+use std::fs;
+
+use super::*;
+
+#[test]
+fn devices_of_windows() {
+    for name in
+        ["NUL", "nul", "NUL.txt", r"C:\a\con", "a/Prn ", "COM1", "lpt²", "CONOUT$", r"\\.\pipe\x", "//./y"]
+    {
+        assert!(is_device_of_windows(name), "{name}");
+    }
+    for name in
+        ["", "-", "NULL", "nul1", "a.nul", "COM", "COM10", "COMA.d/x", r"\\host\share", "con/x", "/dev/null"]
+    {
+        assert!(!is_device_of_windows(name), "{name}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink};
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+    use rustix::fs::{
+        AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Uid, chownat, mkfifoat, open, renameat_with,
+    };
+
+    use super::*;
+
+    /// Who runs this test, to whom some files are another user's. Root has files that are; everybody else pretends to
+    /// be somebody else.
+    struct Others {
+        folder: PathBuf,
+        is_root: bool,
+    }
+
+    impl Others {
+        fn new(name: &str) -> Self {
+            let folder = std::env::temp_dir().join(format!("perfset-{name}-{}", std::process::id()));
+            fs::create_dir(&folder).unwrap();
+            let folder = folder.canonicalize().unwrap();
+            Self { folder, is_root: rustix::process::geteuid().is_root() }
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.folder.join(name)
+        }
+
+        /// Gives a file, or a link itself, to somebody else, as far as that takes root.
+        fn give_away(&self, name: &str) -> PathBuf {
+            let path = self.path(name);
+            if self.is_root {
+                let (user, group) = (Uid::from_raw(65_534), Gid::from_raw(65_534));
+                chownat(CWD, &path, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW).unwrap();
+            }
+            path
+        }
+
+        /// Who does not trust the owner of what was given away.
+        fn stranger(&self) -> Trusted {
+            let me = rustix::process::geteuid().as_raw();
+            Trusted::user(if self.is_root { me } else { me.wrapping_add(1) })
+        }
+
+        fn names(&self, folder: &str) -> Vec<String> {
+            let names = fs::read_dir(self.path(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Others {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.folder); // the system clears what is left
+        }
+    }
+
+    fn written(file: &Path, trusted: Trusted, text: &str) -> Result<(), Failure> {
+        let destination = Destination::of(file, trusted)?;
+        destination.check()?;
+        let mut writer = destination.open()?;
+        writer.write_all(text.as_bytes()).unwrap();
+        writer.flush().unwrap();
+        drop(writer);
+        destination.keep()
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_by_its_name() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let name = format!("/proc/self/fd/{}", writer.as_raw_fd());
+        written(Path::new(&name), Trusted::of_this_process(), "text").unwrap();
+        drop(writer);
+        assert_eq!(io::read_to_string(&mut reader).unwrap(), "text");
+        // And what cannot be written is called what it was called.
+        let others = Others::new("destination-link");
+        symlink("no/such/folder", others.path("link")).unwrap();
+        let error = Destination::new(&others.path("link")).unwrap_err().error;
+        assert_eq!(error.to_string(), format!("cannot write {}", others.path("link").display()));
+    }
+
+    #[test]
+    fn own_links_stay() {
+        let others = Others::new("destination-own");
+        symlink("nowhere", others.path("dangling")).unwrap();
+        symlink(others.path("dangling"), others.path("other")).unwrap();
+        fs::create_dir(others.path("folder")).unwrap();
+        symlink("folder/../folder/.", others.path("way")).unwrap();
+        let me = Trusted::of_this_process();
+        written(&others.path("other"), me, "text").unwrap();
+        written(&others.path("way//x"), me, "text").unwrap();
+        assert!(["dangling", "other", "way"].iter().all(|link| fs::read_link(others.path(link)).is_ok()));
+        assert_eq!(fs::read(others.path("nowhere")).unwrap(), b"text");
+        assert_eq!(fs::read(others.path("folder/x")).unwrap(), b"text");
+        assert_eq!(others.names(""), ["dangling", "folder", "nowhere", "other", "way"]);
+        assert_eq!(others.names("folder"), ["x"]);
+        symlink("round", others.path("round")).unwrap();
+        for (name, why) in [
+            ("round", "Too many levels"),
+            ("folder", "Is a directory"),
+            ("folder/", "Is a directory"),
+            ("folder/..", "Is a directory"),
+            ("nowhere/x", "Not a directory"),
+            ("no/x", "No such file"),
+        ] {
+            let error = Destination::of(&others.path(name), me).unwrap_err().error;
+            assert!(format!("{error:#}").contains(why), "{name}: {error:#}");
+        }
+        assert!(Destination::of(Path::new(""), me).is_err());
+    }
+
+    #[test]
+    fn links_of_others_are_not_followed() {
+        let others = Others::new("destination-others");
+        for folder in ["safe", "shared"] {
+            fs::create_dir(others.path(folder)).unwrap();
+        }
+        fs::set_permissions(others.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+        fs::write(others.path("safe/old"), "old").unwrap();
+        let safe = others.path("safe");
+        for (name, target) in [
+            ("shared/new", safe.join("new")),
+            ("shared/old", safe.join("old")),
+            ("shared/relative", "../safe/new".into()),
+            ("shared/folder", safe.clone()),
+            ("shared/null", "/dev/null".into()),
+            ("shared/stdout", "/proc/self/fd/1".into()),
+        ] {
+            symlink(target, others.path(name)).unwrap();
+            others.give_away(name);
+        }
+        // A link of one's own does not help.
+        symlink("shared/new", others.path("own")).unwrap();
+        if others.is_root {
+            assert_eq!(fs::symlink_metadata(others.path("own")).unwrap().uid(), 0);
+        }
+        for name in [
+            "shared/new",
+            "shared/old",
+            "shared/relative",
+            "shared/folder/new",
+            "shared/folder/old",
+            "shared/folder/../shared/new",
+            "shared/null",
+            "shared/stdout",
+            "own",
+        ] {
+            let error = written(&others.path(name), others.stranger(), "text").unwrap_err().error;
+            let error = format!("{error:#}");
+            assert!(error.contains("is a symbolic link of another user (uid "), "{name}: {error}");
+        }
+        assert_eq!(others.names("safe"), ["old"]);
+        assert_eq!(fs::read(others.path("safe/old")).unwrap(), b"old");
+        assert_eq!(others.names("shared"), ["folder", "new", "null", "old", "relative", "stdout"]);
+        let folder = find_error(place::find_new_folder(&others.path("shared/folder/x/"), others.stranger()));
+        assert!(folder.contains("is a symbolic link of another user"), "{folder}");
+        let folder = find_error(place::check_links(&others.path("shared/folder"), others.stranger()));
+        assert!(folder.contains("is a symbolic link of another user"), "{folder}");
+        assert!(place::check_links(&others.path("safe"), others.stranger()).is_ok());
+        assert!(place::check_links(&others.path("no/such"), others.stranger()).is_ok());
+    }
+
+    fn find_error<T>(found: io::Result<T>) -> String {
+        found.map(drop).unwrap_err().to_string()
+    }
+
+    /// Somebody exchanges a folder for a link, again and again, while files are written below it.
+    #[test]
+    fn no_link_comes_in_between() {
+        let others = Others::new("destination-race");
+        for folder in ["way", "safe"] {
+            fs::create_dir(others.path(folder)).unwrap();
+        }
+        symlink("safe", others.path("link")).unwrap();
+        others.give_away("link");
+        let (way, link) = (others.path("way"), others.path("link"));
+        let is_over = AtomicBool::new(false);
+        let (mut kept, mut refused) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    renameat_with(CWD, &way, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+                }
+            });
+            for n in 0..300 {
+                let file = way.join(format!("file{n}"));
+                match written(&file, others.stranger(), "text") {
+                    Ok(()) => kept += 1,
+                    Err(_) => refused += 1,
+                }
+            }
+            is_over.store(true, Relaxed);
+        });
+        assert_eq!(others.names("safe"), [""; 0], "{kept} files were written, {refused} refused");
+    }
+
+    #[test]
+    fn pipes_are_opened_once_and_stay() {
+        let others = Others::new("destination-pipe");
+        mkfifoat(CWD, others.path("pipe"), Mode::from_raw_mode(0o600)).unwrap();
+        symlink("pipe", others.path("link")).unwrap();
+        for name in ["pipe", "link"] {
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let reader: File = open(others.path("pipe"), flags, Mode::empty()).unwrap().into();
+            written(&others.path(name), Trusted::of_this_process(), "text").unwrap();
+            assert_eq!(io::read_to_string(reader).unwrap(), "text", "{name}");
+        }
+        assert!(fs::metadata(others.path("pipe")).unwrap().file_type().is_fifo());
+        assert_eq!(others.names(""), ["link", "pipe"]);
+        // Where everybody can make files, a pipe of another user is refused, as by the kernel.
+        fs::create_dir(others.path("shared")).unwrap();
+        fs::set_permissions(others.path("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+        mkfifoat(CWD, others.path("shared/pipe"), Mode::from_raw_mode(0o666)).unwrap();
+        others.give_away("shared/pipe");
+        if others.is_root {
+            let error = Destination::of(&others.path("shared/pipe"), others.stranger()).unwrap_err().error;
+            assert!(format!("{error:#}").contains("is a pipe of another user"), "{error:#}");
+        }
+        assert!(Destination::of(Path::new("/dev/null"), Trusted::of_this_process()).unwrap().check().is_ok());
+    }
+
+    /// What no test may write to is only looked for.
+    #[test]
+    fn devices_are_no_files() {
+        let me = Trusted::of_this_process();
+        for device in ["/dev/null", "/dev/full", "/dev/../dev/zero"] {
+            let found = place::find(Path::new(device), me).unwrap();
+            assert!(
+                matches!(&found, Found::Special(special) if !special.is_regular()),
+                "{device}: {found:?}"
+            );
+        }
+        for (name, is_standard) in [("/dev/stdout", true), ("/dev/fd/2", true), ("/proc/self/fd/1", true)] {
+            let found = place::find(Path::new(name), me).unwrap();
+            assert_eq!(matches!(found, Found::Standard(_)), is_standard, "{name}: {found:?}");
+        }
+        // An open file that has no path any more.
+        let others = Others::new("destination-open");
+        let file = File::create_new(others.path("gone")).unwrap();
+        fs::remove_file(others.path("gone")).unwrap();
+        let name = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
+        assert!(refuse_existing(Path::new(&name)).is_err());
+        written(Path::new(&name), me, "text").unwrap();
+        assert_eq!(file.metadata().unwrap().len(), 4);
+        assert_eq!(others.names(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_new_file_is_not_more_open_than_the_old_one() {
+        let others = Others::new("destination-mode");
+        let me = Trusted::of_this_process();
+        for (mode, want) in [(0o600, 0o600), (0o4_755, 0o755), (0o640, 0o640)] {
+            fs::write(others.path("file"), "old").unwrap();
+            fs::set_permissions(others.path("file"), fs::Permissions::from_mode(mode)).unwrap();
+            written(&others.path("file"), me, "text").unwrap();
+            let now = fs::metadata(others.path("file")).unwrap().permissions().mode();
+            assert_eq!(now & 0o7_777, want, "{mode:o}");
+        }
+        // Somebody else says nothing of a file of ours.
+        fs::set_permissions(others.path("file"), fs::Permissions::from_mode(0o4_777)).unwrap();
+        others.give_away("file");
+        if others.is_root {
+            fs::set_permissions(others.path("file"), fs::Permissions::from_mode(0o4_777)).unwrap();
+        }
+        written(&others.path("file"), others.stranger(), "text").unwrap();
+        let now = fs::metadata(others.path("file")).unwrap().permissions().mode();
+        assert_eq!(now & 0o7_111, 0, "{now:o}");
+    }
+
+    #[test]
+    fn a_database_is_the_file_that_was_made() {
+        let others = Others::new("destination-held");
+        let destination = Destination::new(&others.path("log.db")).unwrap();
+        let (path, held) = destination.part().unwrap().unwrap();
+        assert_eq!(path.parent().unwrap(), others.folder);
+        assert!(held.check_open().is_err(), "nobody has opened it");
+        let file = File::options().write(true).open(&path).unwrap();
+        held.check_open().unwrap();
+        held.settle().unwrap();
+        drop(file);
+        // Another one comes into its place.
+        fs::rename(&path, others.path("away")).unwrap();
+        fs::write(&path, "another").unwrap();
+        let _other = File::open(&path).unwrap();
+        assert!(held.check_open().is_err());
+        fs::remove_file(others.path("away")).unwrap();
+        destination.keep_first().unwrap();
+        assert_eq!(others.names(""), ["log.db"]);
+        let second = Destination::new(&others.path("log.db")).unwrap();
+        second.part().unwrap().unwrap();
+        assert!(second.keep_first().is_err(), "there is one by now");
+        assert_eq!(others.names(""), ["log.db"]);
+        let third = Destination::new(&others.path("log.db")).unwrap();
+        third.refuse_foreign_folder("").unwrap();
+        fs::set_permissions(&others.folder, fs::Permissions::from_mode(0o1_777)).unwrap();
+        third.refuse_foreign_folder("").unwrap_err();
+    }
+}

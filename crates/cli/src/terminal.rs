@@ -1,0 +1,106 @@
+//! Standard output and other terminals: what would steer a terminal is escaped, whatever is printed.
+//!
+//! Tables escape each stranger's text by itself. What programs read, CSV, JSON, code, has names as they are in a pipe or
+//! a file; the same bytes on a terminal would steer it. So everything that goes to a terminal passes through here.
+
+use std::io::{self, IsTerminal, Stdout, Write};
+
+use crate::text::is_harmful;
+
+/// Standard output, through which no terminal is steered.
+pub fn stdout() -> Escaping<Stdout> {
+    escaping(io::stdout())
+}
+
+/// A file or standard output, through which no terminal is steered.
+pub fn escaping<W: Write + IsTerminal>(out: W) -> Escaping<W> {
+    let is_terminal = out.is_terminal();
+    Escaping { out, is_terminal, half: Vec::new() }
+}
+
+/// Writer that escapes control and format characters if a terminal shows them. Line ends and tabs stay.
+#[derive(Debug)]
+pub struct Escaping<W> {
+    out: W,
+    is_terminal: bool,
+    /// Beginning of a character whose end was not written yet.
+    half: Vec<u8>,
+}
+
+impl<W: Write> Escaping<W> {
+    /// Escapes text whose last character may be cut, and keeps the beginning of that.
+    fn escape(&mut self, bytes: &[u8]) -> String {
+        let mut all = std::mem::take(&mut self.half);
+        all.extend_from_slice(bytes);
+        let mut text = String::with_capacity(all.len());
+        for chunk in all.utf8_chunks() {
+            for c in chunk.valid().chars() {
+                match c {
+                    '\n' | '\r' | '\t' => text.push(c),
+                    c if is_harmful(c) => text.extend(c.escape_default()),
+                    c => text.push(c),
+                }
+            }
+            // An end of at most three bytes may be the beginning of a character.
+            let invalid = chunk.invalid();
+            let is_last = all.as_ptr_range().end == invalid.as_ptr_range().end;
+            if is_last && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none()) {
+                self.half = invalid.to_vec();
+            } else {
+                text.extend(invalid.escape_ascii().map(char::from));
+            }
+        }
+        text
+    }
+}
+
+impl<W: Write> Write for Escaping<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.is_terminal {
+            return self.out.write(bytes);
+        }
+        let text = self.escape(bytes);
+        self.out.write_all(text.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a terminal gets of a text that is written in two pieces, cut at that byte.
+    fn shown(text: &[u8], cut: usize) -> String {
+        let mut escaping = Escaping { out: Vec::new(), is_terminal: true, half: Vec::new() };
+        escaping.write_all(&text[..cut]).unwrap();
+        escaping.write_all(&text[cut..]).unwrap();
+        String::from_utf8(escaping.out).unwrap()
+    }
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        for (text, want) in [
+            ("\"a\",\"b\"\r\n\"1\"\t\"2\"\n".as_bytes(), "\"a\",\"b\"\r\n\"1\"\t\"2\"\n"),
+            (b"\x1b[2Jgone", "\\u{1b}[2Jgone"),
+            ("\u{9b}31m é 中 😀".as_bytes(), "\\u{9b}31m é 中 😀"),
+            ("a\u{2028}b\u{202E}c".as_bytes(), "a\\u{2028}b\\u{202e}c"),
+            (b"\x9b31m", "\\x9b31m"),
+            (b"\xE4\xB8\x1b", "\\xe4\\xb8\\u{1b}"),
+        ] {
+            for cut in 0..=text.len() {
+                assert_eq!(shown(text, cut), want, "cut at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn programs_get_the_bytes() {
+        let mut escaping = Escaping { out: Vec::new(), is_terminal: false, half: Vec::new() };
+        escaping.write_all(b"\x1b[2J\xFF").unwrap();
+        assert_eq!(escaping.out, b"\x1b[2J\xFF");
+    }
+}
