@@ -31,8 +31,8 @@ pub enum TokenError {
     /// The file belongs to somebody else.
     #[error("it belongs to user {0}")]
     Foreign(u32),
-    /// It is no file.
-    #[error("it is not a file")]
+    /// It is a folder, a FIFO or a device. The token is not read from them: a FIFO may have no writer for ever.
+    #[error("it is not a regular file: write the token into one of mode 600")]
     NotAFile,
     /// What is in it is no token.
     #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
@@ -65,7 +65,7 @@ impl Token {
     /// # Errors
     /// If it cannot be read, others may open it, or it holds no token.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
-        let file = File::open(path)?;
+        let file = open(path)?;
         let about = file.metadata()?; // of the file that is open, not of what has its name now
         if !about.is_file() {
             return Err(TokenError::NotAFile);
@@ -85,7 +85,7 @@ impl Token {
         own.len() == other.len() && std::hint::black_box(differing) == 0
     }
 
-    /// The secret itself: for the address that its owner is told, and the cookie.
+    /// The secret itself: for the address that its owner is told, and for logins.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
@@ -94,6 +94,21 @@ impl Token {
     pub(crate) fn is_random(&self) -> bool {
         self.is_random
     }
+}
+
+/// Opens a file for reading. Unlike [`File::open`] this does not wait for the writer of a FIFO, and a terminal does not
+/// become that of this process.
+#[cfg(unix)]
+fn open(path: &Path) -> std::io::Result<File> {
+    use rustix::fs::{Mode, OFlags};
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(path, flags, Mode::empty()).map(File::from)?)
+}
+
+/// Opens a file for reading.
+#[cfg(not(unix))]
+fn open(path: &Path) -> std::io::Result<File> {
+    File::open(path)
 }
 
 /// Nobody but the owner may open it: us, or root.
@@ -180,5 +195,29 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert!(matches!(Token::from_file(&path), Err(TokenError::Unreadable(_))));
         assert!(matches!(Token::from_file(&std::env::temp_dir()), Err(TokenError::NotAFile)));
+        assert!(matches!(Token::from_file(Path::new("/dev/null")), Err(TokenError::NotAFile)));
+    }
+
+    /// Without a writer, and with one that says nothing. On another thread, for a fault here is to wait for ever.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_fifo_is_refused_at_once() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let path = std::env::temp_dir().join(format!("perfset-token-fifo-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        let read = |path: std::path::PathBuf| {
+            let (sender, result) = std::sync::mpsc::channel();
+            std::thread::spawn(move || {
+                sender.send(Token::from_file(&path).map_err(|error| error.to_string()))
+            });
+            result.recv_timeout(std::time::Duration::from_secs(10))
+        };
+        let want = "it is not a regular file: write the token into one of mode 600";
+        assert_eq!(read(path.clone()).expect("it waits for a writer").unwrap_err(), want);
+        let writer = File::options().read(true).write(true).open(&path).unwrap();
+        assert_eq!(read(path.clone()).expect("it waits for what is written").unwrap_err(), want);
+        drop(writer);
+        std::fs::remove_file(&path).unwrap();
     }
 }
