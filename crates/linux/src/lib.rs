@@ -39,6 +39,8 @@ mod faults;
 #[cfg(target_os = "linux")]
 mod folder;
 #[cfg(target_os = "linux")]
+mod heap;
+#[cfg(target_os = "linux")]
 mod kept_file;
 #[cfg(target_os = "linux")]
 mod long_file;
@@ -57,6 +59,8 @@ pub use capabilities::drop_walk_capabilities;
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
 pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers};
+#[cfg(target_os = "linux")]
+pub use heap::release_memory;
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
 pub use roots::Roots;

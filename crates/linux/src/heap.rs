@@ -1,0 +1,39 @@
+//! Memory that the allocator keeps.
+
+/// Returns memory to the system that was freed and that the allocator keeps for later, as far as whole pages of it are
+/// free. Only glibc has a function for that; elsewhere nothing happens.
+pub fn release_memory() {
+    #[cfg(target_env = "gnu")]
+    {
+        // SAFETY: it takes a number and no pointer, locks what it changes, and changes nothing that is in use.
+        #[expect(unsafe_code, reason = "no crate of ours in use has this call")]
+        let _ = unsafe { libc::malloc_trim(0) };
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_env = "gnu")]
+mod tests {
+    use super::*;
+
+    /// Resident memory of this process in bytes.
+    fn resident() -> usize {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+        text.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * rustix::param::page_size()
+    }
+
+    /// Small pieces between which others live: without the call they stay resident.
+    #[test]
+    fn pages_between_living_pieces_are_returned() {
+        const PIECES: usize = 20_000;
+        let mut pieces: Vec<_> = (0..PIECES).map(|_| Some(vec![1_u8; 3_000])).collect();
+        for piece in pieces.iter_mut().enumerate().filter(|(at, _)| at % 16 != 0).map(|(_, piece)| piece) {
+            *piece = None;
+        }
+        let before = resident();
+        release_memory();
+        let returned = before.saturating_sub(resident());
+        assert!(returned > 30 << 20, "{returned} of {before} bytes");
+        assert!(pieces.iter().flatten().all(|piece| piece.iter().all(|byte| *byte == 1)));
+    }
+}
