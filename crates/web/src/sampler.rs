@@ -40,6 +40,8 @@ const JOBS_MOST: usize = 256;
 const READINGS_MOST: usize = 32;
 /// How many values a single answer may have.
 const ANSWER_LEN_MOST: usize = 10_000;
+/// How many bytes of scrapes may wait to be read.
+const UNREAD_SCRAPES_MOST: usize = 16 << 20;
 /// How long a stream may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -98,12 +100,16 @@ pub struct Sampler {
     /// By position in the query.
     watches: Vec<Rc<Watch>>,
     feeds: HashMap<Vec<Ask>, Feed>,
+    /// Number of the next feed.
+    next_feed: u64,
     table: Table,
     readings: Vec<Reading>,
     exporter: Exporter,
     unread: Unread,
     /// Of scrapes, which go on while others do not read.
     unread_scrapes: Unread,
+    /// Time at which memory was last returned to the system.
+    tidied: Instant,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -192,11 +198,13 @@ impl Sampler {
             query,
             watches: Vec::new(),
             feeds: HashMap::new(),
+            next_feed: 0,
             table,
             readings: Vec::new(),
             exporter,
             unread,
-            unread_scrapes: Unread::default(),
+            unread_scrapes: Unread::new(UNREAD_SCRAPES_MOST),
+            tidied: Instant::now(),
             interval,
             limits,
             samples: 0,
@@ -258,7 +266,8 @@ impl Sampler {
                 watch.has_sums.set(watch.has_sums.get() || ask.sum);
                 bound.push((ask.clone(), watch));
             }
-            self.feeds.insert(asks.to_vec(), Feed::new(bound));
+            self.feeds.insert(asks.to_vec(), Feed::new(self.next_feed, bound));
+            self.next_feed = self.next_feed.saturating_add(1);
         }
         let (viewer, events) = queue();
         if let Some(feed) = self.feeds.get_mut(asks) {
@@ -285,6 +294,11 @@ impl Sampler {
             viewers: self.feeds.values().map(|feed| feed.viewers.len()).fold(0, usize::saturating_add),
             samples: self.samples,
         }
+    }
+
+    /// Returns the number of bytes that wait to be read, those of scrapes excluded.
+    pub fn unread(&self) -> usize {
+        self.unread.waiting()
     }
 
     /// The path as one that is collected: it is already, or it is from the next sample on.
@@ -322,6 +336,8 @@ impl Sampler {
             feed.viewers.retain(|viewer| !viewer.is_gone());
             !feed.viewers.is_empty()
         });
+        self.cut_off_slowest();
+        self.tidy(now);
         self.drop_idle(now);
         if self.watches.is_empty() || self.query.collect().is_err() {
             return; // an error is that there is nothing to deliver at all
@@ -341,12 +357,47 @@ impl Sampler {
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample =
             Sample { time: query.snapshot().clocks().unix_ms(), taken: &taken, values: &values, query };
-        for feed in feeds.values_mut() {
+        // The oldest first: if too much waits in the end, it is those that came last that get no more.
+        let mut feeds: Vec<_> = feeds.values_mut().collect();
+        feeds.sort_unstable_by_key(|feed| feed.number);
+        for feed in feeds {
             feed.send(&sample, table, unread);
         }
         self.samples = self.samples.saturating_add(1);
         self.last_sent = now;
         self.took = processor_time().saturating_sub(began);
+    }
+
+    /// Ends streams while too much waits to be read, those first that are the most events behind.
+    fn cut_off_slowest(&mut self) {
+        if !self.unread.is_too_much() {
+            return;
+        }
+        let viewers = self.feeds.values().flat_map(|feed| &feed.viewers);
+        let mut behind: Vec<_> = viewers.map(|viewer| (viewer.behind(), viewer)).collect();
+        behind.sort_by_key(|(behind, _)| std::cmp::Reverse(*behind));
+        for (_, viewer) in behind.iter().take_while(|((events, _), _)| *events > 0) {
+            if !self.unread.is_too_much() {
+                break;
+            }
+            viewer.cut_off();
+        }
+    }
+
+    /// Returns memory to the system now and then, if much was released: the allocator keeps what lies between other
+    /// things, which after a burst of long answers is most of it.
+    fn tidy(&mut self, now: Instant) {
+        const PAUSE: Duration = Duration::from_secs(5);
+        const RELEASED_LEAST: usize = 4 << 20;
+        let released = self.unread.released().saturating_add(self.unread_scrapes.released());
+        if released < RELEASED_LEAST || now.saturating_duration_since(self.tidied) < PAUSE {
+            return;
+        }
+        self.tidied = now;
+        self.unread.forget_released();
+        self.unread_scrapes.forget_released();
+        #[cfg(target_os = "linux")]
+        perfset::release_memory();
     }
 
     /// Stops to collect what nobody has looked at for long enough.

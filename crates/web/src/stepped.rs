@@ -46,6 +46,12 @@ impl Stepped {
         events.map(Reader).map_err(|problem| io::Error::other(problem.to_json()))
     }
 
+    /// Returns the number of bytes that wait to be read by clients.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.0.unread()
+    }
+
     /// Takes a sample and sends it to all clients.
     pub fn sample(&mut self) {
         self.0.sample(Instant::now());

@@ -1,34 +1,42 @@
 //! The body of a stream: events as they come, from a queue that is never long.
 
+use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http_body::{Body, Frame};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{Receiver, Sender, channel, error::TrySendError};
 
 use crate::answer::Problem;
 
 /// How many events may wait for a reader.
 const QUEUE_LEN: usize = 16;
 
-/// Why a stream ends, once it does.
-type Reason = Arc<OnceLock<&'static str>>;
+/// Why a stream ends of whose reader too much waits.
+const TOO_SLOW: &str = "the reader is too slow: events were lost from here on";
 
-/// Who sends: one viewer of a feed.
-#[derive(Debug)]
-pub struct Viewer {
-    events: Sender<Bytes>,
-    reason: Reason,
+/// Events between the two ends of a stream.
+#[derive(Debug, Default)]
+struct Queue {
+    events: VecDeque<Bytes>,
+    /// Why the stream ends, once it does.
+    end: Option<&'static str>,
+    /// Task to wake for the next event. There is one while the connection waits for events: all before were taken.
+    waiting: Option<Waker>,
+    /// `true` if nobody reads any more.
+    is_gone: bool,
 }
 
-/// Who reads.
+/// Sending end of a stream: one viewer of a feed.
+#[derive(Debug)]
+pub struct Viewer(Arc<Mutex<Queue>>);
+
+/// Receiving end of a stream, used as the body of the response.
 #[derive(Debug)]
 pub struct Events {
-    events: Receiver<Bytes>,
-    reason: Reason,
+    queue: Arc<Mutex<Queue>>,
     is_over: bool,
     /// One of so many streams that there may be.
     place: Option<OwnedSemaphorePermit>,
@@ -36,48 +44,91 @@ pub struct Events {
 
 /// A queue of events, both its ends.
 pub fn queue() -> (Viewer, Events) {
-    let (sender, receiver) = channel(QUEUE_LEN);
-    let reason = Reason::default();
-    let viewer = Viewer { events: sender, reason: Arc::clone(&reason) };
-    (viewer, Events { events: receiver, reason, is_over: false, place: None })
+    let queue = Arc::<Mutex<Queue>>::default();
+    (Viewer(Arc::clone(&queue)), Events { queue, is_over: false, place: None })
+}
+
+fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Viewer {
     /// Sends events without waiting; false if the viewer is gone, or is cut off because it reads too slowly.
     pub fn send(&self, events: Bytes) -> bool {
-        match self.events.try_send(events) {
-            Ok(()) => true,
-            Err(TrySendError::Closed(_)) => false,
-            Err(TrySendError::Full(_)) => self.cut_off(),
+        let mut queue = lock(&self.0);
+        if queue.is_gone || queue.end.is_some() {
+            return false;
         }
+        if queue.events.len() >= QUEUE_LEN {
+            drop(queue);
+            return self.cut_off();
+        }
+        queue.events.push_back(events);
+        wake(queue);
+        true
     }
 
-    /// Whether not all was read that was sent.
-    pub fn has_unread(&self) -> bool {
-        self.events.capacity() < self.events.max_capacity()
+    /// Returns how far the reader is behind: numbers of events and of bytes that wait for it.
+    pub fn behind(&self) -> (usize, usize) {
+        let queue = lock(&self.0);
+        (queue.events.len(), queue.events.iter().map(Bytes::len).fold(0, usize::saturating_add))
     }
 
-    /// Ends it, because it reads too slowly; false, as after [`send`](Self::send).
+    /// Returns `true` if the connection has taken all events and waits for the next.
+    pub fn is_waiting(&self) -> bool {
+        lock(&self.0).waiting.is_some()
+    }
+
+    /// Ends the stream because it is read too slowly, and forgets the events that wait; false, as after
+    /// [`send`](Self::send).
     pub fn cut_off(&self) -> bool {
-        self.end("the reader is too slow: events were lost from here on");
+        lock(&self.0).events.clear();
+        self.end(TOO_SLOW);
         false
     }
 
-    /// Says why the stream ends, which it does when the viewer is dropped.
+    /// Ends the stream, behind the events that wait, and says why. The first reason is it.
     pub fn end(&self, reason: &'static str) {
-        let _ = self.reason.set(reason); // the first reason is it
+        let mut queue = lock(&self.0);
+        let _ = queue.end.get_or_insert(reason);
+        wake(queue);
     }
 
-    /// Whether nobody reads any more.
+    /// Whether nobody reads any more, or the stream has ended.
     pub fn is_gone(&self) -> bool {
-        self.events.is_closed()
+        let queue = lock(&self.0);
+        queue.is_gone || queue.end.is_some()
+    }
+}
+
+impl Drop for Viewer {
+    fn drop(&mut self) {
+        self.end("the server ends");
+    }
+}
+
+/// Wakes the reader of a queue, which is not locked any more then.
+fn wake(mut queue: MutexGuard<'_, Queue>) {
+    let waiting = queue.waiting.take();
+    drop(queue);
+    if let Some(waker) = waiting {
+        waker.wake();
     }
 }
 
 impl Events {
     /// The same, in a place that is free again when it ends.
-    pub fn at(self, place: OwnedSemaphorePermit) -> Self {
-        Self { place: Some(place), ..self }
+    pub fn at(mut self, place: OwnedSemaphorePermit) -> Self {
+        self.place = Some(place);
+        self
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        let mut queue = lock(&self.queue);
+        queue.is_gone = true;
+        queue.events.clear();
     }
 }
 
@@ -92,16 +143,20 @@ impl Body for Events {
         if self.is_over {
             return Poll::Ready(None);
         }
-        self.events.poll_recv(context).map(|events| {
-            let events = events.unwrap_or_else(|| {
-                self.is_over = true;
-                self.place = None;
-                let reason = self.reason.get().copied().unwrap_or("the server ends");
-                let problem = Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
-                format!("event: end\ndata: {}\n\n", problem.to_json()).into()
-            });
-            Some(Ok(Frame::data(events)))
-        })
+        let mut queue = lock(&self.queue);
+        if let Some(events) = queue.events.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(events))));
+        }
+        let Some(reason) = queue.end else {
+            queue.waiting = Some(context.waker().clone());
+            return Poll::Pending;
+        };
+        drop(queue);
+        self.is_over = true;
+        self.place = None;
+        let problem = Problem::new(axum::http::StatusCode::SERVICE_UNAVAILABLE, reason);
+        let end = format!("event: end\ndata: {}\n\n", problem.to_json());
+        Poll::Ready(Some(Ok(Frame::data(end.into()))))
     }
 }
 
@@ -119,27 +174,42 @@ mod tests {
         }
     }
 
+    const END: &str =
+        "event: end\ndata: {\"error\":\"the reader is too slow: events were lost from here on\"}\n\n";
+
     #[test]
-    fn who_reads_too_slowly_is_told_so() {
+    fn a_reader_that_is_too_slow_is_told_so_and_nothing_waits_for_it_any_more() {
         let (viewer, mut events) = queue();
-        assert!(!viewer.has_unread());
-        for n in 0..QUEUE_LEN {
-            assert!(viewer.send(n.to_string().into()) && viewer.has_unread());
+        assert_eq!((viewer.behind(), viewer.is_waiting()), ((0, 0), false));
+        for n in 1..=QUEUE_LEN {
+            assert!(viewer.send("four".into()));
+            assert_eq!(viewer.behind(), (n, 4 * n));
         }
-        assert!(!viewer.send("one too many".into()));
+        assert_eq!(next(&mut events).as_deref(), Some("four"));
+        assert!(viewer.send("four".into()) && !viewer.send("one too many".into()));
+        assert_eq!((viewer.behind(), viewer.is_gone()), ((0, 0), true));
+        assert!(!viewer.send("later".into()), "it has ended");
         drop(viewer);
-        let read: Vec<_> = std::iter::from_fn(|| next(&mut events)).take(QUEUE_LEN + 2).collect();
-        let end =
-            "event: end\ndata: {\"error\":\"the reader is too slow: events were lost from here on\"}\n\n";
-        assert_eq!((read[0].as_str(), read[QUEUE_LEN - 1].as_str()), ("0", "15"));
-        assert_eq!((read[QUEUE_LEN].as_str(), read[QUEUE_LEN + 1].as_str()), (end, "over"));
+        assert_eq!([next(&mut events), next(&mut events)], [Some(END.to_owned()), Some("over".to_owned())]);
+    }
+
+    #[test]
+    fn an_end_comes_behind_what_was_sent() {
+        let (viewer, mut events) = queue();
+        assert!(viewer.send("a".into()));
+        viewer.end("because");
+        viewer.end("of something else");
+        drop(viewer);
+        let end = "event: end\ndata: {\"error\":\"because\"}\n\n".to_owned();
+        assert_eq!([next(&mut events), next(&mut events)], [Some("a".to_owned()), Some(end)]);
     }
 
     #[test]
     fn a_queue_waits_and_a_reader_may_leave() {
         let (viewer, mut events) = queue();
         assert_eq!(next(&mut events), None);
-        assert!(viewer.send("a".into()) && !viewer.is_gone());
+        assert!(viewer.is_waiting());
+        assert!(viewer.send("a".into()) && !viewer.is_gone() && !viewer.is_waiting());
         assert_eq!(next(&mut events).as_deref(), Some("a"));
         drop(events);
         assert!(viewer.is_gone() && !viewer.send("b".into()));

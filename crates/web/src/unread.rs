@@ -8,24 +8,49 @@ use bytes::Bytes;
 use crate::answer::Problem;
 
 /// How many bytes may wait to be read. Readers that do not read are cut off, but not at once.
-const MOST: usize = 128 << 20;
+const MOST: usize = 32 << 20;
+
+/// How many bytes more may wait while a sample is sent: after that its other readers are cut off, too.
+const MORE: usize = 8 << 20;
 
 /// How many bytes wait.
-#[derive(Clone, Debug, Default)]
-pub struct Unread(Arc<AtomicUsize>);
+#[derive(Clone, Debug)]
+pub struct Unread {
+    most: usize,
+    level: Arc<Level>,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// Bytes that wait.
+    waiting: AtomicUsize,
+    /// Bytes that were read or given up since they were last counted.
+    released: AtomicUsize,
+}
 
 /// A text that waits.
 struct Waiting {
-    text: Vec<u8>,
-    among: Unread,
+    text: Box<[u8]>,
+    level: Arc<Level>,
+}
+
+impl Default for Unread {
+    fn default() -> Self {
+        Self::new(MOST)
+    }
 }
 
 impl Unread {
+    /// Counts texts of which so many bytes may wait.
+    pub fn new(most: usize) -> Self {
+        Self { most, level: Arc::default() }
+    }
+
     /// A text for readers. It counts until they have it, or are gone.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
-        let text = text.into();
-        self.0.fetch_add(text.len(), Relaxed);
-        Bytes::from_owner(Waiting { text, among: self.clone() })
+        let text = text.into().into_boxed_slice(); // what waits has no room to grow
+        self.level.waiting.fetch_add(text.len(), Relaxed);
+        Bytes::from_owner(Waiting { text, level: Arc::clone(&self.level) })
     }
 
     /// The same, unless too much waits already.
@@ -33,9 +58,29 @@ impl Unread {
         if self.is_too_much() { Err(Problem::busy()) } else { Ok(self.hold(text)) }
     }
 
+    /// Returns the number of bytes that wait.
+    pub fn waiting(&self) -> usize {
+        self.level.waiting.load(Relaxed)
+    }
+
     /// Whether nobody should be given more who has not read what he has.
     pub fn is_too_much(&self) -> bool {
-        self.0.load(Relaxed) >= MOST
+        self.waiting() >= self.most
+    }
+
+    /// Returns `true` if nobody can be given more.
+    pub fn is_full(&self) -> bool {
+        self.waiting() >= self.most.saturating_add(MORE)
+    }
+
+    /// Returns the number of bytes that were read or given up since [`forget_released`](Self::forget_released).
+    pub fn released(&self) -> usize {
+        self.level.released.load(Relaxed)
+    }
+
+    /// Counts released bytes from 0 again.
+    pub fn forget_released(&self) {
+        self.level.released.store(0, Relaxed);
     }
 }
 
@@ -47,7 +92,8 @@ impl AsRef<[u8]> for Waiting {
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.among.0.fetch_sub(self.text.len(), Relaxed);
+        self.level.waiting.fetch_sub(self.text.len(), Relaxed);
+        self.level.released.fetch_add(self.text.len(), Relaxed);
     }
 }
 
@@ -61,11 +107,15 @@ mod tests {
         let text = unread.take("some text").unwrap();
         let part = text.slice(5..);
         drop(text);
-        assert_eq!((unread.0.load(Relaxed), &part[..]), (9, &b"text"[..]));
+        assert_eq!((unread.waiting(), unread.released(), &part[..]), (9, 0, &b"text"[..]));
         let much = unread.hold(vec![0; MOST]);
-        assert!(unread.is_too_much());
+        assert!(unread.is_too_much() && !unread.is_full());
         assert_eq!(unread.take("more"), Err(Problem::busy()));
-        drop((part, much));
-        assert_eq!((unread.0.load(Relaxed), unread.take("more").is_ok()), (0, true));
+        let more = unread.hold(vec![0; MORE]);
+        assert!(unread.is_full());
+        drop((part, much, more));
+        assert_eq!((unread.waiting(), unread.released()), (0, 9 + MOST + MORE));
+        unread.forget_released();
+        assert_eq!((unread.released(), unread.take("more").is_ok()), (0, true));
     }
 }

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::rc::Rc;
 use std::time::Instant;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use perfset::path::{CounterPath, PathQuery, PathValue, Resolved, Selector, keep_greatest};
 use perfset::{Aggregate, Counter, CounterId, Counterset, Name, NoValue, catalogue};
@@ -19,6 +20,13 @@ use crate::unread::Unread;
 
 /// The most numbers that a reader gets of what came before: the newest.
 const HISTORY_LEN_MOST: usize = 400_000;
+
+/// Maximum length of the descriptions of series in one event. A series is described once for each path that means it, so
+/// that many paths for the same instances would take any amount.
+const SERIES_LEN_MOST: usize = 8 << 20;
+
+/// Why a stream ends or does not begin whose descriptions of series are longer.
+const TOO_MANY_SERIES: &str = "the descriptions of the series of these paths take more than 8 MiB";
 
 /// A path that is collected.
 #[derive(Debug)]
@@ -264,11 +272,13 @@ fn number(v: &PathValue<'_>) -> Option<f64> {
 /// A request that somebody looks at, and who.
 #[derive(Debug)]
 pub struct Feed {
+    /// Number of the feed: older ones have lower ones.
+    pub number: u64,
     /// What is asked, and the path that it is of.
     pub asks: Vec<(Ask, Rc<Watch>)>,
     pub viewers: Vec<Viewer>,
-    /// Of what its viewers were told, and by which ask they get it.
-    known: HashSet<(SeriesId, usize)>,
+    /// Series that its viewers know, each with the asks by which they get it, as bits: there are 64 at most.
+    known: BTreeMap<SeriesId, u64>,
     /// What a new viewer got last, and for which sample and time.
     before: Option<((u64, i64), Bytes)>,
 }
@@ -285,29 +295,49 @@ pub struct Sample<'a, 'v> {
 }
 
 impl Feed {
-    pub fn new(asks: Vec<(Ask, Rc<Watch>)>) -> Self {
-        Self { asks, viewers: Vec::new(), known: HashSet::new(), before: None }
+    pub fn new(number: u64, asks: Vec<(Ask, Rc<Watch>)>) -> Self {
+        Self { number, asks, viewers: Vec::new(), known: BTreeMap::new(), before: None }
     }
 
     /// Sends a sample to all viewers; those that are gone or too slow are not viewers any more.
     pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &Unread) {
         self.before = None;
-        let is_too_much = unread.is_too_much();
-        let events = unread.hold(self.events(sample, table));
-        self.viewers.retain(|viewer| match is_too_much && viewer.has_unread() {
-            true => viewer.cut_off(),
-            false => viewer.send(events.clone()),
-        });
+        if unread.is_full() {
+            self.viewers.drain(..).for_each(|viewer| {
+                viewer.cut_off();
+            });
+            return;
+        }
+        if unread.is_too_much() {
+            self.viewers.retain(|viewer| viewer.is_waiting() || viewer.cut_off());
+        }
+        match self.events(sample, table) {
+            Some(events) => {
+                let events = unread.hold(events);
+                self.viewers.retain(|viewer| viewer.send(events.clone()));
+            }
+            None => self.viewers.drain(..).for_each(|viewer| viewer.end(TOO_MANY_SERIES)),
+        }
     }
 
-    /// The events of a sample.
-    fn events(&mut self, sample: &Sample<'_, '_>, table: &mut Table) -> Vec<u8> {
+    /// Notes that viewers know a series by an ask. Returns `true` if they did not before.
+    fn learn(&mut self, id: SeriesId, ask: usize) -> bool {
+        let bit = bit(ask);
+        let asks = self.known.entry(id).or_default();
+        let is_new = *asks & bit == 0;
+        *asks |= bit;
+        is_new
+    }
+
+    /// The events of a sample; `None` if they are too long.
+    fn events(&mut self, sample: &Sample<'_, '_>, table: &mut Table) -> Option<Vec<u8>> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut marks = Vec::new();
         let (mut news, mut nothing, mut without) = (Vec::new(), Vec::new(), Vec::new());
         let mut sent = HashSet::new();
         let nobody = Taken::default();
-        for (at, (ask, watch)) in self.asks.iter().enumerate() {
+        let asks = std::mem::take(&mut self.asks);
+        for (at, (ask, watch)) in asks.iter().enumerate() {
             let position = watch.position.get();
             let taken = match ask.top {
                 None => Cow::Borrowed(sample.taken.get(position).unwrap_or(&nobody)),
@@ -318,7 +348,7 @@ impl Feed {
             };
             let sums = if ask.sum { taken.sums.as_slice() } else { &[] };
             for point in taken.points.iter().chain(sums) {
-                if self.known.insert((point.id, at)) {
+                if self.learn(point.id, at) && news.len() <= SERIES_LEN_MOST {
                     comma(&mut news);
                     table.tell(point.id, at, &mut news);
                 }
@@ -361,9 +391,13 @@ impl Feed {
                 );
             }
         }
-        if self.known.len() > sent.len().saturating_mul(4).saturating_add(64) {
+        self.asks = asks;
+        if self.known.len() > sent.len().saturating_mul(2).saturating_add(64) {
             // Whoever is told of a series once more learns nothing new.
-            self.known.retain(|(id, _)| sent.contains(id));
+            self.known.retain(|id, _| sent.contains(id));
+        }
+        if news.len() > SERIES_LEN_MOST {
+            return None;
         }
         let mut out = Vec::new();
         push_series(&mut out, &news);
@@ -386,13 +420,13 @@ impl Feed {
             }
         }
         out.extend_from_slice(b"}\n\n");
-        out
+        Some(out)
     }
 
     /// What a new viewer is told first: the series, and their values since a time.
     ///
     /// # Errors
-    /// If too much waits for readers already.
+    /// If too much waits for readers already, or the series are too many.
     pub fn begin(
         &mut self,
         since: i64,
@@ -406,20 +440,30 @@ impl Feed {
             }
         }
         let mut kept = BTreeSet::new();
-        for (at, (ask, watch)) in self.asks.iter().enumerate().filter(|(_, (ask, _))| ask.top.is_none()) {
+        let asks = std::mem::take(&mut self.asks);
+        for (at, (ask, watch)) in asks.iter().enumerate().filter(|(_, (ask, _))| ask.top.is_none()) {
             let (members, sums) = (watch.members.borrow(), watch.sums.borrow());
             let sums = sums.iter().filter(|_| ask.sum);
             for id in members.iter().chain(sums).copied().filter(|id| table.has(*id)) {
-                self.known.insert((id, at));
+                self.learn(id, at);
                 kept.insert(id);
             }
         }
-        let mut known: Vec<_> = self.known.iter().copied().collect();
-        known.sort_unstable_by_key(|(id, at)| (*at, *id));
         let (mut series, mut out) = (Vec::new(), Vec::new());
-        for (id, at) in known.into_iter().filter(|(id, _)| table.has(*id)) {
-            comma(&mut series);
-            table.tell(id, at, &mut series);
+        for at in 0..asks.len() {
+            let bit = bit(at);
+            for (id, _) in self.known.iter().filter(|(id, asks)| *asks & bit != 0 && table.has(**id)) {
+                if series.len() > SERIES_LEN_MOST {
+                    break;
+                }
+                comma(&mut series);
+                table.tell(*id, at, &mut series);
+            }
+        }
+        self.asks = asks;
+        if series.len() > SERIES_LEN_MOST {
+            let problem = Problem::new(StatusCode::BAD_REQUEST, TOO_MANY_SERIES);
+            return Err(problem.hint("ask for fewer paths, or for fewer that mean the same instances"));
         }
         push_series(&mut out, &series);
         let most = HISTORY_LEN_MOST.checked_div(kept.len()).unwrap_or(0);
@@ -436,6 +480,11 @@ impl Feed {
         self.before = Some(((sample, since), bytes.clone()));
         Ok(bytes)
     }
+}
+
+/// Returns the bit of an ask, by its place in the request.
+fn bit(ask: usize) -> u64 {
+    u32::try_from(ask).ok().and_then(|ask| 1_u64.checked_shl(ask)).unwrap_or_default()
 }
 
 fn push_series(out: &mut Vec<u8>, series: &[u8]) {
