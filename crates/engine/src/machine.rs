@@ -158,6 +158,16 @@ impl Machine {
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
+    /// Returns sentences for people about data that is there and not delivered: how much, why, and what shows it. Of one
+    /// counterset, or of all.
+    #[must_use]
+    pub fn left_out(&self, counterset: Option<&Guid>) -> Vec<Text> {
+        let mut shared = self.lock();
+        let ask =
+            |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.left_out(counterset)));
+        shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
+    }
+
     /// What a counterset's registration says.
     ///
     /// # Errors

@@ -52,6 +52,13 @@ pub trait Provider: Send {
         Vec::new()
     }
 
+    /// Data that is there and not delivered, for people: how much, why, and what shows it. Of one of its countersets, or
+    /// of all.
+    fn left_out(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
+        let _ = counterset;
+        Vec::new()
+    }
+
     /// What it found and cannot use, for people: what, and why.
     fn problems(&mut self) -> Vec<Text> {
         Vec::new()

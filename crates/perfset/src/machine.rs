@@ -20,6 +20,9 @@ use perfset_windows::capture::{self, Captured, Captures};
 /// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call. On Windows the system's own
 /// functions are asked, or those of the library that `PERFSET_PERFLIB` names. In a program that has more rights than
 /// who started it the environment does not count.
+///
+/// It has what programs of root and of this user publish; for root, and for members of the group of a directory that
+/// users share, what programs of all users publish, as [`all_users`]. [`Machine::left_out`] says what is not shown.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
@@ -27,7 +30,8 @@ pub fn local() -> Machine {
 }
 
 /// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
-/// than root and who asks have names that begin with the number of their user and `/`.
+/// than root and who asks have names that begin with the number of their user and `/`. Of files of these users, all of
+/// them together, at most 64 MiB and 100,000 instances are read.
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();

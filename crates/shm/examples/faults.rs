@@ -6,7 +6,7 @@
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Snapshot};
 use perfset_shm::Folders;
-use perfset_shm::publish::{Counterset, Gauge, Instance, problem};
+use perfset_shm::publish::{Counterset, Gauge, Instance, problem, status};
 use perfset_shm::read::Applications;
 use rustix::process::{Signal, getpid, kill_process};
 
@@ -15,6 +15,7 @@ const USAGE: &str = "usage: faults ROLE
   hold NUMBER      one instance, until the input ends
   fill COUNT       so many instances, until the input ends
   named NAME...    an instance of each name, until the input ends
+  status NUMBER    one instance, until the input ends; says where it is and who can see it
   die              one instance, then kill -9
   read [everybody] what is published in PERFSET_RUNTIME_DIR, and what is said about it";
 
@@ -37,6 +38,11 @@ fn main() {
         ["fill", count] => hold(&(0..number(count)).map(row).collect::<Vec<_>>()),
         ["named", ref names @ ..] => {
             hold(&names.iter().zip(1..).map(|(name, n)| named(name, n)).collect::<Vec<_>>())
+        }
+        ["status", n] => {
+            let _row = row(number(n));
+            println!("{}", status());
+            let _ = std::io::stdin().lines().count(); // until it ends
         }
         ["die"] => {
             let _row = row(7);
@@ -102,7 +108,7 @@ fn read(everybody: bool) {
             println!("{name} {}", raw.join(" "));
         }
     }
-    for (_, what) in machine.about().into_iter().skip(1) {
+    for what in machine.left_out(None) {
         println!("! {what}");
     }
     for problem in machine.problems() {

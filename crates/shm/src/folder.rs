@@ -1,15 +1,20 @@
-//! Where programs leave their files.
+//! Directories that programs publish in and readers look into.
 
-use std::ffi::OsStr;
+use std::collections::HashSet;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-/// The machine's folder: a file system of its own with limits, where everybody may leave files and nobody may take
-/// those of others away. `docs/guides/publish.md` has the unit that mounts it.
-const MACHINE: &str = "/run/perfset";
+use crate::publish::file::random;
+
+/// Number of entries of one directory that are looked at to find directories of users.
+const MOST_ENTRIES: usize = 65_536;
+/// Number of directories that a reader looks into.
+const MOST_FOUND: usize = 4096;
+/// Number of directories that are not what their names say and that are reported.
+const MOST_PROBLEMS: usize = 16;
 
 /// The folders that programs leave their files in, and that readers look into.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +24,19 @@ pub struct Folders {
     /// The user's own, made when the user logged in.
     session: Option<PathBuf>,
     user: u32,
+    places: Places,
+}
+
+/// Directories that have the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Places {
+    /// The machine's directory: a file system of its own with limits, in which every user may create files and no user
+    /// may remove those of others. `packaging/systemd` has the unit that mounts it.
+    machine: PathBuf,
+    /// Has a directory of each user with a session, named by the user's number. Only root creates them.
+    sessions: PathBuf,
+    /// Every user may create anything here.
+    temporary: PathBuf,
 }
 
 /// A folder that a reader looks into.
@@ -29,10 +47,28 @@ pub(crate) struct ToRead {
     pub may_be_link: bool,
 }
 
+/// Directories that readers look into, and those in their places that publishers refuse.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    known: HashSet<PathBuf>,
+    pub to_read: Vec<ToRead>,
+    /// Directories that are not what their names say, each with a message for people.
+    pub problems: Vec<(PathBuf, String)>,
+}
+
+impl Found {
+    fn add(&mut self, path: PathBuf, may_be_link: bool) {
+        if self.known.insert(path.clone()) {
+            self.to_read.push(ToRead { path, may_be_link });
+        }
+    }
+}
+
 impl Folders {
     /// Those of this user: `PERFSET_RUNTIME_DIR` alone if that is set, else `/run/perfset`,
-    /// `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. In a program with more rights than who started it the
-    /// variables do not count.
+    /// `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. Readers also look into `/run/user/UID/perfset`, because
+    /// programs of `cron`, `su` and `docker exec` do not have that variable. In a program with more rights than who
+    /// started it the variables do not count.
     #[must_use]
     pub fn from_env() -> Self {
         if has_more_rights() {
@@ -56,61 +92,172 @@ impl Folders {
 
     fn of_session(session: Option<PathBuf>) -> Self {
         let session = session.filter(|path| path.is_absolute()).map(|path| path.join("perfset"));
-        Self { only: None, session, user: rustix::process::geteuid().as_raw() }
+        let places =
+            Places { machine: "/run/perfset".into(), sessions: "/run/user".into(), temporary: "/tmp".into() };
+        Self { only: None, session, user: rustix::process::geteuid().as_raw(), places }
+    }
+
+    /// The same for another user, in a tree that looks like a machine's.
+    #[cfg(test)]
+    pub(crate) fn below(root: &Path, user: u32) -> Self {
+        let places = Places {
+            machine: root.join("run/perfset"),
+            sessions: root.join("run/user"),
+            temporary: root.join("tmp"),
+        };
+        Self { only: None, session: None, user, places }
+    }
+
+    /// Returns the variable without which no reader finds files of that directory.
+    pub(crate) fn variable_for(&self, folder: &Path) -> Option<&'static str> {
+        let is_session = self.session.as_deref() == Some(folder);
+        match &self.only {
+            Some(_) => Some("PERFSET_RUNTIME_DIR"),
+            None if is_session && folder != self.session_of(self.user) => Some("XDG_RUNTIME_DIR"),
+            None => None,
+        }
+    }
+
+    fn session_of(&self, user: u32) -> PathBuf {
+        self.places.sessions.join(user.to_string()).join("perfset")
     }
 
     fn temporary(&self, user: u32) -> PathBuf {
-        PathBuf::from(format!("/tmp/perfset-{user}"))
+        self.places.temporary.join(format!("perfset-{user}"))
     }
 
-    /// Where a reader looks, whether there is something or not: for this user's and root's files, or for everybody's.
+    /// Finds the directories that a reader looks into, whether there is something or not: for files of this user and
+    /// root in shared and own directories, or for those of all users.
     #[must_use]
-    pub(crate) fn to_read(&self, everybody: bool) -> Vec<ToRead> {
+    pub(crate) fn to_read(&self, everybody: bool) -> Found {
+        let mut found = Found::default();
         if let Some(only) = &self.only {
-            return vec![ToRead { path: only.clone(), may_be_link: true }];
+            found.add(only.clone(), true);
+            return found;
         }
-        let mut folders = vec![PathBuf::from(MACHINE)];
-        folders.extend(self.session.clone());
-        folders.push(self.temporary(self.user));
+        found.add(self.places.machine.clone(), true);
+        for folder in self.session.clone().into_iter().chain([self.session_of(self.user)]) {
+            found.add(folder, false);
+        }
+        let own = self.temporary(self.user);
+        let is_taken = is_taken(&own, self.user);
+        found.add(own, false);
         if everybody {
-            let sessions = children(Path::new("/run/user"), |_| true).map(|path| path.join("perfset"));
-            folders.extend(sessions);
-            let temporary = |name: &OsStr| name.to_string_lossy().starts_with("perfset-");
-            folders.extend(children(Path::new("/tmp"), temporary));
+            // Only root creates directories there.
+            let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
+            let users = users.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+            users.take(MOST_FOUND).for_each(|user| found.add(self.session_of(user), false));
         }
-        let mut seen = std::collections::HashSet::new();
-        folders.retain(|folder| seen.insert(folder.clone()));
-        let to_read = |path: PathBuf| ToRead { may_be_link: path == Path::new(MACHINE), path };
-        folders.into_iter().map(to_read).collect()
+        if everybody || is_taken {
+            self.find_temporary(&mut found, |user| everybody || user == self.user);
+        }
+        found
     }
 
-    /// The folder to write to, made if need be; if there is none, which were tried, and why not.
-    ///
-    /// # Errors
-    /// Each folder that was tried, with what is wrong with it.
-    pub fn to_write(&self) -> Result<PathBuf, Vec<(PathBuf, io::Error)>> {
-        let mut tried = Vec::new();
-        let mut attempt = |folder: &Path, usable: io::Result<()>| match usable {
-            Ok(()) => true,
-            Err(error) => {
-                tried.push((folder.to_owned(), error));
-                false
+    /// Finds directories of users among temporary files. Any user may have created what has such a name.
+    fn find_temporary(&self, found: &mut Found, is_wanted: impl Fn(u32) -> bool) {
+        let entries = std::fs::read_dir(&self.places.temporary).into_iter().flatten().flatten();
+        for (number, entry) in entries.enumerate() {
+            if number >= MOST_ENTRIES || found.to_read.len() >= MOST_FOUND {
+                // Running programs have users, whose directories need not be listed.
+                users_of_processes().filter(|user| is_wanted(*user)).for_each(|user| {
+                    self.look_at(self.temporary(user), user, found);
+                });
+                let what =
+                    "it has more entries than are looked at: directories of some users may not be found";
+                found.problems.push((self.places.temporary.clone(), what.into()));
+                break;
+            }
+            let user = entry.file_name().to_str().and_then(user_of);
+            if let Some(user) = user.filter(|user| is_wanted(*user)) {
+                self.look_at(entry.path(), user, found);
+            }
+        }
+    }
+
+    fn look_at(&self, path: PathBuf, user: u32, found: &mut Found) {
+        match why_not_own(&path, user) {
+            None => found.add(path, false),
+            // Names with a random part are nobody's place.
+            Some(why) if path == self.temporary(user) && found.problems.len() < MOST_PROBLEMS => {
+                let spare = format!("{}.*", path.display());
+                let what =
+                    format!("{why}: programs of user {user} publish in {spare} instead; remove it as root");
+                found.problems.push((path, what));
+            }
+            Some(_) => {}
+        }
+    }
+
+    /// Returns the directories to write to, the preferred one first; each is created if need be when it is asked for,
+    /// and is an error if it cannot be used.
+    pub(crate) fn to_write(&self) -> impl Iterator<Item = Result<PathBuf, (PathBuf, io::Error)>> {
+        type Usable = fn(&Path, u32) -> io::Result<()>;
+        let only_own: Usable = own_folder;
+        let either: Usable = |path, user| own_folder(path, user).or_else(|_| writable(path));
+        let folders: Vec<(PathBuf, Usable)> = match &self.only {
+            Some(only) => vec![(only.clone(), either)],
+            None => {
+                let machine: (PathBuf, Usable) = (self.places.machine.clone(), |path, _| writable(path));
+                let own = self.session.iter().cloned().chain([self.temporary(self.user)]);
+                [machine].into_iter().chain(own.map(|folder| (folder, only_own))).collect()
             }
         };
-        if let Some(only) = &self.only {
-            let usable = own_folder(only, self.user).or_else(|_| writable(only));
-            return if attempt(only, usable) { Ok(only.clone()) } else { Err(tried) };
-        }
-        if attempt(Path::new(MACHINE), writable(Path::new(MACHINE))) {
-            return Ok(MACHINE.into());
-        }
-        for folder in self.session.iter().chain([&self.temporary(self.user)]) {
-            if attempt(folder, own_folder(folder, self.user)) {
-                return Ok(folder.clone());
-            }
-        }
-        Err(tried)
+        let spare = || match &self.only {
+            None if is_taken(&self.temporary(self.user), self.user) => Some(self.spare()),
+            _ => None,
+        };
+        let usable = |(path, is_usable): (PathBuf, Usable)| match is_usable(&path, self.user) {
+            Ok(()) => Ok(path),
+            Err(error) => Err((path, error)),
+        };
+        folders.into_iter().map(usable).chain(std::iter::once_with(spare).flatten())
     }
+
+    /// Another directory for temporary files, where another user has taken the name: an earlier one, or a new one with
+    /// a name that nobody can take before.
+    fn spare(&self) -> Result<PathBuf, (PathBuf, io::Error)> {
+        let mut found = Found::default();
+        self.find_temporary(&mut found, |user| user == self.user);
+        if let Some(earlier) = found.to_read.into_iter().next() {
+            return Ok(earlier.path);
+        }
+        let of_random =
+            |random: u64| PathBuf::from(format!("{}.{random:016x}", self.temporary(self.user).display()));
+        let path = random().map(of_random).map_err(|error| (self.temporary(self.user), error))?;
+        match own_folder(&path, self.user) {
+            Ok(()) => Ok(path),
+            Err(error) => Err((path, error)),
+        }
+    }
+}
+
+/// Returns the user whose directory for temporary files has that name: `perfset-UID`, or `perfset-UID.RANDOM`.
+fn user_of(name: &str) -> Option<u32> {
+    let name = name.strip_prefix("perfset-")?;
+    let (user, random) = name.split_once('.').map_or((name, None), |(user, random)| (user, Some(random)));
+    let is_random = |text: &str| text.len() == 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = user == "0" || !user.starts_with(['0', '+']);
+    user.parse().ok().filter(|_| is_number && random.is_none_or(is_random))
+}
+
+/// Returns `true` if another user has the place of a directory of this user.
+fn is_taken(folder: &Path, user: u32) -> bool {
+    why_not_own(folder, user).is_some()
+}
+
+/// Returns the reason why something is not a directory of that user which nobody else may write to; `None` if it is
+/// one, or is not there.
+fn why_not_own(folder: &Path, user: u32) -> Option<String> {
+    let found = std::fs::symlink_metadata(folder).ok()?;
+    if !found.is_dir() {
+        return Some(format!("it belongs to user {} and is not a directory", found.uid()));
+    }
+    if found.uid() != user {
+        return Some(format!("it belongs to user {}", found.uid()));
+    }
+    let mode = found.mode() & 0o7777;
+    (mode & 0o022 != 0).then(|| format!("other users may write to it (its mode is {mode:o})"))
 }
 
 /// Whether the program runs with more rights than who started it: then what its environment says does not count.
@@ -133,21 +280,20 @@ fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    let found = std::fs::symlink_metadata(folder)?; // somebody else may have made it, or a link
-    if !found.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
+    // Another user may have created it, or a link.
+    match why_not_own(folder, user) {
+        None => Ok(()),
+        Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
     }
-    if found.uid() != user || found.mode() & 0o022 != 0 {
-        let why = format!("it is user {}'s, of mode {:o}", found.uid(), found.mode() & 0o7777);
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    Ok(())
 }
 
-fn children(folder: &Path, wanted: impl Fn(&OsStr) -> bool) -> impl Iterator<Item = PathBuf> {
-    const MOST: usize = 4096;
-    let entries = std::fs::read_dir(folder).into_iter().flatten().take(MOST).flatten();
-    entries.filter(move |entry| wanted(&entry.file_name())).map(|entry| entry.path())
+/// Returns the users of the processes that this process sees.
+fn users_of_processes() -> impl Iterator<Item = u32> {
+    let mut seen = HashSet::new();
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes =
+        processes.filter(|entry| entry.file_name().to_str().is_some_and(|name| name.parse::<u32>().is_ok()));
+    processes.filter_map(|entry| Some(entry.metadata().ok()?.uid())).filter(move |user| seen.insert(*user))
 }
 
 #[cfg(test)]
@@ -164,7 +310,11 @@ mod tests {
     }
 
     fn paths(folders: &Folders, everybody: bool) -> Vec<PathBuf> {
-        folders.to_read(everybody).into_iter().map(|folder| folder.path).collect()
+        folders.to_read(everybody).to_read.into_iter().map(|folder| folder.path).collect()
+    }
+
+    fn first_to_write(folders: &Folders) -> PathBuf {
+        folders.to_write().find_map(Result::ok).unwrap()
     }
 
     #[test]
@@ -172,11 +322,13 @@ mod tests {
         let scratch = scratch("only");
         let folders = Folders::only(scratch.join("new"));
         assert_eq!(paths(&folders, true), [scratch.join("new")]);
-        assert_eq!(folders.to_write().unwrap(), scratch.join("new"));
+        assert_eq!(first_to_write(&folders), scratch.join("new"));
         assert_eq!(std::fs::metadata(scratch.join("new")).unwrap().mode() & 0o7777, 0o700);
-        assert_eq!(folders.to_write().unwrap(), scratch.join("new"), "it is there already");
+        assert_eq!(first_to_write(&folders), scratch.join("new"), "it is there already");
+        assert_eq!(folders.variable_for(&scratch.join("new")), Some("PERFSET_RUNTIME_DIR"));
         let nowhere = Folders::only(scratch.join("a/b"));
-        assert_eq!(nowhere.to_write().unwrap_err()[0].0, scratch.join("a/b"));
+        let refused: Vec<_> = nowhere.to_write().map(|folder| folder.unwrap_err().0).collect();
+        assert_eq!(refused, [scratch.join("a/b")]);
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
@@ -197,11 +349,90 @@ mod tests {
 
     #[test]
     fn readers_look_into_all_of_them() {
-        let folders = Folders { only: None, session: Some("/run/user/7/perfset".into()), user: 7 };
-        let own = ["/run/perfset", "/run/user/7/perfset", "/tmp/perfset-7"].map(PathBuf::from);
+        let folders =
+            Folders { session: Some("/run/user/7/x/perfset".into()), ..Folders::below(Path::new("/"), 7) };
+        let own = ["/run/perfset", "/run/user/7/x/perfset", "/run/user/7/perfset", "/tmp/perfset-7"];
+        let own = own.map(PathBuf::from);
         assert_eq!(paths(&folders, false), own);
-        assert_eq!(paths(&folders, true)[..3], own);
-        let may_be_links: Vec<_> = folders.to_read(false).into_iter().map(|f| f.may_be_link).collect();
-        assert_eq!(may_be_links, [true, false, false]);
+        assert_eq!(paths(&folders, true)[..4], own);
+        let may_be_links: Vec<_> =
+            folders.to_read(false).to_read.into_iter().map(|f| f.may_be_link).collect();
+        assert_eq!(may_be_links, [true, false, false, false]);
+        assert_eq!(folders.variable_for(&own[1]), Some("XDG_RUNTIME_DIR"));
+        for path in [&own[0], &own[2], &own[3]] {
+            assert_eq!(folders.variable_for(path), None, "{}", path.display());
+        }
+    }
+
+    /// A program without XDG_RUNTIME_DIR, as of cron, finds what was published in the session.
+    #[test]
+    fn the_session_is_found_without_its_variable() {
+        let folders = Folders::below(Path::new("/nowhere"), 7);
+        assert!(paths(&folders, false).contains(&"/nowhere/run/user/7/perfset".into()));
+    }
+
+    #[test]
+    fn names_of_users_folders() {
+        for (name, user) in [
+            ("perfset-0", Some(0)),
+            ("perfset-1000", Some(1000)),
+            ("perfset-1000.0123456789abcdef", Some(1000)),
+            ("perfset-1000.0123456789abcdeg", None),
+            ("perfset-1000.", None),
+            ("perfset-01000", None),
+            ("perfset-+1", None),
+            ("perfset-", None),
+            ("perfset-4294967296", None),
+            ("perfset", None),
+        ] {
+            assert_eq!(user_of(name), user, "{name}");
+        }
+    }
+
+    /// Another user who took the name of the directory hides nothing, and is reported.
+    #[test]
+    fn a_name_that_is_taken_is_not_needed() {
+        let scratch = scratch("taken");
+        std::fs::create_dir(scratch.join("tmp")).unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let folders = Folders::below(&scratch, user);
+        let own = scratch.join(format!("tmp/perfset-{user}"));
+        symlink("/nowhere", &own).unwrap(); // as somebody else's, whom a test cannot be
+        let first = first_to_write(&folders);
+        assert!(first != own && first.starts_with(scratch.join("tmp")), "{}", first.display());
+        assert_eq!(first_to_write(&folders), first, "the next program takes the same");
+        for everybody in [false, true] {
+            let found = folders.to_read(everybody);
+            assert!(found.to_read.iter().any(|folder| folder.path == first), "{found:?}");
+            let [(path, what)] = &*found.problems else { panic!("{found:?}") };
+            assert_eq!(*path, own);
+            assert!(
+                what.contains("not a directory: programs of user") && what.ends_with("remove it as root"),
+                "{what}"
+            );
+        }
+        std::fs::remove_file(&own).unwrap();
+        assert_eq!(first_to_write(&folders), own);
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
+    /// A directory with the name of another user is nobody's if that user does not own it.
+    #[test]
+    fn a_folder_belongs_to_the_user_in_its_name() {
+        let scratch = scratch("named");
+        let user = rustix::process::geteuid().as_raw();
+        let [mine, other] = [user, user + 1].map(|user| scratch.join(format!("tmp/perfset-{user}")));
+        for path in [&mine, &other] {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        let found = Folders::below(&scratch, user + 2).to_read(true);
+        let has = |path: &Path| found.to_read.iter().any(|folder| folder.path == path);
+        assert!(has(&mine) && !has(&other), "{found:?}");
+        let [(path, what)] = &*found.problems else { panic!("{found:?}") };
+        assert!(
+            *path == other && what.starts_with(&format!("it belongs to user {user}: programs of")),
+            "{what}"
+        );
+        std::fs::remove_dir_all(scratch).unwrap();
     }
 }

@@ -16,6 +16,7 @@ mod fork;
 mod stripe;
 mod lock;
 mod process;
+mod users;
 pub mod folder;
 pub mod definition;
 pub mod publish;

@@ -5,6 +5,7 @@
 mod files;
 mod forks;
 mod lies;
+mod limits;
 mod program;
 mod stress;
 mod tear;

@@ -118,6 +118,11 @@ impl File {
         self.place.as_ref().map(|place| &*place.path)
     }
 
+    /// What the operating system says of it now, if others see it.
+    pub fn stat(&self) -> Option<rustix::fs::Stat> {
+        rustix::fs::fstat(&self.place.as_ref()?.locked).ok()
+    }
+
     /// Whether others see it.
     pub fn is_public(&self) -> bool {
         self.place.is_some()
@@ -265,7 +270,8 @@ fn descriptor(file: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-fn random() -> io::Result<u64> {
+/// Returns a number that no other program can guess.
+pub(crate) fn random() -> io::Result<u64> {
     let mut bytes = [0; WORD];
     let len = getrandom(&mut bytes, GetRandomFlags::empty())?;
     if len == WORD { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::Interrupted.into()) }

@@ -30,7 +30,7 @@
 //! publishes, made at the first instance; it is gone when the process ends, however that happens.
 //!
 //! **Nothing here fails.** Where there is no folder for the file, or no space in it, counters count all the same, seen
-//! by nobody; [`problem`] says why.
+//! by nobody; [`problem`] says why. [`status`] says where they are, and who can see them.
 //!
 //! **Forks**: a forked child does not count for its parent. What it inherited counts where nobody looks; what it asks
 //! for anew is published under its own process id.
@@ -41,7 +41,9 @@ mod counters;
 mod definition;
 pub(crate) mod file;
 mod instance;
+mod mounts;
 mod publisher;
+mod status;
 pub(crate) mod store;
 
 pub use block::Block;
@@ -51,7 +53,8 @@ pub use counters::{
 };
 pub use definition::{Cells, CounterInfo, Definition, Field};
 pub use instance::{Counterset, Instance};
-pub use publisher::{Publisher, problem};
+pub use publisher::{Publisher, problem, status};
+pub use status::{PublishStatus, VisibleTo};
 pub use store::{CreateError, PublishError};
 
 pub use crate::folder::Folders;

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::block::Block;
 use super::instance::{Counterset, Instance};
+use super::status::PublishStatus;
 use super::store::{Called, CreateError, PublishError, Store};
 use crate::callback::{Answer, Request, Server};
 use crate::folder::Folders;
@@ -123,6 +124,15 @@ impl Publisher {
         }
     }
 
+    /// Where it publishes, who can see that, and what is wrong.
+    #[must_use]
+    pub fn status(&self) -> PublishStatus {
+        match self.store() {
+            Some(store) => store.status(),
+            None => PublishStatus::nowhere(self.problem()),
+        }
+    }
+
     /// The file that others see.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
@@ -134,6 +144,18 @@ impl Publisher {
 #[must_use]
 pub fn problem() -> Option<PublishError> {
     Publisher::of_process().problem()
+}
+
+/// Where this process publishes its counters, who can see them, and what is wrong.
+///
+/// ```
+/// println!("{}", perfset_shm::publish::status());
+/// // /run/perfset: only user 1000, root and members of group perfset see these counters
+/// // /tmp/perfset-990: private /tmp: no other program sees these counters; …
+/// ```
+#[must_use]
+pub fn status() -> PublishStatus {
+    Publisher::of_process().status()
 }
 
 /// Nothing drops what a process has as long as it runs: its file is taken away when it exits.

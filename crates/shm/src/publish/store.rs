@@ -12,6 +12,7 @@ use perfset_core::{Counterset, Guid, InstanceType};
 use thiserror::Error;
 
 use super::file::File;
+use super::status::PublishStatus;
 use crate::definition::{agree, encode};
 use crate::folder::Folders;
 use crate::fork;
@@ -65,6 +66,8 @@ pub enum CreateError {
 pub(crate) struct Store {
     file: File,
     folders: Folders,
+    /// Directories that were tried first, and why they are not used.
+    tried: Vec<(PathBuf, String)>,
     generation: u64,
     state: Mutex<State>,
     /// What a forked child has in its place.
@@ -162,26 +165,41 @@ pub(crate) struct Slot {
 impl Store {
     /// A store in the first of those folders that can be written to.
     pub fn new(folders: Folders) -> io::Result<Self> {
-        let (file, problem) = match folders.to_write() {
-            Err(tried) => {
-                let tried: Vec<_> =
-                    tried.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect();
-                (File::private()?, Some(PublishError::NoFolder { tried: tried.join("; ") }))
-            }
-            Ok(folder) => {
-                super::clean::remove_dead(&folder);
-                match File::in_folder(&folder) {
-                    Ok(file) => (file, None),
-                    Err(error) => {
-                        let what = "cannot make a file";
-                        let problem = PublishError::File { path: folder, what, why: error.to_string() };
-                        (File::private()?, Some(problem))
-                    }
+        let mut tried = Vec::new();
+        let mut problem = None;
+        let mut made = None;
+        for folder in folders.to_write() {
+            let folder = match folder {
+                Ok(folder) => folder,
+                Err((folder, error)) => {
+                    tried.push((folder, error.to_string()));
+                    continue;
+                }
+            };
+            super::clean::remove_dead(&folder);
+            match File::in_folder(&folder) {
+                Ok(file) => {
+                    made = Some(file);
+                    break;
+                }
+                Err(error) => {
+                    let (what, why) = ("cannot make a file", error.to_string());
+                    tried.push((folder.clone(), format!("{what}: {why}")));
+                    problem.get_or_insert(PublishError::File { path: folder, what, why });
                 }
             }
+        }
+        let no_folder = || {
+            let tried: Vec<_> =
+                tried.iter().map(|(path, why)| format!("{}: {why}", path.display())).collect();
+            PublishError::NoFolder { tried: tried.join("; ") }
+        };
+        let (file, problem) = match made {
+            Some(file) => (file, None),
+            None => (File::private()?, Some(problem.unwrap_or_else(no_folder))),
         };
         let state = Mutex::new(State { problem, ..State::default() });
-        Ok(Self { file, folders, generation: fork::generation(), state, of_child: OnceLock::new() })
+        Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceLock::new() })
     }
 
     /// This store, or in a process that was forked since it was made the one in its place.
@@ -209,6 +227,12 @@ impl Store {
     /// Why values are not published, or some of them.
     pub fn problem(&self) -> Option<PublishError> {
         if self.is_anothers() { None } else { self.lock().problem.clone() }
+    }
+
+    /// Where its file is, and who can see it.
+    pub fn status(&self) -> PublishStatus {
+        let problems = self.problem().into_iter().collect();
+        PublishStatus::of(&self.file, &self.folders, &self.tried, problems)
     }
 
     /// The file that others see.

@@ -20,6 +20,7 @@ use perfset_engine::{
 use rustix::process::{Resource, getrlimit};
 
 use super::asking::{self, Asking, Referenced};
+use super::budget::Budget;
 use super::copied::{self, Copied};
 use super::file::{Asker, Bytes, Definitions, ProgramFile};
 use super::folder::Folder;
@@ -30,6 +31,10 @@ use crate::definition::agree;
 use crate::folder::Folders;
 use crate::process;
 
+mod scope;
+
+use scope::Part;
+
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
 const KEPT: u64 = 4;
@@ -37,20 +42,27 @@ const KEPT: u64 = 4;
 /// change when a program dies. And so many: the next ones come next time.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
 /// Files of one user other than the asker and root.
-const OF_A_STRANGER: usize = 256;
+pub(super) const OF_A_STRANGER: usize = 256;
 
 /// What is registered: called before each listing, it answers only if something changed since.
 pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 
 /// Serves the countersets that programs publish, and those that are registered, whether somebody publishes them or not.
 ///
-/// Whose instances: those of programs of root and of this user; of everybody where that is asked for, whose names then
-/// begin with the number of their user and `/`. A counterset is known by its registration, else by what the programs
+/// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that users
+/// share, see those of all users; so does who asks for them. The names of these begin with the number of their user and
+/// `/`, and their files are read within limits for all of them together. A counterset is known by its registration, else by what the programs
 /// say that publish it: the first one decides, and one that says otherwise is left out. What the catalogue or a
 /// registration has, GUID and name, cannot be taken.
 pub struct Applications {
+    places: Folders,
     folders: Vec<Folder>,
+    /// Time at which directories were last looked for, and those that are not what their names say.
+    looked: Option<Instant>,
+    not_folders: Vec<(PathBuf, Refused)>,
     asker: Asker,
+    /// Groups whose shared directories show the files of all users.
+    groups: Vec<u32>,
     files: Vec<Kept>,
     definitions: Definitions,
     registered: Registered,
@@ -84,6 +96,8 @@ struct Kept {
     asking: Asking,
     /// By definition: its instances.
     indexes: HashMap<usize, Index>,
+    /// Of a file of another user, by definition: its instances within the limit.
+    shares: HashMap<usize, Part>,
     is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
     has_new: bool,
@@ -97,18 +111,24 @@ struct Served {
 }
 
 impl Applications {
-    /// Those whose files are in these folders: of root and this user, or of everybody.
+    /// Those whose files are in these folders: of root and this user, or of everybody. Root sees everybody's anyway.
     #[must_use]
     pub fn new(folders: &Folders, everybody: bool, registered: Registered) -> Self {
+        let user = rustix::process::geteuid().as_raw();
         let asker = Asker {
-            user: rustix::process::geteuid().as_raw(),
-            everybody,
+            user,
+            everybody: everybody || scope::sees_everybody(user),
+            budget: Budget::of_process(),
             namespace: process::namespace(),
             boot_id: process::boot_id(),
         };
         Self {
-            folders: folders.to_read(everybody).into_iter().map(Folder::new).collect(),
+            places: folders.clone(),
+            folders: Vec::new(),
+            looked: None,
+            not_folders: Vec::new(),
             asker,
+            groups: scope::groups(),
             files: Vec::new(),
             definitions: Definitions::default(),
             registered,
@@ -128,12 +148,22 @@ impl Applications {
     #[cfg(test)]
     pub(crate) fn of_user(folder: &std::path::Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&Folders::only(folder), everybody, Box::new(|| None));
-        this.asker.user = user;
+        this.asker = Asker { user, everybody, ..this.asker };
+        this.groups.clear();
         this
+    }
+
+    /// As a member of groups would see a folder, with limits of its own.
+    #[cfg(test)]
+    pub(crate) fn limited(mut self, groups: &[u32], budget: &Budget) -> Self {
+        self.groups = groups.to_vec();
+        self.asker.budget = budget.clone();
+        self
     }
 
     /// Looks for programs that came and went, and for what they publish; true if something changed.
     fn refresh(&mut self) -> bool {
+        self.look_for_folders();
         self.see_who_lives();
         let gone: Vec<usize> =
             self.files.iter().filter(|kept| kept.is_gone).map(|kept| kept.folder).collect();
@@ -147,6 +177,9 @@ impl Applications {
         }
         for Kept { file, has_new, .. } in &mut self.files {
             changed |= file.refresh(&mut self.definitions) | std::mem::take(has_new);
+        }
+        if changed {
+            self.files.iter_mut().for_each(Kept::announce);
         }
         if let Some(known) = (self.registered)() {
             self.known = known;
@@ -206,6 +239,11 @@ impl Applications {
             let count = of_user.entry(kept.file.user).or_default();
             *count = count.saturating_add(1);
         }
+        let asker = Asker {
+            everybody: self.asker.everybody
+                || folder.as_ref().is_some_and(|folder| self.is_our_groups(folder)),
+            ..self.asker.clone()
+        };
         let mut is_short = false;
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let kept = usize::try_from(limit / KEPT).unwrap_or(usize::MAX);
@@ -215,8 +253,7 @@ impl Applications {
             let has_room =
                 |user| is_trusted(user) || of_user.get(&user).is_none_or(|count| *count < OF_A_STRANGER);
             let definitions = &mut self.definitions;
-            let file =
-                ProgramFile::open(folder.as_fd(), &path, &name, &self.asker, keep, has_room, definitions);
+            let file = ProgramFile::open(folder.as_fd(), &path, &name, &asker, keep, has_room, definitions);
             match file {
                 Ok(file) => {
                     let count = of_user.entry(file.user).or_default();
@@ -228,6 +265,7 @@ impl Applications {
                         name,
                         asking: Asking::default(),
                         indexes: HashMap::new(),
+                        shares: HashMap::new(),
                         is_gone: false,
                         has_new: false,
                     });
@@ -428,24 +466,24 @@ impl Provider for Applications {
     }
 
     fn about(&mut self) -> Vec<(Text, Text)> {
-        let topic = || Text::from("applications");
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
         let what =
             format!("{} publish {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
-        let mut said = vec![(topic(), what.into())];
-        let others = self.refused.values().filter(|why| matches!(why, Refused::Stranger { .. })).count();
-        if others > 0 {
-            said.push((topic(), format!("{} of other users not asked for", counted(others, "file")).into()));
-        }
-        said
+        [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
+    }
+
+    fn left_out(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
+        self.not_shown(counterset).into_iter().map(Text::from).collect()
     }
 
     fn problems(&mut self) -> Vec<Text> {
         const MOST: usize = 10;
-        let refused = self.refused.iter().filter(|(_, why)| !matches!(why, Refused::Stranger { .. }));
+        let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
+        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
+        let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
         let left_out = self.left_out.iter().map(|(path, why)| (path, why));
         let damage = self.files.iter().flat_map(|kept| kept.file.damage().map(|why| (&kept.file.path, why)));
-        let all = refused.chain(left_out).chain(damage);
+        let all = not_folders.chain(refused).chain(left_out).chain(damage);
         all.take(MOST).map(|(path, why)| format!("{}: {why}", path.display()).into()).collect()
     }
 }
@@ -549,13 +587,18 @@ impl Kept {
     }
 
     /// Calls `each` with all instances of a file that is copied. Their names begin with the user.
-    fn each_copied(&self, number: usize, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
-        let Some(set) = self.file.definition(number) else { return };
+    fn each_copied(&mut self, number: usize, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
         let Ok(file) = self.file.file() else { return };
+        let mut room = self.room(number, file.as_fd());
+        let Some(set) = self.file.definition(number) else { return };
         let user: Vec<u16> = format!("{}/", self.file.user).encode_utf16().collect();
         let mut name = Vec::new();
         for (_, of) in self.file.instances(number) {
             let read = copied::instances(file.as_fd(), of.at, of.len, of.shape, &set.guid, &mut |copied| {
+                if room == 0 {
+                    return;
+                }
+                room = room.saturating_sub(1);
                 name.clear();
                 name.extend_from_slice(&user);
                 name.extend_from_slice(&copied.name);

@@ -72,6 +72,16 @@ pub(crate) fn instances(
     Ok(())
 }
 
+/// Counts the instances of a segment.
+///
+/// # Errors
+/// If the file cannot be read any more.
+pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: Shape) -> io::Result<u64> {
+    let words = copy(file, at, Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD))?;
+    let live = (0..shape.slots).filter(|slot| is_live(word(&words, shape.sequence(*slot))));
+    Ok(u64::try_from(live.count()).unwrap_or(u64::MAX))
+}
+
 /// So many bytes from there on; what is not there is zero.
 fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];

@@ -9,8 +9,10 @@ use std::sync::atomic::{AtomicU64, fence};
 use std::sync::{Arc, Weak};
 
 use perfset_core::{Counterset, Owner};
-use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 
+use super::budget::{Budget, Pool, Share};
+use super::copied;
 use super::index::{self, Index, Segment};
 use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
@@ -21,11 +23,16 @@ use crate::memory::View;
 /// Bytes of a file that are read, of root and of this user, and of others.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
 
+/// Memory that a definition takes when it is decoded, in terms of its bytes.
+const DECODED: u64 = 8;
+
 /// Whose files are used.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub user: u32,
     pub everybody: bool,
+    /// Limits for files of others than root and this user.
+    pub budget: Budget,
     /// Inode of its PID namespace.
     pub namespace: u64,
     pub boot_id: [u8; 16],
@@ -51,6 +58,22 @@ pub(crate) struct ProgramFile {
     problem: Option<Refused>,
     /// Its change word when its table was read.
     change: u64,
+    /// Limit of a file of another user.
+    limit: Option<Limit>,
+}
+
+/// Part of a file of another user that is read.
+#[derive(Debug)]
+struct Limit {
+    share: Share,
+    is_announced: bool,
+    instances: Arc<Pool>,
+    /// Bytes that may be read.
+    granted: u64,
+    /// By entry of the table: bytes that are read up to the end of that segment.
+    ends: Vec<u64>,
+    /// Bytes of segments that are not read.
+    unread: u64,
 }
 
 /// How its bytes are had.
@@ -119,7 +142,10 @@ impl ProgramFile {
         has_room: impl FnOnce(u32) -> bool,
         definitions: &mut Definitions,
     ) -> Result<Self, Refused> {
-        let file = open_strange(folder, name).map_err(Refused::io("cannot be opened"))?;
+        let file = open_strange(folder, name).map_err(|error| match error.kind() {
+            io::ErrorKind::PermissionDenied => denied(folder, name, asker, error),
+            _ => Refused::io("cannot be opened")(error),
+        })?;
         let stat = fstat(&file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
         let user = stat.st_uid;
         match FileType::from_raw_mode(stat.st_mode) {
@@ -174,6 +200,7 @@ impl ProgramFile {
             bad: Vec::new(),
             problem: None,
             change: 1,
+            limit: (!is_trusted).then(|| Limit::new(&asker.budget, user)),
         };
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
@@ -265,9 +292,19 @@ impl ProgramFile {
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
         check_len(&stat, committed, limit)?;
-        for number in self.segments.len()..count.min(header::TABLE_MAX) {
+        let count = count.min(header::TABLE_MAX);
+        let in_table = |number: usize| -> [u64; entry::WORDS] {
             let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
-            let words = std::array::from_fn(|at| word(&bytes, from.saturating_add(at)));
+            std::array::from_fn(|at| word(&bytes, from.saturating_add(at)))
+        };
+        if let Some(limit) = &mut self.limit {
+            limit.ask((0..count).map(in_table));
+        }
+        for number in self.segments.len()..count {
+            if !self.may_read(number) {
+                break; // it is looked at again next time
+            }
+            let words = in_table(number);
             let known = Entry::parse(number, words, self.end, committed).and_then(|entry| {
                 self.end = entry.at.saturating_add(wide(entry.len));
                 known(file, number, &entry, &self.segments, definitions)
@@ -299,9 +336,47 @@ impl ProgramFile {
     /// The segments of instances of a counterset that it defines, each with its number.
     pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &Instances)> + Clone {
         self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
-            Known::Instances(instances) if instances.counterset == counterset => Some((number, instances)),
+            Known::Instances(instances) if instances.counterset == counterset && self.may_read(number) => {
+                Some((number, instances))
+            }
             _ => None,
         })
+    }
+
+    /// Returns `true` if the file belongs to another user: then it is read within limits.
+    pub fn is_limited(&self) -> bool {
+        self.limit.is_some()
+    }
+
+    /// Bytes of a file of another user that are read.
+    pub fn read_bytes(&self) -> u64 {
+        let used = |limit: &Limit| {
+            let ends = limit.ends.iter().filter(|end| **end <= limit.granted);
+            ends.copied().max().unwrap_or_else(|| wide(header::BYTES))
+        };
+        self.limit.as_ref().map_or(0, used)
+    }
+
+    /// The pool that instances of a file of another user are taken from.
+    pub fn instance_pool(&self) -> Option<Arc<Pool>> {
+        self.limit.as_ref().map(|limit| Arc::clone(&limit.instances))
+    }
+
+    /// Bytes of a file of another user that are more than the limit for all of them lets be read.
+    pub fn unread(&self) -> u64 {
+        self.limit.as_ref().map_or(0, |limit| limit.unread)
+    }
+
+    fn may_read(&self, number: usize) -> bool {
+        let limit = self.limit.as_ref();
+        limit.is_none_or(|limit| limit.ends.get(number).is_some_and(|end| *end <= limit.granted))
+    }
+
+    /// Counts the instances of a counterset that it defines.
+    pub fn count(&self, counterset: usize, file: BorrowedFd<'_>) -> u64 {
+        let counts =
+            self.instances(counterset).map(|(_, of)| copied::count(file, of.at, of.shape).unwrap_or(0));
+        counts.fold(0, u64::saturating_add)
     }
 
     /// The segment of that number, if it is of instances and mapped.
@@ -359,6 +434,43 @@ impl Instances {
     /// The words of it, if it is mapped.
     fn mapped(&self) -> Option<Segment<'_>> {
         self.view.as_ref().map(|view| Segment::new(view.words(), self.shape))
+    }
+}
+
+impl Limit {
+    fn new(budget: &Budget, user: u32) -> Self {
+        let (share, instances) = (budget.bytes.share(user), Arc::clone(&budget.instances));
+        Self { share, is_announced: false, instances, granted: 0, ends: Vec::new(), unread: 0 }
+    }
+
+    /// Asks for as many bytes as the entries of a table have. The first time it announces them only: files that are
+    /// opened together are granted what they are due when all are known.
+    fn ask(&mut self, table: impl Iterator<Item = [u64; entry::WORDS]>) {
+        let mut end = wide(header::BYTES);
+        let mut lens = Vec::new();
+        self.ends.clear();
+        for [_, len, kind, _] in table {
+            let len = len.min(MOST_BYTES.1);
+            let cost = if kind == entry::DEFINITION { len.saturating_mul(DECODED) } else { len };
+            end = end.saturating_add(cost);
+            lens.push(len);
+            self.ends.push(end);
+        }
+        self.granted = if self.is_announced { self.share.ask(end) } else { 0 };
+        if !self.is_announced {
+            self.share.want(end);
+            self.is_announced = true;
+        }
+        let unread = lens.iter().zip(&self.ends).filter(|(_, end)| **end > self.granted);
+        self.unread = unread.fold(0, |sum, (len, _)| sum.saturating_add(*len));
+    }
+}
+
+/// Returns the reason for a file that may not be opened: one of another user, as a rule.
+fn denied(folder: BorrowedFd<'_>, name: &str, asker: &Asker, error: io::Error) -> Refused {
+    match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) if stat.st_uid != asker.user => Refused::Denied { owner: stat.st_uid },
+        _ => Refused::io("cannot be opened")(error),
     }
 }
 

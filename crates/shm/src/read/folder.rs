@@ -1,5 +1,6 @@
 //! The names in a folder, listed again only when it changed.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -8,11 +9,16 @@ use std::time::Duration;
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, lstat, open, stat, statat};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::applications::OF_A_STRANGER;
 use crate::folder::ToRead;
 use crate::publish::file::SUFFIX;
 
-/// Names that are looked at in one folder.
+/// Names of files of one user that are looked at in one folder, if it is trusted.
 const MOST_NAMES: usize = 4096;
+/// The same of another user: more than are used, so that it is said.
+const MOST_OF_A_USER: usize = OF_A_STRANGER + 1;
+/// Names that are listed in one folder.
+const MOST_LISTED: usize = 32_768;
 /// Stamps of some kernels move in steps: a folder that changed just before it was listed may have changed again since.
 const STEP: Duration = Duration::from_millis(20);
 
@@ -47,8 +53,8 @@ impl Folder {
         Self { path, may_be_link, stamp: None, is_unsure: true }
     }
 
-    /// What it has, if that is not as it was: nothing, if it is not there. Of more names than are looked at, first
-    /// those of files of users that are trusted.
+    /// What it has, if that is not as it was: nothing, if it is not there. Of more names than are looked at,
+    /// some of each user.
     pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
         let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
         let now = found.ok().map(|stat| Stamp {
@@ -86,9 +92,7 @@ impl Folder {
         let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
         let owner =
             |name: &str| statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stat.st_uid);
-        let is_trusted = |name: &str| owner(name).is_some_and(&is_trusted);
         let mut listing = Listing::default();
-        let mut more = Vec::new();
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
@@ -96,24 +100,24 @@ impl Folder {
             if name.starts_with(b".") || !name.ends_with(SUFFIX.as_bytes()) {
                 continue;
             }
+            if listing.names.len() >= MOST_LISTED {
+                listing.is_cut = true;
+                break;
+            }
             let Ok(name) = std::str::from_utf8(name) else { continue }; // ours are ASCII
-            if listing.names.len() < MOST_NAMES {
-                listing.names.push(name.to_owned());
-                continue;
-            }
-            listing.is_cut = true;
-            if is_trusted(name) {
-                more.push(name.to_owned());
-                if more.len() >= MOST_NAMES {
-                    break;
-                }
-            }
+            listing.names.push(name.to_owned());
         }
-        if !more.is_empty() {
-            // Whoever leaves many files there hides none of those.
-            listing.names.append(&mut more);
-            listing.names.sort_by_cached_key(|name| !is_trusted(name));
-            listing.names.truncate(MOST_NAMES);
+        if listing.names.len() > MOST_NAMES {
+            // Whoever leaves many files there hides none of those of other users.
+            let listed = listing.names.len();
+            let mut of_user: HashMap<u32, usize> = HashMap::new();
+            listing.names.retain(|name| {
+                let Some(user) = owner(name) else { return false };
+                let count = of_user.entry(user).or_default();
+                *count = count.saturating_add(1);
+                *count <= if is_trusted(user) { MOST_NAMES } else { MOST_OF_A_USER }
+            });
+            listing.is_cut |= listing.names.len() < listed;
         }
         Ok(listing)
     }

@@ -9,6 +9,7 @@
 
 mod applications;
 mod asking;
+pub(crate) mod budget;
 mod copied;
 mod file;
 mod folder;

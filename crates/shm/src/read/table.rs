@@ -17,8 +17,12 @@ pub(crate) enum Refused {
     Io { what: &'static str, why: io::Error },
     #[error("it is {0}")]
     Kind(&'static str),
-    #[error("user {owner}'s are not asked for")]
+    #[error("skipped: the file belongs to user {owner}; `--all-users` includes it")]
     Stranger { owner: u32 },
+    #[error("cannot be opened: Permission denied; the file belongs to user {owner}")]
+    Denied { owner: u32 },
+    #[error("{0}")]
+    Folder(String),
     #[error("it has {0} bytes, and more than {1} are not read")]
     TooLarge(u64, u64),
     #[error("it says that {committed} of its bytes are there, but it has {there}")]

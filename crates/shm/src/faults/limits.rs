@@ -1,0 +1,158 @@
+//! Files of other users: who sees them without asking, and how much of them is read.
+
+use perfset_engine::Machine;
+use perfset_engine::testing::FixedClock;
+
+use super::files::{Victim, genuine};
+use super::{Bystander, Forged};
+use crate::read::Applications;
+use crate::read::budget::Budget;
+use crate::tests::{Place, query, raw};
+
+/// Files of another user than the reader: tests of any user can have them. Each has three instances.
+struct OfOthers {
+    place: Place,
+    files: Vec<Forged>,
+}
+
+impl OfOthers {
+    fn new(name: &str, count: usize) -> Self {
+        let (place, bytes) = (Place::new(name), genuine());
+        let forged = |number: usize| {
+            let file = Forged::mapped(place.path(), &format!("{number}.pfs"), &bytes);
+            if user() == 0 {
+                std::os::unix::fs::chown(&file.path, Some(65_534), None).unwrap(); // root is nobody's stranger
+            }
+            file
+        };
+        Self { files: (0..count).map(forged).collect(), place }
+    }
+
+    fn reader(&self, everybody: bool, groups: &[u32], budget: &Budget) -> Reader {
+        let applications = Applications::of_user(self.place.path(), user() + 1, everybody);
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.register(Box::new(applications.limited(groups, budget)));
+        Reader(machine)
+    }
+}
+
+struct Reader(Machine);
+
+impl Reader {
+    /// How many instances there are.
+    fn rows(&self) -> usize {
+        match self.0.counterset(&Victim::GUID) {
+            Ok(_) => raw(&mut query(&self.0, Victim::GUID)).iter().filter(|row| row.2.is_some()).count() / 2,
+            Err(_) => 0,
+        }
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        self.0.left_out(None).into_iter().map(perfset_core::Text::into_owned).collect()
+    }
+
+    /// All that is left out is of the one counterset.
+    fn left_out_of_set(&self) -> Vec<String> {
+        let of_set = self.0.left_out(Some(&Victim::GUID));
+        let of_set: Vec<String> = of_set.into_iter().map(perfset_core::Text::into_owned).collect();
+        assert_eq!(of_set, self.left_out());
+        assert!(self.0.left_out(Some(&super::Honest::GUID)).is_empty());
+        of_set
+    }
+}
+
+fn user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Bytes that reading a file costs: its header, eight times its definition, and its instances.
+const COST: u64 = 8192 + 8 * 4096 + 65_536;
+
+#[test]
+fn bytes_of_others_are_limited() {
+    let mut others = OfOthers::new("limited-bytes", 3);
+    for (limit, rows, said) in [
+        (3 * COST, 9, None),
+        (3 * COST - 1, 6, Some("0.1 MiB")),
+        (COST + 10_000, 3, Some("0.2 MiB")),
+        (5000, 0, Some("0.2 MiB")),
+    ] {
+        let reader = others.reader(true, &[], &Budget::new(limit, 1000));
+        assert_eq!(reader.rows(), rows, "{limit} bytes");
+        let left_out = reader.left_out();
+        assert_eq!(left_out.len(), said.iter().count(), "{limit} bytes: {left_out:?}");
+        if let Some(said) = said {
+            assert!(
+                left_out[0].starts_with(&format!("{said} of other users are left out: ")),
+                "{left_out:?}"
+            );
+        }
+    }
+    // What one leaves another has.
+    let reader = others.reader(true, &[], &Budget::new(2 * COST, 1000));
+    assert_eq!((reader.rows(), reader.left_out().len()), (6, 1));
+    others.files.pop();
+    assert_eq!((reader.rows(), reader.left_out().len()), (6, 0));
+}
+
+#[test]
+fn instances_of_others_are_limited() {
+    let others = OfOthers::new("limited-instances", 3);
+    for (limit, said) in
+        [(9, None), (8, Some("1 instance of")), (4, Some("5 instances of")), (0, Some("9 inst"))]
+    {
+        let reader = others.reader(true, &[], &Budget::new(1 << 30, limit));
+        assert_eq!(reader.rows(), usize::try_from(limit).unwrap());
+        assert_eq!(reader.0.instances(&Victim::GUID).unwrap_or_default().len(), reader.rows());
+        let left_out = reader.left_out_of_set();
+        assert_eq!(left_out.len(), said.iter().count(), "{left_out:?}");
+        assert!(said.is_none_or(|said| left_out[0].starts_with(said)), "{left_out:?}");
+    }
+}
+
+/// The limit is one for all readers of a process.
+#[test]
+fn readers_share_a_limit() {
+    let others = OfOthers::new("limited-readers", 2);
+    let budget = Budget::new(1 << 30, 8);
+    let (one, other) = (others.reader(true, &[], &budget), others.reader(true, &[], &budget));
+    assert_eq!((one.rows(), other.rows()), (6, 2));
+    drop(one);
+    assert_eq!(other.rows(), 6);
+}
+
+/// Files of this user and of root have no such limit.
+#[test]
+fn own_files_are_not_limited() {
+    let place = Place::new("limited-own");
+    let _bystander = Bystander::new(&place);
+    let machine = Machine::bare(Box::new(FixedClock::default()));
+    machine.register(Box::new(place.applications().limited(&[], &Budget::new(0, 0))));
+    Bystander::is_unharmed(&machine, "a limit of 0");
+    assert!(machine.left_out(None).is_empty());
+}
+
+/// Who does not ask is told how many instances there are.
+#[test]
+fn hidden_instances_are_counted() {
+    let others = OfOthers::new("hidden", 2);
+    let reader = others.reader(false, &[], &Budget::new(1 << 30, 100));
+    assert_eq!(reader.rows(), 0);
+    assert_eq!(reader.left_out_of_set(), ["6 instances of other users: --all-users"]);
+}
+
+/// Members of the group of a directory that users share see all in it without asking.
+#[test]
+fn members_see_all_of_a_shared_directory() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let others = OfOthers::new("members", 1);
+    let budget = Budget::new(1 << 30, 100);
+    let group = std::fs::metadata(others.place.path()).unwrap().gid();
+    let rows = |groups: &[u32]| others.reader(false, groups, &budget).rows();
+    assert_eq!(rows(&[group]), 0, "users do not share it");
+    std::fs::set_permissions(others.place.path(), PermissionsExt::from_mode(0o1777)).unwrap();
+    assert_eq!((rows(&[group + 1]), rows(&[group + 1, group])), (0, 3));
+    // Limits hold for them too.
+    let reader = others.reader(false, &[group], &Budget::new(1 << 30, 2));
+    assert_eq!((reader.rows(), reader.left_out().len()), (2, 1));
+}

@@ -1,0 +1,258 @@
+//! Where a program publishes, and who can see it.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::file::File;
+use super::mounts::Origin;
+use super::store::PublishError;
+use crate::folder::Folders;
+use crate::process;
+use crate::users::group_name;
+
+/// Inode of the first PID namespace. Source: `PROC_PID_INIT_INO` in the kernel's `include/linux/proc_ns.h`.
+const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Where a program publishes its counters, who can see them, and what is wrong. Its text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublishStatus {
+    /// The directory of the file; `None` if there is no file.
+    pub directory: Option<PathBuf>,
+    /// The users whose programs see the counters.
+    pub visible_to: VisibleTo,
+    /// The environment variable that readers need, with the same value, to look into the directory.
+    pub needs_variable: Option<&'static str>,
+    /// `true` if the program runs in a PID namespace of its own, as in a container: then programs outside see the
+    /// counters only if the directory is shared with them.
+    pub in_container: bool,
+    /// Directories that were tried first, and why they are not used.
+    pub passed_over: Vec<(PathBuf, String)>,
+    /// Reasons why some counters are not published, or none: what [`problem`](super::problem) says is among them.
+    pub problems: Vec<PublishError>,
+}
+
+/// The users whose programs see counters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VisibleTo {
+    /// Nobody's: counters count in this process alone.
+    Nobody,
+    /// Nobody's but this service's: the directory is in a file system that only this service has.
+    NoOtherProgram {
+        /// Where that file system is mounted, as `/tmp`.
+        mount: PathBuf,
+    },
+    /// Those of this user, and of root.
+    User {
+        /// The user that owns the file.
+        user: u32,
+    },
+    /// Those of this user, of root, and of members of a group.
+    Group {
+        /// The user that owns the file.
+        user: u32,
+        /// The group that may read it.
+        group: u32,
+        /// The name of that group, if it is known.
+        name: Option<String>,
+    },
+}
+
+impl PublishStatus {
+    pub(crate) fn nowhere(problem: Option<PublishError>) -> Self {
+        Self {
+            directory: None,
+            visible_to: VisibleTo::Nobody,
+            needs_variable: None,
+            in_container: false,
+            passed_over: Vec::new(),
+            problems: problem.into_iter().collect(),
+        }
+    }
+
+    pub(super) fn of(
+        file: &File,
+        folders: &Folders,
+        tried: &[(PathBuf, String)],
+        mut problems: Vec<PublishError>,
+    ) -> Self {
+        let passed_over = tried.to_vec();
+        let (Some(path), Some(stat)) = (file.path(), file.stat()) else {
+            return Self { passed_over, problems, ..Self::nowhere(None) };
+        };
+        let folder = path.parent().unwrap_or(path);
+        let is_there = fs::symlink_metadata(path)
+            .is_ok_and(|found| (found.dev(), found.ino()) == (stat.st_dev, stat.st_ino));
+        if !is_there {
+            let (what, why) = ("it was removed", "a new start of the program makes it anew".to_owned());
+            problems.push(PublishError::File { path: path.to_owned(), what, why });
+        }
+        let visible_to = match (is_there, private_mount(folder)) {
+            (false, _) => VisibleTo::Nobody,
+            (true, Some(mount)) => VisibleTo::NoOtherProgram { mount },
+            (true, None) => readers(folder, stat.st_uid, stat.st_gid, stat.st_mode),
+        };
+        Self {
+            directory: Some(folder.to_owned()),
+            visible_to,
+            needs_variable: folders.variable_for(folder),
+            in_container: ![0, FIRST_PID_NAMESPACE].contains(&process::namespace()),
+            passed_over,
+            problems,
+        }
+    }
+}
+
+/// Returns those who may open a file of that owner, group and mode in a directory.
+fn readers(folder: &Path, user: u32, group: u32, mode: u32) -> VisibleTo {
+    const GROUP_READS: u32 = 0o040;
+    const SEARCHED_BY_OTHERS: u32 = 0o011;
+    let is_open = fs::metadata(folder).is_ok_and(|folder| folder.mode() & SEARCHED_BY_OTHERS != 0);
+    if is_open && mode & GROUP_READS != 0 {
+        VisibleTo::Group { user, group, name: group_name(group) }
+    } else {
+        VisibleTo::User { user }
+    }
+}
+
+/// Returns the mount of a directory that the machine's first process has not under the same name.
+fn private_mount(folder: &Path) -> Option<PathBuf> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let own = Origin::find(&fs::read_to_string("/proc/self/mountinfo").ok()?, &folder)?;
+    // It may be hidden; then only the name tells.
+    let first = fs::read_to_string("/proc/1/mountinfo").ok().and_then(|text| Origin::find(&text, &folder));
+    let is_private = first.map_or_else(|| own.is_of_a_service(), |first| !own.is_same(&first));
+    is_private.then_some(own.mount)
+}
+
+impl fmt::Display for VisibleTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nobody => write!(f, "no other program sees these counters"),
+            Self::NoOtherProgram { mount } => {
+                let mount = mount.display();
+                write!(
+                    f,
+                    "private {mount}: no other program sees these counters; to show them, mount /run/perfset and let the \
+                     service write to it: ReadWritePaths=/run/perfset"
+                )
+            }
+            Self::User { user: 0 } => write!(f, "only root sees these counters"),
+            Self::User { user } => write!(f, "only user {user} and root see these counters"),
+            Self::Group { user, group, name } => {
+                let name = name.clone().unwrap_or_else(|| group.to_string());
+                let who = if *user == 0 { "root".to_owned() } else { format!("user {user}, root") };
+                write!(f, "only {who} and members of group {name} see these counters")
+            }
+        }
+    }
+}
+
+impl fmt::Display for PublishStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.directory {
+            Some(directory) => write!(f, "{}: {}", directory.display(), self.visible_to)?,
+            None => write!(
+                f,
+                "not published: {}; to show them, mount /run/perfset and let the program write to it (a service needs \
+                 ReadWritePaths=/run/perfset)",
+                self.visible_to
+            )?,
+        }
+        if let Some(variable) = self.needs_variable {
+            write!(f, "; readers need the same {variable}")?;
+        }
+        if self.in_container && self.directory.is_some() {
+            write!(f, "; programs outside this container see them only if the directory is shared with it")?;
+        }
+        let over = self.passed_over.iter().map(|(path, why)| format!("{}: {why}", path.display()));
+        if let Some(over) = over.reduce(|all, one| format!("{all}, {one}")) {
+            write!(f, "; tried before: {over}")?;
+        }
+        self.problems.iter().try_for_each(|problem| write!(f, "; problem: {problem}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::Place;
+
+    #[test]
+    fn a_directory_of_ones_own_is_seen_by_its_user() {
+        let place = Place::new("status");
+        let publisher = place.publisher();
+        let status = publisher.status();
+        let user = rustix::process::geteuid().as_raw();
+        assert_eq!(status.directory.as_deref(), Some(place.path()));
+        assert_eq!(status.visible_to, VisibleTo::User { user });
+        assert_eq!(status.needs_variable, Some("PERFSET_RUNTIME_DIR"));
+        assert_eq!((&*status.passed_over, &*status.problems), (&[][..], &[][..]));
+        let text = status.to_string();
+        let who = if user == 0 { "only root sees".into() } else { format!("only user {user} and root see") };
+        assert!(
+            text.contains(&format!("{who} these counters; readers need the same PERFSET_RUNTIME_DIR")),
+            "{text}"
+        );
+        std::fs::remove_file(publisher.path().unwrap()).unwrap();
+        let status = publisher.status();
+        assert_eq!((status.visible_to, status.problems.len()), (VisibleTo::Nobody, 1));
+    }
+
+    #[test]
+    fn a_directory_that_users_share_is_seen_by_its_group() {
+        use std::os::unix::fs::PermissionsExt;
+        let place = Place::new("status-shared");
+        std::fs::set_permissions(place.path(), PermissionsExt::from_mode(0o3777)).unwrap();
+        let publisher = place.publisher();
+        let status = publisher.status();
+        let group = std::fs::metadata(place.path()).unwrap().gid();
+        let VisibleTo::Group { group: found, .. } = status.visible_to else { panic!("{status:?}") };
+        assert_eq!(found, group);
+        assert!(status.to_string().contains("and members of group "), "{status}");
+    }
+
+    #[test]
+    fn nowhere_to_publish() {
+        let status = super::super::Publisher::in_folders(Folders::only("/proc/nowhere")).status();
+        assert_eq!((&status.directory, &status.visible_to), (&None, &VisibleTo::Nobody));
+        let text = status.to_string();
+        assert!(
+            text.starts_with("not published: no other program sees these counters; to show them, mount /run"),
+            "{text}"
+        );
+        assert!(
+            text.contains("; problem: there is no folder to publish counters in: /proc/nowhere"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn texts() {
+        let of = |visible_to| PublishStatus {
+            directory: Some("/d".into()),
+            visible_to,
+            ..PublishStatus::nowhere(None)
+        };
+        let group = VisibleTo::Group { user: 7, group: 9, name: Some("perfset".into()) };
+        for (status, text) in [
+            (of(VisibleTo::User { user: 0 }), "/d: only root sees these counters"),
+            (of(group), "/d: only user 7, root and members of group perfset see these counters"),
+            (
+                of(VisibleTo::NoOtherProgram { mount: "/tmp".into() }),
+                "/d: private /tmp: no other program sees these counters; to show them, mount /run/perfset and let the \
+                 service write to it: ReadWritePaths=/run/perfset",
+            ),
+            (
+                PublishStatus { in_container: true, ..of(VisibleTo::User { user: 7 }) },
+                "/d: only user 7 and root see these counters; programs outside this container see them only if the \
+                 directory is shared with it",
+            ),
+        ] {
+            assert_eq!(status.to_string(), text);
+        }
+    }
+}

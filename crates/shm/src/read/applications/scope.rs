@@ -1,0 +1,266 @@
+//! Whose files a reader uses, and what it says of the others.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use perfset_core::Guid;
+use rustix::fs::fstat;
+
+use super::{Applications, Kept, counted};
+use crate::folder::has_more_rights;
+use crate::read::budget::Share;
+use crate::read::file::{Asker, ProgramFile};
+use crate::read::folder::Folder;
+use crate::read::table::Refused;
+use crate::users::group_name;
+
+/// Interval at which directories are looked for: users come, and with them directories.
+const LOOKING: Duration = Duration::from_secs(1);
+/// Bit of a directory in which users may remove their own files only.
+const STICKY: u32 = 0o1000;
+
+/// Returns `true` if that user sees the files of all users without asking for them: root does. A program with more
+/// rights than who started it must ask.
+pub(super) fn sees_everybody(user: u32) -> bool {
+    user == 0 && !has_more_rights()
+}
+
+/// Returns the groups of this process, none of a program with more rights than who started it.
+pub(super) fn groups() -> Vec<u32> {
+    if has_more_rights() {
+        return Vec::new();
+    }
+    let own = rustix::process::getegid();
+    let all = rustix::process::getgroups().unwrap_or_default();
+    all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
+}
+
+/// Instances of a counterset of another user's file that are read, and those that are not.
+#[derive(Debug)]
+pub(super) struct Part {
+    share: Share,
+    read: u64,
+    unread: u64,
+}
+
+impl Applications {
+    /// Adds directories that came since the last time.
+    pub(super) fn look_for_folders(&mut self) {
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOKING) {
+            return;
+        }
+        self.looked = Some(Instant::now());
+        let found = self.places.to_read(self.asker.everybody);
+        self.not_folders =
+            found.problems.into_iter().map(|(path, what)| (path, Refused::Folder(what))).collect();
+        // Those that went stay: files are known by the index of their directory.
+        for new in found.to_read {
+            if !self.folders.iter().any(|known| known.path == new.path) {
+                self.folders.push(Folder::new(new));
+            }
+        }
+    }
+
+    /// Returns `true` if users share a directory and its group is one of this process: then it shows all files in it.
+    pub(super) fn is_our_groups(&self, folder: impl AsFd) -> bool {
+        fstat(folder).is_ok_and(|stat| stat.st_mode & STICKY != 0 && self.groups.contains(&stat.st_gid))
+    }
+
+    /// Says whose instances are shown, and within which limits.
+    pub(super) fn scope(&self) -> String {
+        let whose = if self.asker.everybody {
+            "instances of all users are shown".to_owned()
+        } else {
+            let of_group =
+                self.folders.iter().find(|folder| folder.open().is_ok_and(|open| self.is_our_groups(open)));
+            let and_all = of_group.map(|folder| format!(", and of all users in {}", folder.path.display()));
+            format!("instances of root and user {} are shown{}", self.asker.user, and_all.unwrap_or_default())
+        };
+        let (instances, bytes) = self.read_of_others();
+        format!(
+            "{whose}; of files of other users at most {} and {} instances are read, now {} and {instances}",
+            size(self.asker.budget.bytes.most()),
+            grouped(self.asker.budget.instances.most()),
+            size(bytes),
+            instances = grouped(instances),
+        )
+    }
+
+    fn read_of_others(&self) -> (u64, u64) {
+        let limited = || self.files.iter().filter(|kept| kept.file.is_limited());
+        let instances = limited().flat_map(|kept| kept.shares.values()).map(|part| part.read);
+        let bytes = limited().map(|kept| kept.file.read_bytes());
+        (instances.fold(0, u64::saturating_add), bytes.fold(0, u64::saturating_add))
+    }
+
+    /// Says what is published and not shown: of one counterset, or of all.
+    pub(super) fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<String> {
+        let is_wanted = |guid: &Guid| counterset.is_none_or(|wanted| wanted == guid);
+        let (mut instances, mut bytes) = (0_u64, 0_u64);
+        for kept in &self.files {
+            let wanted = kept.file.definitions().filter(|(_, set)| is_wanted(&set.guid));
+            let unread = wanted.filter_map(|(number, _)| kept.shares.get(&number));
+            instances = unread.fold(instances, |sum, part| sum.saturating_add(part.unread));
+            let concerns = kept.file.definitions().any(|(_, set)| is_wanted(&set.guid));
+            bytes =
+                bytes.saturating_add(if concerns || counterset.is_none() { kept.file.unread() } else { 0 });
+        }
+        let mut said = Vec::new();
+        if instances > 0 || bytes > 0 {
+            let mut what = Vec::new();
+            if instances > 0 {
+                what.push(many(instances, "instance"));
+            }
+            if bytes > 0 {
+                what.push(size(bytes));
+            }
+            said.push(format!(
+                "{} of other users are left out: {} and {} instances of all of them together are read, divided among \
+                 the users",
+                what.join(" and "),
+                size(self.asker.budget.bytes.most()),
+                grouped(self.asker.budget.instances.most()),
+            ));
+        }
+        let hidden = self.count_hidden(&is_wanted);
+        if hidden > 0 {
+            said.push(format!("{} of other users: --all-users", many(hidden, "instance")));
+        }
+        if counterset.is_none() {
+            said.extend(self.denied());
+        }
+        said
+    }
+
+    /// Counts the instances in files of other users that are not asked for and may be read.
+    fn count_hidden(&mut self, is_wanted: &dyn Fn(&Guid) -> bool) -> u64 {
+        let Self { folders, refused, definitions, asker, .. } = self;
+        let asker = Asker { everybody: true, ..asker.clone() };
+        let mut count = 0_u64;
+        for folder in folders {
+            let skipped = |(path, why): &(&std::path::PathBuf, &Refused)| {
+                matches!(why, Refused::Stranger { .. }) && path.parent() == Some(&*folder.path)
+            };
+            let mut skipped = refused.iter().filter(skipped).peekable();
+            if skipped.peek().is_none() {
+                continue;
+            }
+            let Ok(open) = folder.open() else { continue };
+            for name in skipped.filter_map(|(path, _)| path.file_name()?.to_str()) {
+                let file =
+                    ProgramFile::open(open.as_fd(), &folder.path, name, &asker, true, |_| true, definitions);
+                let Ok(mut file) = file else { continue };
+                file.refresh(definitions); // it announced its bytes only
+                let Ok(bytes) = file.file() else { continue };
+                let of_file = file.definitions().filter(|(_, set)| is_wanted(&set.guid));
+                let counts = of_file.map(|(number, _)| file.count(number, bytes.as_fd()));
+                count = counts.fold(count, u64::saturating_add);
+            }
+        }
+        count
+    }
+
+    /// Says which directories have files that this user may not open, and who may.
+    fn denied(&self) -> Vec<String> {
+        let mut folders: BTreeMap<&Path, usize> = BTreeMap::new();
+        let is_denied = |why: &Refused| matches!(why, Refused::Denied { .. });
+        for folder in
+            self.refused.iter().filter(|(_, why)| is_denied(why)).filter_map(|(path, _)| path.parent())
+        {
+            let count = folders.entry(folder).or_default();
+            *count = count.saturating_add(1);
+        }
+        let said = |(folder, count): (&Path, usize)| {
+            let group = self.folders.iter().find(|known| known.path == *folder).and_then(|known| {
+                let stat = fstat(known.open().ok()?).ok()?;
+                (stat.st_mode & STICKY != 0).then_some(stat.st_gid)
+            });
+            let or_join = group.map_or_else(String::new, |group| {
+                format!(", or join group {}", group_name(group).unwrap_or_else(|| group.to_string()))
+            });
+            let programs = counted(count, "program");
+            format!("{programs} of other users in {}: to see them run as root{or_join}", folder.display())
+        };
+        folders.into_iter().map(said).collect()
+    }
+}
+
+impl Kept {
+    /// Announces the instances of a file of another user, so that none of those that are read together gets more than it
+    /// is due.
+    pub(super) fn announce(&mut self) {
+        if !self.file.is_limited() {
+            return;
+        }
+        let Ok(file) = self.file.file() else { return };
+        let numbers: Vec<usize> = self.file.definitions().map(|(number, _)| number).collect();
+        for number in numbers {
+            let count = self.file.count(number, file.as_fd());
+            if let Some(part) = self.part(number) {
+                part.share.want(count);
+            }
+        }
+    }
+
+    fn part(&mut self, number: usize) -> Option<&mut Part> {
+        let pool = self.file.instance_pool()?;
+        let share = || Part { share: pool.share(self.file.user), read: 0, unread: 0 };
+        Some(self.shares.entry(number).or_insert_with(share))
+    }
+
+    /// Returns the number of instances of a counterset that may be read.
+    pub(super) fn room(&mut self, number: usize, file: BorrowedFd<'_>) -> u64 {
+        if !self.file.is_limited() {
+            return u64::MAX;
+        }
+        let count = self.file.count(number, file);
+        let Some(part) = self.part(number) else { return u64::MAX };
+        part.read = part.share.ask(count);
+        part.unread = count.saturating_sub(part.read);
+        part.read
+    }
+}
+
+fn many(count: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
+/// A number with commas between groups of three digits.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && digits.len().saturating_sub(at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Bytes for people, rounded up to a tenth: what is there is not 0.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    let tenths = bytes.saturating_mul(10).div_ceil(MIB);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{} MiB", grouped(whole)),
+        (whole, part) => format!("{}.{part} MiB", grouped(whole)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_for_people() {
+        for (bytes, text) in [(0, "0 MiB"), (1, "0.1 MiB"), (64 << 20, "64 MiB"), (3 << 19, "1.5 MiB")] {
+            assert_eq!(size(bytes), text);
+        }
+        for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Limits for the files of all users other than root and this one, shared by the whole process.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Bytes of files of other users that are read, all of them together.
+pub(crate) const MOST_BYTES: u64 = 64 << 20;
+/// Instances in files of other users that are read, all of them together.
+pub(crate) const MOST_INSTANCES: u64 = 100_000;
+
+/// What files of other users may take of this process.
+#[derive(Clone, Debug)]
+pub(crate) struct Budget {
+    pub bytes: Arc<Pool>,
+    pub instances: Arc<Pool>,
+}
+
+impl Budget {
+    pub fn new(bytes: u64, instances: u64) -> Self {
+        Self { bytes: Arc::new(Pool::new(bytes)), instances: Arc::new(Pool::new(instances)) }
+    }
+
+    /// The only one of this process, however many readers it has.
+    pub fn of_process() -> Self {
+        static OWN: OnceLock<Budget> = OnceLock::new();
+        OWN.get_or_init(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()
+    }
+}
+
+/// An amount that users share: if it is not enough, nobody's share is cut as long as another user has more.
+#[derive(Debug)]
+pub(crate) struct Pool {
+    most: u64,
+    demands: Mutex<Demands>,
+}
+
+#[derive(Debug, Default)]
+struct Demands {
+    next: u64,
+    users: BTreeMap<u32, User>,
+    /// Sums over all shares.
+    sum: Amounts,
+}
+
+#[derive(Debug, Default)]
+struct User {
+    /// By share, the oldest first: it gets its part first.
+    shares: BTreeMap<u64, Amounts>,
+    /// Sum of what they want.
+    wanted: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amounts {
+    wanted: u64,
+    granted: u64,
+}
+
+impl Pool {
+    fn new(most: u64) -> Self {
+        Self { most, demands: Mutex::default() }
+    }
+
+    /// Returns the whole amount.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Returns a share for something of that user, empty at first.
+    pub fn share(self: &Arc<Self>, user: u32) -> Share {
+        self.locked(|demands| {
+            let number = demands.next;
+            demands.next = number.saturating_add(1);
+            demands.users.entry(user).or_default().shares.insert(number, Amounts::default());
+            Share { pool: Arc::clone(self), user, number }
+        })
+    }
+
+    fn locked<T>(&self, work: impl FnOnce(&mut Demands) -> T) -> T {
+        work(&mut self.demands.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Demands {
+    /// Puts other amounts in the place of a share's, or takes it away.
+    fn set(&mut self, user: u32, number: u64, amounts: Option<Amounts>) {
+        let Some(of_user) = self.users.get_mut(&user) else { return };
+        let before = match amounts {
+            Some(amounts) => of_user.shares.insert(number, amounts),
+            None => of_user.shares.remove(&number),
+        };
+        let (before, after) = (before.unwrap_or_default(), amounts.unwrap_or_default());
+        let change = |sum: u64, before: u64, after: u64| sum.saturating_sub(before).saturating_add(after);
+        of_user.wanted = change(of_user.wanted, before.wanted, after.wanted);
+        self.sum.wanted = change(self.sum.wanted, before.wanted, after.wanted);
+        self.sum.granted = change(self.sum.granted, before.granted, after.granted);
+        if of_user.shares.is_empty() {
+            self.users.remove(&user);
+        }
+    }
+
+    /// Returns what a share may have, if all others have what they are due.
+    fn due(&self, user: u32, number: u64, most: u64) -> u64 {
+        let Some(of_user) = self.users.get(&user) else { return 0 };
+        let wanted = of_user.shares.get(&number).map_or(0, |amounts| amounts.wanted);
+        if self.sum.wanted <= most {
+            return wanted;
+        }
+        let older = of_user.shares.range(..number);
+        let before = older.fold(0_u64, |sum, (_, amounts)| sum.saturating_add(amounts.wanted));
+        self.part_of(user, most).saturating_sub(before).min(wanted)
+    }
+
+    /// Returns the part of the whole amount that a user gets: those who want least are served first, and what they
+    /// leave is divided among the others.
+    fn part_of(&self, user: u32, most: u64) -> u64 {
+        let mut sums: Vec<(u64, u32)> =
+            self.users.iter().map(|(user, of_user)| (of_user.wanted, *user)).collect();
+        sums.sort_unstable();
+        let mut left = most;
+        let mut users = u64::try_from(sums.len()).unwrap_or(u64::MAX);
+        for (sum, of) in sums {
+            let part = left.checked_div(users).unwrap_or(0).min(sum);
+            if of == user {
+                return part;
+            }
+            left = left.saturating_sub(part);
+            users = users.saturating_sub(1);
+        }
+        0
+    }
+}
+
+/// Something's share of a pool, given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    pool: Arc<Pool>,
+    user: u32,
+    number: u64,
+}
+
+impl Share {
+    /// Announces an amount, without more than before of it: others are granted less from now on.
+    pub fn want(&self, amount: u64) {
+        self.set(amount, |_, before| before);
+    }
+
+    /// Asks for an amount in place of the one before; returns how much of it may be used now. It is less than what is
+    /// due as long as others, who were granted more before, did not ask again.
+    pub fn ask(&self, amount: u64) -> u64 {
+        self.set(amount, |due, _| due)
+    }
+
+    fn set(&self, wanted: u64, granted: impl FnOnce(u64, u64) -> u64) -> u64 {
+        let most = self.pool.most;
+        let wanted = wanted.min(most); // sums of demands stay far from the end of their type
+        self.pool.locked(|demands| {
+            let of_user = demands.users.get(&self.user);
+            let before = of_user.and_then(|user| user.shares.get(&self.number)).copied().unwrap_or_default();
+            demands.set(self.user, self.number, Some(Amounts { wanted, ..before }));
+            let free = most.saturating_sub(demands.sum.granted.saturating_sub(before.granted));
+            let due = demands.due(self.user, self.number, most);
+            let granted = granted(due, before.granted).min(wanted).min(free);
+            demands.set(self.user, self.number, Some(Amounts { wanted, granted }));
+            granted
+        })
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.pool.locked(|demands| demands.set(self.user, self.number, None));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wanted of 100 by `(user, amount)`, and what is given.
+    fn given(wanted: &[(u32, u64)]) -> Vec<u64> {
+        let pool = Arc::new(Pool::new(100));
+        let shares: Vec<_> = wanted.iter().map(|(user, amount)| (pool.share(*user), *amount)).collect();
+        for (share, amount) in &shares {
+            share.want(*amount);
+        }
+        shares.iter().map(|(share, amount)| share.ask(*amount)).collect()
+    }
+
+    #[test]
+    fn nobody_is_pushed_out() {
+        for (name, wanted, expected) in [
+            ("enough for all", &[(1, 60), (2, 40)][..], vec![60, 40]),
+            ("one wants too much", &[(1, 1000), (2, 40)], vec![60, 40]),
+            ("all want too much", &[(1, 1000), (2, 999), (3, u64::MAX)], vec![33, 33, 34]),
+            ("a user's first is served first", &[(1, 30), (1, 1000), (2, 10), (1, 5)], vec![30, 60, 10, 0]),
+            ("many files are no more than one", &[(1, 40), (1, 40), (1, 40), (2, 60)], vec![40, 10, 0, 50]),
+            ("nothing is wanted", &[(1, 0)], vec![0]),
+        ] {
+            let given = given(wanted);
+            assert_eq!(given, expected, "{name}");
+            assert!(given.iter().sum::<u64>() <= 100, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_had() {
+        let pool = Arc::new(Pool::new(100));
+        let (one, other) = (pool.share(1), pool.share(2));
+        assert_eq!((one.ask(100), other.ask(70), one.ask(100), other.ask(70)), (100, 0, 50, 50));
+        assert_eq!((other.ask(10), one.ask(100)), (10, 90));
+        drop(one);
+        assert_eq!(other.ask(200), 100);
+        drop(other);
+        assert!(pool.locked(|demands| demands.users.is_empty() && demands.sum == Amounts::default()));
+    }
+
+    /// However users ask, no more than all of it is given at any one time.
+    #[test]
+    fn random_demands() {
+        let mut random = 88_172_645_463_325_252_u64;
+        let mut below = move |end: u64| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random % end
+        };
+        let pool = Arc::new(Pool::new(100));
+        let granted = || pool.locked(|demands| demands.sum.granted);
+        let shares: Vec<_> = (0..40).map(|n| (pool.share(n % 7), n % 7)).collect();
+        for _ in 0..500 {
+            let wanted: Vec<u64> = shares.iter().map(|_| below(20)).collect();
+            let ask = || -> Vec<u64> {
+                let one = |((share, _), amount): (&(Share, u32), &u64)| {
+                    let given = share.ask(*amount);
+                    assert!(granted() <= 100, "{shares:?}");
+                    given
+                };
+                shares.iter().zip(&wanted).map(one).collect()
+            };
+            ask();
+            ask();
+            let given = ask();
+            let sum: u64 = given.iter().sum();
+            assert!(sum <= 100 && sum >= 100.min(wanted.iter().sum::<u64>()), "{given:?} of {wanted:?}");
+            // Who got less than was wanted has no less than anybody else, but for what cannot be divided.
+            let of = |amounts: &[u64], user: u32| -> u64 {
+                shares.iter().zip(amounts).filter(|((_, u), _)| *u == user).map(|(_, amount)| amount).sum()
+            };
+            for cut in (0..7).filter(|user| of(&given, *user) < of(&wanted, *user)) {
+                assert!(
+                    (0..7).all(|user| of(&given, user) <= of(&given, cut) + 1),
+                    "{given:?} of {wanted:?}"
+                );
+            }
+        }
+    }
+}
