@@ -24,6 +24,7 @@
 pub mod status;
 pub mod guid;
 pub mod utf16;
+pub mod likeness;
 pub mod counter_type;
 pub mod counterset;
 pub mod instance;

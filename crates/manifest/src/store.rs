@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use perfset_core::likeness::likeness;
 use perfset_core::{Counterset, Guid, catalogue};
 
 use crate::model::Manifest;
@@ -116,7 +117,7 @@ pub enum Claim {
     Provider(Guid),
     /// The GUID of a counterset.
     Counterset(Guid),
-    /// The name of a counterset, without its capitals.
+    /// The name of a counterset, [as people see it](likeness).
     Name(String),
 }
 
@@ -237,7 +238,7 @@ impl Claims {
             claims.insert(Claim::Provider(set.provider.guid), Owner::Catalogue { name: provider });
             let owner = Owner::Catalogue { name: set.name.to_string() };
             claims.insert(Claim::Counterset(set.guid), owner.clone());
-            claims.insert(Claim::Name(set.name.to_lowercase()), owner);
+            claims.insert(Claim::Name(likeness(&set.name)), owner);
         }
         Self(claims)
     }
@@ -265,7 +266,7 @@ impl Claims {
 fn claims(manifest: &Manifest) -> impl Iterator<Item = Claim> {
     let provider = &manifest.provider;
     let of_sets =
-        |set: &crate::model::ManifestSet| [Claim::Counterset(set.guid), Claim::Name(set.name.to_lowercase())];
+        |set: &crate::model::ManifestSet| [Claim::Counterset(set.guid), Claim::Name(likeness(&set.name))];
     std::iter::once(Claim::Provider(provider.guid)).chain(provider.sets.iter().flat_map(of_sets))
 }
 
