@@ -193,6 +193,7 @@ pub fn not_taken() -> Result<String> {
     let thief = Command::new("setpriv")
         .args(nobody)
         .args(["python3", "-c", THIEF, &pid.to_string()])
+        .env("PATH", "/usr/bin:/bin") // what root has before these may be for root alone
         .current_dir("/")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
