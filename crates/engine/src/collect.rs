@@ -174,7 +174,7 @@ impl Plan {
     /// Takes over what another plan's snapshots are paired by, if the entries mean the same as there: a counterset
     /// that others registered meanwhile costs no interval. And what is known of instances that have ended.
     pub fn follow(&mut self, mut before: Self) {
-        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
+        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.is_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
             self.infos = Arc::clone(&before.infos);
         }
@@ -430,16 +430,19 @@ impl Plan {
     }
 }
 
-/// Where those counters are in their counterset, ascending.
+/// Where those counters are in their counterset, ascending. Of several that an entry asks for, one that is no longer
+/// registered takes nothing from the others: the program that had it may have been replaced by another version.
 fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, SourceError> {
     let Some(ids) = counters.ids() else { return Ok((0..set.counters.len()).collect()) };
-    let position = |id: &CounterId| {
-        let at = set.counters.iter().position(|counter| counter.id == *id);
-        at.ok_or(SourceError::UnknownCounter { counterset: set.guid, counter: *id })
-    };
-    let mut positions: Vec<_> = ids.iter().map(position).collect::<Result<_, _>>()?;
-    positions.sort_unstable();
-    Ok(positions)
+    let position = |id: &CounterId| set.counters.iter().position(|counter| counter.id == *id);
+    let mut positions: Vec<_> = ids.iter().filter_map(position).collect();
+    match ids.first().filter(|_| positions.is_empty()) {
+        Some(counter) => Err(SourceError::UnknownCounter { counterset: set.guid, counter: *counter }),
+        None => {
+            positions.sort_unstable();
+            Ok(positions)
+        }
+    }
 }
 
 /// Marks those counters and what they are divided by.

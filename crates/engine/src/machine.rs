@@ -150,6 +150,15 @@ impl Machine {
         problems
     }
 
+    /// Those of the problems that concern a registered counterset: parts of it that are left out, and what is left out
+    /// because it would have its name or GUID.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<(Guid, Text)> {
+        let mut shared = self.lock();
+        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.left_out()));
+        shared.fresh().slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
+    }
+
     /// What the providers say of how they get their values, for people: topics and sentences.
     #[must_use]
     pub fn about(&self) -> Vec<(Text, Text)> {

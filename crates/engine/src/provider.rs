@@ -63,6 +63,12 @@ pub trait Provider: Send {
     fn problems(&mut self) -> Vec<Text> {
         Vec::new()
     }
+
+    /// Those of its problems that concern a counterset that it serves, or that is there in place of another: which, what
+    /// is left out, and why.
+    fn left_out(&mut self) -> Vec<(Guid, Text)> {
+        Vec::new()
+    }
 }
 
 /// Calls a provider. A panic there is that call's failure and nobody else's.

@@ -472,6 +472,35 @@ fn values_pair_by_identity() {
     );
 }
 
+/// A counterset that is registered with more counters, as when another program publishes it too, costs no interval to
+/// what is known to be the same: what has a birth. And with fewer it keeps the values of those that stay.
+#[test]
+fn counters_that_come_and_go() {
+    let (machine, provider) = machine();
+    let mut query = machine.query();
+    assert!(query.add(&Entry::several(MULTI, [CounterId(7), CounterId(3)]).instance("*")).is_success());
+    let register = |counters: usize| {
+        provider.with(|s| {
+            let all = set(MULTI, InstanceType::Multiple);
+            let counters = all.counters.iter().take(counters).cloned().collect();
+            let countersets = vec![Arc::new(Counterset { counters, ..all })];
+            s.catalogue = Arc::new(Catalogue { origin: Text::default(), countersets });
+            s.births = vec![(1, 77)];
+            s.rows = vec![("a", 1, vec![Ok(5), Ok(6)]), ("b", 2, vec![Ok(7), Ok(8)])];
+        });
+    };
+    register(2);
+    let few = collected(&mut query);
+    register(4);
+    let more = collected(&mut query);
+    assert_eq!(lines(&more, Some(&few)), ["a 7=5", "a 3=0", "b 7=7", "b 3=needs_two_samples"]);
+    register(1);
+    let fewer = collected(&mut query);
+    assert_eq!(lines(&fewer, Some(&more)), ["a 7=5", "b 7=7"]);
+    register(2);
+    assert_eq!(lines(&collected(&mut query), None).len(), 4);
+}
+
 /// Somebody else's registration lays the block out anew, but what was collected before still pairs.
 #[test]
 fn a_new_registration_costs_no_interval() {

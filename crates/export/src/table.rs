@@ -22,6 +22,8 @@ pub(crate) struct Table {
     pub set: Arc<Counterset>,
     /// As it was in the last scrape.
     last: Option<Arc<Counterset>>,
+    /// Whether it came to be another one: it may have counters that nothing was made of yet.
+    pub is_other: bool,
     labels: Labels,
     has_totals: bool,
     asks: Vec<Ask>,
@@ -186,6 +188,7 @@ impl Table {
             labels: Labels::of(&set, profile),
             set,
             last: None,
+            is_other: false,
             has_totals,
             asks: Vec::new(),
             wanted: Vec::new(),
@@ -265,7 +268,14 @@ impl Table {
         if same {
             return false;
         }
+        // Another registration of the same counters: a counterset may have got others that are not asked for here.
+        let before = self.last.take();
         self.last.clone_from(&info.counterset);
+        self.is_other |= before.is_some();
+        let counters = self.columns.iter().map(|id| before.as_ref()?.counter(*id));
+        if before.is_some() && counters.eq(info.counters().map(Some)) {
+            return false;
+        }
         self.columns = info.counters().map(|counter| counter.id).collect();
         let is_narrow = |counter: &Counter| counter.counter_type.value_len() == 4 && rises(counter.id);
         let narrow = info.counters().enumerate().filter(|(_, counter)| is_narrow(counter));
