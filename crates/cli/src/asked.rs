@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::tz::{Offset, TimeZone};
 use perfset::log::{Input, Logs, OpenError, Pick};
 use perfset::path::CounterPath;
-use perfset::{Counter, Machine, Source, Window};
+use perfset::{Counter, Guid, Machine, Source, Window};
 
 use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
@@ -74,6 +74,14 @@ impl Asked {
         match self {
             Self::Machine(machine) => machine,
             Self::Logs { logs, .. } => logs.machine(),
+        }
+    }
+
+    /// Returns sentences about what programs publish and this machine does not show: of one counterset, or of all.
+    pub fn left_out(&self, counterset: Option<&Guid>) -> Vec<String> {
+        match self {
+            Self::Machine(machine) => machine.left_out(counterset).iter().map(|text| escaped(text)).collect(),
+            Self::Logs { .. } => Vec::new(),
         }
     }
 

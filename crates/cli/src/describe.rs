@@ -149,6 +149,13 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     for (name, instance) in names.iter().zip(&found) {
         writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
     }
+    let left_out = asked.left_out(Some(&set.guid));
+    if !left_out.is_empty() {
+        writeln!(out)?;
+    }
+    for line in left_out {
+        writeln!(out, "{line}")?;
+    }
     out.flush()?;
     Ok(Exit::Ok)
 }

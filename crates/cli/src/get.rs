@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
 use crate::output::{Options, Output};
+use crate::resolve::named;
 use crate::samples::{How, Operands, Samples};
 use crate::text::grouped_digits;
 
@@ -44,6 +45,14 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     });
     // What came before an error is shown.
     output.finish()?;
+    let asked = samples.asked();
+    let names = samples.operands().paths.iter().map(|path| &*path.counterset);
+    for counterset in named(asked.machine(), names) {
+        for line in asked.left_out(Some(&counterset)) {
+            // Nobody is left to tell if this fails.
+            let _ = writeln!(io::stderr(), "note: {line}");
+        }
+    }
     if output.without_column() > 0 {
         let count = grouped_digits(&output.without_column().to_string());
         // Nobody is left to tell if this fails.

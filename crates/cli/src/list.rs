@@ -38,6 +38,9 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
         out,
         "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*'{options} filters"
     )?;
+    for line in asked.left_out(None) {
+        writeln!(out, "{line}")?;
+    }
     out.flush()?;
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }

@@ -1,5 +1,6 @@
 //! The counterset that a person means.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use perfset::path::nearest;
@@ -44,6 +45,13 @@ pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure>
     Err(Failure::new(Exit::NothingMatched, error))
 }
 
+/// The countersets of those names.
+pub fn named<'a>(machine: &Machine, names: impl Iterator<Item = &'a str>) -> Vec<Guid> {
+    let names: HashSet<String> = names.map(str::to_lowercase).collect();
+    let sets = countersets(machine).into_iter();
+    sets.filter(|set| names.contains(&set.name.to_lowercase())).map(|set| set.guid).collect()
+}
+
 /// What is said when a name is unknown.
 pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
     let (all, options) = (asked.machine().countersets().len(), asked.options());
@@ -62,6 +70,9 @@ pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
     if problems.len() > SHOWN {
         let all = grouped_digits(&problems.len().to_string());
         text.push_str(&format!("\n  perfset doctor shows all {all} problems"));
+    }
+    for line in asked.left_out(None) {
+        text.push_str(&format!("\n  {line}"));
     }
     let is_empty = machine.countersets().is_empty();
     let exit = if is_empty { Exit::SourceFailed } else { Exit::NothingMatched };
