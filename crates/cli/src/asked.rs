@@ -78,9 +78,11 @@ impl Asked {
     }
 
     /// Returns sentences about what programs publish and this machine does not show: of one counterset, or of all.
-    pub fn left_out(&self, counterset: Option<&Guid>) -> Vec<String> {
+    pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<String> {
         match self {
-            Self::Machine(machine) => machine.left_out(counterset).iter().map(|text| escaped(text)).collect(),
+            Self::Machine(machine) => {
+                machine.not_shown(counterset).iter().map(|text| escaped(text)).collect()
+            }
             Self::Logs { .. } => Vec::new(),
         }
     }

@@ -149,11 +149,11 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     for (name, instance) in names.iter().zip(&found) {
         writeln!(out, "{name:width$}  {:>10}", instance.id.0)?;
     }
-    let left_out = asked.left_out(Some(&set.guid));
-    if !left_out.is_empty() {
+    let not_shown = asked.not_shown(Some(&set.guid));
+    if !not_shown.is_empty() {
         writeln!(out)?;
     }
-    for line in left_out {
+    for line in not_shown {
         writeln!(out, "{line}")?;
     }
     out.flush()?;

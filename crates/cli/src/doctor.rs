@@ -96,7 +96,7 @@ fn look() -> Result<Exit, Failure> {
         let words = perfset::ProcessSource::WORDS.map(|(word, _)| word).join(", ");
         writeln!(out, "warn  PERFSET_PROCESS_SOURCE is {:?}, none of {words}: it is taken for auto", word)?;
     }
-    for line in machine.left_out(None) {
+    for line in machine.not_shown(None) {
         writeln!(out, "warn  {}", escaped(&line))?;
     }
     for line in folded(machine.problems().iter().map(ToString::to_string)) {

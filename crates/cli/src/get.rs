@@ -48,7 +48,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let asked = samples.asked();
     let names = samples.operands().paths.iter().map(|path| &*path.counterset);
     for counterset in named(asked.machine(), names) {
-        for line in asked.left_out(Some(&counterset)) {
+        for line in asked.not_shown(Some(&counterset)) {
             // Nobody is left to tell if this fails.
             let _ = writeln!(io::stderr(), "note: {line}");
         }

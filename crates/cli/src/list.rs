@@ -38,7 +38,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
         out,
         "\n{count} counterset{s}; perfset describe NAME{options} shows one, perfset list 'proc*'{options} filters"
     )?;
-    for line in asked.left_out(None) {
+    for line in asked.not_shown(None) {
         writeln!(out, "{line}")?;
     }
     out.flush()?;

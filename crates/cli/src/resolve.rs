@@ -71,7 +71,7 @@ pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
         let all = grouped_digits(&problems.len().to_string());
         text.push_str(&format!("\n  perfset doctor shows all {all} problems"));
     }
-    for line in asked.left_out(None) {
+    for line in asked.not_shown(None) {
         text.push_str(&format!("\n  {line}"));
     }
     let is_empty = machine.countersets().is_empty();

@@ -170,10 +170,10 @@ impl Machine {
     /// Returns sentences for people about data that is there and not delivered: how much, why, and what shows it. Of one
     /// counterset, or of all.
     #[must_use]
-    pub fn left_out(&self, counterset: Option<&Guid>) -> Vec<Text> {
+    pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<Text> {
         let mut shared = self.lock();
         let ask =
-            |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.left_out(counterset)));
+            |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.not_shown(counterset)));
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 

@@ -54,7 +54,7 @@ pub trait Provider: Send {
 
     /// Data that is there and not delivered, for people: how much, why, and what shows it. Of one of its countersets, or
     /// of all.
-    fn left_out(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
+    fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         let _ = counterset;
         Vec::new()
     }

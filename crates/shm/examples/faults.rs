@@ -108,7 +108,7 @@ fn read(everybody: bool) {
             println!("{name} {}", raw.join(" "));
         }
     }
-    for what in machine.left_out(None) {
+    for what in machine.not_shown(None) {
         println!("! {what}");
     }
     for problem in machine.problems() {

@@ -519,7 +519,7 @@ fn a_stranger_has_256_files() {
     let _ = not_asked.catalogue().unwrap();
     let about = not_asked.about();
     assert!(about[0].1.to_string().starts_with("0 programs"), "{about:?}");
-    assert!(not_asked.left_out(None).is_empty(), "they have no instances");
+    assert!(not_asked.not_shown(None).is_empty(), "they have no instances");
 }
 
 /// A process that has no descriptor left cannot look; when it has one again, all is as before.

@@ -47,16 +47,16 @@ impl Reader {
         }
     }
 
-    fn left_out(&self) -> Vec<String> {
-        self.0.left_out(None).into_iter().map(perfset_core::Text::into_owned).collect()
+    fn not_shown(&self) -> Vec<String> {
+        self.0.not_shown(None).into_iter().map(perfset_core::Text::into_owned).collect()
     }
 
     /// All that is left out is of the one counterset.
-    fn left_out_of_set(&self) -> Vec<String> {
-        let of_set = self.0.left_out(Some(&Victim::GUID));
+    fn not_shown_of_set(&self) -> Vec<String> {
+        let of_set = self.0.not_shown(Some(&Victim::GUID));
         let of_set: Vec<String> = of_set.into_iter().map(perfset_core::Text::into_owned).collect();
-        assert_eq!(of_set, self.left_out());
-        assert!(self.0.left_out(Some(&super::Honest::GUID)).is_empty());
+        assert_eq!(of_set, self.not_shown());
+        assert!(self.0.not_shown(Some(&super::Honest::GUID)).is_empty());
         of_set
     }
 }
@@ -79,20 +79,20 @@ fn bytes_of_others_are_limited() {
     ] {
         let reader = others.reader(true, &[], &Budget::new(limit, 1000));
         assert_eq!(reader.rows(), rows, "{limit} bytes");
-        let left_out = reader.left_out();
-        assert_eq!(left_out.len(), said.iter().count(), "{limit} bytes: {left_out:?}");
+        let not_shown = reader.not_shown();
+        assert_eq!(not_shown.len(), said.iter().count(), "{limit} bytes: {not_shown:?}");
         if let Some(said) = said {
             assert!(
-                left_out[0].starts_with(&format!("{said} of other users are left out: ")),
-                "{left_out:?}"
+                not_shown[0].starts_with(&format!("{said} of other users are left out: ")),
+                "{not_shown:?}"
             );
         }
     }
     // What one leaves another has.
     let reader = others.reader(true, &[], &Budget::new(2 * COST, 1000));
-    assert_eq!((reader.rows(), reader.left_out().len()), (6, 1));
+    assert_eq!((reader.rows(), reader.not_shown().len()), (6, 1));
     others.files.pop();
-    assert_eq!((reader.rows(), reader.left_out().len()), (6, 0));
+    assert_eq!((reader.rows(), reader.not_shown().len()), (6, 0));
 }
 
 #[test]
@@ -104,9 +104,9 @@ fn instances_of_others_are_limited() {
         let reader = others.reader(true, &[], &Budget::new(1 << 30, limit));
         assert_eq!(reader.rows(), usize::try_from(limit).unwrap());
         assert_eq!(reader.0.instances(&Victim::GUID).unwrap_or_default().len(), reader.rows());
-        let left_out = reader.left_out_of_set();
-        assert_eq!(left_out.len(), said.iter().count(), "{left_out:?}");
-        assert!(said.is_none_or(|said| left_out[0].starts_with(said)), "{left_out:?}");
+        let not_shown = reader.not_shown_of_set();
+        assert_eq!(not_shown.len(), said.iter().count(), "{not_shown:?}");
+        assert!(said.is_none_or(|said| not_shown[0].starts_with(said)), "{not_shown:?}");
     }
 }
 
@@ -129,7 +129,7 @@ fn own_files_are_not_limited() {
     let machine = Machine::bare(Box::new(FixedClock::default()));
     machine.register(Box::new(place.applications().limited(&[], &Budget::new(0, 0))));
     Bystander::is_unharmed(&machine, "a limit of 0");
-    assert!(machine.left_out(None).is_empty());
+    assert!(machine.not_shown(None).is_empty());
 }
 
 /// Who does not ask is told how many instances there are.
@@ -138,7 +138,7 @@ fn hidden_instances_are_counted() {
     let others = OfOthers::new("hidden", 2);
     let reader = others.reader(false, &[], &Budget::new(1 << 30, 100));
     assert_eq!(reader.rows(), 0);
-    assert_eq!(reader.left_out_of_set(), ["6 instances of other users: --all-users"]);
+    assert_eq!(reader.not_shown_of_set(), ["6 instances of other users: --all-users"]);
 }
 
 /// Members of the group of a directory that users share see all in it without asking.
@@ -154,5 +154,5 @@ fn members_see_all_of_a_shared_directory() {
     assert_eq!((rows(&[group + 1]), rows(&[group + 1, group])), (0, 3));
     // Limits hold for them too.
     let reader = others.reader(false, &[group], &Budget::new(1 << 30, 2));
-    assert_eq!((reader.rows(), reader.left_out().len()), (2, 1));
+    assert_eq!((reader.rows(), reader.not_shown().len()), (2, 1));
 }

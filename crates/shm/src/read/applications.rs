@@ -33,7 +33,7 @@ use crate::process;
 
 mod scope;
 
-use scope::Part;
+use scope::Rationed;
 
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
@@ -97,7 +97,7 @@ struct Kept {
     /// By definition: its instances.
     indexes: HashMap<usize, Index>,
     /// Of a file of another user, by definition: its instances within the limit.
-    shares: HashMap<usize, Part>,
+    shares: HashMap<usize, Rationed>,
     is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
     has_new: bool,
@@ -472,7 +472,7 @@ impl Provider for Applications {
         [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
     }
 
-    fn left_out(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
+    fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         self.not_shown(counterset).into_iter().map(Text::from).collect()
     }
 

@@ -39,7 +39,7 @@ pub(super) fn groups() -> Vec<u32> {
 
 /// Instances of a counterset of another user's file that are read, and those that are not.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct Rationed {
     share: Share,
     read: u64,
     unread: u64,
@@ -204,9 +204,9 @@ impl Kept {
         }
     }
 
-    fn part(&mut self, number: usize) -> Option<&mut Part> {
+    fn part(&mut self, number: usize) -> Option<&mut Rationed> {
         let pool = self.file.instance_pool()?;
-        let share = || Part { share: pool.share(self.file.user), read: 0, unread: 0 };
+        let share = || Rationed { share: pool.share(self.file.user), read: 0, unread: 0 };
         Some(self.shares.entry(number).or_insert_with(share))
     }
 
