@@ -6,7 +6,7 @@
 use perfset_core::v2::registration::{RegistrationInfo, counterset_block};
 use perfset_core::v2::strings::{self, StringBlock};
 use perfset_core::wire::{Cursor, WireError};
-use perfset_core::{Counter, CounterId, Counterset, Guid, InstanceType, Name, ProviderIdentity};
+use perfset_core::{Counter, CounterId, Counterset, Guid, Name, ProviderIdentity};
 use thiserror::Error;
 use zerocopy::little_endian::U32;
 
@@ -186,20 +186,6 @@ fn texts(
         }
     }
     Ok(())
-}
-
-/// Whether values of instances that were published with one definition can be shown by another: the same counters of
-/// the same widths in the same places.
-#[must_use]
-pub fn agree(one: &Counterset, other: &Counterset) -> bool {
-    let same = |(a, b): (&Counter, &Counter)| a.id == b.id && a.counter_type == b.counter_type;
-    one.counters.len() == other.counters.len()
-        && one.counters.iter().zip(other.counters.iter()).all(same)
-        && is_single(one) == is_single(other)
-}
-
-fn is_single(set: &Counterset) -> bool {
-    set.instance_type == InstanceType::Single
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ pub mod header {
     pub const CREATED: usize = 10;
     /// How many instances exist that found no space here.
     pub const UNPUBLISHED: usize = 11;
+    /// Inode of the time namespace that [`START_TIME`] and [`CREATED`] are of; 0 = unknown.
+    pub const TIME_NAMESPACE: usize = 12;
     /// Odd while instances or segments change; another number after each change.
     pub const CHANGE: usize = 16;
     /// Bytes of the file that hold something; it only grows.

@@ -19,6 +19,7 @@ mod process;
 mod users;
 pub mod folder;
 pub mod definition;
+mod merge;
 pub mod publish;
 pub mod callback;
 pub mod read;

@@ -14,6 +14,8 @@ pub(crate) struct Process {
     pub namespace: u64,
     /// When it started: clock ticks after the kernel.
     pub start_time: u64,
+    /// Inode of the time namespace that this time is of: in another one the same process started at another time.
+    pub time_namespace: u64,
     /// Of which run of the kernel.
     pub boot_id: [u8; 16],
     /// Its program.
@@ -30,6 +32,7 @@ impl Process {
             pid: std::process::id().into(),
             namespace: namespace(),
             start_time: start_time("self").unwrap_or(0),
+            time_namespace: time_namespace("self"),
             boot_id: boot_id(),
             program: name.unwrap_or_default(),
         }
@@ -46,10 +49,24 @@ impl Process {
         pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
     }
 
-    /// Whether the process that has its pid now is another one. Dearer than [`is_gone`](Self::is_gone).
-    pub fn is_another(&self, namespace: u64) -> bool {
+    /// Whether times that it says of itself are those of the asker, whose namespaces these are.
+    pub fn has_clock_of(&self, namespace: u64, own_time: u64) -> bool {
+        let time = match self.time_namespace {
+            // A program that was built before files said it: its namespace can be seen if it is in the same one of pids.
+            0 if self.namespace == namespace => time_namespace(&self.pid.to_string()),
+            time => time,
+        };
+        time == own_time || time == 0 || own_time == 0
+    }
+
+    /// Whether the process that has its pid now is another one, where that can be told. Dearer than
+    /// [`is_gone`](Self::is_gone). The namespaces are the asker's, of pids and of time.
+    pub fn is_another(&self, namespace: u64, own_time: u64) -> bool {
         if self.namespace != namespace || namespace == 0 || self.start_time == 0 {
             return false;
+        }
+        if !self.has_clock_of(namespace, own_time) {
+            return false; // each of both sees another start time of the same process
         }
         start_time(&self.pid.to_string()).is_some_and(|start| start != self.start_time)
     }
@@ -58,6 +75,11 @@ impl Process {
 /// Inode of this process's PID namespace.
 pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
+}
+
+/// Inode of the time namespace of a process; 0 if the kernel has none, or does not say.
+pub(crate) fn time_namespace(pid: &str) -> u64 {
+    fs::metadata(format!("/proc/{pid}/ns/time")).map_or(0, |namespace| namespace.ino())
 }
 
 /// The kernel's boot id.
@@ -85,10 +107,28 @@ mod tests {
         assert_eq!(own.pid, u64::from(std::process::id()));
         assert!(own.namespace != 0 && own.start_time != 0 && own.boot_id != [0; 16], "{own:?}");
         assert!(own.program.starts_with("perfset_shm"), "{own:?}");
-        assert!(!own.is_gone(own.namespace) && !own.is_another(own.namespace));
+        assert!(!own.is_gone(own.namespace) && !own.is_another(own.namespace, own.time_namespace));
         let younger = Process { start_time: own.start_time + 1, ..own.clone() };
-        assert!(younger.is_another(own.namespace));
-        assert!(!younger.is_another(own.namespace + 1), "its pid says nothing there");
+        assert!(younger.is_another(own.namespace, own.time_namespace));
+        assert!(!younger.is_another(own.namespace + 1, own.time_namespace), "its pid says nothing there");
+    }
+
+    /// The start time of a process is another one in each time namespace, so it tells nothing in another.
+    #[test]
+    fn start_times_of_other_time_namespaces() {
+        let own = Process::own();
+        if own.time_namespace == 0 {
+            return; // a kernel without them
+        }
+        let (pid, time) = (own.namespace, own.time_namespace);
+        let elsewhere =
+            Process { start_time: own.start_time + 100_000, time_namespace: time + 1, ..own.clone() };
+        assert!(!elsewhere.is_another(pid, time) && !elsewhere.has_clock_of(pid, time));
+        let here = Process { time_namespace: time, ..elsewhere.clone() };
+        assert!(here.is_another(pid, time) && here.has_clock_of(pid, time));
+        let of_old_layout = Process { time_namespace: 0, ..elsewhere };
+        assert!(of_old_layout.is_another(pid, time), "it is seen to be in this one");
+        assert!(!of_old_layout.is_another(pid, time + 1), "it is seen to be in another");
     }
 
     #[test]

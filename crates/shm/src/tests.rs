@@ -16,6 +16,8 @@ use crate::publish::{
 };
 use crate::read::Applications;
 
+mod versions;
+
 /// One of each kind.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Kinds", instances = "multiple")]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use perfset_core::{Counter, CounterId, Counterset as Set, Guid, catalogue};
+use perfset_core::{Counter, CounterId, CounterType, Counterset as Set, Guid, catalogue};
 use perfset_engine::Provider;
 
 use super::{Bystander, Forged, complaints, get_word, set_word};
@@ -78,7 +78,7 @@ fn served(definitions: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
 #[test]
 fn names_and_guids_that_are_others() {
     let taken = &catalogue::system::COUNTERSET;
-    let cases: [(&str, Set, &str); 7] = [
+    let cases: [(&str, Set, &str); 11] = [
         ("a GUID of the catalogue", Set { guid: taken.guid, ..lie() }, "its GUID is one of the catalogue's"),
         ("a name of the catalogue", Set { name: "System".into(), ..lie() }, "its name is that of"),
         ("in capitals", Set { name: "SYSTEM".into(), ..lie() }, "its name is that of"),
@@ -89,8 +89,24 @@ fn names_and_guids_that_are_others() {
         (
             "the GUID of an honest program",
             Set { guid: super::Honest::GUID, counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
-            "it has other counters than",
+            "its name is that of counter 1 of ",
         ),
+        (
+            "the same with another type",
+            Set {
+                guid: super::Honest::GUID,
+                counters: Vec::from([Counter {
+                    counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
+                    ..counter(1)
+                }])
+                .into(),
+                ..lie()
+            },
+            "counter 1 \"Level\" is left out: the program has it as PERF_COUNTER_BULK_COUNT, and ",
+        ),
+        ("a name with a blank", Set { name: "System ".into(), ..lie() }, "its name is that of"),
+        ("an invisible character", Set { name: "Sys\u{200B}tem".into(), ..lie() }, "its name is that of"),
+        ("nothing but those", Set { name: "\u{200B} ".into(), ..lie() }, "it has a name that shows nothing"),
     ];
     for (case, set, says) in cases {
         let (names, complaints) = served(&[encode(&set)]);
@@ -154,7 +170,10 @@ fn two_definitions_of_one_guid() {
     );
     let (names, complaints) = served(&[encode(&good), encode(&other), encode(&good)]);
     assert_eq!(names, ["Test Lie"]);
-    assert!(complaints.len() == 1 && complaints[0].contains("it has other counters"), "{complaints:?}");
+    assert!(
+        complaints.len() == 1 && complaints[0].contains("counter 9 \"Level\" is left out"),
+        "{complaints:?}"
+    );
     // Whose GUID is another, but whose name is the same.
     let (names, complaints) = served(&[encode(&good), encode(&Set { guid: Guid::from_u128(7), ..lie() })]);
     assert_eq!(names, ["Test Lie"]);
@@ -174,7 +193,7 @@ fn registered_names_and_guids() {
         (
             "its GUID",
             Set { counters: Vec::from([counter(7), counter(9)]).into(), ..lie() },
-            "it has other counters than",
+            "its name is that of counter 1 of the registration of Test",
         ),
     ] {
         let place = Place::new("registered-lies");
@@ -200,7 +219,7 @@ fn corpora_hold_a_file_of_this_layout() {
     let mut bytes = std::fs::read(publisher.path().unwrap()).unwrap();
     let own =
         [header::FILE_ID, header::FILE_ID + 1, header::PID_NAMESPACE, header::START_TIME, header::BOOT_ID];
-    for word in own.into_iter().chain([header::BOOT_ID + 1, header::CREATED]) {
+    for word in own.into_iter().chain([header::BOOT_ID + 1, header::CREATED, header::TIME_NAMESPACE]) {
         set_word(&mut bytes, word, 0);
     }
     set_word(&mut bytes, header::PID, 1);

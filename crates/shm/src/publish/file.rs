@@ -297,6 +297,7 @@ fn write_header(words: &[AtomicU64], process: &Process) {
     set(header::PID, process.pid);
     set(header::PID_NAMESPACE, process.namespace);
     set(header::START_TIME, process.start_time);
+    set(header::TIME_NAMESPACE, process.time_namespace);
     bytes(header::BOOT_ID, &process.boot_id);
     set(header::CREATED, seconds.unwrap_or(0).saturating_mul(1_000_000_000).saturating_add(ns.unwrap_or(0)));
     set(header::PROGRAM_LEN, u64::try_from(program.len()).unwrap_or(0));

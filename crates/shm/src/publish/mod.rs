@@ -32,9 +32,14 @@
 //! **Nothing here fails.** Where there is no folder for the file, or no space in it, counters count all the same, seen
 //! by nobody; [`problem`] says why. [`status`] says where they are, and who can see them.
 //!
+//! **Versions.** Programs that publish under one GUID are shown together, also if one has counters that another lacks. A
+//! counter id says the same for ever: one that another program or a registration uses for something else is left out
+//! of what readers show, and [`problem`] says that as well.
+//!
 //! **Forks**: a forked child does not count for its parent. What it inherited counts where nobody looks; what it asks
 //! for anew is published under its own process id.
 
+mod beside;
 mod block;
 pub(crate) mod clean;
 mod counters;
@@ -58,6 +63,7 @@ pub use status::{PublishStatus, VisibleTo};
 pub use store::{CreateError, PublishError};
 
 pub use crate::folder::Folders;
+pub use crate::merge::LeftOut;
 #[doc(hidden)]
 pub use perfset_core as core;
 pub use perfset_derive::Counterset;

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use super::beside;
 use super::block::Block;
 use super::instance::{Counterset, Instance};
 use super::status::PublishStatus;
 use super::store::{Called, CreateError, PublishError, Store};
 use crate::callback::{Answer, Request, Server};
 use crate::folder::Folders;
+use crate::merge::LeftOut;
 
 /// One file with countersets. A process has [one of its own](Self::of_process), which is enough as a rule.
 ///
@@ -115,11 +117,13 @@ impl Publisher {
         }
     }
 
-    /// Why something counts where nobody sees it.
+    /// Why something counts where nobody sees it. Looks at all that is published there: not for every second.
     #[must_use]
     pub fn problem(&self) -> Option<PublishError> {
         match self.store() {
-            Some(store) => store.problem(),
+            Some(store) => {
+                store.problem().or_else(|| self.left_out().into_iter().next().map(PublishError::LeftOut))
+            }
             None => Some(PublishError::NoFolder { tried: "there is no memory for a header".into() }),
         }
     }
@@ -131,6 +135,25 @@ impl Publisher {
             Some(store) => store.status(),
             None => PublishStatus::nowhere(self.problem()),
         }
+    }
+
+    /// Counters and countersets that readers leave out now, because others publish or registered something else under
+    /// their GUIDs, ids or names. Looks at all that is published there.
+    #[must_use]
+    pub fn left_out(&self) -> Vec<LeftOut> {
+        self.left_out_beside(beside::registered)
+    }
+
+    /// The same, where that is registered.
+    pub(crate) fn left_out_beside(
+        &self,
+        registered: impl FnOnce() -> Vec<Arc<perfset_core::Counterset>>,
+    ) -> Vec<LeftOut> {
+        let store = self.store().filter(|store| store.has_published());
+        let Some((store, file)) = store.and_then(|store| store.path().map(|path| (store, path))) else {
+            return Vec::new();
+        };
+        beside::left_out(store.folders(), &file, registered())
     }
 
     /// The file that others see.

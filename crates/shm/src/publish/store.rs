@@ -13,11 +13,12 @@ use thiserror::Error;
 
 use super::file::File;
 use super::status::PublishStatus;
-use crate::definition::{agree, encode};
+use crate::definition::encode;
 use crate::folder::Folders;
 use crate::fork;
 use crate::layout::{INSTANCE_HEADER, PAGE, Shape, WORD, entry, header, words};
 use crate::memory::{Memory, store_bytes};
+use crate::merge::LeftOut;
 
 /// Counters count in this process alone, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -39,7 +40,7 @@ pub enum PublishError {
         /// What the operating system says.
         why: String,
     },
-    /// Two parts of a program publish different countersets under one GUID.
+    /// Parts of a program publish so many different countersets under one GUID that this one has no place.
     #[error("counterset \"{name}\" {guid} is published already, with other counters")]
     Contradiction {
         /// The counterset's name.
@@ -47,6 +48,9 @@ pub enum PublishError {
         /// The counterset's GUID.
         guid: Guid,
     },
+    /// Readers do not show all of it: others publish or registered something else under its GUIDs, ids or names.
+    #[error("readers do not show all that is published: {0}")]
+    LeftOut(LeftOut),
 }
 
 /// An instance cannot be made.
@@ -76,7 +80,9 @@ pub(crate) struct Store {
 
 #[derive(Debug, Default)]
 struct State {
-    sets: HashMap<Guid, Published>,
+    /// By GUID: as a rule one. Parts of a program may have been built with different versions of a library; readers
+    /// put them together as they do those of programs.
+    sets: HashMap<Guid, Vec<Published>>,
     /// Of the instance that was made last: all of a file have different ones, ascending.
     sequence: u64,
     unpublished: u64,
@@ -240,6 +246,17 @@ impl Store {
         self.file.path().map(PathBuf::from)
     }
 
+    /// The folders that it is in one of.
+    pub fn folders(&self) -> &Folders {
+        &self.folders
+    }
+
+    /// Whether others see a counterset of it.
+    pub fn has_published(&self) -> bool {
+        !self.is_anothers()
+            && self.lock().sets.values().flatten().any(|published| published.definition.is_some())
+    }
+
     /// Takes the file of this process away from others, if it has one.
     pub fn unlink_own(&self) {
         if !self.is_anothers() {
@@ -284,7 +301,8 @@ impl Store {
         let Some((slot_id, slot)) = parts.begin(&self.file, name) else {
             return make(alone(set.counters.len()), None);
         };
-        let made = make(slot, Some(Place { guid: set.guid, key: key.clone(), slot: slot_id }));
+        let place = Place { guid: set.guid, version: parts.version, key: key.clone(), slot: slot_id };
+        let made = make(slot, Some(place));
         let weak = Arc::downgrade(&made);
         let holder: Option<Weak<dyn Any + Send + Sync>> = Some(weak);
         parts.published.instances.insert(key, Living { slot: slot_id, holder });
@@ -309,7 +327,7 @@ impl Store {
         let (slot_id, slot) = parts.begin(&self.file, name).ok_or(CreateError::NoMemory)?;
         let sequence = *parts.sequence;
         parts.published.instances.insert(key.clone(), Living { slot: slot_id, holder: None });
-        Ok((slot, Place { guid: set.guid, key, slot: slot_id }, sequence))
+        Ok((slot, Place { guid: set.guid, version: parts.version, key, slot: slot_id }, sequence))
     }
 
     /// Says in the file whether the program listens on a socket beside it.
@@ -333,7 +351,8 @@ impl Store {
         }
         let mut state = self.lock();
         let State { sets, unpublished, .. } = &mut *state;
-        let Some(published) = sets.get_mut(&place.guid) else { return };
+        let published = sets.get_mut(&place.guid).and_then(|versions| versions.get_mut(place.version));
+        let Some(published) = published else { return };
         let is_it = published.instances.get(&place.key).is_some_and(|living| living.slot == place.slot);
         if is_it {
             published.instances.remove(&place.key);
@@ -349,6 +368,7 @@ impl Store {
 #[derive(Debug)]
 pub(crate) struct Place {
     guid: Guid,
+    version: usize,
     key: (Box<[u16]>, u32),
     slot: SlotId,
 }
@@ -369,6 +389,8 @@ fn count_unpublished(file: &File, count: &mut u64, more: u64) {
 /// A counterset, and what all of them share.
 struct Parts<'a> {
     published: &'a mut Published,
+    /// Which of its GUID.
+    version: usize,
     sequence: &'a mut u64,
     unpublished: &'a mut u64,
     problem: &'a mut Option<PublishError>,
@@ -413,24 +435,32 @@ impl Parts<'_> {
 }
 
 impl State {
-    /// A counterset, published now if it was not; none if another one has its GUID.
+    /// A counterset, published now if it was not; none if there are too many of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
-        let published = self.sets.entry(set.guid).or_insert_with(|| Published {
-            set: Arc::clone(set),
-            stripes,
-            definition: None,
-            segments: Vec::new(),
-            classes: Default::default(),
-            instances: HashMap::new(),
-        });
-        if !Arc::ptr_eq(&published.set, set) && !agree(&published.set, set) {
+        const VERSIONS: usize = 8;
+        let versions = self.sets.entry(set.guid).or_default();
+        let is_it = |published: &Published| Arc::ptr_eq(&published.set, set) || published.set == *set;
+        let known = versions.iter().position(is_it);
+        if known.is_none() && versions.len() >= VERSIONS {
             let name = set.name.to_string();
             self.problem = Some(PublishError::Contradiction { name, guid: set.guid });
             return None;
         }
+        let version = known.unwrap_or(versions.len());
+        if known.is_none() {
+            versions.push(Published {
+                set: Arc::clone(set),
+                stripes,
+                definition: None,
+                segments: Vec::new(),
+                classes: Default::default(),
+                instances: HashMap::new(),
+            });
+        }
+        let published = versions.get_mut(version)?;
         published.define(file, &mut self.problem);
         let Self { sequence, unpublished, problem, .. } = self;
-        Some(Parts { published, sequence, unpublished, problem })
+        Some(Parts { published, version, sequence, unpublished, problem })
     }
 }
 

@@ -1,18 +1,18 @@
 //! What all programs publish, as one provider.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::fence;
 use std::time::{Duration, Instant};
 
+use perfset_core::likeness::likeness;
 use perfset_core::{
     Attributes, CounterId, Counterset, Guid, InstanceId, InstanceType, NoValue, Status, Text, catalogue,
-    utf16,
 };
 use perfset_engine::{
     Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Rows, SourceError, Want,
@@ -27,8 +27,8 @@ use super::folder::Folder;
 use super::index::{Index, Indexed, Segment, birth};
 use super::table::Refused;
 use crate::callback::What;
-use crate::definition::agree;
 use crate::folder::Folders;
+use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
 
 mod scope;
@@ -51,9 +51,9 @@ pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 ///
 /// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that users
 /// share, see those of all users; so does who asks for them. The names of these begin with the number of their user and
-/// `/`, and their files are read within limits for all of them together. A counterset is known by its registration, else by what the programs
-/// say that publish it: the first one decides, and one that says otherwise is left out. What the catalogue or a
-/// registration has, GUID and name, cannot be taken.
+/// `/`, and their files are read within limits for all of them together. A counterset is known by its registration and
+/// by what the programs say that publish it, [all together](crate::merge): a program that means something else by a
+/// counter goes without that counter. What the catalogue or a registration has, GUID and name, cannot be taken.
 pub struct Applications {
     places: Folders,
     folders: Vec<Folder>,
@@ -71,8 +71,10 @@ pub struct Applications {
     catalogue: Arc<Catalogue>,
     /// Files that are not used, and why.
     refused: BTreeMap<PathBuf, Refused>,
-    /// What was left out of files that are.
-    left_out: Vec<(PathBuf, Refused)>,
+    /// What is left out of files that are: by file, of one counterset, and which counterset is shown instead.
+    left_out: Vec<(PathBuf, Guid, Vec<LeftOut>)>,
+    /// What is shown otherwise than its program says it.
+    renamed: Vec<(PathBuf, Guid, String)>,
     /// Those of the last collection, in memory that is kept.
     counters: Wanted,
     /// The machine's name, for callbacks.
@@ -103,11 +105,20 @@ struct Kept {
     has_new: bool,
 }
 
-/// A counterset, and the files that publish it: which, and which of its definitions that is.
+/// A counterset, and the files that publish it.
 #[derive(Debug)]
 struct Served {
     set: Arc<Counterset>,
-    files: Vec<(usize, usize)>,
+    files: Vec<Publishing>,
+}
+
+/// A file that publishes a counterset.
+#[derive(Debug)]
+struct Publishing {
+    file: usize,
+    /// The number of the definition there.
+    number: usize,
+    fit: Arc<Fit>,
 }
 
 impl Applications {
@@ -120,6 +131,7 @@ impl Applications {
             everybody: everybody || scope::sees_everybody(user),
             budget: Budget::of_process(),
             namespace: process::namespace(),
+            time_namespace: process::time_namespace("self"),
             boot_id: process::boot_id(),
         };
         Self {
@@ -137,6 +149,7 @@ impl Applications {
             catalogue: Arc::new(Catalogue { origin: "applications".into(), countersets: Vec::new() }),
             refused: BTreeMap::new(),
             left_out: Vec::new(),
+            renamed: Vec::new(),
             counters: Wanted::default(),
             machine: rustix::system::uname().nodename().to_string_lossy().encode_utf16().collect(),
             seen: None,
@@ -297,31 +310,68 @@ impl Applications {
             let whose = (kept.file.user != 0, kept.file.user != 0 && kept.file.user != user);
             (whose, kept.file.header.created, kept.file.header.id)
         });
-        let mut sets: BTreeMap<Guid, Served> = BTreeMap::new();
-        let mut names: HashMap<Folded, Guid> = HashMap::new();
+        let mut names: HashMap<String, (Guid, &str)> = HashMap::new();
         for set in catalogue::ALL {
-            names.insert(folded(&set.name), set.guid);
+            names.insert(likeness(&set.name), (set.guid, "which is built in"));
         }
+        // By GUID: its registration, and the definitions of programs.
+        type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
+        let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
         for set in &self.known {
-            names.insert(folded(&set.name), set.guid);
-            sets.insert(set.guid, Served { set: Arc::clone(set), files: Vec::new() });
+            names.insert(likeness(&set.name), (set.guid, "which is registered"));
+            said.insert(set.guid, (Some(set), Vec::new()));
         }
         self.left_out.clear();
-        for (at, Kept { file, .. }) in self.files.iter().enumerate() {
-            for (number, set) in file.definitions() {
-                match place(set, &sets, &names) {
-                    Ok(()) => {}
-                    Err(why) => {
-                        self.left_out.push((file.path.clone(), Refused::Counterset(why)));
-                        continue;
+        self.renamed.clear();
+        // Templates, which have no name, come last: they are of what others registered or named.
+        for has_name in [true, false] {
+            for (at, Kept { file, .. }) in self.files.iter().enumerate() {
+                for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
+                    match place(set, said.contains_key(&set.guid), &mut names) {
+                        Ok(()) => said.entry(set.guid).or_default().1.push((at, number)),
+                        Err((shown, why)) => {
+                            let all = vec![LeftOut::all_of(set, why)];
+                            self.left_out.push((file.path.clone(), shown, all));
+                        }
                     }
                 }
-                names.entry(folded(&set.name)).or_insert(set.guid);
-                let served = sets
-                    .entry(set.guid)
-                    .or_insert_with(|| Served { set: Arc::clone(set), files: Vec::new() });
-                served.files.push((at, number));
             }
+        }
+        let mut sets: BTreeMap<Guid, Served> = BTreeMap::new();
+        for (guid, (registered, mut definitions)) in said {
+            definitions.sort_unstable();
+            let definition = |(at, number): &(usize, usize)| {
+                let file = &self.files.get(*at)?.file;
+                let is_trusted = file.user == 0 || file.user == user;
+                Some((file, Part { set: file.definition(*number)?, by: file.program(), is_trusted }))
+            };
+            let (files, parts): (Vec<_>, Vec<_>) = definitions.iter().filter_map(definition).unzip();
+            let Some(merged) = merge(registered, &parts) else { continue };
+            let mut publishing = Vec::new();
+            for (((file, number), fit), (program, part)) in
+                definitions.iter().zip(merged.fits).zip(files.iter().zip(&parts))
+            {
+                let mut leave = |all: Vec<LeftOut>| self.left_out.push((program.path.clone(), guid, all));
+                match fit {
+                    Ok(fit) => {
+                        let left_out = fit.left_out(part.set);
+                        if !left_out.is_empty() {
+                            leave(left_out);
+                        }
+                        let renamed = fit.renamed.iter().map(|text| {
+                            let text = format!("counterset \"{}\" {guid}: {text}", part.set.name);
+                            (program.path.clone(), guid, text)
+                        });
+                        self.renamed.extend(renamed);
+                        publishing.push(Publishing { file: *file, number: *number, fit });
+                    }
+                    Err(why) => leave(vec![LeftOut::all_of(part.set, why)]),
+                }
+            }
+            // What is as it was stays the same one: whoever compares two readings of it sees that.
+            let before = self.sets.remove(&guid).map(|served| served.set).filter(|set| **set == *merged.set);
+            let set = before.unwrap_or(merged.set);
+            sets.insert(guid, Served { set, files: publishing });
         }
         let countersets: Vec<_> = sets.values().map(|served| Arc::clone(&served.set)).collect();
         self.sets = sets;
@@ -331,17 +381,21 @@ impl Applications {
     }
 
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
-    /// definition. It answers whether it found instances.
-    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &mut Definitions) -> bool) {
+    /// definition and how that fits. It answers whether it found instances.
+    fn living(
+        &mut self,
+        guid: &Guid,
+        mut each: impl FnMut(&mut Kept, usize, &Fit, &mut Definitions) -> bool,
+    ) {
         let Self { files, sets, asker, definitions, .. } = self;
         let Some(served) = sets.get(guid) else { return };
-        for (at, number) in &served.files {
-            let Some(kept) = files.get_mut(*at) else { continue };
+        for Publishing { file, number, fit } in &served.files {
+            let Some(kept) = files.get_mut(*file) else { continue };
             kept.is_gone |= !kept.file.is_alive(asker);
             if kept.is_gone {
                 continue;
             }
-            let found = each(kept, *number, definitions);
+            let found = each(kept, *number, fit, definitions);
             // Of a counterset with one instance, the program's that started first and has it.
             let is_single = served.set.instance_type == InstanceType::Single;
             if is_single && (found || kept.has_instances(*number)) {
@@ -351,46 +405,75 @@ impl Applications {
     }
 }
 
-/// A counterset's name, so that two are equal if whoever asks for one gets the other.
-type Folded = Box<[u16]>;
-
-fn folded(name: &str) -> Folded {
-    name.encode_utf16().map(utf16::upper).collect()
-}
-
-/// Whether a counterset may be what it says.
+/// Whether a counterset may be what it says; if not, which one is there instead, and why.
 fn place(
     set: &Counterset,
-    sets: &BTreeMap<Guid, Served>,
-    names: &HashMap<Folded, Guid>,
-) -> Result<(), String> {
-    let shown = || format!("\"{}\" {}", set.name, set.guid);
+    is_known: bool,
+    names: &mut HashMap<String, (Guid, &str)>,
+) -> Result<(), (Guid, String)> {
     if catalogue::by_guid(set.guid).is_some() {
-        return Err(format!("{}: its GUID is one of the catalogue's", shown()));
+        return Err((set.guid, "its GUID is one of the catalogue's".to_owned()));
     }
-    if let Some(served) = sets.get(&set.guid) {
-        return if agree(&served.set, set) {
+    if is_known {
+        return Ok(());
+    }
+    let name = likeness(&set.name);
+    if name.is_empty() {
+        let what = if set.name.is_empty() { "no name" } else { "a name that shows nothing" };
+        return Err((set.guid, format!("it has {what} and is not registered")));
+    }
+    match names.entry(name) {
+        hash_map::Entry::Occupied(other) => {
+            let (other, whose) = other.get();
+            Err((*other, format!("its name is that of {other}, {whose}")))
+        }
+        hash_map::Entry::Vacant(free) => {
+            free.insert((set.guid, "which a program published before"));
             Ok(())
-        } else {
-            Err(format!(
-                "{}: it has other counters than \"{}\", which has its GUID",
-                shown(),
-                served.set.provider.name
-            ))
-        };
-    }
-    if set.name.is_empty() {
-        return Err(format!("{}: it has no name and is not registered", shown()));
-    }
-    match names.get(&folded(&set.name)) {
-        Some(other) => Err(format!("{}: its name is that of {other}", shown())),
-        None => Ok(()),
+        }
     }
 }
 
 /// Whether these are the same countersets.
 fn same(one: &[Arc<Counterset>], other: &[Arc<Counterset>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
+}
+
+impl Applications {
+    /// Returns what is left out of a file.
+    pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
+        let behind = self.behind_others();
+        let parts = self.left_out.iter().chain(&behind);
+        parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
+    }
+
+    /// Returns what is not seen now of countersets that have one instance, because another program's is.
+    fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
+        let mut behind = Vec::new();
+        let Self { files, sets, asker, .. } = self;
+        for (guid, Served { set, files: publishing }) in sets.iter() {
+            if set.instance_type != InstanceType::Single || publishing.len() < 2 {
+                continue;
+            }
+            let mut shown: Option<String> = None;
+            for Publishing { file, number, .. } in publishing {
+                let Some(kept) = files.get_mut(*file) else { continue };
+                if !kept.file.is_alive(asker) || !kept.has_instances(*number) {
+                    continue;
+                }
+                match &shown {
+                    None => shown = Some(kept.file.program()),
+                    Some(other) => {
+                        let why = format!(
+                            "it has one instance, and that of {other}, which began earlier, is shown"
+                        );
+                        behind.push((kept.file.path.clone(), *guid, vec![LeftOut::all_of(set, why)]));
+                    }
+                }
+            }
+        }
+        behind
+    }
 }
 
 impl Provider for Applications {
@@ -404,7 +487,7 @@ impl Provider for Applications {
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
         let mut refused = Status::ERROR_SUCCESS;
-        self.living(counterset, |kept, number, definitions| {
+        self.living(counterset, |kept, number, _, definitions| {
             let before = rows.len();
             match kept.ask(What::EnumInstances, &machine, definitions) {
                 Status::ERROR_SUCCESS => kept.list(number, rows),
@@ -418,7 +501,19 @@ impl Provider for Applications {
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let machine = Arc::clone(&self.machine);
         let mut answer = Status::ERROR_SUCCESS;
-        self.living(&entry.counterset, |kept, _, _| {
+        self.living(&entry.counterset, |kept, _, fit, _| {
+            // Of a counter that it does not have a program knows nothing, and refuses nothing to others.
+            let of_it =
+                entry.counters.ids().map(|ids| ids.iter().copied().filter(|id| fit.place(*id).is_ok()));
+            let of_it = of_it.map(|ids| Entry {
+                instance: entry.instance.clone(),
+                instance_id: entry.instance_id,
+                ..Entry::several(entry.counterset, ids)
+            });
+            let entry = of_it.as_ref().unwrap_or(entry);
+            if entry.counters.ids().is_some_and(<[CounterId]>::is_empty) {
+                return false;
+            }
             let status = kept.asking.about_entry(&kept.file, change, entry, &machine);
             if answer.is_success() {
                 answer = status;
@@ -434,7 +529,7 @@ impl Provider for Applications {
         let mut counters = std::mem::take(&mut self.counters);
         let is_any = want.instances.iter().any(InstanceFilter::is_any);
         let wanted = (!is_any).then_some(want.instances);
-        self.living(&want.counterset.guid, |kept, number, definitions| {
+        self.living(&want.counterset.guid, |kept, number, fit, definitions| {
             let status = kept.ask(What::CollectStart, &machine, definitions);
             if !status.is_success() {
                 refused = status;
@@ -442,7 +537,7 @@ impl Provider for Applications {
             }
             let Some(set) = kept.file.definition(number) else { return false };
             let before = rows.len();
-            counters.find(set, want.counters, rows);
+            counters.find(set, fit, want.counters, rows);
             kept.collect(number, wanted, &counters, &machine, rows);
             kept.ask(What::CollectEnd, &machine, definitions);
             rows.len() > before
@@ -453,12 +548,11 @@ impl Provider for Applications {
 
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         let served = self.sets.get(counterset)?;
-        let mut files = served.files.iter().filter_map(|(at, _)| self.files.get(*at));
+        let mut files = served.files.iter().filter_map(|publishing| self.files.get(publishing.file));
         let Some(Kept { file, .. }) = files.next() else {
             return Some(format!("registered by {}", served.set.provider.name).into());
         };
-        let process = &file.header.process;
-        let first = format!("{}[{}] user {}", process.program, process.pid, file.user);
+        let first = format!("{} user {}", file.program(), file.user);
         Some(match files.count() {
             0 => first.into(),
             more => format!("{first} and {more} more").into(),
@@ -479,12 +573,26 @@ impl Provider for Applications {
     fn problems(&mut self) -> Vec<Text> {
         const MOST: usize = 10;
         let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
-        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
+        let refused = self.refused.iter().filter(|(_, why)| is_told(why)).map(|(path, why)| (path, why));
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
-        let left_out = self.left_out.iter().map(|(path, why)| (path, why));
         let damage = self.files.iter().flat_map(|kept| kept.file.damage().map(|why| (&kept.file.path, why)));
-        let all = not_folders.chain(refused).chain(left_out).chain(damage);
-        all.take(MOST).map(|(path, why)| format!("{}: {why}", path.display()).into()).collect()
+        let unused = not_folders.chain(refused).chain(damage);
+        let unused = unused.map(|(path, why)| format!("{}: {why}", path.display()).into());
+        let unused: Vec<Text> = unused.take(MOST).collect();
+        let mut all: Vec<Text> = self.left_out().into_iter().map(|(_, text)| text).take(MOST).collect();
+        all.extend(unused);
+        all
+    }
+
+    fn left_out(&mut self) -> Vec<(Guid, Text)> {
+        let shown = |(path, guid, text): (&PathBuf, &Guid, String)| {
+            (*guid, Text::from(format!("{}: {text}", path.display())))
+        };
+        let behind = self.behind_others();
+        let parts = self.left_out.iter().chain(&behind);
+        let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
+        let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
+        parts.chain(renamed).map(shown).collect()
     }
 }
 
@@ -508,36 +616,38 @@ struct Wanted {
     run: Option<Range<usize>>,
     /// Columns of counters that refer to their values.
     referenced: Vec<(usize, CounterId)>,
+    /// Columns of counters by which the program means something else, and the reason.
+    left_out: Vec<(usize, NoValue)>,
 }
 
+/// Why a counter of the counterset has no value in some of its instances.
+const LACKS: NoValue =
+    NoValue::Unavailable(Text::Borrowed("the program that publishes this instance has no such counter"));
+
+/// Why there is no value of a counter that refers to it, of a program that is not asked.
+const NO_REFERENCE: NoValue =
+    NoValue::Unavailable(Text::Borrowed("the program gives it by reference, and cannot be asked"));
+
 impl Wanted {
-    /// Becomes those of a counterset; says of the others why they have no value.
-    fn find(&mut self, set: &Counterset, wanted: &[CounterId], rows: &mut Rows) {
+    /// Becomes those of a program's definition; says of the others why they have no value.
+    fn find(&mut self, set: &Counterset, fit: &Fit, wanted: &[CounterId], rows: &mut Rows) {
         self.columns.clear();
         self.places.clear();
         self.referenced.clear();
-        let mut next = 0;
+        self.left_out.clear();
         for (column, id) in wanted.iter().enumerate() {
-            // As a rule they are wanted in their order.
-            let rest = set.counters.get(next..).unwrap_or_default();
-            let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
-            let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id));
-            let counter = found.and_then(|at| Some((at, set.counters.get(at)?)));
-            match counter {
-                None => {
-                    let reason = "the program does not publish it";
-                    rows.none_in_column(column, NoValue::Unavailable(reason.into()));
-                }
-                Some((_, counter)) if counter.attributes.contains(Attributes::BY_REFERENCE) => {
-                    let reason = "the program gives it by reference, and cannot be asked";
-                    rows.none_in_column(column, NoValue::Unavailable(reason.into()));
+            let place = fit.place(*id);
+            match place.map(|at| (at, set.counters.get(at))) {
+                Ok((_, Some(counter))) if counter.attributes.contains(Attributes::BY_REFERENCE) => {
                     self.referenced.push((column, counter.id));
                 }
-                Some((at, _)) => {
-                    next = at.saturating_add(1);
+                Ok((at, _)) => {
                     self.columns.push(column);
                     self.places.push(at);
                 }
+                Err(Some(why)) => self.left_out.push((column, NoValue::Failed(Arc::clone(why)))),
+                // Said of the column: there may be many such rows, and nothing else is said of columns here.
+                Err(None) => rows.none_in_column(column, LACKS),
             }
         }
         let first = self.places.first().copied().unwrap_or(0);
@@ -621,7 +731,9 @@ impl Kept {
     ) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
-        let of_file = rows.totals_at_100ns().map(|now_100ns| time_of(self.file.header.created, now_100ns));
+        let now_100ns = rows.totals_at_100ns();
+        let created = now_100ns.filter(|_| self.file.has_our_clock);
+        let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
         if let Bytes::Copied = self.file.bytes {
             return self.each_copied(number, &mut |name, copied| {
@@ -636,6 +748,12 @@ impl Kept {
                         None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
                     }
                 }
+                for (column, _) in &counters.referenced {
+                    row.none(*column, NO_REFERENCE);
+                }
+                for (column, why) in &counters.left_out {
+                    row.none(*column, why.clone());
+                }
             });
         }
         let index = self.indexes.entry(number).or_default();
@@ -649,7 +767,7 @@ impl Kept {
             let Some(segment) = segment else { continue };
             for indexed in run {
                 if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
-                    if of_file.is_some() {
+                    if now_100ns.is_some() {
                         rows.set_began(of_file.max(indexed.began_100ns));
                     }
                     add(&segment, index, indexed, file_id, counters, &referenced, rows);
@@ -699,6 +817,9 @@ fn add(
                 Ok(value) => row.set(*column, value.get()),
                 Err(reason) => row.none(*column, reason),
             }
+        }
+        for (column, why) in &counters.left_out {
+            row.none(*column, why.clone());
         }
     }
     fence(Acquire);

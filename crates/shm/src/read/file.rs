@@ -35,6 +35,8 @@ pub(crate) struct Asker {
     pub budget: Budget,
     /// Inode of its PID namespace.
     pub namespace: u64,
+    /// Inode of its time namespace.
+    pub time_namespace: u64,
     pub boot_id: [u8; 16],
 }
 
@@ -43,6 +45,8 @@ pub(crate) struct Asker {
 pub(crate) struct ProgramFile {
     pub path: PathBuf,
     pub header: Header,
+    /// Whether its times are of the asker's clocks.
+    pub has_our_clock: bool,
     pub user: u32,
     place: (u64, u64),
     /// Kept open, or opened again to ask whether its program lives: there may be more files than descriptors.
@@ -174,7 +178,9 @@ impl ProgramFile {
         {
             return Err(Refused::Dead);
         }
-        if header.process.is_gone(asker.namespace) || header.process.is_another(asker.namespace) {
+        if header.process.is_gone(asker.namespace)
+            || header.process.is_another(asker.namespace, asker.time_namespace)
+        {
             return Err(Refused::Orphaned(header.process.pid));
         }
         // Who else may write to it could shorten it under the mapping.
@@ -190,6 +196,7 @@ impl ProgramFile {
         };
         let mut this = Self {
             path: path.join(name),
+            has_our_clock: header.process.has_clock_of(asker.namespace, asker.time_namespace),
             header,
             user,
             place: (stat.st_dev, stat.st_ino),
@@ -205,6 +212,12 @@ impl ProgramFile {
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
         Ok(this)
+    }
+
+    /// Its program, for people.
+    pub fn program(&self) -> String {
+        let process = &self.header.process;
+        format!("{}[{}]", process.program, process.pid)
     }
 
     /// Whose its rows are.

@@ -39,8 +39,6 @@ pub(crate) enum Refused {
     Shape { number: usize, why: BadShape },
     #[error("entry {number} of its table: {why}")]
     Definition { number: usize, why: BadDefinition },
-    #[error("counterset {0}")]
-    Counterset(String),
 }
 
 impl Refused {
@@ -90,6 +88,7 @@ impl Header {
             pid: word(header::PID),
             namespace: word(header::PID_NAMESPACE),
             start_time: word(header::START_TIME),
+            time_namespace: word(header::TIME_NAMESPACE),
             boot_id: boot_id.unwrap_or_default(),
             program: String::from_utf8_lossy(program.unwrap_or_default()).into_owned(),
         };
