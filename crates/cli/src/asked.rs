@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use jiff::tz::{Offset, TimeZone};
 use perfset::log::{Input, Logs, OpenError, Pick};
 use perfset::path::CounterPath;
-use perfset::{Counter, Guid, Machine, Source, Window};
+use perfset::{Counter, Counterset, Guid, Machine, Source, Window};
 
 use crate::args::{LogFiles, LogWindow};
 use crate::exit::{Exit, Failure};
@@ -134,6 +134,27 @@ impl Asked {
     /// Returns an error of a command that read a log: if the log is damaged, that comes first and gives the exit code.
     pub fn failed(&self, failure: Failure) -> Failure {
         if self.warn_of_damage() { Failure { exit: Exit::InvalidData, ..failure } } else { failure }
+    }
+
+    /// Prints on standard error what is left out of countersets that programs publish, of those that are wanted; `None`
+    /// is one that is not there at all.
+    pub fn warn_of_left_out(&self, is_wanted: impl Fn(Option<&Counterset>) -> bool) {
+        const SHOWN: usize = 5;
+        let Self::Machine(machine) = self else { return };
+        let is_wanted = |guid: &Guid| is_wanted(machine.counterset(guid).ok().as_deref());
+        let left_out: Vec<_> = machine
+            .left_out()
+            .into_iter()
+            .filter(|(guid, _)| is_wanted(guid))
+            .map(|(_, text)| text)
+            .collect();
+        // Nobody is left to tell if this fails.
+        let warn = |text: &str| drop(writeln!(io::stderr(), "warning: {text}"));
+        left_out.iter().take(SHOWN).for_each(|text| warn(&escaped(text)));
+        match left_out.len().saturating_sub(SHOWN) {
+            0 => {}
+            more => warn(&format!("and {} more: perfset doctor", grouped_digits(&more.to_string()))),
+        }
     }
 
     /// Prints on standard error what of logs could not be used. Returns `true` if there is anything.

@@ -2,12 +2,21 @@
 
 use std::io::{self, Write};
 
+use perfset::Counterset;
+use perfset::likeness::likeness;
+use perfset::path::CounterPath;
+
 use crate::args::{GetArgs, OutputFormat};
 use crate::exit::{Exit, Failure};
 use crate::output::{Options, Output};
 use crate::resolve::named;
 use crate::samples::{How, Operands, Samples};
 use crate::text::grouped_digits;
+
+/// Whether a path is of a counterset, or of one whose name looks the same.
+fn names(path: &CounterPath, set: &Counterset) -> bool {
+    likeness(&path.counterset) == likeness(&set.name) || path.counterset.parse() == Ok(set.guid)
+}
 
 pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let operands = Operands::parse(&args.operands)?;
@@ -25,6 +34,8 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let live_count = operands.interval.is_none().then_some(1);
     let mut samples = Samples::open(operands, &args.files, &args.window)?;
     let asked = samples.asked();
+    let paths = || samples.operands().paths.iter();
+    asked.warn_of_left_out(|set| set.is_some_and(|set| paths().any(|path| names(path, set))));
     let (host, zone) = (asked.host(), Some(asked.zone()));
     let options = Options { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
     let mut output = Output::new(options, &samples.operands().paths);

@@ -42,6 +42,8 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
         writeln!(out, "{line}")?;
     }
     out.flush()?;
+    let is_listed = |set: &Counterset| sets.iter().any(|listed| listed.guid == set.guid);
+    asked.warn_of_left_out(|set| set.map_or(filter.is_none(), is_listed));
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 

@@ -349,8 +349,12 @@ pub fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
         }
         BindError::NoCounter { counterset, nearest, .. } => {
             let near = near_line(nearest);
+            let left_out = asked.machine().left_out();
+            let is_of_set = |guid| asked.machine().counterset(guid).is_ok_and(|set| set.name == **counterset);
+            let why = left_out.iter().filter(|(guid, _)| is_of_set(guid)).take(1);
+            let why: String = why.map(|(_, text)| format!("\n  problem: {}", escaped(text))).collect();
             format!(
-                "{}{near}\n  perfset describe '{}'{} shows all",
+                "{}{near}{why}\n  perfset describe '{}'{} shows all",
                 escaped(&error.to_string()),
                 escaped(counterset),
                 asked.options()

@@ -71,7 +71,7 @@ pub use perfset_core::{
     FormattedValue, Guid, Identity, Instance, InstanceId, InstanceIdFilter, InstanceType, Language, Mark,
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
-pub use perfset_core::{catalogue, clock, counter_type, formula, sample, utf16, v2, walk, wire};
+pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, walk, wire};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Counters, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
     InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,
