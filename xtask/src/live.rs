@@ -92,6 +92,7 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
         ("counters of other users are shown where they are asked for", &applications::other_users),
+        ("programs in other time namespaces are there", &applications::time_namespaces),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),

@@ -248,3 +248,41 @@ pub fn other_users() -> Result<String> {
     ensure!(alone == "65534/11 33 55\n", "of a stranger alone: {alone:?}");
     Ok(String::new())
 }
+
+/// Programs in other time namespaces: there the same process started at another time, and is the same all the same.
+pub fn time_namespaces() -> Result<String> {
+    build()?;
+    let within = |command: &mut Command| {
+        command.args(["--time", "--boottime", "100000", "--monotonic", "100000", "--fork", "--kill-child"]);
+        command.arg(faults());
+    };
+    let folder = Folder::in_memory("time")?;
+    let here = start(&folder, &["hold", "3"])?;
+    let mut command = Command::new("unshare");
+    within(&mut command);
+    command.args(["hold", "7"]).env("PERFSET_RUNTIME_DIR", &folder.0);
+    let there = Running(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?);
+    let began = Instant::now();
+    while files(&folder)? < 2 {
+        ensure!(began.elapsed() < Duration::from_secs(20), "they do not publish");
+        sleep(Duration::from_millis(5));
+    }
+    let mut reader = Command::new("unshare");
+    within(&mut reader);
+    reader.arg("read").env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::null());
+    for (whose, text) in [
+        ("from here", {
+            let mut command = Command::new(faults());
+            command.arg("read").env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::null());
+            finished(command.output()?)?
+        }),
+        ("from there", finished(reader.output()?)?),
+    ] {
+        let mut found = rows(&text).with_context(|| text.clone())?;
+        found.sort_unstable();
+        ensure!(found == [3, 7], "{whose}: {text}");
+        ensure!(!text.contains('!'), "{whose}: {text}");
+    }
+    drop((here, there));
+    Ok(String::new())
+}
