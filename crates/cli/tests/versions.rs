@@ -5,7 +5,11 @@
 
 mod running;
 
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use perfset::publish::{
     Average, AverageTimer, BusyTimer, Counter32, Counter64, Counterset, ElapsedTime, Folders, Fraction,
@@ -275,4 +279,43 @@ fn a_name_that_looks_like_a_built_in_one() {
     assert!(out.contains("\"Memory \"") && out.contains("its name is that of "), "{out}");
     let problem = publisher.problem().unwrap().to_string();
     assert!(problem.contains("its name is that of "), "{problem}");
+}
+
+/// A line of metrics has the value of the counter and the instance that it names; what a program lacks has no line.
+#[test]
+fn metrics_of_two_versions() {
+    let place = Place::new("metrics");
+    let publishers = [place.publisher(), place.publisher(), place.publisher()];
+    let old = publishers[0].instance::<v1::Orders>("old");
+    old.taken.add(3);
+    let new = publishers[1].instance::<v2::Orders>("new");
+    new.taken.add(5);
+    new.waiting.set(7);
+    let strange = publishers[2].instance::<other::Orders>("strange");
+    strange.taken.set(1_000_000);
+    let file = place.programs.with_extension("paths");
+    fs::write(&file, "/Versions Orders(*)/*\n").unwrap();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--insecure", "--query", file.to_str().unwrap()];
+    let mut command = perfset("small-vm", &args);
+    command.env("PERFSET_RUNTIME_DIR", &place.programs).env("XDG_DATA_HOME", &place.data);
+    let mut server = command.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(server.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let address =
+        lines.filter_map(|line| Some(line.strip_prefix("metrics  http://")?.to_owned())).next().unwrap();
+    let mut stream = TcpStream::connect(address.split('/').next().unwrap()).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+    let mut metrics = String::new();
+    stream.read_to_string(&mut metrics).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    let of = |metric: &str| -> Vec<(String, String)> {
+        let begin = format!("{metric}{{");
+        let lines = metrics.lines().filter(|line| line.starts_with(&begin));
+        let name = |line: &str| line.split('"').nth(1).unwrap_or_default().to_owned();
+        lines.map(|line| (name(line), line.rsplit(' ').next().unwrap().to_owned())).collect()
+    };
+    let is = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    assert_eq!(of("perf_versions_orders_orders_total"), [is("old", "3"), is("new", "5")], "{metrics}");
+    assert_eq!(of("perf_versions_orders_waiting"), [is("new", "7")], "{metrics}");
+    assert!(!metrics.contains(" 1000000\n"), "{metrics}");
 }
