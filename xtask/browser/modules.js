@@ -245,29 +245,105 @@ export const checksOfModules = ({ open, close, ensure, same }) => ({
     const got = await page.evaluate(async () => {
       const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
       const opened = [];
-      window.EventSource = class extends EventTarget {
-        constructor(address) { super(); this.address = address; opened.push(this); }
-        close() {}
-        say(name, data) { this.dispatchEvent(new MessageEvent(name, { data: JSON.stringify(data) })); }
+      window.fetch = async (address, { headers, signal }) => {
+        const source = { headers, signal };
+        const body = new ReadableStream({ start(controller) { source.controller = controller; } });
+        source.say = (name, data) => source.controller.enqueue(new TextEncoder().encode(`event: ${name}\n${data.time ? `id: ${data.time}\n` : ""}data: ${JSON.stringify(data)}\n\n`));
+        opened.push(source);
+        return new Response(body);
       };
+      const turn = () => new Promise(done => setTimeout(done, 20));
       const path = "\\Set(a)\\Counter";
       const store = new Store(1000, 60_000);
       new Stream(store).ask([{ path, top: 0 }], 60);
       const begin = (source, times, values) => {
-        source.dispatchEvent(new Event("open"));
         source.say("series", { series: [{ id: 7, path, ask: 0, counterset: "Set", instance: "a", counter: "Counter", unit: "By" }] });
         source.say("history", { ids: [7], times, values: [values] });
       };
+      await turn();
       begin(opened[0], [900_000, 901_000], [1, 2]);
       opened[0].say("sample", { time: 902_000, ids: [7], values: [3] });
       opened[0].say("sample", { time: 3_000, ids: [7], values: [4] }); // by the new clock
+      await turn();
       begin(opened[1], [1_000, 2_000, 3_000], [2, 3, 4]); // the server's history is by the new clock, too
       opened[1].say("sample", { time: 4_000, ids: [7], values: [5] });
-      return { times: store.times, values: store.columns.get(path).values, opened: opened.length };
+      await turn();
+      return { times: store.times, values: store.columns.get(path).values, opened: opened.length, aborted: opened.map(({ signal }) => signal.aborted), last: opened[1].headers["Last-Event-ID"] ?? null };
     });
-    same(got, { times: [1_000, 2_000, 3_000, 4_000], values: [2, 3, 4, 5], opened: 2 }, "the store");
+    same(got, { times: [1_000, 2_000, 3_000, 4_000], values: [2, 3, 4, 5], opened: 2, aborted: [true, false], last: null }, "the store");
     await close(page);
     return "";
+  },
+
+  async "events are read however they are cut into pieces"() {
+    const page = await open("#none=1");
+    const got = await page.evaluate(async () => {
+      const { parser } = await import("/assets/events.js");
+      const text = ":\n\nevent: a\nid: 7\ndata: {\"x\":1}\n\nevent: b\ndata: one\ndata: two\n\n: silence\n\ndata:three\n\n";
+      const read = pieces => {
+        const events = [];
+        const parse = parser(event => events.push([event.name, event.id, event.data]));
+        pieces.forEach(parse);
+        return JSON.stringify(events);
+      };
+      const whole = read([text]);
+      const wrong = [];
+      for (let at = 0; at <= text.length; at++) {
+        for (let to = at; to <= text.length; to++) {
+          const pieces = [text.slice(0, at), text.slice(at, to), text.slice(to)];
+          if (read(pieces) !== whole) wrong.push(pieces);
+        }
+      }
+      return { whole: JSON.parse(whole), wrong: wrong.slice(0, 3), single: read([...text]) === whole };
+    });
+    same(got.whole, [["a", "7", "{\"x\":1}"], ["b", null, "one\ntwo"], ["message", null, "three"]], "the events");
+    same([got.wrong, got.single], [[], true], "pieces that are read wrongly");
+    await close(page);
+    return "";
+  },
+
+  async "a lost stream is tried again, later each time, and goes on behind its last event"() {
+    const page = await open("#none=1");
+    const got = await page.evaluate(async () => {
+      const [{ Store }, { Stream }] = await Promise.all(["store", "stream"].map(name => import(`/assets/${name}.js`)));
+      // The test calls what is due.
+      const [tried, later] = [[], []];
+      window.setTimeout = (act, ms) => { later.push([act, ms]); return later.length; };
+      window.clearTimeout = id => { if (id) later[id - 1] = null; };
+      const turn = () => new Promise(done => { const { port1, port2 } = new MessageChannel(); port1.onmessage = done; port2.postMessage(0); });
+      const settle = async () => { for (let n = 0; n < 20; n++) await turn(); };
+      let answer = () => { throw new TypeError("no connection"); };
+      window.fetch = async (address, { headers }) => { tried.push(headers["Last-Event-ID"] ?? null); return answer(); };
+      const stream = new Stream(new Store(1000, 60_000));
+      const states = [];
+      stream.addEventListener("state", () => states.push(stream.state));
+      stream.ask([{ path: "\\Set(a)\\Counter", top: 0 }], 60);
+      await settle();
+      const retries = [];
+      for (let n = 0; n < 6; n++) {
+        const [act, ms] = later.filter(Boolean).at(-1);
+        retries.push(ms);
+        later.fill(null);
+        if (n === 5) answer = () => new Response("event: sample\nid: 5000\ndata: {\"time\":5000,\"ids\":[],\"values\":[]}\n\n");
+        act();
+        await settle();
+      }
+      const [, first] = later.filter(Boolean).at(-1);
+      answer = () => new Response("{}", { status: 401 });
+      later.filter(Boolean).at(-1)[0]();
+      await settle();
+      answer = () => new Response("event: end\ndata: {\"error\":\"because\"}\n\n");
+      later.fill(null);
+      dispatchEvent(new StorageEvent("storage", { key: "perfset-key", newValue: "x" }));
+      await settle();
+      return { tried, retries, first, states, reason: stream.reason?.error };
+    });
+    const fits = got.retries.every((ms, n) => ms >= 0.75 * Math.min(15000, 1000 * 2 ** n) && ms <= 1.25 * Math.min(15000, 1000 * 2 ** n));
+    ensure(fits && got.first <= 1250, `waits of ${got.retries}, and after a sample ${got.first}`);
+    same(got.tried, [null, null, null, null, null, null, null, "5000", "5000"], "where it goes on");
+    same([got.states, got.reason], [["lost", "live", "lost", "login", "lost"], "because"], "states");
+    await close(page);
+    return `${got.retries.map(ms => (ms / 1000).toFixed(1)).join(", ")} s`;
   },
 
   async "fifty lines of an hour are drawn within a frame or a few"() {

@@ -7,6 +7,7 @@
 // for a line of input.
 
 import { spawn } from "node:child_process";
+import { createServer, get } from "node:http";
 import { createInterface } from "node:readline";
 import { cpus } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -88,7 +89,7 @@ const checks = {
   async "the overview has values and pictures at once"() {
     const page = await open();
     await until(async () => (await legend(page, "Memory")).some(line => numbers(line.cells)), "no values of memory");
-    const { overview } = await page.evaluate(() => fetch("/api/about").then(answer => answer.json()));
+    const { overview } = await page.evaluate(async () => (await (await import("/assets/api.js")).request("/api/about")).json());
     const titles = await page.locator(".card h2").allTextContents();
     same(titles, overview.map(chart => chart.title), "titles");
     await until(() => isDrawn(page, "Memory"), "nothing is drawn");
@@ -323,6 +324,45 @@ const checks = {
     return "";
   },
 
+  async "a login holds through a reload and in a second tab, and reads nothing from another port"() {
+    const page = await open("#w=60");
+    const isLive = async (page, what) => until(async () => (await state(page).textContent()) === "Live", what);
+    await isLive(page, "not live");
+    same(new URL(page.url()).search, "", "the token stays in the address");
+    await page.reload();
+    await isLive(page, "not live after a reload");
+    const second = await page.context().newPage();
+    await second.goto(`${new URL(url).origin}/#w=60`);
+    await isLive(second, "not live in a second tab");
+    await second.keyboard.press("?");
+    await second.locator("#metrics").click();
+    await until(async () => (await second.locator("body").textContent()).includes("# TYPE perf_"), "the link to the metrics shows none");
+    // Somebody else listens on another port of this host. The browser sends the cookie there.
+    const seen = [];
+    const thief = createServer((request, response) => {
+      seen.push(request.headers.cookie);
+      response.end("<!doctype html><title>another port</title>");
+    });
+    await new Promise(done => thief.listen(0, "127.0.0.1", done));
+    await second.goto(`http://127.0.0.1:${thief.address().port}/`);
+    const kept = await second.evaluate(() => [localStorage.length, sessionStorage.length]);
+    thief.close();
+    ensure(seen[0]?.includes(`perfset-${new URL(url).port}=`), `the browser sent ${seen}: this check checks nothing`);
+    same(kept, [0, 0], "what the other port finds in its storage");
+    const { origin } = new URL(url);
+    const replay = path => new Promise((done, fail) => {
+      const headers = { cookie: seen[0], origin, referer: `${origin}/`, "sec-fetch-site": "same-origin", "sec-fetch-mode": "cors", "sec-fetch-dest": "empty" };
+      get(`${origin}${path}`, { headers, agent: false }, response => { done(response.statusCode); response.destroy(); }).on("error", fail);
+    });
+    const paths = ["/metrics", "/api/login", "/api/about", "/api/countersets", "/api/countersets/Memory", "/api/find?words=memory",
+      "/api/query?path=/Memory/Available+Bytes", "/api/stream?path=/Memory/Available+Bytes"];
+    for (const path of paths) same(await replay(path), 401, `${path} with the cookie alone`);
+    await second.close();
+    await isLive(page, "the first tab is not live any more");
+    await close(page);
+    return `${paths.length} requests refused`;
+  },
+
   async "a lost connection is seen, comes back and leaves a gap"() {
     const page = await open("#w=60");
     await until(async () => numbers((await legend(page, "Memory"))[0]?.cells ?? [""]), "no values");
@@ -331,12 +371,22 @@ const checks = {
     await until(async () => (await state(page).textContent()) === "Connection lost", "nobody sees that it is lost");
     ensure((await page.locator("#notices").textContent()).includes("Connection lost"), "no notice");
     await input.next();
+    // Logins end with the server. What to do is said in this page and to whoever loads it anew.
+    await until(async () => (await state(page).textContent()) === "Logged out", "it does not see that the login is over", 20_000);
+    const notice = await page.locator("#notices").textContent();
+    ensure(notice.includes("Log in again") && notice.includes("that perfset serve printed"), `the notice is ${notice}`);
+    const other = await page.context().newPage();
+    await other.goto(new URL(url).origin);
+    const text = await other.locator("body").textContent();
+    ensure(text.includes("Log in") && text.includes("that perfset serve printed"), `a page that is loaded anew says ${text}`);
+    await other.goto(url);
+    await until(async () => (await state(other).textContent()) === "Live", "the other tab is not logged in");
     await until(async () => (await state(page).textContent()) === "Live", "it does not come back", 20_000);
+    await other.close();
     isAway = false;
     same(await page.locator("#notices").textContent(), "", "the notice stays");
     await card(page, "Memory").getByRole("button", { name: "Copy Memory as CSV" }).click();
-    const text = await page.evaluate(() => navigator.clipboard.readText());
-    const rows = text.trim().split("\n");
+    const rows = (await page.evaluate(() => navigator.clipboard.readText())).trim().split("\n");
     const empty = rows.slice(2).filter(row => /^[^,]+,+$/.test(row));
     ensure(empty.length > 0, `no gap in ${rows.length} rows`);
     ensure(rows[0].startsWith("time,\\"), `the head of the CSV is ${rows[0]}`);

@@ -1,5 +1,6 @@
 // Finding counters: search, help texts, instances to tick, and the chart that they go to.
 
+import { problemOf, request } from "./api.js";
 import { h, icon, iconButton, setText } from "./dom.js";
 import { pathOf } from "./names.js";
 import { RANKED, RANKED_ASKED } from "./ranking.js";
@@ -7,10 +8,10 @@ import { RANKED, RANKED_ASKED } from "./ranking.js";
 const INSTANCES_MAX = 500;
 
 async function get(address, signal) {
-  const answer = await fetch(address, { signal });
-  const body = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
-  if (!answer.ok) throw new Error([body.error, ...(body.hints ?? [])].join("; "));
-  return body;
+  const answer = await request(address, { signal });
+  if (answer.ok) return answer.json();
+  const { error, hints } = await problemOf(answer);
+  throw new Error([error, ...(hints ?? [])].join("; "));
 }
 
 export class Browser {

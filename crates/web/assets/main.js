@@ -1,5 +1,6 @@
 // The page: it puts view, store, stream and cards together, and hears buttons and keys.
 
+import { isLoggedIn, logIn, onLogin, problemOf, request } from "./api.js";
 import { byId, copy, h, setText } from "./dom.js";
 import { clock } from "./units.js";
 import { onSystemTheme } from "./palette.js";
@@ -9,7 +10,9 @@ import { Store } from "./store.js";
 import { Stream } from "./stream.js";
 import { asksOf, overviewCharts, View, WINDOWS } from "./view.js";
 
-const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused" };
+const STATES = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Refused", login: "Logged out" };
+
+const textOf = ({ error, hints }) => [error, ...(hints ?? [])].join("; ");
 
 class Page {
   cursor = { at: null };
@@ -131,9 +134,9 @@ class Page {
   async #sieve() {
     const paths = [...new Set(asksOf(this.#charts()).map(ask => ask.path))];
     const test = async path => {
-      const answer = await fetch(`/api/query?${new URLSearchParams({ path })}`).catch(() => null);
-      if (!answer || answer.ok || answer.status >= 500 || answer.status === 429) return;
-      const { error } = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
+      const answer = await request(`/api/query?${new URLSearchParams({ path })}`).catch(() => null);
+      if (!answer || answer.ok || answer.status >= 500 || [401, 429].includes(answer.status)) return;
+      const { error } = await problemOf(answer);
       for (const ask of this.#charts().flatMap(chart => chart.asks)) if (ask.path === path) ask.error = error;
     };
     while (paths.length) await Promise.all(paths.splice(0, 8).map(test));
@@ -259,7 +262,8 @@ class Page {
     if (state === "lost") {
       texts.push(h("b", {}, "Connection lost"), ` ${since ? `at ${clock(since)}` : ""}: ${reason?.error ?? "trying again"}`);
     }
-    if (state === "refused") texts.push(h("b", {}, "The server refuses: "), [reason.error, ...(reason.hints ?? [])].join("; "));
+    if (state === "refused") texts.push(h("b", {}, "The server refuses: "), textOf(reason));
+    if (state === "login") texts.push(h("b", {}, "Log in again: "), textOf(reason));
     notices.replaceChildren(...texts);
   }
 
@@ -290,6 +294,18 @@ class Page {
     this.#write();
   }
 
+  /** A link does not send what a server with a token asks for: then the text is fetched and shown. */
+  async #showMetrics(event) {
+    if (!isLoggedIn()) return;
+    event.preventDefault();
+    const answer = await request("/metrics").catch(() => null);
+    if (!answer?.ok) {
+      setText(byId("notices"), answer ? textOf(await problemOf(answer)) : "The server cannot be reached");
+      return;
+    }
+    location.assign(URL.createObjectURL(new Blob([await answer.text()], { type: "text/plain;charset=utf-8" })));
+  }
+
   // Buttons and keys
 
   #listen() {
@@ -300,6 +316,7 @@ class Page {
     click("add", () => this.#browser.open());
     click("help", () => byId("keys").showModal());
     click("theme-switch", () => this.#nextTheme());
+    click("metrics", event => this.#showMetrics(event));
     click("link", async () => {
       if (await copy(location.href, "A link to this view")) {
         byId("link").classList.add("done");
@@ -349,14 +366,19 @@ class Page {
   }
 }
 
-/** What the server is; it may still be starting. */
+/** What the server is; it may still be starting, or this browser may have to log in. */
 async function about() {
   for (let wait = 500; ; wait = Math.min(wait * 2, 8000)) {
     try {
-      const answer = await fetch("/api/about");
+      await logIn();
+      const answer = await request("/api/about");
       if (answer.ok) return await answer.json();
-      const { error } = await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
-      setText(byId("notices"), error);
+      setText(byId("notices"), textOf(await problemOf(answer)));
+      if (answer.status === 401) {
+        document.title = "perfset: log in";
+        await new Promise(onLogin);
+        continue;
+      }
     } catch {
       setText(byId("notices"), "The server cannot be reached; trying again");
     }

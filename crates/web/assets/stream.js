@@ -1,5 +1,7 @@
 // The one stream of the page: which counters it asks for, and what becomes of the connection.
 
+import { onLogin, problemOf, request } from "./api.js";
+import { read } from "./events.js";
 import { byKey, isSeveral } from "./view.js";
 
 // How far back a stream goes at first, and when more is looked at, in seconds.
@@ -8,15 +10,22 @@ const REACH = [600, 1800, 3600, 7200, 14400, 43200, 86400];
 // Numbers of series that came and went are forgotten by connecting anew.
 const KNOWN_MAX = 20000;
 
+// How long to wait before the connection is tried again: twice as long each time, up to the last.
+const RETRY_FIRST = 1000;
+const RETRY_LAST = 15000;
+
 export class Stream extends EventTarget {
-  /** `connecting`, `live`, `lost` or `refused`. */
+  /** `connecting`, `live`, `lost`, `refused`, or `login` if the browser has to log in first. */
   state = "connecting";
   /** When the connection was lost, in ms since 1970, and why it was refused: `{error, hints}`. */
   since = 0;
   reason = null;
-  #source = null;
+  /** Ends the request that is under way. What comes of one that is not the current one is of no use any more. */
+  #current = null;
   #asks = [];
   #reach = 0;
+  /** Id of the last event that came of what is asked now: a new connection goes on behind it. */
+  #last = null;
   #retry = 0;
   #attempt = 0;
   #watch = 0;
@@ -24,6 +33,7 @@ export class Stream extends EventTarget {
   constructor(store) {
     super();
     this.store = store;
+    onLogin(() => { if (this.state === "login") this.#open(); });
   }
 
   /** Asks for these, and for so many seconds of history. Nothing happens if that is had already. */
@@ -34,6 +44,7 @@ export class Stream extends EventTarget {
     this.#asks = asks;
     this.#reach = Math.max(reach, this.#reach);
     this.store.request(asks);
+    this.#last = null;
     this.#open();
   }
 
@@ -48,74 +59,95 @@ export class Stream extends EventTarget {
     return `/api/stream?${query}`;
   }
 
-  #open() {
-    this.#source?.close();
-    this.#source = null;
-    clearTimeout(this.#retry);
+  async #open() {
+    this.#stop();
     if (this.#asks.length === 0) {
       this.#become("live");
       return;
     }
-    const source = this.#source = new EventSource(this.#address());
-    const on = (name, act) => source.addEventListener(name, event => {
-      if (source !== this.#source) return;
-      const data = JSON.parse(event.data);
-      act(data);
-    });
-    source.addEventListener("open", () => {
-      if (source === this.#source) this.store.connected();
-    });
-    on("series", data => this.store.series(data.series));
-    on("history", data => { this.store.history(data); this.#changed(); });
-    on("sample", data => {
-      this.#attempt = 0;
-      if (data.time < this.store.last) {
-        // The machine's clock was set back, and the server's history with it.
-        this.store.forget();
-        this.#open();
+    const current = this.#current = new AbortController();
+    const { signal } = current;
+    const isCurrent = () => current === this.#current;
+    this.#heard();
+    try {
+      const headers = this.#last === null ? {} : { "Last-Event-ID": this.#last };
+      const response = await request(this.#address(), { signal, headers });
+      if (!isCurrent()) return;
+      if (!response.ok) {
+        const reason = await problemOf(response);
+        if (isCurrent()) this.#refused(response.status, reason);
         return;
       }
-      this.store.sample(data);
-      this.#become("live");
-      this.#changed();
-      if (this.store.known > KNOWN_MAX) this.#open();
-    });
-    on("end", data => {
-      this.#become("lost", data);
-      this.#again();
-    });
-    source.addEventListener("error", () => {
-      if (source !== this.#source) return;
-      if (source.readyState === EventSource.CLOSED) this.#refused();
-      else this.#become("lost");
-    });
-    this.#heard();
+      this.store.connected();
+      await read(response, event => { if (isCurrent()) this.#take(event); });
+      if (isCurrent()) this.#lost(null); // it has ended without saying why
+    } catch {
+      // One that was aborted here is not the current one any more.
+      if (isCurrent()) this.#lost(null);
+    }
   }
 
-  /** The stream did not even begin: an ordinary request tells why. */
-  async #refused() {
-    const source = this.#source;
-    let reason = null;
-    try {
-      const stop = new AbortController();
-      const answer = await fetch(this.#address(), { signal: stop.signal });
-      reason = answer.ok ? null : await answer.json().catch(() => ({ error: `the server answers ${answer.status}` }));
-      stop.abort();
-    } catch { /* it cannot be reached */ }
-    if (source !== this.#source) return;
-    if (reason) {
-      this.#become("refused", reason);
-      this.dispatchEvent(new Event("refused"));
-    } else {
-      this.#become("lost");
+  /** Ends what is under way, and is not tried again. */
+  #stop() {
+    this.#current?.abort();
+    this.#current = null;
+    clearTimeout(this.#retry);
+    clearTimeout(this.#watch);
+  }
+
+  #take({ name, id, data: text }) {
+    const data = JSON.parse(text);
+    if (name === "series") this.store.series(data.series);
+    if (name === "history") {
+      this.store.history(data);
+      this.#changed();
+    }
+    if (name === "end") this.#lost(data);
+    if (name !== "sample") return;
+    this.#attempt = 0;
+    if (data.time < this.store.last) {
+      // The machine's clock was set back, and the server's history with it.
+      this.store.forget();
+      this.#anew();
+      return;
+    }
+    this.#last = id;
+    this.store.sample(data);
+    this.#become("live");
+    this.#changed();
+    if (this.store.known > KNOWN_MAX) this.#anew();
+  }
+
+  /** Connects as if for the first time. */
+  #anew() {
+    this.#last = null;
+    this.#open();
+  }
+
+  /** The stream did not begin. */
+  #refused(status, reason) {
+    if (status === 401) {
+      // Only a login changes that: `onLogin` hears of one in another tab.
+      this.#stop();
+      this.#become("login", reason);
+      return;
     }
     this.#again();
+    this.#become("refused", reason);
+    this.dispatchEvent(new Event("refused"));
+  }
+
+  #lost(reason) {
+    this.#again();
+    this.#become("lost", reason);
   }
 
   /** Tries again, a little later each time. */
   #again() {
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#open(), Math.min(15000, 1000 * 2 ** this.#attempt++));
+    this.#stop();
+    const wait = Math.min(RETRY_LAST, RETRY_FIRST * 2 ** this.#attempt++);
+    // Not all pages of a server that was restarted come back in the same moment.
+    this.#retry = setTimeout(() => this.#open(), wait * (0.75 + Math.random() / 2));
   }
 
   /** A connection that is silent for long may be dead without knowing. */
@@ -129,7 +161,7 @@ export class Stream extends EventTarget {
   }
 
   #become(state, reason = null) {
-    if (state === "live") this.#heard(); else if (this.state === "live") this.since = Date.now();
+    if (state === "live" && this.#current) this.#heard(); else if (this.state === "live") this.since = Date.now();
     if (state === this.state && !reason) return;
     this.state = state;
     this.reason = reason;

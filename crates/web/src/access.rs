@@ -1,18 +1,29 @@
-//! Who may ask: hosts, sizes, origins, the token; and what every answer says to browsers.
+//! Access rules: hosts, sizes, origins, the token, logins of browsers; and what every answer says to browsers.
 
 use std::net::{IpAddr, SocketAddr};
 
+use axum::body::Body;
 use axum::http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, COOKIE, HOST, LOCATION, REFERRER_POLICY,
-    SET_COOKIE, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY, CONTENT_TYPE, COOKIE, HOST,
+    REFERRER_POLICY, TRANSFER_ENCODING, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
 
-use crate::answer::Problem;
+use crate::answer::{Problem, to_json};
 use crate::request::without;
-use crate::token::Token;
+use crate::token::{Token, TokenError};
+
+/// Route of the login.
+pub const LOGIN: &str = "/api/login";
+
+/// Page for a browser that is not logged in. It says what to do, and nothing about this machine.
+const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
+    <h1>Log in</h1>\n<p>This server asks for a token, and this browser has not logged in since the server was started.</p>\n\
+    <p>Open the address with <code>?token=</code> that <code>perfset serve</code> printed. If the token is in a file, open \
+    this address with <code>?token=</code> and that token behind it.</p>\n";
 
 /// The longest path and query.
 const URL_LEN_MOST: usize = 16 << 10;
@@ -31,13 +42,31 @@ const SAID: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("x-frame-options"), "DENY"),
 ];
 
-/// Who may ask.
+/// Header with the second login number: the page sends it with every request for data.
+const KEY: HeaderName = HeaderName::from_static("perfset-key");
+
+/// Access rules of the server.
 #[derive(Debug)]
 pub struct Access {
     /// Names under which the server is known, besides those of loopback and the addresses asked.
-    pub hosts: Vec<String>,
-    /// What readers must know.
-    pub token: Option<Token>,
+    hosts: Vec<String>,
+    /// Required secrets; `None` if everybody may read.
+    guard: Option<Guard>,
+}
+
+/// Secrets, one of which a request for data must have.
+#[derive(Debug)]
+struct Guard {
+    /// Token that programs send, and with which browsers log in.
+    token: Token,
+    /// Cookie that a browser gets at the login. Valid for this process only.
+    ///
+    /// Browsers send the cookie to every port of the host, so whoever listens on another port learns it. The cookie
+    /// alone therefore opens the page's own files and no data.
+    cookie: Token,
+    /// Second number, required beside the cookie for data. The page keeps it in the storage of its origin, which is
+    /// bound to host and port, and sends it as the header [`KEY`]. Valid for this process only.
+    key: Token,
 }
 
 /// The parts of a request that say whether it may be answered.
@@ -49,22 +78,73 @@ pub struct Asked<'a> {
     pub local: SocketAddr,
 }
 
+/// Permission for one request.
+#[derive(Debug, Default)]
+pub struct Permit {
+    /// `true` if the request proves that the client knows the token, or if no token is required.
+    pub is_trusted: bool,
+    /// Login cookie for the response, if the request logs in.
+    pub cookie: Option<HeaderValue>,
+}
+
+/// Answer to `/api/login`.
+#[derive(Serialize)]
+struct LoginJson<'a> {
+    /// Value of the header [`KEY`]; `None` if the server requires no token.
+    key: Option<&'a str>,
+}
+
 impl Access {
-    /// Whether a request may be answered; else what it gets instead.
-    pub fn check(&self, asked: Asked<'_>) -> Result<(), Box<Response>> {
-        let refused = |problem: Problem| Box::new(problem.into_response());
-        self.check_form(asked).map_err(refused)?;
-        let query = asked.uri.query().unwrap_or_default();
-        let (rest, given) = without(query, "token");
-        if let Some(given) = given.first() {
-            return match &self.token {
-                Some(token) if !token.is(given) => Err(refused(no_token())),
-                token => Err(Box::new(to_the_same(asked, &rest, token.as_ref()))),
-            };
+    /// Makes the access rules, with new login numbers if there is a token.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn new(hosts: Vec<String>, token: Option<Token>) -> Result<Self, TokenError> {
+        let guard = match token {
+            Some(token) => Some(Guard { token, cookie: Token::random()?, key: Token::random()? }),
+            None => None,
+        };
+        Ok(Self { hosts, guard })
+    }
+
+    /// Returns the token that readers must know.
+    pub fn token(&self) -> Option<&Token> {
+        self.guard.as_ref().map(|guard| &guard.token)
+    }
+
+    /// Returns the JSON that the page gets when it logs in.
+    pub fn login(&self) -> String {
+        to_json(&LoginJson { key: self.guard.as_ref().map(|guard| guard.key.secret()) })
+    }
+
+    /// Decides if a request may be answered; the error is the response that it gets instead.
+    pub fn check(&self, asked: Asked<'_>) -> Result<Permit, Box<Response>> {
+        self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
+        let Some(guard) = &self.guard else { return Ok(Permit { is_trusted: true, cookie: None }) };
+        let path = asked.uri.path();
+        let cookie = || guard.login_cookie(asked.local);
+        if path == "/" {
+            // The page logs in with the token of its address: its scripts need the cookie to be loaded.
+            let (_, given) = without(asked.uri.query().unwrap_or_default(), "token");
+            if let Some(given) = given.first() {
+                return match guard.token.is(given) {
+                    true => Ok(Permit { is_trusted: true, cookie: cookie() }),
+                    false => Err(Box::new(no_token(asked))),
+                };
+            }
         }
-        match &self.token {
-            Some(token) if asked.uri.path() != "/healthz" && !has(token, asked) => Err(refused(no_token())),
-            _ => Ok(()),
+        if guard.has_token(asked) {
+            let cookie = if path == LOGIN { cookie() } else { None };
+            return Ok(Permit { is_trusted: true, cookie });
+        }
+        let has_cookie = guard.has_cookie(asked);
+        if has_cookie && guard.has_key(asked) {
+            return Ok(Permit { is_trusted: true, cookie: None });
+        }
+        let is_file = path == "/" || path.starts_with("/assets/");
+        match path == "/healthz" || is_file && has_cookie {
+            true => Ok(Permit::default()),
+            false => Err(Box::new(no_token(asked))),
         }
     }
 
@@ -131,19 +211,42 @@ fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, Problem> {
     }
 }
 
-/// Whether a request has the token: as a bearer, or in the cookie that it was given.
-fn has(token: &Token, asked: Asked<'_>) -> bool {
-    let texts =
-        |name| asked.headers.get_all(name).iter().filter_map(|value: &HeaderValue| value.to_str().ok());
-    let bearer = texts(AUTHORIZATION).any(|text| {
-        let (scheme, given) = text.split_once(' ').unwrap_or_default();
-        scheme.eq_ignore_ascii_case("bearer") && token.is(given.trim())
-    });
-    let own = cookie_name(asked.local);
-    let is_own = |cookie: &str| {
-        cookie.trim().split_once('=').is_some_and(|(name, given)| name == own && token.is(given))
-    };
-    bearer || texts(COOKIE).flat_map(|text| text.split(';')).any(is_own)
+impl Guard {
+    /// Returns `true` if the request has the token in its `Authorization` header.
+    fn has_token(&self, asked: Asked<'_>) -> bool {
+        texts(asked, AUTHORIZATION).any(|text| {
+            let (scheme, given) = text.split_once(' ').unwrap_or_default();
+            scheme.eq_ignore_ascii_case("bearer") && self.token.is(given.trim())
+        })
+    }
+
+    /// Returns `true` if the request has the cookie of a login.
+    fn has_cookie(&self, asked: Asked<'_>) -> bool {
+        let own = cookie_name(asked.local);
+        let is_own = |cookie: &str| {
+            cookie.trim().split_once('=').is_some_and(|(name, given)| name == own && self.cookie.is(given))
+        };
+        texts(asked, COOKIE).flat_map(|text| text.split(';')).any(is_own)
+    }
+
+    /// Returns `true` if the request has the second number of a login.
+    fn has_key(&self, asked: Asked<'_>) -> bool {
+        texts(asked, KEY).any(|text| self.key.is(text.trim()))
+    }
+
+    /// Returns the header that gives a browser the cookie.
+    fn login_cookie(&self, local: SocketAddr) -> Option<HeaderValue> {
+        let text =
+            format!("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(local), self.cookie.secret());
+        let mut cookie = HeaderValue::from_str(&text).ok()?;
+        cookie.set_sensitive(true);
+        Some(cookie)
+    }
+}
+
+/// Returns the values of a header that are text.
+fn texts(asked: Asked<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
+    asked.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
 /// Cookies are of a host, whatever its ports: each server has a name for its own.
@@ -151,27 +254,21 @@ fn cookie_name(local: SocketAddr) -> String {
     format!("perfset-{}", local.port())
 }
 
-fn no_token() -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "a token is asked")
-        .hint("open the address with ?token= that perfset serve printed")
+/// Refusal of a request without the token: a page for people, JSON for programs.
+fn no_token(asked: Asked<'_>) -> Response {
+    let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
+    let mut response = Problem::new(StatusCode::UNAUTHORIZED, "a token is asked")
+        .hint(
+            "open the address with ?token= that perfset serve printed; after a restart of the server, again",
+        )
         .hint("programs send Authorization: Bearer TOKEN")
-}
-
-/// Leads to the same address without the token, which is a cookie from now on.
-fn to_the_same(asked: Asked<'_>, query: &str, token: Option<&Token>) -> Response {
-    // A path that begins with two slashes would lead to another host.
-    let path = format!("/{}", asked.uri.path().trim_start_matches('/'));
-    let to = if query.is_empty() { path } else { format!("{path}?{query}") };
-    let mut headers = HeaderMap::new();
-    headers.insert(LOCATION, HeaderValue::from_str(&to).unwrap_or(HeaderValue::from_static("/")));
-    let cookie = token.map(|token| {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Lax", cookie_name(asked.local), token.secret())
-    });
-    if let Some(mut cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
-        cookie.set_sensitive(true);
-        headers.insert(SET_COOKIE, cookie);
+        .into_response();
+    if is_page {
+        *response.body_mut() = Body::from(NO_LOGIN);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        response.headers_mut().remove(CONTENT_LENGTH); // that of the JSON
     }
-    (StatusCode::SEE_OTHER, headers).into_response()
+    response
 }
 
 /// Adds what every answer says.
@@ -207,6 +304,8 @@ fn has_capabilities(status: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::header::{LOCATION, SET_COOKIE};
+
     use super::*;
 
     const SECRET: &str = "0123456789abcdef";
@@ -221,14 +320,22 @@ mod tests {
         }
         let local = "127.0.0.1:9182".parse().unwrap();
         match access.check(Asked { uri: &uri.parse().unwrap(), headers: &map, local }) {
-            Ok(()) => (200, None),
+            Ok(permit) => {
+                let cookie = permit.cookie.map(|cookie| HeaderMap::from_iter([(SET_COOKIE, cookie)]));
+                (if permit.is_trusted { 200 } else { 203 }, cookie)
+            }
             Err(answer) => (answer.status().as_u16(), Some(answer.headers().clone())),
         }
     }
 
+    /// Access rules without a token.
+    fn open(hosts: &[&str]) -> Access {
+        Access::new(hosts.iter().map(|host| (*host).to_owned()).collect(), None).unwrap()
+    }
+
     #[test]
     fn hosts() {
-        let access = Access { hosts: vec!["perf.example".to_owned()], token: None };
+        let access = open(&["perf.example"]);
         for (host, want) in [
             (&[("host", "localhost:9182")][..], 200),
             (&[("host", "LOCALHOST")], 200),
@@ -259,8 +366,7 @@ mod tests {
         }
         assert!(access.is_ours("192.0.2.7", "::ffff:192.0.2.7".parse().unwrap()));
         // What it is called by others, behind a translation of addresses.
-        let hosts = ["203.0.113.5", "2001:db8::5", "Node.example."].map(str::to_owned).to_vec();
-        let access = Access { hosts, token: None };
+        let access = open(&["203.0.113.5", "2001:db8::5", "Node.example."]);
         for (host, want) in [
             ("203.0.113.5", true),
             ("[2001:db8::5]", true),
@@ -275,7 +381,7 @@ mod tests {
 
     #[test]
     fn sizes_and_sites() {
-        let access = Access { hosts: vec![], token: None };
+        let access = open(&[]);
         let host = ("host", "localhost");
         for (uri, more, want) in [
             ("/x", ("accept", "*/*"), 200),
@@ -303,37 +409,110 @@ mod tests {
         }
     }
 
+    /// 203 stands for a request that is answered without proof that its client knows the token.
     #[test]
-    fn tokens() {
-        let access = Access { hosts: vec![], token: Some(SECRET.parse().unwrap()) };
-        let host = ("host", "localhost");
+    fn data_need_the_token_or_both_numbers_of_a_login() {
+        let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        let (cookie, key) = {
+            let guard = access.guard.as_ref().unwrap();
+            (guard.cookie.secret().to_owned(), guard.key.secret().to_owned())
+        };
+        assert!(cookie != key && cookie != SECRET && key != SECRET);
+        let named = |port: u16, value: &str| format!("a=b; perfset-{port}={value}");
+        let (own, other, old) = (named(9182, &cookie), named(9183, &cookie), named(9182, SECRET));
+        let swapped = named(9182, &key);
+        let (accept, own) = (("accept", "*/*"), ("cookie", own.as_str()));
+        let key = ("perfset-key", key.as_str());
         for (uri, more, want) in [
-            ("/", ("accept", "*/*"), 401),
-            ("/healthz", ("accept", "*/*"), 200),
-            ("/", ("authorization", "Bearer 0123456789abcdef"), 200),
-            ("/", ("authorization", "bearer 0123456789abcdef"), 200),
-            ("/", ("authorization", "Bearer 0123456789abcdeg"), 401),
-            ("/", ("authorization", "Basic 0123456789abcdef"), 401),
-            ("/", ("cookie", "a=b; perfset-9182=0123456789abcdef"), 200),
-            ("/", ("cookie", "perfset-9183=0123456789abcdef"), 401),
-            ("/?token=0123456789abcdef", ("accept", "*/*"), 303),
-            ("/?token=0123456789abcdeg", ("accept", "*/*"), 401),
-            ("/?token=", ("cookie", "perfset-9182=0123456789abcdef"), 401),
+            ("/", &[accept][..], 401),
+            ("/healthz", &[accept], 203),
+            ("/healthz", &[own, key], 200),
+            ("/", &[("authorization", "Bearer 0123456789abcdef")], 200),
+            ("/metrics", &[("authorization", "bearer 0123456789abcdef")], 200),
+            ("/metrics", &[("authorization", "Bearer 0123456789abcdeg")], 401),
+            ("/metrics", &[("authorization", "Basic 0123456789abcdef")], 401),
+            // The cookie opens files of the page and no data.
+            ("/", &[own], 203),
+            ("/assets/1/main.js", &[own], 203),
+            ("/assets/1/main.js", &[accept], 401),
+            ("/metrics", &[own], 401),
+            ("/api/login", &[own], 401),
+            ("/api/stream?path=/A/B", &[own], 401),
+            ("/assetsx", &[own], 401),
+            ("/nothing", &[own], 401),
+            // So does the key alone, or with the cookie of another server, or with the token as a cookie.
+            ("/metrics", &[key], 401),
+            ("/metrics", &[("cookie", &other), key], 401),
+            ("/metrics", &[("cookie", &old)], 401),
+            ("/metrics", &[("cookie", &old), key], 401),
+            ("/metrics", &[("cookie", &swapped), ("perfset-key", &cookie)], 401),
+            ("/metrics", &[own, ("perfset-key", &cookie)], 401),
+            ("/metrics", &[own, ("perfset-key", "")], 401),
+            ("/metrics", &[own, key], 200),
+            ("/api/stream?path=/A/B", &[own, key], 200),
+            // The token in the address is for the page.
+            ("/?token=0123456789abcdef", &[accept], 200),
+            ("/?a=1&token=0123456789abcdef&b=%20", &[accept], 200),
+            ("/?token=0123456789abcdeg", &[accept], 401),
+            ("/?token=", &[own, key], 401),
+            ("/metrics?token=0123456789abcdef", &[accept], 401),
         ] {
-            assert_eq!(status(&access, uri, &[host, more]).0, want, "{uri} {more:?}");
+            let headers: Vec<_> = [&[("host", "localhost")], more].concat();
+            assert_eq!(status(&access, uri, &headers).0, want, "{uri} {more:?}");
         }
-        for (uri, to) in [
-            ("/?token=0123456789abcdef", "/"),
-            ("/?a=1&token=0123456789abcdef&b=%20", "/?a=1&b=%20"),
-            ("//evil.example/?token=0123456789abcdef", "/evil.example/"),
+        let want = format!("perfset-9182={cookie}; Path=/; HttpOnly; SameSite=Strict");
+        let bearer = ("authorization", "Bearer 0123456789abcdef");
+        for (uri, more, has_cookie) in [
+            ("/?token=0123456789abcdef", accept, true),
+            ("/api/login", bearer, true),
+            ("/", bearer, false),
+            ("/metrics", bearer, false),
         ] {
-            let headers = status(&access, uri, &[host]).1.unwrap();
-            assert_eq!(headers[LOCATION], to, "{uri}");
-            assert_eq!(headers[SET_COOKIE], "perfset-9182=0123456789abcdef; Path=/; HttpOnly; SameSite=Lax");
+            let set = status(&access, uri, &[("host", "localhost"), more])
+                .1
+                .map(|headers| headers[SET_COOKIE].clone());
+            assert_eq!(set.is_some(), has_cookie, "{uri}");
+            assert!(set.is_none_or(|set| set == want && set.is_sensitive()), "{uri}");
         }
-        // A server without a token takes the parameter away all the same.
-        let headers = status(&Access { hosts: vec![], token: None }, "/?token=x", &[host]).1.unwrap();
-        assert_eq!((headers.get(SET_COOKIE), headers[LOCATION].as_bytes()), (None, &b"/"[..]));
+        assert_eq!(access.login(), format!("{{\"key\":\"{}\"}}", key.1));
+        assert!(!format!("{access:?}").contains(&cookie) && !format!("{access:?}").contains(key.1));
+        // Another server has other numbers, also with the same token.
+        let again = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        assert_eq!(status(&again, "/metrics", &[("host", "localhost"), own, key]).0, 401);
+    }
+
+    #[test]
+    fn no_address_leads_elsewhere() {
+        let guarded = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        for access in [&guarded, &open(&[])] {
+            for path in [
+                "/",
+                "//evil.example/",
+                "/\\evil.example/",
+                "/%5cevil.example/",
+                "/\\\\evil.example/",
+                "/.//x",
+            ] {
+                for token in [SECRET, "x"] {
+                    let headers =
+                        status(access, &format!("{path}?token={token}"), &[("host", "localhost")]).1;
+                    assert!(headers.is_none_or(|headers| !headers.contains_key(LOCATION)), "{path}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_browser_that_is_not_logged_in_gets_a_page() {
+        let access = Access::new(vec![], Some(SECRET.parse().unwrap())).unwrap();
+        for (uri, accept, want) in [
+            ("/", "text/html,application/xhtml+xml,*/*;q=0.8", "text/html; charset=utf-8"),
+            ("/", "*/*", "application/json"),
+            ("/metrics", "text/html", "application/json"),
+        ] {
+            let headers = status(&access, uri, &[("host", "localhost"), ("accept", accept)]).1.unwrap();
+            assert_eq!(headers[CONTENT_TYPE], want, "{uri}");
+        }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, RawQuery, Request, State};
-use axum::http::header::ACCEPT;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::header::{ACCEPT, CONNECTION, SET_COOKIE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -15,10 +15,11 @@ use perfset_export::Format;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 
-use crate::access::{Access, Asked, say};
+use crate::access::{Access, Asked, LOGIN, Permit, say};
 use crate::answer::{Problem, json, to_json, with_type};
 use crate::assets::{Assets, PAGE};
 use crate::overview::Chart;
+use crate::places::Place;
 use crate::request::{self, BadRequest};
 use crate::sampler::{Handle, State as Sampled};
 use crate::scrape::Scrapes;
@@ -41,6 +42,8 @@ pub struct App {
     pub interval_ms: u64,
     pub history_s: u64,
     pub limits: Limits,
+    /// Maximum number of connections with a valid token.
+    pub trusted_connections: usize,
 }
 
 type Shared = State<Arc<App>>;
@@ -54,6 +57,7 @@ pub fn router(app: Arc<App>) -> Router {
         .route("/assets/{version}/{name}", get(asset))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(metrics))
+        .route(LOGIN, get(login))
         .route("/api/about", get(about))
         .route("/api/countersets", get(countersets))
         .route("/api/countersets/{name}", get(counterset))
@@ -68,24 +72,42 @@ pub fn router(app: Arc<App>) -> Router {
 
 /// Answers who may ask, and says to all what browsers must know.
 async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
-    let local = request.extensions().get::<Local>().map(|local| local.0);
-    let checked = local.map(|local| {
-        let asked = Asked { uri: request.uri(), headers: request.headers(), local };
-        let has_body = !request.body().is_end_stream();
-        app.access.check(asked).and_then(|()| match has_body {
-            true => Err(Box::new(
-                Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body").into_response(),
-            )),
-            false => Ok(()),
-        })
-    });
-    let mut answer = match checked {
-        Some(Ok(())) => next.run(request).await,
-        Some(Err(answer)) => *answer,
-        None => Problem::busy().into_response(),
+    let mut cookie = None;
+    let mut answer = match permit(&app, &request) {
+        Ok(permit) => {
+            cookie = permit.cookie;
+            next.run(request).await
+        }
+        Err(answer) => *answer,
     };
+    if let Some(cookie) = cookie {
+        answer.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    if answer.status() == StatusCode::UNAUTHORIZED {
+        // Who guesses tokens begins with a new connection each time.
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     say(answer.headers_mut());
     answer
+}
+
+/// Decides if a request is answered, and gives its connection a place that strangers cannot take.
+fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
+    let refused = |problem: Problem| Err(Box::new(problem.into_response()));
+    let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
+    let (Some(Local(local)), Some(place)) = (local, place) else { return refused(Problem::busy()) };
+    let asked = Asked { uri: request.uri(), headers: request.headers(), local: *local };
+    let permit = app.access.check(asked)?;
+    if !request.body().is_end_stream() {
+        return refused(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, "no request here has a body"));
+    }
+    if permit.is_trusted && !place.trust() {
+        let text = format!("{} connections are open, and no more can be", app.trusted_connections);
+        let mut answer = Problem::new(StatusCode::SERVICE_UNAVAILABLE, text).into_response();
+        answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        return Err(Box::new(answer));
+    }
+    Ok(permit)
 }
 
 async fn nothing(uri: Uri) -> Problem {
@@ -124,6 +146,11 @@ async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
     let format = Format::of_accept(&wishes.join(","));
     let text = app.scrapes.text(format, &app.sampler).await?;
     Ok(with_type(format.content_type(), Body::from(text)))
+}
+
+/// Answers a browser that logs in with the token: access checks have seen that it has it.
+async fn login(State(app): Shared) -> Response {
+    json(app.access.login())
 }
 
 async fn about(State(app): Shared) -> Answer {

@@ -43,10 +43,12 @@ impl Assets {
     pub fn new() -> Self {
         Self::of(&files![
             "index.html",
+            "api.js",
             "browser.js",
             "card.js",
             "choice.js",
             "dom.js",
+            "events.js",
             "heat.js",
             "icon.svg",
             "legend.js",

@@ -24,6 +24,7 @@ mod assets;
 mod catalogue;
 mod connection;
 mod overview;
+mod places;
 pub mod request;
 mod sampler;
 mod scrape;

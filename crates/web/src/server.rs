@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::Request;
+use axum::http::{Request, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -17,19 +17,21 @@ use perfset::path::BindError;
 use perfset::path::CounterPath;
 use perfset_export::{ExportError, Exporter};
 use tokio::net::TcpStream;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tower_service::Service;
 
 use crate::access::Access;
+use crate::answer::Problem;
 use crate::api::{App, router};
 use crate::assets::Assets;
 use crate::connection::Patient;
 use crate::overview::charts;
+use crate::places::{Place, Places, Standing};
 use crate::sampler;
 use crate::scrape::Scrapes;
-use crate::token::Token;
+use crate::token::{Token, TokenError};
 use crate::unread::Unread;
 
 /// How much there may be of everything.
@@ -45,7 +47,10 @@ pub struct Limits {
     pub paths: usize,
     /// Connections.
     pub connections: usize,
-    /// How long the first request of a connection may take to come.
+    /// Connections without a valid token, if one is required, or on which nothing was asked yet. These are part of
+    /// `connections`; a new one takes the place of the oldest.
+    pub strangers: usize,
+    /// Time in which a connection must send its first request, with a valid token if one is required.
     pub first_time: Duration,
     /// How long a further one may take, and a connection may wait for it: longer than the pause between scrapes.
     pub header_time: Duration,
@@ -63,6 +68,7 @@ impl Default for Limits {
             streams: 256,
             paths: 512,
             connections: 512,
+            strangers: 64,
             first_time: Duration::from_secs(10),
             header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
@@ -161,6 +167,9 @@ pub enum ServeError {
         /// Longest history that is possible at this interval.
         longest: Duration,
     },
+    /// There are no login numbers for browsers.
+    #[error("cannot make numbers for logins")]
+    Login(#[source] TokenError),
     /// It cannot begin.
     #[error("cannot serve")]
     Start(#[source] io::Error),
@@ -175,6 +184,7 @@ pub struct Server {
     listeners: Vec<TcpListener>,
     addresses: Vec<SocketAddr>,
     app: Arc<App>,
+    places: Places,
     sampler: std::thread::JoinHandle<()>,
     waiting: Vec<CounterPath>,
     stop: Arc<watch::Sender<bool>>,
@@ -224,6 +234,7 @@ impl Server {
         if addresses.iter().any(|address| !address.ip().is_loopback()) {
             hosts.push(name.clone());
         }
+        let places = Places::new(limits.connections, limits.strangers);
         let charts = charts(&machine);
         let unread = Unread::default();
         let (sampler, thread) =
@@ -232,7 +243,7 @@ impl Server {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let history = interval.saturating_mul(u32::try_from(depth).unwrap_or(u32::MAX));
         let app = App {
-            access: Access { hosts, token },
+            access: Access::new(hosts, token).map_err(ServeError::Login)?,
             assets: Assets::new(),
             sampler,
             scrapes: Scrapes::default(),
@@ -244,9 +255,10 @@ impl Server {
             interval_ms: ms(interval),
             history_s: history.as_secs(),
             limits,
+            trusted_connections: places.trusted_most(),
         };
         let stop = Arc::new(watch::Sender::new(false));
-        Ok(Self { listeners, addresses, app: Arc::new(app), sampler: thread, waiting, stop })
+        Ok(Self { listeners, addresses, app: Arc::new(app), places, sampler: thread, waiting, stop })
     }
 
     /// Where it listens.
@@ -258,7 +270,7 @@ impl Server {
     /// The address of the page at each of them. It has the token if that was made by chance for this server, and nobody
     /// could know it otherwise; who can see the address may look.
     pub fn pages(&self) -> impl Iterator<Item = String> {
-        let token = self.app.access.token.as_ref().filter(|token| token.is_random());
+        let token = self.app.access.token().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
         self.roots().map(move |root| format!("{root}/{query}"))
     }
@@ -303,11 +315,11 @@ impl Server {
         const CARE: Duration = Duration::from_millis(500);
         let mut stopped = self.stop.subscribe();
         let router = router(Arc::clone(&self.app));
-        let places = Arc::new(Semaphore::new(self.app.limits.connections));
+        let places = self.places;
         let mut accepting = JoinSet::new();
         for listener in self.listeners {
             let listener = tokio::net::TcpListener::from_std(listener).map_err(ServeError::Start)?;
-            let (router, places, stop) = (router.clone(), Arc::clone(&places), self.stop.subscribe());
+            let (router, places, stop) = (router.clone(), places.clone(), self.stop.subscribe());
             accepting.spawn(accept(listener, router, places, self.app.limits, stop));
         }
         let died = loop {
@@ -331,7 +343,11 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     {
         /// What the kernel keeps for a reader that does not read.
         const UNREAD_MOST: usize = 256 << 10;
+        /// Connections that the kernel keeps until they are accepted. Many are opened at once by whoever wants to
+        /// keep others away; one that finds no place is tried again by its client a second later.
+        const WAITING_MOST: i32 = 4096;
         rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
+        rustix::net::listen(&listener, WAITING_MOST)?; // std asks for 128
     }
     Ok(listener)
 }
@@ -354,7 +370,7 @@ fn system() -> String {
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
-    places: Arc<Semaphore>,
+    places: Places,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -371,23 +387,12 @@ async fn accept(
             sleep(PAUSE).await;
             continue;
         };
-        match Arc::clone(&places).try_acquire_owned() {
-            Ok(place) => {
-                drop(connections.spawn(connection(stream, router.clone(), limits, stop.clone(), place)))
-            }
-            Err(_) => turn_away(&stream),
-        }
+        drop(connections.spawn(connection(stream, router.clone(), limits, stop.clone(), places.enter())));
+        // It is heard before others are let in, so that they do not take its place before it has sent its token.
+        tokio::task::yield_now().await;
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
-}
-
-/// Says that there are too many connections, as far as that can be said at once.
-fn turn_away(stream: &TcpStream) {
-    const FULL: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n\
-        Content-Length: 42\r\nRetry-After: 2\r\nConnection: close\r\n\r\n\
-        {\"error\":\"there are too many connections\"}";
-    let _ = stream.try_write(FULL.as_bytes());
 }
 
 /// Answers the requests of a connection.
@@ -396,15 +401,19 @@ async fn connection(
     router: Router,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
-    _place: OwnedSemaphorePermit,
+    place: Place,
 ) {
     let Ok(local) = stream.local_addr() else { return };
     let _ = stream.set_nodelay(true); // events are small, and wait for no others
-    let (has_asked, mut asked) = watch::channel(false);
+    let place = Arc::new(place);
+    let [mut trusted, mut refused, mut over] = [place.standing(), place.standing(), place.standing()];
+    let place_of_requests = Arc::clone(&place);
+    let (has_asked, asked) = watch::channel(false);
     let service = service_fn(move |request: Request<Incoming>| {
         has_asked.send_replace(true);
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Local(local));
+        request.extensions_mut().insert(Arc::clone(&place_of_requests));
         router.clone().call(request)
     });
     let mut http = http1::Builder::new();
@@ -412,23 +421,45 @@ async fn connection(
         .header_read_timeout(limits.header_time)
         .max_headers(64)
         .max_buf_size(64 << 10);
-    let serving = http.serve_connection(Patient::new(stream, limits.patience), service);
-    let mut serving = std::pin::pin!(serving);
-    let says_nothing = async {
-        if timeout(limits.first_time, asked.wait_for(|asked| *asked)).await.is_ok() {
+    let mut serving = http.serve_connection(Patient::new(stream, limits.patience), service);
+    let is_late = async {
+        let is_trusted = trusted.wait_for(|standing| *standing == Standing::Trusted);
+        if timeout(limits.first_time, is_trusted).await.is_ok() {
             std::future::pending::<()>().await;
         }
     };
     // What goes wrong with a connection is its other end's matter.
-    let is_stopped = tokio::select! {
-        _ = serving.as_mut() => false,
-        () = says_nothing => return,
-        _ = stop.wait_for(|stopped| *stopped) => true,
+    let refusal = tokio::select! {
+        biased; // a request that has arrived is answered, whatever else has happened
+        _ = &mut serving => return,
+        () = is_late => Some(refusal("408 Request Timeout", "no request came in time")),
+        _ = refused.wait_for(|standing| matches!(standing, Standing::Refused | Standing::Over)) => {
+            Some(refusal("503 Service Unavailable", "there are too many connections"))
+        }
+        _ = stop.wait_for(|stopped| *stopped) => None,
     };
-    if is_stopped {
-        serving.as_mut().graceful_shutdown();
+    let Some(refusal) = refusal else {
+        std::pin::Pin::new(&mut serving).graceful_shutdown();
         let _ = serving.await;
+        return;
+    };
+    let mut stream = serving.into_parts().io;
+    let has_answer = *asked.borrow();
+    let leave = async { if has_answer { stream.end().await } else { stream.refuse(&refusal).await } };
+    tokio::select! {
+        () = leave => {}
+        _ = over.wait_for(|standing| *standing == Standing::Over) => {}
     }
+}
+
+/// Returns the response to a connection on which no request was read.
+fn refusal(status: &str, error: &str) -> String {
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, error).to_json();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nRetry-After: 2\r\n\
+         Connection: close\r\n\r\n{problem}",
+        problem.len()
+    )
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
     reason = "a test may panic"
 )]
 
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -130,6 +132,18 @@ fn what_is_asked_wrongly_gets_a_clear_answer() {
     assert_eq!((head.status, head.body.as_str()), (200, ""));
 }
 
+/// Routes that give data.
+const DATA: [&str; 8] = [
+    "/metrics",
+    "/api/about",
+    "/api/countersets",
+    "/api/countersets/shop",
+    "/api/find?words=orders",
+    "/api/query?path=/Shop(tea)/Stock",
+    "/api/stream?path=/Shop(tea)/Stock",
+    "/api/login",
+];
+
 #[test]
 fn a_token_opens() {
     let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
@@ -146,13 +160,198 @@ fn a_token_opens() {
         assert_eq!(answer.status, want, "{target} {headers:?}");
         assert!(!answer.text.contains(SECRET), "{target}");
         assert_eq!(answer.header("www-authenticate"), if want == 401 { "Bearer" } else { "" });
+        assert_eq!(answer.header("set-cookie"), "", "{target}");
     }
-    let led = get(&server, &format!("/?token={SECRET}"), &[]);
-    assert_eq!((led.status, led.header("location")), (303, "/"));
-    let cookie = led.header("set-cookie").split(';').next().unwrap().to_owned();
-    assert!(led.header("set-cookie").ends_with("; HttpOnly; SameSite=Lax"));
-    assert_eq!(get(&server, "/", &[("Cookie", &cookie)]).status, 200);
+    for target in DATA {
+        assert_eq!(get(&server, target, &[]).status, 401, "{target}");
+        assert_eq!(get(&server, target, &[("Authorization", &bearer)]).status, 200, "{target}");
+    }
     assert!(!format!("{server:?}").contains(SECRET));
+}
+
+/// Cookie and key of a browser that logs in as the page does.
+fn log_in(server: &Running) -> (String, String) {
+    let page = get(server, &format!("/?token={SECRET}"), &[("Accept", "text/html")]);
+    assert_eq!((page.status, page.header("location")), (200, ""));
+    let set = page.header("set-cookie").to_owned();
+    assert!(set.ends_with("; Path=/; HttpOnly; SameSite=Strict"), "{set}");
+    let cookie = set.split(';').next().unwrap().to_owned();
+    let answer = get(server, "/api/login", &[("Authorization", &format!("Bearer {SECRET}"))]);
+    assert_eq!(answer.header("set-cookie"), set);
+    let key = answer.json()["key"].as_str().unwrap().to_owned();
+    for text in [&page.text, &answer.text] {
+        assert!(!text.contains(SECRET), "the token is in no answer");
+    }
+    assert!(!page.text.contains(&key) && !cookie.contains(&key));
+    (cookie, key)
+}
+
+#[test]
+fn a_browser_reads_with_both_numbers_of_its_login() {
+    let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
+    let (cookie, key) = log_in(&server);
+    for target in DATA {
+        assert_eq!(
+            get(&server, target, &[("Cookie", &cookie), ("Perfset-Key", &key)]).status,
+            200,
+            "{target}"
+        );
+    }
+    for target in ["/", "/assets/main.js"] {
+        assert_eq!(get(&server, target, &[("Cookie", &cookie)]).status, 200, "{target}");
+        assert_eq!(get(&server, target, &[]).status, 401, "{target}");
+    }
+    let page = get(&server, "/", &[("Accept", "text/html,*/*;q=0.8")]);
+    assert_eq!((page.status, page.header("content-type")), (401, "text/html; charset=utf-8"));
+    assert!(page.body.contains("that <code>perfset serve</code> printed"), "{}", page.text);
+    // A server that was started anew with the same token has other numbers.
+    let again = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
+    let cookie = cookie.replace(&server.address.port().to_string(), &again.address.port().to_string());
+    assert_eq!(get(&again, "/api/about", &[("Cookie", &cookie), ("Perfset-Key", &key)]).status, 401);
+    // Without a token there is nothing to log in to.
+    let open = Running::start(|_| {});
+    let answer = get(&open, "/api/login", &[]);
+    assert_eq!((answer.body.as_str(), answer.header("set-cookie")), ("{\"key\":null}", ""));
+}
+
+/// A browser sends a cookie to every port of the host: to whoever listens there, who sends it on to us.
+#[test]
+fn the_cookie_alone_reads_nothing_from_another_port() {
+    let server = Running::start(|options| options.token = Some(SECRET.parse().unwrap()));
+    let (cookie, _) = log_in(&server);
+    let thief = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let mut browser = TcpStream::connect(thief.local_addr().unwrap()).unwrap();
+    browser
+        .write_all(format!("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n\r\n").as_bytes())
+        .unwrap();
+    browser.shutdown(Shutdown::Write).unwrap();
+    let mut seen = String::new();
+    thief.accept().unwrap().0.read_to_string(&mut seen).unwrap();
+    let stolen = seen.lines().find_map(|line| line.strip_prefix("Cookie: ")).unwrap();
+    let origin = format!("http://{}", server.address);
+    let number = stolen.split_once('=').unwrap().1;
+    for (key, value) in [("Accept", "*/*"), ("Perfset-Key", ""), ("Perfset-Key", number)] {
+        for target in DATA {
+            let forged = [
+                ("Cookie", stolen),
+                ("Origin", &origin),
+                ("Referer", &origin),
+                ("Sec-Fetch-Site", "same-origin"),
+                ("Sec-Fetch-Mode", "cors"),
+                ("Sec-Fetch-Dest", "empty"),
+                (key, value),
+            ];
+            let answer = get(&server, target, &forged);
+            assert_eq!(answer.status, 401, "{target}: {}", answer.text);
+            assert!(!answer.text.contains("tea"), "{target}: {}", answer.text);
+        }
+    }
+}
+
+/// Sends a request and reads all that comes until the end of the connection, which must not be a reset.
+fn to_the_end(mut stream: TcpStream, bytes: &[u8]) -> String {
+    let _ = stream.write_all(bytes); // a refusal may come before all is sent
+    let mut text = String::new();
+    let end = stream.read_to_string(&mut text);
+    assert!(end.is_ok(), "{end:?} after {text:?}");
+    text
+}
+
+#[test]
+fn who_has_no_token_cannot_keep_the_owner_away() {
+    let server = Running::start(|options| {
+        options.token = Some(SECRET.parse().unwrap());
+        options.limits.connections = 6;
+        options.limits.strangers = 2;
+    });
+    let bearer = format!("Bearer {SECRET}");
+    let mut owner = server.stream("path=/Shop(tea)/Stock", &[("Authorization", &bearer)]);
+    owner.samples(1);
+    let mut held = Vec::new();
+    for round in 0..20 {
+        let text =
+            ["", "GET /metrics HTTP/1.1\r\nHost: loc", "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"];
+        for text in text {
+            let mut stream = server.connect();
+            let _ = stream.write_all(text.as_bytes());
+            held.push(stream);
+        }
+        let answer = get(&server, "/metrics", &[("Authorization", &bearer)]);
+        assert_eq!(answer.status, 200, "round {round}: {}", answer.text);
+    }
+    // Those that had to go were told so, unless they had an answer.
+    for (n, stream) in held.into_iter().take(50).enumerate() {
+        let text = to_the_end(stream, b"");
+        let want = if n % 3 == 2 { "HTTP/1.1 200 OK\r\n" } else { "HTTP/1.1 503 " };
+        assert!(text.is_empty() || text.starts_with(want), "{n}: {text}");
+    }
+    owner.samples(2);
+}
+
+#[test]
+fn a_refusal_arrives_whatever_else_was_sent() {
+    let server = Running::start(|options| {
+        options.token = Some(SECRET.parse().unwrap());
+        options.limits.connections = 3;
+        options.limits.strangers = 1;
+    });
+    let much = "x".repeat(300_000);
+    let bearer = format!("Authorization: Bearer {SECRET}\r\n");
+    let asks = |header: &str| format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\n{header}\r\n{much}");
+    let refused = to_the_end(server.connect(), asks("").as_bytes());
+    assert!(refused.starts_with("HTTP/1.1 401 ") && refused.contains("a token is asked"), "{refused}");
+    // All places of those with the token are taken: this is said over the place for others.
+    let streams = [0, 1].map(|_| {
+        let mut stream =
+            server.stream("path=/Shop(tea)/Stock", &[("Authorization", &format!("Bearer {SECRET}"))]);
+        stream.samples(1);
+        stream
+    });
+    let refused = to_the_end(server.connect(), asks(&bearer).as_bytes());
+    assert!(refused.starts_with("HTTP/1.1 503 ") && refused.contains("2 connections are open"), "{refused}");
+    drop(streams);
+    // One that has sent much of a request that never ends has to go.
+    let mut stream = server.connect();
+    stream
+        .write_all(format!("GET /{} HTTP/1.1\r\nA: {}", &much[..9_000], &much[..9_000]).as_bytes())
+        .unwrap();
+    let others = server.connect();
+    let refused = to_the_end(stream, b"");
+    assert!(
+        refused.starts_with("HTTP/1.1 503 ") && refused.ends_with("too many connections\"}"),
+        "{refused}"
+    );
+    drop(others);
+}
+
+#[test]
+fn a_connection_without_a_token_ends_soon() {
+    let server = Running::start(|options| {
+        options.token = Some(SECRET.parse().unwrap());
+        options.limits.first_time = Duration::from_millis(50);
+    });
+    let healthy = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    for (text, want) in [
+        ("", "HTTP/1.1 408 "),
+        ("GET / HT", "HTTP/1.1 408 "),
+        (healthy, "HTTP/1.1 200 "),
+        ("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n", "HTTP/1.1 401 "),
+    ] {
+        let got = to_the_end(server.connect(), text.as_bytes());
+        assert!(got.starts_with(want), "{text:?}: {got}");
+    }
+    // With the token it stays.
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        stream
+            .write_all(
+                format!("{}Authorization: Bearer {SECRET}\r\n\r\n", &healthy[..healthy.len() - 2]).as_bytes(),
+            )
+            .unwrap();
+        let mut bytes = [0; 4096];
+        assert!(stream.read(&mut bytes).unwrap() > 0);
+        std::thread::sleep(Duration::from_millis(60));
+    }
 }
 
 /// However many look, what is collected is collected once a sample.
@@ -349,7 +548,8 @@ fn there_are_so_many_streams_paths_and_connections() {
     let server = Running::start(|options| {
         options.limits.streams = 2;
         options.limits.paths = 2;
-        options.limits.connections = 4;
+        options.limits.connections = 6;
+        options.limits.strangers = 2;
     });
     let mut one = server.stream("path=/Shop(tea)/Stock", &[]);
     one.samples(1);
@@ -361,11 +561,22 @@ fn there_are_so_many_streams_paths_and_connections() {
     two.samples(1);
     let answer = get(&server, "/api/stream?path=/Shop(tea)/Stock", &[]);
     assert!(answer.status == 429 && answer.body.contains("2 streams are open"), "{}", answer.body);
-    let idle = [server.connect(), server.connect()];
+    let idle = [0, 1].map(|_| {
+        let mut stream = server.connect();
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
+        stream
+    });
     until("the idle ones take the last places", || {
         let answer = get(&server, "/healthz", &[]);
-        answer.status == 503 && answer.body == "{\"error\":\"there are too many connections\"}"
+        let want = "{\"error\":\"4 connections are open, and no more can be\"}";
+        assert!(answer.status == 200 || answer.body == want, "{}", answer.text);
+        answer.status == 503 && answer.header("retry-after") == "2"
     });
+    // Connections on which nothing was asked take nobody's place.
+    let silent: Vec<_> = (0..9).map(|_| server.connect()).collect();
+    assert_eq!(get(&server, "/healthz", &[]).status, 503);
+    drop(silent);
     drop(idle);
     drop(two);
     until("there is a place again", || get(&server, "/healthz", &[]).status == 200);

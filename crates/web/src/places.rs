@@ -1,0 +1,172 @@
+//! Places of connections. Most are reserved for clients that have proved that they know the token, so that nobody else
+//! can keep them away.
+//!
+//! A connection begins as a stranger's and becomes trusted by its first request with a valid token. If all places for
+//! strangers are taken, a new connection takes that of the oldest one, which is refused. A client with the token
+//! therefore always gets as far as to send it, however many connections others hold.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+
+/// Standing of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// No request had a valid token yet.
+    Stranger,
+    /// A request had a valid token, or no token is required.
+    Trusted,
+    /// The place was given to another connection: this one ends with a refusal.
+    Refused,
+    /// Too many others are being refused: this connection ends at once.
+    Over,
+}
+
+/// All places.
+#[derive(Clone, Debug)]
+pub struct Places(Arc<Mutex<Table>>);
+
+#[derive(Debug)]
+struct Table {
+    /// Maximum numbers of connections, by standing. Of refused ones there may be as many as of strangers.
+    trusted_most: usize,
+    strangers_most: usize,
+    trusted: usize,
+    /// Number of the next connection: lower ones are older.
+    next: u64,
+    strangers: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
+    refused: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
+}
+
+/// Place of one connection, free again when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    number: u64,
+    standing: Arc<watch::Sender<Standing>>,
+    places: Places,
+}
+
+impl Places {
+    /// Makes `most` places, `strangers` of which are for connections without a valid token.
+    pub fn new(most: usize, strangers: usize) -> Self {
+        let strangers_most = strangers.clamp(1, most.max(1));
+        let trusted_most = most.saturating_sub(strangers_most);
+        let (strangers, refused) = (BTreeMap::new(), BTreeMap::new());
+        Self(Arc::new(Mutex::new(Table {
+            trusted_most,
+            strangers_most,
+            trusted: 0,
+            next: 0,
+            strangers,
+            refused,
+        })))
+    }
+
+    /// Returns a place for a new connection. If there is none, the oldest stranger has to go.
+    pub fn enter(&self) -> Place {
+        let mut table = self.lock();
+        let Table { strangers, refused, strangers_most, next, .. } = &mut *table;
+        if strangers.len() >= *strangers_most {
+            if let Some((number, oldest)) = strangers.pop_first() {
+                oldest.send_replace(Standing::Refused);
+                refused.insert(number, oldest);
+            }
+        }
+        if refused.len() > *strangers_most {
+            if let Some((_, oldest)) = refused.pop_first() {
+                oldest.send_replace(Standing::Over);
+            }
+        }
+        let number = *next;
+        *next = number.saturating_add(1);
+        let standing = Arc::new(watch::Sender::new(Standing::Stranger));
+        strangers.insert(number, Arc::clone(&standing));
+        Place { number, standing, places: self.clone() }
+    }
+
+    /// Returns the number of places for connections with a valid token.
+    pub fn trusted_most(&self) -> usize {
+        self.lock().trusted_most
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// Makes the connection trusted. Returns `false` if there is no place for another trusted one.
+    pub fn trust(&self) -> bool {
+        let mut table = self.places.lock();
+        if *self.standing.borrow() == Standing::Trusted {
+            return true;
+        }
+        if table.trusted >= table.trusted_most {
+            return false;
+        }
+        // It may have lost its place just now, and was not told yet.
+        let is_here =
+            table.strangers.remove(&self.number).is_some() || table.refused.remove(&self.number).is_some();
+        if is_here {
+            table.trusted = table.trusted.saturating_add(1);
+            self.standing.send_replace(Standing::Trusted);
+        }
+        is_here
+    }
+
+    /// Returns the standing and its changes.
+    pub fn standing(&self) -> watch::Receiver<Standing> {
+        self.standing.subscribe()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.places.lock();
+        if *self.standing.borrow() == Standing::Trusted {
+            table.trusted = table.trusted.saturating_sub(1);
+        }
+        table.strangers.remove(&self.number);
+        table.refused.remove(&self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standings(places: &[Place]) -> Vec<Standing> {
+        places.iter().map(|place| *place.standing.borrow()).collect()
+    }
+
+    #[test]
+    fn the_oldest_stranger_makes_room_and_nobody_with_the_token_does() {
+        use Standing::{Over, Refused, Stranger, Trusted};
+        let places = Places::new(5, 2);
+        assert_eq!(places.trusted_most(), 3);
+        let mut all: Vec<_> = (0..2).map(|_| places.enter()).collect();
+        assert!(all[0].trust() && all[0].trust(), "twice is once");
+        all.extend((0..4).map(|_| places.enter()));
+        assert_eq!(standings(&all), [Trusted, Over, Refused, Refused, Stranger, Stranger]);
+        // One that sent the token just when its place was taken keeps its connection.
+        assert!(all[3].trust() && all[4].trust());
+        assert!(!all[5].trust(), "the places of trusted ones are taken");
+        assert!(!all[1].trust(), "it is over");
+        assert_eq!(standings(&all), [Trusted, Over, Refused, Trusted, Trusted, Stranger]);
+        all.swap_remove(0);
+        assert!(all[0].trust(), "a place is free again");
+        drop(all);
+        let table = places.lock();
+        assert_eq!((table.trusted, table.strangers.len(), table.refused.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn there_is_always_a_place_to_send_the_token() {
+        for (most, strangers, want) in [(512, 64, 448), (4, 64, 0), (0, 0, 0), (1, 0, 0), (9, 1, 8)] {
+            let places = Places::new(most, strangers);
+            assert_eq!(places.trusted_most(), want, "{most} {strangers}");
+            assert_eq!(*places.enter().standing.borrow(), Standing::Stranger);
+        }
+    }
+}
