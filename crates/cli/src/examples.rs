@@ -294,7 +294,8 @@ Examples:
   the address, programs send it as Authorization: Bearer TOKEN. It is another
   one each time, unless --token-file FILE has one. A server that is started by
   root, or with capabilities, asks for one on loopback too: it shows what
-  others on this machine may not see.
+  others on this machine may not see. Connections are not encrypted: across a
+  network, use ssh -L 9182:localhost:9182 HOST, or a proxy with TLS.
 
   $ perfset serve --listen 192.0.2.7:9182 --insecure
   Whoever can reach the address sees everything.";

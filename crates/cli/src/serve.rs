@@ -1,6 +1,7 @@
 //! `perfset serve`: this machine's counters in the browser.
 
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -45,6 +46,9 @@ pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     let stopper = server.stopper();
     ctrlc::set_handler(move || stopper.stop()).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     tell(&server, args.token_file.as_deref());
+    if let Some(text) = unencrypted(server.addresses(), args.insecure) {
+        let _ = writeln!(io::stderr(), "{text}"); // nobody is left to tell if this fails
+    }
     server.run().map_err(failed)?;
     Ok(Exit::Ok)
 }
@@ -81,6 +85,16 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     Token::random().map(Some).map_err(|error| Failure::new(Exit::SourceFailed, anyhow!(error)))
 }
 
+/// Returns the warning that what is sent can be read on the way, if others than this machine are to send the token.
+fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
+    let address = addresses.iter().find(|address| !address.ip().is_loopback()).filter(|_| !is_insecure)?;
+    let port = address.port();
+    Some(format!(
+        "warning: {address} is plain HTTP: the token and all values cross the network in clear text\n\
+         hint: listen on loopback and use ssh -L {port}:localhost:{port} HOST, or put a proxy with TLS before it"
+    ))
+}
+
 /// Says where it listens, and what it does not have yet.
 fn tell(server: &Server, token_file: Option<&Path>) {
     let mut text = String::new();
@@ -95,4 +109,30 @@ fn tell(server: &Server, token_file: Option<&Path>) {
     }
     // It serves even if nobody hears where.
     let _ = io::stderr().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clear_text_beyond_loopback_is_said() {
+        for (addresses, is_insecure, want) in [
+            (&["127.0.0.1:9182", "[::1]:9182"][..], false, None),
+            (
+                &["127.0.0.1:9182", "192.0.2.7:9183"],
+                false,
+                Some("warning: 192.0.2.7:9183 is plain HTTP: the token"),
+            ),
+            (&["0.0.0.0:9182"], false, Some("ssh -L 9182:localhost:9182 HOST")),
+            (&["[2001:db8::7]:9182"], false, Some("clear text\nhint: listen on loopback")),
+            // Without a token another warning says more.
+            (&["0.0.0.0:9182"], true, None),
+        ] {
+            let parsed: Vec<SocketAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
+            let got = unencrypted(&parsed, is_insecure);
+            assert_eq!(got.is_some(), want.is_some(), "{addresses:?} {is_insecure}");
+            assert!(want.is_none_or(|want| got.is_some_and(|got| got.contains(want))), "{addresses:?}");
+        }
+    }
 }

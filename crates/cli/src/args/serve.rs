@@ -17,6 +17,9 @@ use crate::examples;
 #[command(after_long_help = examples::SERVE)]
 pub struct ServeArgs {
     /// Where to listen; given several times, at each [default: 127.0.0.1:9182]
+    ///
+    /// There is no TLS: beyond loopback the token and all values cross the network in clear text. Use `ssh -L`, or a
+    /// proxy with TLS.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: Vec<SocketAddr>,
     /// The time between two samples
