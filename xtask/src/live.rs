@@ -15,6 +15,7 @@ use owned::Background;
 
 mod applications;
 mod c;
+mod clients;
 mod disks;
 mod hotplug;
 mod jq;
@@ -95,6 +96,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs in other time namespaces are there", &applications::time_namespaces),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
+        ("owner's scrape while other clients hold every connection", &clients::locked_out),
+        ("RSS of serve, worst case", &|| clients::memory(args.full)),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
         ("JSON is what jq reads", &jq::check),
         ("another reader of V1 has the formulas of the vectors", &v1::vectors),
