@@ -21,9 +21,10 @@ pub const LOGIN: &str = "/api/login";
 
 /// Page for a browser that is not logged in. It says what to do, and nothing about this machine.
 const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
-    <h1>Log in</h1>\n<p>This server asks for a token, and this browser has not logged in since the server was started.</p>\n\
-    <p>Open the address with <code>?token=</code> that <code>perfset serve</code> printed. If the token is in a file, open \
-    this address with <code>?token=</code> and that token behind it.</p>\n";
+    <h1>Log in</h1>\n\
+    <p>This server asks for a token, and this browser has not logged in since the server was started.</p>\n\
+    <p>Open the address with <code>?token=</code> that <code>perfset serve</code> printed. If the token is in a file, \
+    open this address with <code>?token=</code> and that token behind it.</p>\n";
 
 /// The longest path and query.
 const URL_LEN_MOST: usize = 16 << 10;

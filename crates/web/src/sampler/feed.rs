@@ -21,8 +21,8 @@ use crate::unread::Unread;
 /// The most numbers that a reader gets of what came before: the newest.
 const HISTORY_LEN_MOST: usize = 400_000;
 
-/// Maximum length of the descriptions of series in one event. A series is described once for each path that means it, so
-/// that many paths for the same instances would take any amount.
+/// Maximum length of the descriptions of series in one event. A series is described once for each path that means it,
+/// so that many paths for the same instances would take any amount.
 const SERIES_LEN_MOST: usize = 8 << 20;
 
 /// Why a stream ends or does not begin whose descriptions of series are longer.
