@@ -17,6 +17,7 @@ mod applications;
 mod c;
 mod clients;
 mod disks;
+mod files;
 mod hotplug;
 mod jq;
 mod kernel_own;
@@ -104,6 +105,10 @@ pub fn run(args: &Args) -> Result<()> {
         ("another reader of V1 reads the same values", &|| v1::check(rounds)),
         ("a Windows log as CSV and SQL has the values of a calculation in Python", &logs::python),
         ("a long log is read at the pace of its bytes, written anew in little memory", &logs::long),
+        ("100,000 columns of CSV, one counter", &logs::wide),
+        ("links of other users lead no file elsewhere", &files::links),
+        ("devices and pipes are written and stay what they are", &files::devices),
+        ("no name steers a terminal, whatever the format", &files::terminal),
         ("a server's published counters are a load generator's own counts", &published::http_counters),
         ("another language publishes and reads by the layout's description", &published::python),
         ("the page shows, finds, zooms, pauses and is restored in a browser", &page::check),

@@ -16,6 +16,7 @@ use serde_json::json;
 use crate::args::DumpArgs;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::terminal;
 use crate::text::{json_line, name_of};
 
 pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
@@ -37,7 +38,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
             return Err(invalid(format!("not a valid {}: {error}{hint}", kind.name())));
         }
     }
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(terminal::stdout());
     let end = match args.json {
         true => write_json(kind, &bytes, &mut out)?,
         false => write_text(kind, &bytes, &mut out)?,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 
+use super::owned::Folder;
 use super::{finished, perfset};
 use crate::repository::{root, target};
 
@@ -86,6 +87,103 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
         }
     }
     Ok((most, lines - 1))
+}
+
+/// One counter of a log of 100,000 columns, as esxtop writes them: how long that takes, and in how much memory. Whatever
+/// else reads such a log takes no longer for a column than of a log with a quarter of the columns.
+pub fn wide() -> Result<String> {
+    const COLUMNS: usize = 100_000;
+    const GOAL: (f64, f64) = (1.0, 100.0);
+    /// A machine that has much else to do takes longer; of twice as much work for each column it would be far more.
+    const LIMIT: f64 = 3.0;
+    let folder = Folder::new("wide-log")?;
+    let [few, many] = [COLUMNS / 4, COLUMNS].map(|columns| folder.0.join(format!("{columns}.csv")));
+    columns(&few, COLUMNS / 4)?;
+    columns(&many, COLUMNS)?;
+    let get = |log: &Path| {
+        let mut get = perfset();
+        get.args(["get", r"\Group Cpu(5:vm)\% Used", "--log"]).arg(log);
+        timed(get)
+    };
+    let mut best = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..3 {
+        let (seconds, mib) = get(&many)?;
+        best = (best.0.min(seconds), best.1.min(mib));
+    }
+    let (seconds, mb) = (best.0, best.1 * 1.048_576);
+    ensure!(seconds <= LIMIT, "it takes {seconds:.2} s");
+    ensure!(mb <= GOAL.1, "it takes {mb:.0} MB");
+    let met = if seconds <= GOAL.0 { "met" } else { "missed" };
+    let all = r"\Group Cpu(*)\*";
+    let [csv, json, db, svg] =
+        ["csv", "json", "db", "svg"].map(|ending| folder.0.join("out").with_extension(ending));
+    let path = |path: &PathBuf| path.display().to_string();
+    let mut slowest = (0.0, String::new());
+    for args in [
+        vec!["get", all, "--format", "csv", "--log", "LOG"],
+        vec!["list", "--log", "LOG"],
+        vec!["instances", "Group Cpu", "--log", "LOG"],
+        vec!["log", "info", "LOG"],
+        vec!["relog", "LOG", "--force", "-o", &path(&csv)],
+        vec!["relog", "LOG", "--force", "-o", &path(&json)],
+        vec!["relog", "LOG", "--force", "-o", &path(&db)],
+        vec!["plot", all, "--force", "-o", &path(&svg), "--log", "LOG"],
+    ] {
+        let of = |log: &PathBuf| {
+            let log = path(log);
+            let mut command = perfset();
+            command.args(args.iter().map(|arg| if *arg == "LOG" { log.as_str() } else { arg }));
+            Ok::<_, anyhow::Error>(timed(command)?.0)
+        };
+        // Starting takes the same for both.
+        let growth = of(&many)? / (of(&few)? + 0.02);
+        ensure!(growth <= 8.0, "{args:?}: four times the columns take {growth:.1} times as long");
+        if growth > slowest.0 {
+            slowest = (growth, args.iter().take(2).copied().collect::<Vec<_>>().join(" "));
+        }
+    }
+    Ok(format!(
+        ": {seconds:.2} s in {mb:.0} MB, goal 1 s and 100 MB {met}; four times the columns take {:.1} times as long at \
+         most ({})",
+        slowest.0, slowest.1
+    ))
+}
+
+/// A log with so many instances of a counter in three samples.
+fn columns(path: &Path, columns: usize) -> Result<()> {
+    let mut out = BufWriter::new(File::create(path).with_context(|| path.display().to_string())?);
+    write!(out, "\"(PDH-CSV 4.0) (UTC)(0)\"")?;
+    for column in 0..columns {
+        write!(out, ",\"\\\\HOST\\Group Cpu({column}:vm)\\% Used\"")?;
+    }
+    for second in 0..3 {
+        write!(out, "\r\n\"11/05/2026 10:00:{second:02}.000\"")?;
+        for column in 0..columns {
+            write!(out, ",\"{}.5\"", column % 1_000 + second)?;
+        }
+    }
+    Ok(out.flush()?)
+}
+
+/// How long a command takes, and the most memory that it had in MiB.
+fn timed(mut command: Command) -> Result<(f64, f64)> {
+    let started = Instant::now();
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+    let status = format!("/proc/{}/status", child.id());
+    let mut most = 0_u64;
+    let ended = loop {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let peak =
+            text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().split(' ').next()?.parse().ok());
+        most = most.max(peak.unwrap_or(0));
+        if let Some(ended) = child.try_wait()? {
+            break ended;
+        }
+        sleep(Duration::from_millis(2));
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    ensure!(ended.success() && most > 0, "{command:?}: {ended}, {most} KiB");
+    Ok((seconds, most as f64 / 1_024.0))
 }
 
 /// The real log's beginning, then its samples again and again.
