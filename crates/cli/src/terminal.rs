@@ -1,7 +1,7 @@
 //! Standard output and other terminals: what would steer a terminal is escaped, whatever is printed.
 //!
-//! Tables escape each stranger's text by itself. What programs read, CSV, JSON, code, has names as they are in a pipe or
-//! a file; the same bytes on a terminal would steer it. So everything that goes to a terminal passes through here.
+//! Tables escape each stranger's text by itself. What programs read, CSV, JSON, code, has names as they are in a pipe
+//! or a file; the same bytes on a terminal would steer it. So everything that goes to a terminal passes through here.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 

@@ -55,8 +55,8 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// A line of JSON with every harmful character as an escape of JSON: programs read the same text, and no reader of lines
-/// ends one inside it.
+/// A line of JSON with every harmful character as an escape of JSON: programs read the same text, and no reader of
+/// lines ends one inside it.
 pub fn json_line(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
