@@ -89,8 +89,8 @@ fn relog(log: &Path, csv: &Path) -> Result<(u64, usize)> {
     Ok((most, lines - 1))
 }
 
-/// One counter of a log of 100,000 columns, as esxtop writes them: how long that takes, and in how much memory. Whatever
-/// else reads such a log takes no longer for a column than of a log with a quarter of the columns.
+/// One counter of a log of 100,000 columns, as esxtop writes them: how long that takes, and in how much memory.
+/// Whatever else reads such a log takes no longer for a column than of a log with a quarter of the columns.
 pub fn wide() -> Result<String> {
     const COLUMNS: usize = 100_000;
     const GOAL: (f64, f64) = (1.0, 100.0);
@@ -105,12 +105,14 @@ pub fn wide() -> Result<String> {
         get.args(["get", r"\Group Cpu(5:vm)\% Used", "--log"]).arg(log);
         timed(get)
     };
-    let mut best = (f64::INFINITY, f64::INFINITY);
-    for _ in 0..3 {
-        let (seconds, mib) = get(&many)?;
-        best = (best.0.min(seconds), best.1.min(mib));
+    let (mut seconds, mut mb) = (f64::INFINITY, 0.0_f64);
+    for _ in 0..5 {
+        let (took, mib) = get(&many)?;
+        (seconds, mb) = (seconds.min(took), mb.max(mib * 1.048_576));
+        if seconds <= GOAL.0 {
+            break;
+        }
     }
-    let (seconds, mb) = (best.0, best.1 * 1.048_576);
     ensure!(seconds <= LIMIT, "it takes {seconds:.2} s");
     ensure!(mb <= GOAL.1, "it takes {mb:.0} MB");
     let met = if seconds <= GOAL.0 { "met" } else { "missed" };
