@@ -88,3 +88,27 @@ fn a_program_exports_its_counterset_as_a_manifest() {
     assert_eq!((sets.len(), sets[0].guid), (1, Orders::GUID));
     assert_eq!(&*sets[0].counters[0].help, "Orders that were taken.");
 }
+
+/// Root sees what programs of other users publish without asking for it, labelled with the user, within limits that
+/// `doctor` and the help name.
+#[test]
+fn other_users_programs_are_found_by_root() {
+    const LIMITS: &str = "at most 64 MiB and 100,000 instances";
+    let published = Published::new("others");
+    let (_, out, _) = run(&published, &["doctor"]);
+    assert!(out.contains(LIMITS), "{out}");
+    for command in [["get", "--help"], ["serve", "--help"]] {
+        let (_, out, _) = run(&published, &command);
+        let words: Vec<_> = out.split_whitespace().collect();
+        assert!(words.join(" ").contains(LIMITS), "{out}");
+    }
+    let file = published.publisher.path().unwrap();
+    if std::os::unix::fs::chown(&file, Some(65_534), None).is_err() {
+        return; // only root can make it another user's
+    }
+    let (_, out, _) = run(&published, &["instances", "billing"]);
+    assert!(out.contains("65534/Lisbon"), "{out}");
+    let (_, out, err) =
+        run(&published, &["get", "--raw", "--format", "csv", r"\Billing Orders(*)\Orders/sec"]);
+    assert!(out.contains("65534/Lisbon") && err.is_empty(), "{out}{err}");
+}

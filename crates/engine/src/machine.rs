@@ -167,8 +167,8 @@ impl Machine {
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
-    /// Returns sentences for people about data that is there and not delivered: how much, why, and what shows it. Of one
-    /// counterset, or of all.
+    /// Returns sentences for people about data that is there and not delivered: how much, why, and what shows it.
+    /// Of one counterset, or of all.
     #[must_use]
     pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<Text> {
         let mut shared = self.lock();

@@ -51,8 +51,9 @@ pub struct ServeArgs {
     #[arg(long)]
     pub insecure: bool,
     /// Also what programs of other users publish, as far as their files may be read; their number stands before names.
-    /// Root, and members of the group of /run/perfset, see them without this option. Of files of other users, all of them
-    /// together, at most 64 MiB and 100,000 instances are read, divided among the users; what is left out is reported
+    /// Root, and members of the group of /run/perfset, see them without this option. Of files of other users, all of
+    /// them together, at most 64 MiB and 100,000 instances are read, divided among the users; what is left out is
+    /// reported
     #[arg(long)]
     pub all_users: bool,
     #[command(flatten)]

@@ -136,8 +136,8 @@ impl fmt::Display for VisibleTo {
                 let mount = mount.display();
                 write!(
                     f,
-                    "private {mount}: no other program sees these counters; to show them, mount /run/perfset and let the \
-                     service write to it: ReadWritePaths=/run/perfset"
+                    "private {mount}: no other program sees these counters; to show them, mount /run/perfset and let \
+                     the service write to it: ReadWritePaths=/run/perfset"
                 )
             }
             Self::User { user: 0 } => write!(f, "only root sees these counters"),

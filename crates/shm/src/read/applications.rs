@@ -157,23 +157,6 @@ impl Applications {
         }
     }
 
-    /// As another user would see a folder.
-    #[cfg(test)]
-    pub(crate) fn of_user(folder: &std::path::Path, user: u32, everybody: bool) -> Self {
-        let mut this = Self::new(&Folders::only(folder), everybody, Box::new(|| None));
-        this.asker = Asker { user, everybody, ..this.asker };
-        this.groups.clear();
-        this
-    }
-
-    /// As a member of groups would see a folder, with limits of its own.
-    #[cfg(test)]
-    pub(crate) fn limited(mut self, groups: &[u32], budget: &Budget) -> Self {
-        self.groups = groups.to_vec();
-        self.asker.budget = budget.clone();
-        self
-    }
-
     /// Looks for programs that came and went, and for what they publish; true if something changed.
     fn refresh(&mut self) -> bool {
         self.look_for_folders();

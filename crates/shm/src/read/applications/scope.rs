@@ -188,8 +188,8 @@ impl Applications {
 }
 
 impl Kept {
-    /// Announces the instances of a file of another user, so that none of those that are read together gets more than it
-    /// is due.
+    /// Announces the instances of a file of another user, so that none of those that are read together gets more than
+    /// it is due.
     pub(super) fn announce(&mut self) {
         if !self.file.is_limited() {
             return;
@@ -247,6 +247,24 @@ fn size(bytes: u64) -> String {
     match (tenths / 10, tenths % 10) {
         (whole, 0) => format!("{} MiB", grouped(whole)),
         (whole, part) => format!("{}.{part} MiB", grouped(whole)),
+    }
+}
+
+#[cfg(test)]
+impl Applications {
+    /// As another user would see a folder.
+    pub(crate) fn of_user(folder: &Path, user: u32, everybody: bool) -> Self {
+        let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
+        this.asker = Asker { user, everybody, ..this.asker };
+        this.groups.clear();
+        this
+    }
+
+    /// As a member of groups would see a folder, with limits of its own.
+    pub(crate) fn limited(mut self, groups: &[u32], budget: &crate::read::budget::Budget) -> Self {
+        self.groups = groups.to_vec();
+        self.asker.budget = budget.clone();
+        self
     }
 }
 
