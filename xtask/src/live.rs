@@ -37,6 +37,7 @@ mod published;
 mod protocols;
 mod record;
 mod relations;
+mod services;
 mod totals;
 mod v1;
 mod vmstat;
@@ -93,7 +94,13 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs that are killed or stopped cost their own rows", &|| applications::killed(rounds)),
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
-        ("counters of other users are shown where they are asked for", &applications::other_users),
+        (
+            "counters of other users are shown to root and members, and where they are asked for",
+            &applications::other_users,
+        ),
+        ("counters of services and containers are visible as the guide's tables say", &services::visible),
+        ("a directory's name that another user took hides nothing", &services::taken_names),
+        ("files of other users cost no more than the limits", &services::limits),
         ("programs in other time namespaces are there", &applications::time_namespaces),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
