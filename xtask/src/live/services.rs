@@ -255,28 +255,29 @@ pub fn taken_names() -> Result<String> {
 
 /// However much other users publish, reading it costs no more than the limits.
 pub fn limits() -> Result<String> {
-    const MOST_MIB: u64 = 220;
+    const MOST_MIB: u64 = 192;
     const MOST_SECONDS: f64 = 5.0;
     build()?;
     let text = machine(
         r#"share
            mkfifo -m 666 /mnt/output
            for user in 2001 2002 2003 2004; do
-               by $user /mnt/faults fill 250000 < /mnt/input > /mnt/output & read -r said < /mnt/output
+               by $user /mnt/faults fill 150000 < /mnt/input > /mnt/output & read -r said < /mnt/output
            done
            # A user with little is not pushed out by those with much.
            by 2005 /mnt/faults hold 1234567 < /mnt/input > /mnt/output & read -r said < /mnt/output
            echo "files $(du -sm /run/perfset | cut -f1)"
-           began=$(date +%s%N)
            /mnt/perfset get --raw --format csv '\Fault Writer(*)\Three' > /mnt/out 2> /mnt/error & reader=$!
-           peak=0
+           peak=0 ticks=0
            while kill -0 $reader 2> /dev/null; do
-               now=$(sed -n 's/^VmHWM: *\([0-9]*\) kB/\1/p' /proc/$reader/status 2> /dev/null || true)
+               now=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$reader/status 2> /dev/null || true)
                if [ -n "$now" ] && [ "$now" -gt "$peak" ]; then peak=$now; fi
+               now=$(awk '{print $14 + $15}' /proc/$reader/stat 2> /dev/null || true)
+               if [ -n "$now" ]; then ticks=$now; fi
                sleep 0.02
            done
            wait $reader
-           echo "ms $((($(date +%s%N) - began) / 1000000))"
+           echo "ms $((ticks * 10))"
            echo "peak $((peak / 1024))"
            echo "rows $(($(wc -l < /mnt/out) - 1))"
            echo "little $(grep -c '2005/1234567' /mnt/out)"
@@ -290,12 +291,12 @@ pub fn limits() -> Result<String> {
     };
     let (files, ms, peak, rows) = (number("files")?, number("ms")?, number("peak")?, number("rows")?);
     ensure!(rows <= 100_000 && number("little")? == 1, "{text}");
-    ensure!(peak <= MOST_MIB, "{peak} MiB of memory for {files} MiB of files: {text}");
+    ensure!(peak > 0 && peak <= MOST_MIB, "{peak} MiB of memory for {files} MiB of files: {text}");
     let seconds = ms as f64 / 1000.0;
-    ensure!(seconds <= MOST_SECONDS, "{seconds} s for {files} MiB of files");
+    ensure!(seconds <= MOST_SECONDS, "{seconds} s of CPU time for {files} MiB of files");
     let left_out =
         text.lines().filter(|line| line.contains("of other users are left out: 64 MiB and 100,000")).count();
     ensure!(left_out >= 2, "get and list say what is left out: {text}");
     ensure!(text.contains("of files of other users at most 64 MiB and 100,000 instances are read"), "{text}");
-    Ok(format!(": {rows} rows of {files} MiB of files in {seconds:.1} s and {peak} MiB"))
+    Ok(format!(": {rows} rows of {files} MiB of files in {seconds:.1} s of CPU time and {peak} MiB"))
 }
