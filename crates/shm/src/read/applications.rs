@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::fence;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use perfset_core::{
@@ -15,7 +14,7 @@ use perfset_core::{
     utf16,
 };
 use perfset_engine::{
-    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Rows, SourceError, Want,
+    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Row, Rows, SourceError, Want,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -24,6 +23,7 @@ use super::copied::{self, Copied};
 use super::file::{Asker, Bytes, Definitions, ProgramFile};
 use super::folder::Folder;
 use super::index::{Index, Indexed, Segment, birth};
+use super::loading;
 use super::table::Refused;
 use crate::callback::What;
 use crate::definition::agree;
@@ -77,14 +77,16 @@ impl fmt::Debug for Applications {
 }
 
 #[derive(Debug)]
-struct Kept {
-    file: ProgramFile,
+pub(super) struct Kept {
+    pub file: ProgramFile,
     folder: usize,
     name: String,
     asking: Asking,
     /// By definition: its instances.
-    indexes: HashMap<usize, Index>,
-    is_gone: bool,
+    pub indexes: HashMap<usize, Index>,
+    /// Places of the values that are loaded; none: all.
+    pub places: Vec<usize>,
+    pub is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
     has_new: bool,
 }
@@ -145,6 +147,7 @@ impl Applications {
         for at in 0..self.folders.len() {
             changed |= self.list(at);
         }
+        loading::look_at_all(&mut self.files);
         for Kept { file, has_new, .. } in &mut self.files {
             changed |= file.refresh(&mut self.definitions) | std::mem::take(has_new);
         }
@@ -228,6 +231,7 @@ impl Applications {
                         name,
                         asking: Asking::default(),
                         indexes: HashMap::new(),
+                        places: Vec::new(),
                         is_gone: false,
                         has_new: false,
                     });
@@ -292,6 +296,18 @@ impl Applications {
         }
     }
 
+    /// Loads the values of a counterset from all files that publish it, but for those whose programs are asked first.
+    fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
+        let Self { files, sets, definitions, .. } = self;
+        let Some(served) = sets.get(&want.counterset.guid) else { return };
+        for (at, number) in &served.files {
+            if let Some(kept) = files.get_mut(*at) {
+                kept.prepare(*number, want.counters, definitions, now_100ns);
+            }
+        }
+        loading::load(files, &served.files, |(at, number)| (*at, *number), false);
+    }
+
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
     /// definition. It answers whether it found instances.
     fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &mut Definitions) -> bool) {
@@ -300,7 +316,7 @@ impl Applications {
         for (at, number) in &served.files {
             let Some(kept) = files.get_mut(*at) else { continue };
             kept.is_gone |= !kept.file.is_alive(asker);
-            if kept.is_gone {
+            if kept.is_gone || kept.file.is_lost() {
                 continue;
             }
             let found = each(kept, *number, definitions);
@@ -396,6 +412,7 @@ impl Provider for Applications {
         let mut counters = std::mem::take(&mut self.counters);
         let is_any = want.instances.iter().any(InstanceFilter::is_any);
         let wanted = (!is_any).then_some(want.instances);
+        self.load(want, rows.totals_at_100ns());
         self.living(&want.counterset.guid, |kept, number, definitions| {
             let status = kept.ask(What::CollectStart, &machine, definitions);
             if !status.is_success() {
@@ -405,6 +422,11 @@ impl Provider for Applications {
             let Some(set) = kept.file.definition(number) else { return false };
             let before = rows.len();
             counters.find(set, want.counters, rows);
+            if kept.file.has_socket() {
+                // Its program may have counted only now that it was asked.
+                kept.prepare(number, want.counters, definitions, rows.totals_at_100ns());
+                loading::load(std::slice::from_mut(kept), &[number], |number| (0, *number), true);
+            }
             kept.collect(number, wanted, &counters, &machine, rows);
             kept.ask(What::CollectEnd, &machine, definitions);
             rows.len() > before
@@ -459,6 +481,19 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Where the values of those counters are among those of an instance.
+fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    wanted.iter().filter_map(move |id| {
+        // As a rule they are wanted in their order.
+        let rest = set.counters.get(next..).unwrap_or_default();
+        let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
+        let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id))?;
+        next = found.saturating_add(1);
+        Some(found)
+    })
+}
+
 /// The counters that a collection is for, those that there are values of.
 #[derive(Debug, Default)]
 struct Wanted {
@@ -509,12 +544,32 @@ impl Wanted {
 }
 
 impl Kept {
+    /// Looks for what changed in it, and notes what is to be loaded: the values of those counters.
+    fn prepare(
+        &mut self,
+        number: usize,
+        wanted: &[CounterId],
+        definitions: &mut Definitions,
+        now_100ns: Option<u64>,
+    ) {
+        self.file.look();
+        self.has_new |= self.file.refresh(definitions);
+        self.places.clear();
+        let Some(set) = self.file.definition(number) else { return };
+        if wanted.len() < set.counters.len() {
+            self.places.extend(places(set, wanted));
+        }
+        let index = self.indexes.entry(number).or_default();
+        self.file.index(number, index, now_100ns);
+    }
+
     /// Asks its program, which may make instances of it.
     fn ask(&mut self, what: What, machine: &[u16], definitions: &mut Definitions) -> Status {
         if !self.file.has_socket() {
             return Status::ERROR_SUCCESS;
         }
         let status = self.asking.about_machine(&self.file, what, machine);
+        self.file.look();
         self.has_new |= self.file.refresh(definitions);
         status
     }
@@ -527,8 +582,9 @@ impl Kept {
             return has_some;
         }
         let index = self.indexes.entry(number).or_default();
+        self.file.look();
         self.file.index(number, index, None);
-        !index.rows().is_empty()
+        !self.file.is_lost() && !index.rows().is_empty()
     }
 
     /// Adds a row without values for each instance.
@@ -542,17 +598,21 @@ impl Kept {
             });
         }
         let index = self.indexes.entry(number).or_default();
+        self.file.look();
         self.file.index(number, index, None);
+        if self.file.is_lost() {
+            return;
+        }
         for indexed in index.rows() {
             rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
         }
     }
 
-    /// Calls `each` with all instances of a file that is copied. Their names begin with the user.
+    /// Calls `each` with all instances of a file that is copied. The names of a stranger's begin with the user.
     fn each_copied(&self, number: usize, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
         let Some(set) = self.file.definition(number) else { return };
         let Ok(file) = self.file.file() else { return };
-        let user: Vec<u16> = format!("{}/", self.file.user).encode_utf16().collect();
+        let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
         let mut name = Vec::new();
         for (_, of) in self.file.instances(number) {
             let read = copied::instances(file.as_fd(), of.at, of.len, of.shape, &set.guid, &mut |copied| {
@@ -580,6 +640,10 @@ impl Kept {
         rows.set_owner(self.file.owner());
         let of_file = rows.totals_at_100ns().map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
+        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
+            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
+            _ => None,
+        };
         if let Bytes::Copied = self.file.bytes {
             return self.each_copied(number, &mut |name, copied| {
                 let id = InstanceId(copied.id);
@@ -593,14 +657,13 @@ impl Kept {
                         None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
                     }
                 }
+                refer(&mut row, counters, &referenced, copied.sequence);
             });
         }
+        if self.file.is_lost() {
+            return;
+        }
         let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index, rows.totals_at_100ns());
-        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
-            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
-            _ => None,
-        };
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
             let Some(segment) = segment else { continue };
@@ -609,7 +672,7 @@ impl Kept {
                     if of_file.is_some() {
                         rows.set_began(of_file.max(indexed.began_100ns));
                     }
-                    add(&segment, index, indexed, file_id, counters, &referenced, rows);
+                    add(segment, index, indexed, file_id, counters, &referenced, rows);
                 }
             }
         }
@@ -624,10 +687,20 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 
-/// Adds a row for an instance, if it is there all the time.
+/// Says what the program says of counters that refer to their values.
+fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: &Referenced, sequence: u64) {
+    for (column, counter) in &counters.referenced {
+        match asking::value(referenced, sequence, *counter) {
+            Ok(value) => row.set(*column, value.get()),
+            Err(reason) => row.none(*column, reason),
+        }
+    }
+}
+
+/// Adds a row for an instance, if it was there all the time while its values were loaded.
 #[inline]
 fn add(
-    segment: &Segment<'_>,
+    segment: &Segment,
     index: &Index,
     indexed: &Indexed,
     file_id: [u64; 2],
@@ -635,8 +708,7 @@ fn add(
     referenced: &Referenced,
     rows: &mut Rows,
 ) {
-    let Some(word) = segment.sequence(indexed.slot) else { return };
-    if word.load(Acquire) != indexed.sequence {
+    if segment.sequence(indexed.slot).is_none_or(|word| word.load(Relaxed) != indexed.sequence) {
         return; // it went, or its slot has another one now
     }
     let (names, name, birth) = (index.names(), indexed.name, indexed.birth(file_id));
@@ -651,15 +723,6 @@ fn add(
         for (column, place) in counters.columns.iter().zip(&counters.places) {
             row.set(*column, value(*place));
         }
-        for (column, counter) in &counters.referenced {
-            match asking::value(referenced, indexed.sequence, *counter) {
-                Ok(value) => row.set(*column, value.get()),
-                Err(reason) => row.none(*column, reason),
-            }
-        }
-    }
-    fence(Acquire);
-    if word.load(Relaxed) != indexed.sequence {
-        rows.pop();
+        refer(&mut row, counters, referenced, indexed.sequence);
     }
 }
