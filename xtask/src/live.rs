@@ -15,6 +15,7 @@ use owned::Background;
 
 mod applications;
 mod c;
+mod cut;
 mod disks;
 mod hotplug;
 mod jq;
@@ -91,6 +92,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
         ("counters of other users are shown where they are asked for", &applications::other_users),
+        ("values of a file that is cut, punched and grown are whole", &|| cut::torn(rounds)),
+        ("publishers that harm their files end and blind nobody", &cut::ways),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),

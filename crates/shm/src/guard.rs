@@ -59,6 +59,10 @@ pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
     thread_local! {
         static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
     }
+    #[cfg(test)]
+    if REFUSES.get() {
+        return Ran::Refused;
+    }
     // Where a thread ends already it has no stack for it.
     let ran = STACK.try_with(|stack| {
         let Ok(mut stack) = stack.try_borrow_mut() else { return Ran::Refused };
@@ -68,6 +72,20 @@ pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
         stack.as_ref().map_or(Ran::Refused, |stack| run_on(stack, work))
     });
     ran.unwrap_or(Ran::Refused)
+}
+
+#[cfg(test)]
+thread_local! {
+    static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does something in this thread as if no child could be had.
+#[cfg(test)]
+pub(crate) fn refuse_children<T>(work: impl FnOnce() -> T) -> T {
+    REFUSES.set(true);
+    let done = work();
+    REFUSES.set(false);
+    done
 }
 
 struct Call<'a> {

@@ -86,6 +86,8 @@ pub(super) struct Kept {
     pub indexes: HashMap<usize, Index>,
     /// Places of the values that are loaded; none: all.
     pub places: Vec<usize>,
+    /// Whether they are still to be loaded in this collection.
+    pub is_to_load: bool,
     pub is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
     has_new: bool,
@@ -232,6 +234,7 @@ impl Applications {
                         asking: Asking::default(),
                         indexes: HashMap::new(),
                         places: Vec::new(),
+                        is_to_load: false,
                         is_gone: false,
                         has_new: false,
                     });
@@ -300,12 +303,9 @@ impl Applications {
     fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
         let Self { files, sets, definitions, .. } = self;
         let Some(served) = sets.get(&want.counterset.guid) else { return };
-        for (at, number) in &served.files {
-            if let Some(kept) = files.get_mut(*at) {
-                kept.prepare(*number, want.counters, definitions, now_100ns);
-            }
-        }
-        loading::load(files, &served.files, |(at, number)| (*at, *number), false);
+        let prepare =
+            |kept: &mut Kept, number: usize| kept.prepare(number, want.counters, definitions, now_100ns);
+        loading::load(files, &served.files, |(at, number)| (*at, *number), false, prepare);
     }
 
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
@@ -424,8 +424,11 @@ impl Provider for Applications {
             counters.find(set, want.counters, rows);
             if kept.file.has_socket() {
                 // Its program may have counted only now that it was asked.
-                kept.prepare(number, want.counters, definitions, rows.totals_at_100ns());
-                loading::load(std::slice::from_mut(kept), &[number], |number| (0, *number), true);
+                let now_100ns = rows.totals_at_100ns();
+                let prepare = |kept: &mut Kept, number: usize| {
+                    kept.prepare(number, want.counters, definitions, now_100ns);
+                };
+                loading::load(std::slice::from_mut(kept), &[number], |number| (0, *number), true, prepare);
             }
             kept.collect(number, wanted, &counters, &machine, rows);
             kept.ask(What::CollectEnd, &machine, definitions);

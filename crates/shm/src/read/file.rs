@@ -59,6 +59,22 @@ pub(crate) struct ProgramFile {
     is_trusted: bool,
     /// Why nothing can be read of it now: it was shortened, or overwritten.
     lost: Option<Refused>,
+    /// How it was when it was looked at.
+    stamp: Option<Stamp>,
+}
+
+/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
+/// again soon; and, rarely, when it grows or a page is stored to for the first time.
+type Stamp = [i128; 5];
+
+fn stamp(stat: &Stat) -> Stamp {
+    [
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ]
 }
 
 /// How its bytes are had.
@@ -206,6 +222,7 @@ impl ProgramFile {
             flags: 0,
             is_trusted: is_mapped,
             lost: None,
+            stamp: None,
         };
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
@@ -242,13 +259,14 @@ impl ProgramFile {
     pub fn look(&mut self) {
         let Bytes::Mapped { header } = &self.bytes else { return };
         let looked = self.file().and_then(|file| {
-            let words = lines::first_words(file.as_fd())?;
-            Ok((words, fstat(&file)?))
+            let stat = fstat(&file)?;
+            Ok((lines::first_words(file.as_fd())?, stat))
         });
         self.lost = match looked {
             Err(why) => Some(Refused::io("cannot be read")(why)),
             Ok((words, stat)) => {
                 header.take(words);
+                self.stamp = Some(stamp(&stat));
                 check_len(&stat, load(header.words(), header::COMMITTED), MOST_BYTES.0).err()
             }
         };
@@ -273,8 +291,10 @@ impl ProgramFile {
         }
     }
 
-    /// Makes sure that all bytes are there that it says it has; else it is lost.
-    pub fn check_whole(&mut self) {
+    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
+    /// halves of words, as who shortens a file leaves them for a moment, are not.
+    pub fn is_as_it_was(&mut self) -> bool {
+        let mut is_same = false;
         if let Bytes::Mapped { header } = &self.bytes {
             let committed = load(header.words(), header::COMMITTED);
             let stat = match &self.kept {
@@ -282,15 +302,19 @@ impl ProgramFile {
                 None => self.file().and_then(|file| Ok(fstat(file)?)),
             };
             match stat {
-                Ok(stat) => self.lost = check_len(&stat, committed, MOST_BYTES.0).err(),
+                Ok(stat) => {
+                    is_same = self.stamp == Some(stamp(&stat));
+                    self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
+                }
                 Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
             }
         }
+        is_same && self.lost.is_none()
     }
 
-    /// Notes that there was no memory to load from.
+    /// Notes that it was changed by calls whenever it was loaded from.
     pub fn lose(&mut self) {
-        self.lost = Some(Refused::Header("it was shortened while it was read"));
+        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
     }
 
     /// Whether nothing can be read of it now.

@@ -44,7 +44,9 @@ impl Segment {
     #[inline]
     pub fn load(&self, slot: usize, places: &[usize], inside: &Inside) {
         let from = self.view.words(inside);
-        let (Some(word), Some(to)) = (from.get(self.shape.sequence(slot)), self.words.get(slot)) else { return };
+        let (Some(word), Some(to)) = (from.get(self.shape.sequence(slot)), self.words.get(slot)) else {
+            return;
+        };
         let sequence = word.load(Acquire);
         let into = self.slot(slot);
         if places.is_empty() && self.shape.stripes == 0 {
@@ -287,8 +289,9 @@ impl Index {
             for _ in 0..TRIES {
                 let blocks = shape.block(slots.start).start..shape.block(slots.end).start;
                 let mut copy = std::mem::take(&mut self.copy);
-                let copied =
-                    copy.copy(file, part.byte(blocks.start), blocks.len().saturating_mul(WORD)).and_then(|_| {
+                let copied = copy
+                    .copy(file, part.byte(blocks.start), blocks.len().saturating_mul(WORD))
+                    .and_then(|_| {
                         fence(Acquire);
                         part.sequences(file, &slots, &mut after)
                     });

@@ -31,31 +31,51 @@ pub(crate) fn look_at_all(files: &mut [Kept]) {
 }
 
 /// Loads the values of a counterset from files that publish it: which, and which of its definitions that is, says
-/// `place`. Of those whose programs are asked first, or of all others.
-pub(crate) fn load<T>(files: &mut [Kept], served: &[T], place: impl Fn(&T) -> (usize, usize), asked: bool) {
-    let is_meant = |kept: &Kept| {
-        let is_mapped = matches!(kept.file.bytes, Bytes::Mapped { .. });
-        is_mapped && !kept.is_gone && !kept.file.is_lost() && kept.file.has_socket() == asked
-    };
-    let kept = |at: usize| {
-        let (at, number) = place(served.get(at)?);
-        Some((files.get(at).filter(|kept| is_meant(kept))?, number))
-    };
-    if (0..served.len()).all(|at| kept(at).is_none()) {
-        return;
-    }
-    let done = each(served.len(), |at, inside| {
-        if let Some((kept, number)) = kept(at) {
-            load_one(kept, number, inside);
+/// `place`. Of those whose programs are asked first, or of all others. `prepare` looks at a file before that.
+///
+/// What changed otherwise than by the stores of its program meanwhile is loaded again, and given up if it does so each
+/// time.
+pub(crate) fn load<T>(
+    files: &mut [Kept],
+    served: &[T],
+    place: impl Fn(&T) -> (usize, usize),
+    asked: bool,
+    mut prepare: impl FnMut(&mut Kept, usize),
+) {
+    const TRIES: usize = 3;
+    for (at, number) in served.iter().map(&place) {
+        if let Some(kept) = files.get_mut(at) {
+            prepare(kept, number);
+            let is_mapped = matches!(kept.file.bytes, Bytes::Mapped { .. });
+            kept.is_to_load = is_mapped && !kept.is_gone && kept.file.has_socket() == asked;
         }
-    });
-    for at in done.gone.iter().filter_map(|at| served.get(*at)).map(|served| place(served).0) {
-        lose(files, at);
     }
-    for (count, served) in served.iter().enumerate() {
-        let Some(kept) = files.get_mut(place(served).0).filter(|kept| is_meant(kept)) else { continue };
-        // What was shortened meanwhile may have given zeros before it ended the child.
-        if count >= done.count { kept.file.copy_from_now_on() } else { kept.file.check_whole() }
+    for last in (0..TRIES).rev() {
+        let kept = |at: usize| {
+            let (at, number) = place(served.get(at)?);
+            Some((files.get(at).filter(|kept| kept.is_to_load && !kept.file.is_lost())?, number))
+        };
+        if (0..served.len()).all(|at| kept(at).is_none()) {
+            return;
+        }
+        let done = each(served.len(), |at, inside| {
+            if let Some((kept, number)) = kept(at) {
+                load_one(kept, number, inside);
+            }
+        });
+        for (count, (at, number)) in served.iter().map(&place).enumerate() {
+            let Some(kept) = files.get_mut(at).filter(|kept| kept.is_to_load) else { continue };
+            if count >= done.count {
+                kept.file.copy_from_now_on();
+                kept.is_to_load = false;
+            } else if kept.file.is_as_it_was() && !done.gone.contains(&count) {
+                kept.is_to_load = false;
+            } else if last == 0 {
+                kept.file.lose();
+            } else {
+                prepare(kept, number);
+            }
+        }
     }
 }
 
@@ -69,7 +89,9 @@ fn lose(files: &mut [Kept], at: usize) {
 fn load_one(kept: &Kept, number: usize, inside: &Inside) {
     let Some(index) = kept.indexes.get(&number) else { return };
     for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
-        let Some(segment) = run.first().and_then(|indexed| kept.file.segment(indexed.segment)) else { continue };
+        let Some(segment) = run.first().and_then(|indexed| kept.file.segment(indexed.segment)) else {
+            continue;
+        };
         for indexed in run {
             segment.load(indexed.slot, &kept.places, inside);
         }
