@@ -17,8 +17,8 @@ const INSTANCES: usize = 64;
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15; // all bytes change each time
 const STEPS: u64 = 1 << 40;
 
-/// One thread is the file's owner: it stores multiples of `STEP` into all values, and now and then cuts the file, punches
-/// a hole, or lets it grow, and makes it whole again. Every value that is read must be such a multiple.
+/// One thread is the file's owner: it stores multiples of `STEP` into all values, and now and then cuts the file,
+/// punches a hole, or lets it grow, and makes it whole again. Every value that is read must be such a multiple.
 #[test]
 fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     const ENOUGH: u64 = 20_000;

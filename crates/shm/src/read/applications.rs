@@ -90,7 +90,7 @@ pub(super) struct Kept {
     pub is_to_load: bool,
     pub is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
-    has_new: bool,
+    pub has_new: bool,
 }
 
 /// A counterset, and the files that publish it: which, and which of its definitions that is.
@@ -484,19 +484,6 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Where the values of those counters are among those of an instance.
-fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
-    let mut next = 0;
-    wanted.iter().filter_map(move |id| {
-        // As a rule they are wanted in their order.
-        let rest = set.counters.get(next..).unwrap_or_default();
-        let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
-        let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id))?;
-        next = found.saturating_add(1);
-        Some(found)
-    })
-}
-
 /// The counters that a collection is for, those that there are values of.
 #[derive(Debug, Default)]
 struct Wanted {
@@ -547,25 +534,6 @@ impl Wanted {
 }
 
 impl Kept {
-    /// Looks for what changed in it, and notes what is to be loaded: the values of those counters.
-    fn prepare(
-        &mut self,
-        number: usize,
-        wanted: &[CounterId],
-        definitions: &mut Definitions,
-        now_100ns: Option<u64>,
-    ) {
-        self.file.look();
-        self.has_new |= self.file.refresh(definitions);
-        self.places.clear();
-        let Some(set) = self.file.definition(number) else { return };
-        if wanted.len() < set.counters.len() {
-            self.places.extend(places(set, wanted));
-        }
-        let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index, now_100ns);
-    }
-
     /// Asks its program, which may make instances of it.
     fn ask(&mut self, what: What, machine: &[u16], definitions: &mut Definitions) -> Status {
         if !self.file.has_socket() {

@@ -1,10 +1,11 @@
 //! Files of other users, read by system calls.
 //!
-//! So are all files where nothing can be loaded from a mapping [in a child](crate::guard). A copy by a system call is not
-//! made of whole words: a value that changes meanwhile may come torn. Measured, all tears of copies [from a line to a
-//! line](super::lines) split before the highest byte. So each piece is copied twice, and a value counts if both copies have the same highest byte; else it
-//! is copied up to twice more until two neighbours are equal. For counts that only grow this is exact as far as that
-//! measurement goes (other processors: UNVERIFIED); what swings across a highest byte at full speed may be missing.
+//! So are all files where nothing can be loaded from a mapping [in a child](crate::guard). A copy by a system call is
+//! not made of whole words: a value that changes meanwhile may come torn. Measured, all tears of copies
+//! [from a line to a line](super::lines) split before the highest byte. So each piece is copied twice, and a value
+//! counts if both copies have the same highest byte; else it is copied up to twice more until two neighbours are equal.
+//! For counts that only grow this is exact as far as that measurement goes (other processors: UNVERIFIED); what swings
+//! across a highest byte at full speed may be missing.
 
 use std::cell::Cell;
 use std::io;

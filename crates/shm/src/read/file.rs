@@ -83,7 +83,7 @@ pub(crate) enum Bytes {
     /// Values are loaded from a mapping.
     Mapped {
         /// The words of its header that change, as they were looked at last.
-        header: Head,
+        header: Box<Head>,
     },
     /// Copied each time.
     Copied,
@@ -203,7 +203,7 @@ impl ProgramFile {
             let view = View::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
             let header = Head { view, words: Default::default() };
             header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
-            Bytes::Mapped { header }
+            Bytes::Mapped { header: Box::new(header) }
         } else {
             Bytes::Copied
         };

@@ -3,8 +3,10 @@
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
+use perfset_core::{CounterId, Counterset};
+
 use super::applications::Kept;
-use super::file::Bytes;
+use super::file::{Bytes, Definitions};
 use crate::guard::{Inside, Ran, run};
 
 /// So many headers are copied by calls, which takes less time than a child; more are loaded by a child.
@@ -83,6 +85,40 @@ fn lose(files: &mut [Kept], at: usize) {
     if let Some(kept) = files.get_mut(at) {
         kept.file.lose();
     }
+}
+
+impl Kept {
+    /// Looks for what changed in it, and notes what is to be loaded: the values of those counters.
+    pub fn prepare(
+        &mut self,
+        number: usize,
+        wanted: &[CounterId],
+        definitions: &mut Definitions,
+        now_100ns: Option<u64>,
+    ) {
+        self.file.look();
+        self.has_new |= self.file.refresh(definitions);
+        self.places.clear();
+        let Some(set) = self.file.definition(number) else { return };
+        if wanted.len() < set.counters.len() {
+            self.places.extend(places(set, wanted));
+        }
+        let index = self.indexes.entry(number).or_default();
+        self.file.index(number, index, now_100ns);
+    }
+}
+
+/// Where the values of those counters are among those of an instance.
+fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    wanted.iter().filter_map(move |id| {
+        // As a rule they are wanted in their order.
+        let rest = set.counters.get(next..).unwrap_or_default();
+        let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
+        let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id))?;
+        next = found.saturating_add(1);
+        Some(found)
+    })
 }
 
 /// Loads the values of all instances that are known of a counterset.
