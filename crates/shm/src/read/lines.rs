@@ -1,8 +1,8 @@
 //! Copies of parts of a file, made by system calls into memory that begins on a line of the cache.
 //!
-//! A copy to another place in a line than it came from tears words at any byte (measured on a processor of AMD, where
-//! the two places differ by 8 to 24 bytes). From a line to a line none was seen there, and on others only a word's highest
-//! byte was apart from the rest.
+//! A copy to another place in a line than it came from tears words at any byte: measured on a processor of AMD, where
+//! the two places differ by 8 to 24 bytes. From a line to a line none was seen there, and on others only a word's
+//! highest byte was apart from the rest.
 
 use std::io;
 use std::ops::Deref;
