@@ -16,6 +16,7 @@ use owned::Background;
 mod applications;
 mod c;
 mod clients;
+mod cut;
 mod disks;
 mod files;
 mod hotplug;
@@ -102,6 +103,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("a directory's name that another user took hides nothing", &services::taken_names),
         ("files of other users cost no more than the limits", &services::limits),
         ("programs in other time namespaces are there", &applications::time_namespaces),
+        ("values of a file that is cut, punched and grown are whole", &|| cut::torn(rounds)),
+        ("publishers that harm their files end and blind nobody", &cut::ways),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),

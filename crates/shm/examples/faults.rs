@@ -3,11 +3,21 @@
 //! Everything in an instance follows from the number in its name, so that a reader can tell whether it is whole:
 //! `Three` is 3 times the number, `Five` 5 times; 0 is what an instance has that was just made.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use perfset_core::v2::{Block, Body, Value};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Entry, Machine, Snapshot};
+use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
-use perfset_shm::publish::{Counterset, Gauge, Instance, problem, status};
+use perfset_shm::publish::{Counterset, Gauge, Instance, Publisher, problem, status};
 use perfset_shm::read::Applications;
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::process::{Signal, getpid, kill_process};
 
 const USAGE: &str = "usage: faults ROLE
@@ -17,7 +27,9 @@ const USAGE: &str = "usage: faults ROLE
   named NAME...    an instance of each name, until the input ends
   status NUMBER    one instance, until the input ends; says where it is and who can see it
   die              one instance, then kill -9
-  read [everybody] what is published in PERFSET_RUNTIME_DIR, and what is said about it";
+  read [everybody] what is published in PERFSET_RUNTIME_DIR, and what is said about it
+  watch [everybody] the same again for each line of input, by one reader; what was said ends with a point
+  cut COUNT        reads so many values of a file that is cut, has holes punched into it and grows meanwhile";
 
 #[derive(Counterset, Debug)]
 #[counterset(crate = perfset_shm, provider = "Perfset Tests", name = "Fault Writer", instances = "multiple")]
@@ -48,8 +60,11 @@ fn main() {
             let _row = row(7);
             let _ = kill_process(getpid(), Signal::KILL); // it does not return
         }
-        ["read"] => read(false),
-        ["read", "everybody"] => read(true),
+        ["read"] => Reader::new(false).read(),
+        ["read", "everybody"] => Reader::new(true).read(),
+        ["watch"] => watch(false),
+        ["watch", "everybody"] => watch(true),
+        ["cut", count] => cut(number(count)),
         _ => {
             eprintln!("{USAGE}");
             std::process::exit(2);
@@ -92,30 +107,171 @@ fn churn() {
     }
 }
 
-/// Prints `NAME THREE FIVE` of each instance, `! …` what is said, and `mapped` if a file of a program is.
-fn read(everybody: bool) {
-    let machine = Machine::bare(Box::new(FixedClock::default()));
-    machine.register(Box::new(Applications::new(&Folders::from_env(), everybody, Box::new(|| None))));
-    let mut query = machine.query();
-    let _ = query.add(&Entry::all(Row::GUID).instance("*")); // where it is not published nothing is collected
-    let mut snapshot = Snapshot::default();
-    if query.collect(&mut snapshot).is_ok() {
-        let values: Vec<_> = snapshot.values(None).filter(|value| value.raw.is_some()).collect();
-        for pair in values.chunks(2) {
-            let raw = pair.iter().filter_map(|value| value.raw);
-            let raw: Vec<String> = raw.map(|raw| raw.get().to_string()).collect();
-            let name = pair.first().map(|value| value.instance.to_string()).unwrap_or_default();
-            println!("{name} {}", raw.join(" "));
+/// Who reads what is published.
+struct Reader {
+    machine: Machine,
+    query: Query,
+    snapshot: Snapshot,
+}
+
+impl Reader {
+    fn new(everybody: bool) -> Self {
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.register(Box::new(Applications::new(&Folders::from_env(), everybody, Box::new(|| None))));
+        let mut query = machine.query();
+        let _ = query.add(&Entry::all(Row::GUID).instance("*")); // where it is not published nothing is collected
+        Self { machine, query, snapshot: Snapshot::default() }
+    }
+
+    /// Prints `NAME THREE FIVE` of each instance, `! …` what is said, and `mapped` if a file of a program is.
+    fn read(&mut self) {
+        let Self { machine, query, snapshot } = self;
+        if query.collect(snapshot).is_ok() {
+            let values: Vec<_> = snapshot.values(None).filter(|value| value.raw.is_some()).collect();
+            for pair in values.chunks(2) {
+                let raw = pair.iter().filter_map(|value| value.raw);
+                let raw: Vec<String> = raw.map(|raw| raw.get().to_string()).collect();
+                let name = pair.first().map(|value| value.instance.to_string()).unwrap_or_default();
+                println!("{name} {}", raw.join(" "));
+            }
+        }
+        for (_, what) in machine.about().into_iter().skip(1) {
+            println!("! {what}");
+        }
+        for what in machine.not_shown(None) {
+            println!("! {what}");
+        }
+        for problem in machine.problems() {
+            println!("! {problem}");
+        }
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+        if maps.contains(".pfs") {
+            println!("mapped");
         }
     }
-    for what in machine.not_shown(None) {
-        println!("! {what}");
+}
+
+fn watch(everybody: bool) {
+    let mut reader = Reader::new(everybody);
+    for _ in std::io::stdin().lines() {
+        reader.read();
+        println!(".");
     }
-    for problem in machine.problems() {
-        println!("! {problem}");
+}
+
+#[derive(Counterset, Debug)]
+#[counterset(crate = perfset_shm, provider = "Perfset Tests", name = "Fault Cut", instances = "multiple")]
+struct Wide {
+    #[counter(name = "1")]
+    a: Gauge,
+    #[counter(name = "2")]
+    b: Gauge,
+    #[counter(name = "3")]
+    c: Gauge,
+    #[counter(name = "4")]
+    d: Gauge,
+    #[counter(name = "5")]
+    e: Gauge,
+    #[counter(name = "6")]
+    f: Gauge,
+    #[counter(name = "7")]
+    g: Gauge,
+    #[counter(name = "8")]
+    h: Gauge,
+}
+
+/// Each value that is stored is one of these times a number: all of its bytes change each time.
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+/// What it has to be multiplied by for 1.
+const INVERSE: u64 = 0xF1DE_83E1_9937_733D;
+
+/// The file's owner stores into all values, and now and then cuts it, punches a hole into it or lets it grow, and makes
+/// it whole again; who reads meanwhile must find nothing but what was stored.
+fn cut(count: u64) {
+    const INSTANCES: usize = 2_000;
+    let publisher = Publisher::in_folders(Folders::from_env());
+    let rows: Vec<Instance<Wide>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let Some(path) = publisher.path() else { return println!("{:?}", publisher.problem()) };
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let owner = scope.spawn(|| own(&rows, &path, &stop));
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.register(Box::new(Applications::new(&Folders::from_env(), false, Box::new(|| None))));
+        let mut query = machine.query();
+        let _ = query.add(&Entry::all(Wide::GUID).instance("*"));
+        let mut snapshot = Snapshot::default();
+        let (mut read, mut torn, mut collections, mut whole) = (0_u64, 0_u64, 0_u64, 0_u64);
+        while read < count && !owner.is_finished() {
+            let before = read;
+            if query.collect(&mut snapshot).is_ok() {
+                let block = Block::parse(snapshot.block()).ok();
+                for result in block.iter().flat_map(Block::results).flatten() {
+                    let (Body::MultipleInstances(table) | Body::Counterset(_, table)) = result.body else {
+                        continue;
+                    };
+                    for row in table.rows().flatten() {
+                        for value in row.values().iter() {
+                            let Value::U64(value) = value else { continue };
+                            read = read.wrapping_add(1);
+                            // A thread needs years for more steps.
+                            torn = torn.wrapping_add(u64::from(value.wrapping_mul(INVERSE) >= 1 << 40));
+                        }
+                    }
+                }
+            }
+            collections = collections.wrapping_add(1);
+            whole = whole.wrapping_add(u64::from(read > before));
+        }
+        stop.store(true, Relaxed);
+        match owner.join() {
+            Ok(Ok(cuts)) => println!(
+                "{read} values, {torn} torn; {collections} collections, {whole} with values, {cuts} cuts"
+            ),
+            other => println!("the owner failed: {other:?}"),
+        }
+    });
+}
+
+fn own(rows: &[Instance<Wide>], path: &Path, stop: &AtomicBool) -> std::io::Result<u64> {
+    let file = File::options().read(true).write(true).open(path)?;
+    let mut whole = Vec::new();
+    (&file).read_to_end(&mut whole)?; // its values are all 0
+    let len = file.metadata()?.len();
+    let set = |to: u64| {
+        for Wide { a, b, c, d, e, f, g, h } in rows.iter().map(|row| &**row) {
+            [a, b, c, d, e, f, g, h].into_iter().for_each(|gauge| gauge.set(to));
+        }
+    };
+    let mut random = 88_172_645_463_325_252_u64;
+    let mut below = |end: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random.checked_rem(end).unwrap_or(0)
+    };
+    let (mut step, mut cuts) = (0_u64, 0_u64);
+    while !stop.load(Relaxed) {
+        for _ in 0..below(1_000) {
+            step = step.wrapping_add(1);
+            set(step.wrapping_mul(STEP));
+        }
+        // Nothing is stored here until it is whole again: the owner would end itself.
+        // It is cut between words: else half a word would be in the file itself.
+        let words = len / 16;
+        match below(4) {
+            0 => file.set_len(below(words).wrapping_mul(16))?,
+            1 => file.set_len(below(9).wrapping_mul(2048))?,
+            2 => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&file, hole, below(words).wrapping_mul(8), below(words).max(1).wrapping_mul(8))?;
+            }
+            _ => file.set_len(len.wrapping_add(below(1 << 20)))?,
+        }
+        std::thread::sleep(Duration::from_micros(below(500)));
+        fallocate(&file, FallocateFlags::empty(), 0, len)?;
+        set(0);
+        file.write_all_at(&whole, 0)?;
+        cuts = cuts.wrapping_add(1);
     }
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    if maps.contains(".pfs") {
-        println!("mapped");
-    }
+    Ok(cuts)
 }

@@ -13,6 +13,7 @@
 pub mod layout;
 mod memory;
 mod fork;
+mod guard;
 mod stripe;
 mod lock;
 mod process;

@@ -15,6 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
 use crate::fork;
+use crate::guard::Inside;
 use crate::layout::{WORD, words};
 
 /// A writer's memory, of a file or its own. It stays where it is as long as the process lives: whoever holds a
@@ -71,10 +72,8 @@ pub(crate) fn replace(start: *mut c_void, len: usize) {
     let _ = unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) };
 }
 
-/// A reader's mapping of a part of a file, which may change at any time, also to nonsense.
-///
-/// Only for files whose owner may do anything with this process anyway: if he shortens the file, using it ends the
-/// process with SIGBUS.
+/// A reader's mapping of a part of a file, which may change at any time, also to nonsense, or be gone: so it is loaded
+/// from [in a child](crate::guard) only.
 #[derive(Debug)]
 pub(crate) struct View {
     start: NonNull<AtomicU64>,
@@ -95,8 +94,8 @@ impl View {
         Ok(Self { start, words: words(len) })
     }
 
-    /// Its words, to be loaded and nothing else: a store ends the process.
-    pub fn words(&self) -> &[AtomicU64] {
+    /// Its words, to be loaded and nothing else: a store ends the child.
+    pub fn words(&self, _: &Inside) -> &[AtomicU64] {
         // SAFETY: the mapping has so many words, begins on a page, and lives as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
@@ -122,6 +121,7 @@ pub(crate) fn store_bytes(to: &[AtomicU64], bytes: impl IntoIterator<Item = u8>)
 }
 
 /// Appends a copy of those words.
+#[cfg(test)]
 pub(crate) fn load_bytes(from: &[AtomicU64], to: &mut Vec<u8>) {
     to.extend(from.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()));
 }

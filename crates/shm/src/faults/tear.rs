@@ -11,7 +11,7 @@ use crate::tests::{Place, query, raw};
 /// Values side by side: copies tear the last one of a piece, wherever that is.
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Torn", instances = "multiple")]
-struct Torn {
+pub struct Torn {
     #[counter(name = "1")]
     a: Gauge,
     #[counter(name = "2")]
@@ -44,7 +44,7 @@ fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duratio
     }
     let machine = place.machine();
     let mut query = query(&machine, Torn::GUID);
-    let gauges: Vec<&Gauge> = all.iter().map(|instance| &**instance).flat_map(of).collect();
+    let gauges: Vec<&Gauge> = all.iter().map(|instance| &**instance).flat_map(all_of).collect();
     let stop = AtomicBool::new(false);
     let (mut read, mut missing) = (0, 0);
     std::thread::scope(|scope| {
@@ -78,12 +78,12 @@ fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duratio
     (read, missing)
 }
 
-fn of(Torn { a, b, c, d, e, f, g, h }: &Torn) -> [&Gauge; 8] {
+pub fn all_of(Torn { a, b, c, d, e, f, g, h }: &Torn) -> [&Gauge; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
 /// What an odd number has to be multiplied by for 1, modulo 2^64.
-const fn inverse(of: u64) -> u64 {
+pub const fn inverse(of: u64) -> u64 {
     let mut inverse = of; // right in the lowest 3 bits; each round doubles that
     let mut round = 0;
     while round < 5 {

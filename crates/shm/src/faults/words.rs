@@ -1,7 +1,7 @@
 //! The words by which a reader knows what it may believe, in a model of memory that is weaker than this machine's.
 //!
 //! The model has one slot, with a word each for its name and its value. The operations are those of `File::change`,
-//! `Published::write` and `Published::free` on the one side, `Index::refresh`, `Index::look` and `add` on the
+//! `Published::write` and `Published::free` on the one side, `Index::refresh`, `Index::look` and `Segment::load` on the
 //! other, in their order and with their orderings: who changes one changes it here. All that the memory model of Rust
 //! allows is tried: a load may have any store that is not older than one the reader must have seen, and what it must
 //! have seen follows from releases and acquires alone.
@@ -222,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    /// As `add`, of all rows: name and value.
+    /// As `Segment::load`, of all rows: name and value.
     fn values(&mut self) -> Vec<(u64, u64)> {
         let mut values = Vec::new();
         for (sequence, name) in self.rows.clone() {

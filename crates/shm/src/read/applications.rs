@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
-use std::sync::atomic::fence;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use perfset_core::likeness::likeness;
@@ -15,7 +14,7 @@ use perfset_core::{
     Attributes, CounterId, Counterset, Guid, InstanceId, InstanceType, NoValue, Status, Text, catalogue,
 };
 use perfset_engine::{
-    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Rows, SourceError, Want,
+    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Row, Rows, SourceError, Want,
 };
 use rustix::process::{Resource, getrlimit};
 
@@ -25,6 +24,7 @@ use super::copied::{self, Copied};
 use super::file::{Asker, Bytes, Definitions, ProgramFile};
 use super::folder::Folder;
 use super::index::{Index, Indexed, Segment, birth};
+use super::loading;
 use super::table::Refused;
 use crate::callback::What;
 use crate::folder::Folders;
@@ -91,18 +91,22 @@ impl fmt::Debug for Applications {
 }
 
 #[derive(Debug)]
-struct Kept {
-    file: ProgramFile,
+pub(super) struct Kept {
+    pub file: ProgramFile,
     folder: usize,
     name: String,
     asking: Asking,
     /// By definition: its instances.
-    indexes: HashMap<usize, Index>,
+    pub indexes: HashMap<usize, Index>,
     /// Of a file of another user, by definition: its instances within the limit.
     shares: HashMap<usize, Rationed>,
-    is_gone: bool,
+    /// Places of the values that are loaded; none: all.
+    pub places: Vec<usize>,
+    /// Whether they are still to be loaded in this collection.
+    pub is_to_load: bool,
+    pub is_gone: bool,
     /// Whether it defined something while it was asked, of which nothing is served yet.
-    has_new: bool,
+    pub has_new: bool,
 }
 
 /// A counterset, and the files that publish it.
@@ -171,6 +175,7 @@ impl Applications {
         for at in 0..self.folders.len() {
             changed |= self.list(at);
         }
+        loading::look_at_all(&mut self.files);
         for Kept { file, has_new, .. } in &mut self.files {
             changed |= file.refresh(&mut self.definitions) | std::mem::take(has_new);
         }
@@ -262,6 +267,8 @@ impl Applications {
                         asking: Asking::default(),
                         indexes: HashMap::new(),
                         shares: HashMap::new(),
+                        places: Vec::new(),
+                        is_to_load: false,
                         is_gone: false,
                         has_new: false,
                     });
@@ -363,6 +370,16 @@ impl Applications {
         }
     }
 
+    /// Loads the values of a counterset from all files that publish it, but for those whose programs are asked first.
+    fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
+        let Self { files, sets, definitions, .. } = self;
+        let Some(served) = sets.get(&want.counterset.guid) else { return };
+        let prepare =
+            |kept: &mut Kept, number: usize| kept.prepare(number, want.counters, definitions, now_100ns);
+        let place = |publishing: &Publishing| (publishing.file, publishing.number);
+        loading::load(files, &served.files, place, false, prepare);
+    }
+
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
     /// definition and how that fits. It answers whether it found instances.
     fn living(
@@ -375,7 +392,7 @@ impl Applications {
         for Publishing { file, number, fit } in &served.files {
             let Some(kept) = files.get_mut(*file) else { continue };
             kept.is_gone |= !kept.file.is_alive(asker);
-            if kept.is_gone {
+            if kept.is_gone || kept.file.is_lost() {
                 continue;
             }
             let found = each(kept, *number, fit, definitions);
@@ -512,6 +529,7 @@ impl Provider for Applications {
         let mut counters = std::mem::take(&mut self.counters);
         let is_any = want.instances.iter().any(InstanceFilter::is_any);
         let wanted = (!is_any).then_some(want.instances);
+        self.load(want, rows.totals_at_100ns());
         self.living(&want.counterset.guid, |kept, number, fit, definitions| {
             let status = kept.ask(What::CollectStart, &machine, definitions);
             if !status.is_success() {
@@ -521,6 +539,14 @@ impl Provider for Applications {
             let Some(set) = kept.file.definition(number) else { return false };
             let before = rows.len();
             counters.find(set, fit, want.counters, rows);
+            if kept.file.has_socket() {
+                // Its program may have counted only now that it was asked.
+                let now_100ns = rows.totals_at_100ns();
+                let prepare = |kept: &mut Kept, number: usize| {
+                    kept.prepare(number, want.counters, definitions, now_100ns);
+                };
+                loading::load(std::slice::from_mut(kept), &[number], |number| (0, *number), true, prepare);
+            }
             kept.collect(number, wanted, &counters, &machine, rows);
             kept.ask(What::CollectEnd, &machine, definitions);
             rows.len() > before
@@ -646,6 +672,7 @@ impl Kept {
             return Status::ERROR_SUCCESS;
         }
         let status = self.asking.about_machine(&self.file, what, machine);
+        self.file.look();
         self.has_new |= self.file.refresh(definitions);
         status
     }
@@ -658,8 +685,9 @@ impl Kept {
             return has_some;
         }
         let index = self.indexes.entry(number).or_default();
+        self.file.look();
         self.file.index(number, index, None);
-        !index.rows().is_empty()
+        !self.file.is_lost() && !index.rows().is_empty()
     }
 
     /// Adds a row without values for each instance.
@@ -673,18 +701,22 @@ impl Kept {
             });
         }
         let index = self.indexes.entry(number).or_default();
+        self.file.look();
         self.file.index(number, index, None);
+        if self.file.is_lost() {
+            return;
+        }
         for indexed in index.rows() {
             rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
         }
     }
 
-    /// Calls `each` with all instances of a file that is copied. Their names begin with the user.
+    /// Calls `each` with all instances of a file that is copied. The names of a stranger's begin with the user.
     fn each_copied(&mut self, number: usize, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
         let Ok(file) = self.file.file() else { return };
         let mut room = self.room(number, file.as_fd());
         let Some(set) = self.file.definition(number) else { return };
-        let user: Vec<u16> = format!("{}/", self.file.user).encode_utf16().collect();
+        let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
         let mut name = Vec::new();
         for (_, of) in self.file.instances(number) {
             let read = copied::instances(file.as_fd(), of.at, of.len, of.shape, &set.guid, &mut |copied| {
@@ -718,7 +750,12 @@ impl Kept {
         let created = now_100ns.filter(|_| self.file.has_our_clock);
         let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
+        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
+            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
+            _ => None,
+        };
         if let Bytes::Copied = self.file.bytes {
+            let is_stranger = self.file.is_limited();
             return self.each_copied(number, &mut |name, copied| {
                 let id = InstanceId(copied.id);
                 if !wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), id)) {
@@ -731,20 +768,13 @@ impl Kept {
                         None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
                     }
                 }
-                for (column, _) in &counters.referenced {
-                    row.none(*column, NO_REFERENCE);
-                }
-                for (column, why) in &counters.left_out {
-                    row.none(*column, why.clone());
-                }
+                refer(&mut row, counters, (!is_stranger).then_some(&referenced), copied.sequence);
             });
         }
+        if self.file.is_lost() {
+            return;
+        }
         let index = self.indexes.entry(number).or_default();
-        self.file.index(number, index, rows.totals_at_100ns());
-        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
-            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
-            _ => None,
-        };
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
             let Some(segment) = segment else { continue };
@@ -753,7 +783,7 @@ impl Kept {
                     if now_100ns.is_some() {
                         rows.set_began(of_file.max(indexed.began_100ns));
                     }
-                    add(&segment, index, indexed, file_id, counters, &referenced, rows);
+                    add(segment, index, indexed, file_id, counters, &referenced, rows);
                 }
             }
         }
@@ -768,10 +798,24 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 
-/// Adds a row for an instance, if it is there all the time.
+/// Fills the cells of counters that refer to values, and of those that are left out. `referenced` is `None` if the program
+/// is not asked.
+fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: Option<&Referenced>, sequence: u64) {
+    for (column, counter) in &counters.referenced {
+        match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
+            Ok(value) => row.set(*column, value.get()),
+            Err(reason) => row.none(*column, reason),
+        }
+    }
+    for (column, why) in &counters.left_out {
+        row.none(*column, why.clone());
+    }
+}
+
+/// Adds a row for an instance, if it was there all the time while its values were loaded.
 #[inline]
 fn add(
-    segment: &Segment<'_>,
+    segment: &Segment,
     index: &Index,
     indexed: &Indexed,
     file_id: [u64; 2],
@@ -779,8 +823,7 @@ fn add(
     referenced: &Referenced,
     rows: &mut Rows,
 ) {
-    let Some(word) = segment.sequence(indexed.slot) else { return };
-    if word.load(Acquire) != indexed.sequence {
+    if segment.sequence(indexed.slot).is_none_or(|word| word.load(Relaxed) != indexed.sequence) {
         return; // it went, or its slot has another one now
     }
     let (names, name, birth) = (index.names(), indexed.name, indexed.birth(file_id));
@@ -795,18 +838,6 @@ fn add(
         for (column, place) in counters.columns.iter().zip(&counters.places) {
             row.set(*column, value(*place));
         }
-        for (column, counter) in &counters.referenced {
-            match asking::value(referenced, indexed.sequence, *counter) {
-                Ok(value) => row.set(*column, value.get()),
-                Err(reason) => row.none(*column, reason),
-            }
-        }
-        for (column, why) in &counters.left_out {
-            row.none(*column, why.clone());
-        }
-    }
-    fence(Acquire);
-    if word.load(Relaxed) != indexed.sequence {
-        rows.pop();
+        refer(&mut row, counters, Some(referenced), indexed.sequence);
     }
 }

@@ -1,19 +1,22 @@
 //! Files of other users, read by system calls.
 //!
-//! Their owner could shorten them under a mapping, which would end this process. A copy by a system call is not made of
-//! whole words: a value that changes meanwhile may come torn. Measured, all tears of aligned copies split before the
-//! highest byte. So each piece is copied twice, and a value counts if both copies have the same highest byte; else it
-//! is copied up to twice more until two neighbours are equal. For counts that only grow this is exact as far as that
-//! measurement goes (other processors: UNVERIFIED); what swings across a highest byte at full speed may be missing.
+//! So are all files where nothing can be loaded from a mapping [in a child](crate::guard). A copy by a system call is
+//! not made of whole words: a value that changes meanwhile may come torn. Measured, all tears of copies
+//! [from a line to a line](super::lines) split before the highest byte. So each piece is copied twice, and a value
+//! counts if both copies have the same highest byte; else it is copied up to twice more until two neighbours are equal.
+//! For counts that only grow this is exact as far as that measurement goes (other processors: UNVERIFIED); what swings
+//! across a highest byte at full speed may be missing.
 
 use std::cell::Cell;
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::fence;
 
 use perfset_core::Guid;
 
-use super::file::read_at;
 use super::index;
+use super::lines::Lines;
 use super::table::word;
 use crate::layout::{LINE, Shape, WORD, is_live};
 
@@ -30,8 +33,8 @@ struct Copies<'a> {
     file: BorrowedFd<'a>,
     at: u64,
     shape: Shape,
-    one: Vec<u8>,
-    other: Vec<u8>,
+    one: Lines,
+    other: Lines,
     /// How many lines may still be copied again: who changes all of them at once must not cost more than that.
     again: Cell<usize>,
 }
@@ -53,8 +56,10 @@ pub(crate) fn instances(
 ) -> io::Result<()> {
     let words = Shape::HEAD.saturating_add(shape.slots).saturating_mul(WORD);
     let before = copy(file, at, words)?;
+    fence(Acquire);
     let one = copy(file, at, len)?;
     let other = copy(file, at, len)?;
+    fence(Acquire);
     let after = copy(file, at, words)?;
     let copies = Copies { file, at, shape, one, other, again: Cell::new(MOST_AGAIN) };
     for slot in 0..shape.slots {
@@ -83,10 +88,8 @@ pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: Shape) -> io::Result<u
 }
 
 /// So many bytes from there on; what is not there is zero.
-fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = vec![0; len];
-    read_at(file, &mut bytes, at)?;
-    Ok(bytes)
+fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
+    Lines::of(file, at, len)
 }
 
 impl Copied<'_> {
@@ -145,8 +148,12 @@ mod tests {
     fn what_all_changes_at_once_is_given_up() {
         const WORDS: usize = 10_000;
         let zero = std::fs::File::open("/dev/zero").unwrap();
+        let place = crate::tests::Place::new("given-up");
+        let path = place.path().join("ones");
+        std::fs::write(&path, vec![0xFF; WORDS * WORD]).unwrap();
+        let ones = std::fs::File::open(path).unwrap();
         let shape = Shape::new(1, 0, 0);
-        let (one, other) = (vec![0xFF; WORDS * WORD], vec![0; WORDS * WORD]);
+        let [one, other] = [&ones, &zero].map(|file| Lines::of(file.as_fd(), 0, WORDS * WORD).unwrap());
         let copies = Copies { file: zero.as_fd(), at: 0, shape, one, other, again: Cell::new(MOST_AGAIN) };
         let had = (0..WORDS).filter(|at| copies.word(*at) == Some(0)).count();
         assert_eq!(had, MOST_AGAIN);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, fence};
 use std::sync::{Arc, Weak};
 
@@ -13,10 +13,12 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, stat
 
 use super::budget::{Budget, Pool, Share};
 use super::copied;
-use super::index::{self, Index, Segment};
+use super::index::{self, Index, Part, Segment};
+use super::lines::{self, Lines};
 use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
-use crate::layout::{Shape, WORD, entry, header};
+use crate::guard::Inside;
+use crate::layout::{MAGIC, Shape, WORD, entry, header};
 use crate::lock;
 use crate::memory::View;
 
@@ -64,6 +66,14 @@ pub(crate) struct ProgramFile {
     change: u64,
     /// Limit of a file of another user.
     limit: Option<Limit>,
+    /// The flags of its header, as they were copied last.
+    flags: u64,
+    /// Whether it is root's or this user's, and nobody else may write to it.
+    is_trusted: bool,
+    /// Why nothing can be read of it now: it was shortened, or overwritten.
+    lost: Option<Refused>,
+    /// How it was when it was looked at.
+    stamp: Option<Stamp>,
 }
 
 /// Part of a file of another user that is read.
@@ -80,16 +90,49 @@ struct Limit {
     unread: u64,
 }
 
+/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
+/// again soon; and, rarely, when it grows or a page is stored to for the first time.
+type Stamp = [i128; 5];
+
+fn stamp(stat: &Stat) -> Stamp {
+    [
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ]
+}
+
 /// How its bytes are had.
 #[derive(Debug)]
 pub(crate) enum Bytes {
-    /// Mapped: its owner is trusted.
+    /// Values are loaded from a mapping.
     Mapped {
-        /// Its header.
-        header: View,
+        /// The words of its header that change, as they were looked at last.
+        header: Box<Head>,
     },
     /// Copied each time.
     Copied,
+}
+
+/// The first words of a header: what changes, and what tells that it is that file's.
+#[derive(Debug)]
+pub(crate) struct Head {
+    view: View,
+    words: [AtomicU64; lines::FIRST],
+}
+
+impl Head {
+    fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    fn take(&self, words: impl IntoIterator<Item = u64>) {
+        for (to, word) in self.words.iter().zip(words) {
+            to.store(word, Relaxed);
+        }
+    }
 }
 
 /// An entry of the table.
@@ -108,7 +151,7 @@ pub(crate) struct Instances {
     pub at: u64,
     pub len: usize,
     pub shape: Shape,
-    view: Option<View>,
+    values: Option<Segment>,
 }
 
 /// Definitions of all files by their bytes: many programs have the same.
@@ -190,7 +233,9 @@ impl ProgramFile {
         check_len(&stat, committed, limit)?;
         let bytes = if is_mapped {
             let view = View::of_file(&file, 0, header::BYTES).map_err(Refused::io("cannot be mapped"))?;
-            Bytes::Mapped { header: view }
+            let header = Head { view, words: Default::default() };
+            header.take((0..lines::FIRST).map(|at| word(&bytes, at)));
+            Bytes::Mapped { header: Box::new(header) }
         } else {
             Bytes::Copied
         };
@@ -208,6 +253,10 @@ impl ProgramFile {
             problem: None,
             change: 1,
             limit: (!is_trusted).then(|| Limit::new(&asker.budget, user)),
+            flags: 0,
+            is_trusted: is_mapped,
+            lost: None,
+            stamp: None,
         };
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
@@ -229,8 +278,13 @@ impl ProgramFile {
     pub fn has_socket(&self) -> bool {
         match &self.bytes {
             Bytes::Mapped { header } => load(header.words(), header::FLAGS) & header::HAS_SOCKET != 0,
-            Bytes::Copied => false,
+            Bytes::Copied => self.is_trusted && self.flags & header::HAS_SOCKET != 0,
         }
+    }
+
+    /// What the names of its instances begin with: the user, if that is a stranger.
+    pub fn prefix(&self) -> String {
+        if self.is_trusted { String::new() } else { format!("{}/", self.user) }
     }
 
     /// Its change word, if it is mapped.
@@ -241,10 +295,87 @@ impl ProgramFile {
         }
     }
 
+    /// Looks at its header again, by a call, and whether all is there that it says it has; else it is lost until it is.
+    pub fn look(&mut self) {
+        let Bytes::Mapped { header } = &self.bytes else { return };
+        let looked = self.file().and_then(|file| {
+            let stat = fstat(&file)?;
+            Ok((lines::first_words(file.as_fd())?, stat))
+        });
+        self.lost = match looked {
+            Err(why) => Some(Refused::io("cannot be read")(why)),
+            Ok((words, stat)) => {
+                header.take(words);
+                self.stamp = Some(stamp(&stat));
+                check_len(&stat, load(header.words(), header::COMMITTED), MOST_BYTES.0).err()
+            }
+        };
+        self.recognize();
+    }
+
+    /// Loads its header again.
+    pub fn look_inside(&self, inside: &Inside) {
+        if let Bytes::Mapped { header } = &self.bytes {
+            header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
+        }
+    }
+
+    /// Makes sure that what was looked at is its header; else it is lost.
+    pub fn recognize(&mut self) {
+        if let Bytes::Mapped { header } = &self.bytes {
+            let word = |at: usize| load(header.words(), at);
+            let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
+            if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
+                self.lost = Some(Refused::Header("its header was overwritten"));
+            }
+        }
+    }
+
+    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
+    /// halves of words, as who shortens a file leaves them for a moment, are not.
+    pub fn is_as_it_was(&mut self) -> bool {
+        let mut is_same = false;
+        if let Bytes::Mapped { header } = &self.bytes {
+            let committed = load(header.words(), header::COMMITTED);
+            let stat = match &self.kept {
+                Some(kept) => fstat(kept).map_err(io::Error::from),
+                None => self.file().and_then(|file| Ok(fstat(file)?)),
+            };
+            match stat {
+                Ok(stat) => {
+                    is_same = self.stamp == Some(stamp(&stat));
+                    self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
+                }
+                Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
+            }
+        }
+        is_same && self.lost.is_none()
+    }
+
+    /// Notes that it was changed by calls whenever it was loaded from.
+    pub fn lose(&mut self) {
+        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
+    }
+
+    /// Whether nothing can be read of it now.
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
+    /// From now on it is copied: nothing can be loaded from mappings here.
+    pub fn copy_from_now_on(&mut self) {
+        self.bytes = Bytes::Copied;
+        for known in &mut self.segments {
+            if let Known::Instances(instances) = known {
+                instances.values = None;
+            }
+        }
+    }
+
     /// Takes over what is new in the table, if something changed; true if there are new definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
-        let change = self.change().map(|change| change.load(Acquire));
-        if change.is_some_and(|change| change == self.change && change & 1 == 0) {
+        let change = self.change().map(|change| change.load(Relaxed));
+        if change.is_some_and(|change| change == self.change && change & 1 == 0) || self.is_lost() {
             return false;
         }
         let before = self.definitions().count();
@@ -288,7 +419,7 @@ impl ProgramFile {
 
     /// What is wrong with it and with parts of it.
     pub fn damage(&self) -> impl Iterator<Item = &Refused> + Clone {
-        self.bad.iter().chain(&self.problem)
+        self.bad.iter().chain(&self.problem).chain(&self.lost)
     }
 
     /// Reads the entries of the table that were not read yet.
@@ -302,6 +433,7 @@ impl ProgramFile {
         fence(Acquire);
         let bytes = copy_of_header(file)?;
         let committed = word(&bytes, header::COMMITTED);
+        self.flags = word(&bytes, header::FLAGS);
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
         check_len(&stat, committed, limit)?;
@@ -392,18 +524,18 @@ impl ProgramFile {
         counts.fold(0, u64::saturating_add)
     }
 
-    /// The segment of that number, if it is of instances and mapped.
+    /// The values of the segment of that number, if it is of instances and mapped.
     #[inline]
-    pub fn segment(&self, number: usize) -> Option<Segment<'_>> {
+    pub fn segment(&self, number: usize) -> Option<&Segment> {
         match self.segments.get(number)? {
-            Known::Instances(instances) => instances.mapped(),
+            Known::Instances(instances) => instances.values.as_ref(),
             _ => None,
         }
     }
 
     /// Maps the segments of a counterset that are not mapped yet; whether all are now.
     fn map(&mut self, counterset: usize) -> bool {
-        let is_missing = |instances: &Instances| instances.view.is_none();
+        let is_missing = |instances: &Instances| instances.values.is_none();
         if !self.instances(counterset).any(|(_, instances)| is_missing(instances)) {
             return true;
         }
@@ -411,11 +543,12 @@ impl ProgramFile {
         let mut is_whole = true;
         for known in &mut self.segments {
             let Known::Instances(instances) = known else { continue };
-            if instances.counterset != counterset || instances.view.is_some() {
+            if instances.counterset != counterset || instances.values.is_some() {
                 continue;
             }
-            match View::of_file(&file, instances.at, instances.len) {
-                Ok(view) => instances.view = Some(view),
+            let view = View::of_file(&file, instances.at, instances.len);
+            match view.and_then(|view| Segment::new(view, instances.shape)) {
+                Ok(values) => instances.values = Some(values),
                 Err(error) => {
                     is_whole = false;
                     self.problem = Some(Refused::io("cannot be mapped")(error));
@@ -428,25 +561,33 @@ impl ProgramFile {
     /// Looks for instances of a counterset that came or went, after that time in terms of PerfTime100NSec.
     pub fn index(&mut self, counterset: usize, index: &mut Index, now_100ns: Option<u64>) {
         let is_whole = self.map(counterset);
+        let Some(change) = self.change().map(|change| change.load(Relaxed)) else { return };
+        // Else there may be segments that are not known yet.
+        let is_current = self.change & 1 == 0 && change == self.change;
+        let now_100ns = now_100ns.filter(|_| is_whole && is_current);
+        if self.is_lost() || index.is_current(change, now_100ns) {
+            return;
+        }
         let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
-        if let Some(change) = self.change() {
-            let segments = self
-                .instances(counterset)
-                .filter_map(|(number, instances)| Some((number, instances.mapped()?)));
-            // Else there may be segments that are not known yet.
-            let is_current = self.change & 1 == 0 && change.load(Acquire) == self.change;
-            index.refresh(&set.guid, segments, change, now_100ns.filter(|_| is_whole && is_current));
-            if !is_whole {
-                index.doubt(); // there may be a descriptor next time, though nothing changes
-            }
+        let guid = set.guid;
+        let segments = self.instances(counterset).filter(|(_, instances)| instances.values.is_some());
+        let parts = segments.map(|(number, instances)| (number, instances.part()));
+        let Ok(file) = self.file() else { return index.doubt() };
+        let after = || {
+            let words = lines::first_words(file.as_fd()).unwrap_or_default();
+            words.get(header::CHANGE).copied().unwrap_or(1)
+        };
+        let looked = index.refresh(&guid, parts, file.as_fd(), change, after, now_100ns);
+        if !is_whole || looked.is_err() {
+            index.doubt(); // there may be a descriptor next time, though nothing changes
         }
     }
 }
 
 impl Instances {
-    /// The words of it, if it is mapped.
-    fn mapped(&self) -> Option<Segment<'_>> {
-        self.view.as_ref().map(|view| Segment::new(view.words(), self.shape))
+    /// Where it is.
+    fn part(&self) -> Part {
+        Part { at: self.at, shape: self.shape }
     }
 }
 
@@ -495,8 +636,9 @@ fn open_strange(folder: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Res
 
 /// The header, as far as the file has one.
 fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, Refused> {
-    let mut bytes = vec![0; header::BYTES];
-    let len = read_at(file, &mut bytes, 0).map_err(Refused::io("cannot be read"))?;
+    let mut lines = Lines::default();
+    let len = lines.copy(file, 0, header::BYTES).map_err(Refused::io("cannot be read"))?;
+    let mut bytes = lines.to_vec();
     bytes.truncate(len);
     Ok(bytes)
 }
@@ -562,7 +704,7 @@ fn known(
         });
     }
     let (at, len, counterset) = (found.at, found.len, found.counterset);
-    Ok(Known::Instances(Instances { counterset, at, len, shape, view: None }))
+    Ok(Known::Instances(Instances { counterset, at, len, shape, values: None }))
 }
 
 fn wide(n: usize) -> u64 {

@@ -1,7 +1,9 @@
-//! Which instances a counterset of a mapped file has, and where their values are.
+//! Which instances a counterset of a file has, and where their values are.
 
+use std::io;
 use std::num::NonZeroU64;
 use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, fence};
 
@@ -9,61 +11,126 @@ use perfset_core::v2::TableRows;
 use perfset_core::{Birth, Guid, InstanceId};
 use perfset_engine::InstanceFilters;
 
-use crate::layout::{INSTANCE_HEADER, Shape, WORD, is_live};
-use crate::memory::load_bytes;
+use super::lines::Lines;
+use crate::guard::Inside;
+use crate::layout::{INSTANCE_HEADER, LINE, Shape, WORD, is_live};
+use crate::memory::View;
 use crate::read::table::word;
 
-/// A mapped segment of instances.
-#[derive(Clone, Copy)]
-pub(crate) struct Segment<'a> {
-    pub words: &'a [AtomicU64],
-    pub shape: Shape,
-    /// Where the values of the first slot are, and its rows: the others follow.
-    values: usize,
-    rows: usize,
+/// The values of a segment of instances: loaded from its mapping into memory that nobody can take away, and read there.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    view: View,
+    shape: Shape,
+    /// A sequence word for each slot, then the values of each slot. A value is the sum of a slot and its rows.
+    words: Vec<AtomicU64>,
 }
 
-impl<'a> Segment<'a> {
-    pub fn new(words: &'a [AtomicU64], shape: Shape) -> Self {
-        Self { words, shape, values: shape.values(0).start, rows: shape.rows(0).start }
+impl Segment {
+    /// Nothing is loaded yet.
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn new(view: View, shape: Shape) -> io::Result<Self> {
+        let len = shape.slots.saturating_mul(shape.counters.saturating_add(1));
+        let mut words = Vec::new();
+        words.try_reserve_exact(len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        words.resize_with(len, AtomicU64::default);
+        Ok(Self { view, shape, words })
     }
 
-    /// The word that tells whether a slot is taken.
+    /// Loads what is in a slot: the values at those places, or all if there are none. If it goes meanwhile, or its slot
+    /// is taken by another one, it has the word 0.
     #[inline]
-    pub fn sequence(&self, slot: usize) -> Option<&'a AtomicU64> {
-        self.words.get(self.shape.sequence(slot))
+    pub fn load(&self, slot: usize, places: &[usize], inside: &Inside) {
+        let from = self.view.words(inside);
+        let (Some(word), Some(to)) = (from.get(self.shape.sequence(slot)), self.words.get(slot)) else {
+            return;
+        };
+        let sequence = word.load(Acquire);
+        let into = self.slot(slot);
+        if places.is_empty() && self.shape.stripes == 0 {
+            let values = from.get(self.shape.values(slot)).unwrap_or_default();
+            for (to, value) in into.iter().zip(values) {
+                to.store(value.load(Relaxed), Relaxed);
+            }
+        } else if places.is_empty() {
+            for (place, to) in into.iter().enumerate() {
+                to.store(self.sum(from, slot, place), Relaxed);
+            }
+        } else {
+            for place in places {
+                if let Some(to) = into.get(*place) {
+                    to.store(self.sum(from, slot, *place), Relaxed);
+                }
+            }
+        }
+        fence(Acquire);
+        let is_same = word.load(Relaxed) == sequence;
+        to.store(if is_same { sequence } else { 0 }, Relaxed);
     }
 
-    /// The words with the values of counters that follow each other, if nothing is to be added to them.
+    /// The sum of a counter's slot and of what threads added in rows of their own.
     #[inline]
-    pub fn values(&self, slot: usize, places: &Range<usize>) -> Option<&'a [AtomicU64]> {
-        let at = self.block(slot);
-        let words = at.wrapping_add(places.start)..at.wrapping_add(places.end);
-        if self.shape.stripes == 0 { self.words.get(words) } else { None }
-    }
-
-    /// The value of a counter: the sum of its slot and of what threads added in rows of their own.
-    #[inline]
-    pub fn value(&self, slot: usize, place: usize) -> u64 {
-        let Shape { row, stripes, .. } = self.shape;
-        let len = row.wrapping_mul(stripes);
-        let rows = self.rows.wrapping_add(len.wrapping_mul(slot));
-        let rows = self.words.get(rows..rows.wrapping_add(len)).unwrap_or_default();
-        let block = self.words.get(self.block(slot).wrapping_add(place));
-        let mut sum = block.map_or(0, |word| word.load(Relaxed));
-        let mut at = place;
-        while let Some(word) = rows.get(at) {
+    fn sum(&self, from: &[AtomicU64], slot: usize, place: usize) -> u64 {
+        let block = from.get(self.shape.values(slot)).unwrap_or_default();
+        let rows = from.get(self.shape.rows(slot)).unwrap_or_default();
+        let mut sum = block.get(place).map_or(0, |word| word.load(Relaxed));
+        for word in rows.iter().skip(place).step_by(self.shape.row.max(1)).take(self.shape.stripes) {
             sum = sum.wrapping_add(word.load(Relaxed));
-            at = at.wrapping_add(row);
         }
         sum
     }
 
-    /// Where the values in the block of a slot are. Nothing wraps: a segment of that shape is in memory, and the slot
-    /// is one of it.
+    /// The word with which the values of a slot were loaded.
     #[inline]
-    fn block(&self, slot: usize) -> usize {
-        self.values.wrapping_add(self.shape.stride.wrapping_mul(slot))
+    pub fn sequence(&self, slot: usize) -> Option<&AtomicU64> {
+        self.words.get(..self.shape.slots)?.get(slot)
+    }
+
+    /// The values of counters that follow each other.
+    #[inline]
+    pub fn values(&self, slot: usize, places: &Range<usize>) -> Option<&[AtomicU64]> {
+        self.slot(slot).get(places.clone())
+    }
+
+    /// The value of a counter.
+    #[inline]
+    pub fn value(&self, slot: usize, place: usize) -> u64 {
+        self.slot(slot).get(place).map_or(0, |word| word.load(Relaxed))
+    }
+
+    /// All values of a slot. Nothing wraps: they are in memory.
+    #[inline]
+    fn slot(&self, slot: usize) -> &[AtomicU64] {
+        let Shape { slots, counters, .. } = self.shape;
+        let at = slots.wrapping_add(slot.wrapping_mul(counters));
+        self.words.get(at..at.wrapping_add(counters)).unwrap_or_default()
+    }
+}
+
+/// Where a segment is in its file.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    pub at: u64,
+    pub shape: Shape,
+}
+
+impl Part {
+    /// The sequence words of some slots, each as the word of its slot.
+    fn sequences(&self, file: BorrowedFd<'_>, slots: &Range<usize>, to: &mut Vec<u64>) -> io::Result<()> {
+        const IN_LINE: usize = LINE / WORD;
+        let (from, end) = (self.shape.sequence(slots.start), self.shape.sequence(slots.end));
+        let line = (from / IN_LINE).saturating_mul(IN_LINE);
+        let lines = Lines::of(file, self.byte(line), end.saturating_sub(line).saturating_mul(WORD))?;
+        to.clear();
+        to.extend((from..end).map(|at| word(&lines, at.saturating_sub(line))));
+        Ok(())
+    }
+
+    /// Where a word of it is in the file.
+    fn byte(&self, word: usize) -> u64 {
+        self.at.saturating_add(u64::try_from(word.saturating_mul(WORD)).unwrap_or(u64::MAX))
     }
 }
 
@@ -79,7 +146,7 @@ pub(crate) struct Index {
     named: usize,
     /// By segment and slot: the word of what was looked at last.
     seen: Vec<Vec<u64>>,
-    copy: Vec<u8>,
+    copy: Lines,
     /// The last time at which all that there were was known, in terms of PerfTime100NSec.
     complete_100ns: Option<u64>,
 }
@@ -112,35 +179,53 @@ pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
 }
 
 impl Index {
-    /// Looks for what changed, if something did, in the segments that a file has of a counterset: each with its number.
-    /// `change` is the file's word, and `now_100ns` a time before this call, if the segments are all that there were
-    /// then.
-    pub fn refresh<'a>(
+    /// Whether that change word says that this is all that there is. `now_100ns` is a time before it was read, if the
+    /// segments that were looked at are all that there were then.
+    pub fn is_current(&mut self, change: u64, now_100ns: Option<u64>) -> bool {
+        let is_current = change == self.change && change & 1 == 0;
+        if is_current {
+            self.complete_100ns = now_100ns.or(self.complete_100ns);
+        }
+        is_current
+    }
+
+    /// Looks for what changed in the segments that a file has of a counterset: each with its number. `before` is the
+    /// file's change word as it was read before this call, `after` reads it again, and `now_100ns` is as above.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn refresh(
         &mut self,
         guid: &Guid,
-        segments: impl Iterator<Item = (usize, Segment<'a>)> + Clone,
-        change: &AtomicU64,
+        segments: impl Iterator<Item = (usize, Part)> + Clone,
+        file: BorrowedFd<'_>,
+        before: u64,
+        after: impl FnOnce() -> u64,
         now_100ns: Option<u64>,
-    ) {
-        let before = change.load(Acquire);
-        if before == self.change && before & 1 == 0 {
-            self.complete_100ns = now_100ns.or(self.complete_100ns);
-            return;
-        }
+    ) -> io::Result<()> {
+        fence(Acquire);
+        self.change = 1;
         let last = segments.clone().last().map_or(0, |(number, _)| number.saturating_add(1));
-        let mut found: Vec<Option<Segment<'a>>> = vec![None; last];
-        for (number, segment) in segments {
+        let mut found: Vec<Option<(Part, Vec<u64>)>> = vec![None; last];
+        for (number, part) in segments {
+            let mut words = Vec::new();
+            part.sequences(file, &(0..part.shape.slots), &mut words)?;
             if let Some(place) = found.get_mut(number) {
-                *place = Some(segment);
+                *place = Some((part, words));
             }
         }
-        let sequence = |row: &Indexed| found.get(row.segment)?.as_ref()?.sequence(row.slot);
-        self.rows.retain(|row| sequence(row).is_some_and(|word| word.load(Relaxed) == row.sequence));
+        let sequence = |row: &Indexed| found.get(row.segment)?.as_ref()?.1.get(row.slot).copied();
+        self.rows.retain(|row| sequence(row) == Some(row.sequence));
         let old = self.rows.len();
         self.seen.resize_with(last.max(self.seen.len()), Vec::new);
-        for (number, segment) in found.iter().enumerate() {
-            if let Some(segment) = segment {
-                self.look(number, segment, guid);
+        for (number, found) in found.into_iter().enumerate() {
+            if let Some((part, words)) = found {
+                let mut seen = self.seen.get_mut(number).map(std::mem::take).unwrap_or_default();
+                let looked = self.look(number, part, &words, &mut seen, file, guid);
+                if let Some(place) = self.seen.get_mut(number) {
+                    *place = seen;
+                }
+                looked?;
             }
         }
         let tail = self.rows.get(old.saturating_sub(1)..).unwrap_or_default();
@@ -151,11 +236,11 @@ impl Index {
             self.compact();
         }
         fence(Acquire);
-        let after = change.load(Relaxed);
-        self.change = if after == before { before } else { 1 };
+        self.change = if after() == before { before } else { 1 };
         if self.change & 1 == 0 {
             self.complete_100ns = now_100ns.or(self.complete_100ns);
         }
+        Ok(())
     }
 
     /// Has it looked for again next time, whether something changes or not.
@@ -175,37 +260,73 @@ impl Index {
     }
 
     /// Adds what is in the slots of a segment that were not seen with those words.
-    fn look(&mut self, number: usize, segment: &Segment<'_>, guid: &Guid) {
+    fn look(
+        &mut self,
+        number: usize,
+        part: Part,
+        words: &[u64],
+        seen: &mut Vec<u64>,
+        file: BorrowedFd<'_>,
+        guid: &Guid,
+    ) -> io::Result<()> {
         const TRIES: usize = 3;
-        let Some(mut seen) = self.seen.get_mut(number).map(std::mem::take) else { return };
-        seen.resize(segment.shape.slots, 0);
-        for (slot, seen) in seen.iter_mut().enumerate() {
-            let Some(word) = segment.sequence(slot) else { break };
+        /// Bytes that are copied at once.
+        const AT_ONCE: usize = 256 << 10;
+        let shape = part.shape;
+        seen.resize(shape.slots, 0);
+        let at_once = AT_ONCE.checked_div(shape.stride.saturating_mul(WORD)).unwrap_or(0).max(1);
+        let (mut slot, mut before, mut after) = (0, Vec::new(), Vec::new());
+        while let Some(rest) = words.get(slot..) {
+            // What is known or not there is never waited for.
+            let is_new = |(word, seen): (&u64, &u64)| is_live(*word) && word != seen;
+            let known = seen.get(slot..).unwrap_or_default();
+            let Some(next) = rest.iter().zip(known).position(is_new) else { break };
+            slot = slot.saturating_add(next);
+            let slots = slot..slot.saturating_add(at_once).min(shape.slots);
+            slot = slots.end;
+            before.clear();
+            before.extend_from_slice(words.get(slots.clone()).unwrap_or_default());
             for _ in 0..TRIES {
-                let sequence = word.load(Acquire);
-                if sequence == *seen || !is_live(sequence) {
-                    break; // known, or not there: it is never waited for
+                let blocks = shape.block(slots.start).start..shape.block(slots.end).start;
+                let mut copy = std::mem::take(&mut self.copy);
+                let copied = copy
+                    .copy(file, part.byte(blocks.start), blocks.len().saturating_mul(WORD))
+                    .and_then(|_| {
+                        fence(Acquire);
+                        part.sequences(file, &slots, &mut after)
+                    });
+                self.copy = copy;
+                copied?;
+                let mut again = false;
+                for (at, ((slot, before), after)) in slots.clone().zip(&before).zip(&after).enumerate() {
+                    let Some(seen) = seen.get_mut(slot) else { break };
+                    if !is_live(*before) || *before == *seen {
+                        continue;
+                    }
+                    if before != after {
+                        again |= is_live(*after);
+                        continue;
+                    }
+                    *seen = *before; // also of what is not valid: it will not be looked at again
+                    let len = shape.stride.saturating_mul(WORD);
+                    let block = self.copy.get(at.saturating_mul(len)..);
+                    let block = block.and_then(|block| block.get(..len)).unwrap_or_default();
+                    if let Some((id, name)) = self::block(block, guid, shape.counters) {
+                        let at = self.names.position();
+                        self.names.row(name, InstanceId(id));
+                        self.named = self.named.saturating_add(1);
+                        let (sequence, began_100ns) = (*before, self.complete_100ns);
+                        self.rows.push(Indexed { segment: number, slot, sequence, name: at, began_100ns });
+                    }
                 }
-                self.copy.clear();
-                load_bytes(segment.words.get(segment.shape.block(slot)).unwrap_or_default(), &mut self.copy);
-                fence(Acquire);
-                if word.load(Relaxed) != sequence {
-                    continue;
+                if !again {
+                    break;
                 }
-                *seen = sequence; // also of what is not valid: it will not be looked at again
-                if let Some((id, name)) = block(&self.copy, guid, segment.shape.counters) {
-                    let at = self.names.position();
-                    self.names.row(name, InstanceId(id));
-                    self.named = self.named.saturating_add(1);
-                    let began_100ns = self.complete_100ns;
-                    self.rows.push(Indexed { segment: number, slot, sequence, name: at, began_100ns });
-                }
-                break;
+                std::mem::swap(&mut before, &mut after);
             }
         }
-        if let Some(place) = self.seen.get_mut(number) {
-            *place = seen;
-        }
+        self.copy = Lines::default(); // it is large, and as a rule not needed again
+        Ok(())
     }
 
     /// All instances, oldest first.
@@ -252,6 +373,9 @@ pub(crate) fn shape(head: &[u8], len: usize) -> Result<Shape, crate::layout::Bad
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
     use super::*;
     use crate::memory::store_bytes;
 
@@ -262,6 +386,9 @@ mod tests {
         let shape = Shape::new(3, 31, 0).filling(4096);
         let words: Vec<_> = (0..512).map(|_| AtomicU64::new(0)).collect();
         let change = AtomicU64::new(2);
+        let place = crate::tests::Place::new("index");
+        let path = place.path().join("file");
+        let file = std::fs::File::options().read(true).write(true).create_new(true).open(path).unwrap();
         let put = |slot: usize, sequence: u64| {
             let block = &words[shape.block(slot)];
             let id = u32::try_from(sequence).unwrap();
@@ -272,6 +399,9 @@ mod tests {
             store_bytes(&block[(INSTANCE_HEADER + 3 * WORD) / WORD..], name);
             words[shape.sequence(slot)].store(sequence, Relaxed);
             change.fetch_add(2, Relaxed);
+            let mut bytes = Vec::new();
+            crate::memory::load_bytes(&words, &mut bytes);
+            file.write_all_at(&bytes, 0).unwrap();
         };
         let mut index = Index::default();
         let mut living = vec![0; shape.slots];
@@ -280,12 +410,11 @@ mod tests {
             let (slot, sequence) = (turn % (shape.slots - 1), 2 * turn as u64 + 10);
             put(slot, sequence);
             living[slot] = sequence;
-            index.refresh(
-                &GUID,
-                std::iter::once((7, Segment::new(&words, shape))),
-                &change,
-                Some(turn as u64),
-            );
+            let (change, now) = (change.load(Relaxed), Some(turn as u64));
+            assert!(!index.is_current(change, now));
+            let part = std::iter::once((7, Part { at: 0, shape }));
+            index.refresh(&GUID, part, file.as_fd(), change, || change, now).unwrap();
+            assert!(index.is_current(change, now));
             let mut expected: Vec<_> = living.iter().copied().filter(|sequence| *sequence > 0).collect();
             expected.sort_unstable();
             let named = |row: &Indexed| {

@@ -1,0 +1,170 @@
+//! Files that are cut, have holes punched into them and grow under a reader: it misses rows, and nothing else.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FallocateFlags, fallocate};
+
+use super::tear::{Torn, all_of, inverse};
+use super::{Bystander, Forged, Random, complaints};
+use crate::guard::refuse_children;
+use crate::publish::Instance;
+use crate::tests::{Place, query, raw};
+
+const INSTANCES: usize = 64;
+const STEP: u64 = 0x9E37_79B9_7F4A_7C15; // all bytes change each time
+const STEPS: u64 = 1 << 40;
+
+/// One thread is the file's owner: it stores multiples of `STEP` into all values, and now and then cuts the file,
+/// punches a hole, or lets it grow, and makes it whole again. Every value that is read must be such a multiple.
+#[test]
+fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
+    const ENOUGH: u64 = 20_000;
+    let place = Place::new("cut");
+    let _bystander = Bystander::new(&place);
+    let publisher = place.publisher();
+    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    let path = publisher.path().unwrap();
+    let whole = std::fs::read(&path).unwrap(); // its values are all 0
+    let len = u64::try_from(whole.len()).unwrap();
+    let gauges: Vec<_> = all.iter().flat_map(|instance| all_of(instance)).collect();
+    let machine = place.machine();
+    let mut query = query(&machine, Torn::GUID);
+    let stop = AtomicBool::new(false);
+    let (mut read, cuts) = (0, AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+            let mut random = Random(7);
+            let mut step = 0_u64;
+            while !stop.load(Relaxed) {
+                for _ in 0..random.below(1_000) {
+                    step += 1;
+                    gauges.iter().for_each(|gauge| gauge.set(step.wrapping_mul(STEP)));
+                }
+                // Nothing is stored here meanwhile: the owner would end itself.
+                // It is cut between words: else half a word would be in the file itself.
+                match random.below(4) {
+                    0 => file.set_len(random.below(len / 8) * 8).unwrap(),
+                    1 => file
+                        .set_len([0, 4096, 104, 8192, 12_288][usize::try_from(random.below(5)).unwrap()])
+                        .unwrap(),
+                    2 => {
+                        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                        let [at, len] = [random.below(len / 16), 1 + random.below(len / 16)];
+                        fallocate(&file, hole, at * 8, len * 8).unwrap();
+                    }
+                    _ => file.set_len(len + random.below(1 << 20)).unwrap(),
+                }
+                cuts.fetch_add(1, Relaxed);
+                std::thread::sleep(Duration::from_micros(random.below(300)));
+                fallocate(&file, FallocateFlags::empty(), 0, len).unwrap();
+                gauges.iter().for_each(|gauge| gauge.set(0));
+                std::os::unix::fs::FileExt::write_all_at(&file, &whole, 0).unwrap();
+            }
+        });
+        let start = Instant::now();
+        while read < ENOUGH || cuts.load(Relaxed) < 20 {
+            assert!(start.elapsed() < Duration::from_secs(60), "{read} read, {cuts:?} cuts");
+            for (name, counter, value) in raw(&mut query) {
+                if let Some(value) = value {
+                    let step = value.wrapping_mul(inverse(STEP));
+                    assert!(step <= STEPS, "{value:#x} of {name}, {counter} was never there");
+                    read += 1;
+                }
+            }
+            Bystander::is_unharmed(&machine, "a cut");
+        }
+        stop.store(true, Relaxed);
+    });
+    assert_eq!(raw(&mut query).len(), INSTANCES * 8, "it is whole again");
+    assert!(complaints(&mut place.applications()).is_empty());
+}
+
+/// A file that is not whole is not read at all, also where what is asked for is still there; and it says why.
+#[test]
+fn a_file_that_is_cut_says_so() {
+    let place = Place::new("cut-says");
+    let _bystander = Bystander::new(&place);
+    let bytes = super::files::genuine();
+    for (len, says) in [
+        (0, "of its bytes are there, but it has 0"),
+        (100, "of its bytes are there, but it has 100"),
+        (4096, "but it has 4096"),
+        (8192, "but it has 8192"),
+        (bytes.len() - 4096, "of its bytes are there"),
+        (bytes.len() - 1, "of its bytes are there"),
+    ] {
+        let forged = Forged::mapped(place.path(), "1-cut.pfs", &bytes);
+        let machine = place.machine();
+        let mut query = query(&machine, super::files::victim());
+        assert_eq!(raw(&mut query).len(), 6);
+        let mut applications = place.applications();
+        assert!(complaints(&mut applications).is_empty());
+        forged.file.set_len(u64::try_from(len).unwrap()).unwrap();
+        assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()), "{len}");
+        let said = complaints(&mut applications);
+        // Of nothing there is no header that says how long it is.
+        let is_overwritten =
+            said.iter().any(|what| what.contains("of its bytes are there") || what.contains("overwritten"));
+        assert!(said.len() == 1 && (said[0].contains(says) || is_overwritten), "{len}: {said:?}");
+        Bystander::is_unharmed(&machine, len);
+        forged.file.set_len(u64::try_from(bytes.len()).unwrap()).unwrap();
+        forged.patch(0, &bytes);
+        assert_eq!(raw(&mut query).len(), 6, "it is whole again");
+        assert!(complaints(&mut applications).is_empty());
+    }
+}
+
+/// A hole that was punched while nobody looked gives no zeros.
+#[test]
+fn a_hole_gives_no_zeros() {
+    let place = Place::new("cut-hole");
+    let bytes = super::files::genuine();
+    let forged = Forged::mapped(place.path(), "1-hole.pfs", &bytes);
+    let machine = place.machine();
+    let mut query = query(&machine, super::files::victim());
+    assert_eq!(raw(&mut query).len(), 6);
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(&forged.file, hole, u64::try_from(bytes.len() - 8192).unwrap(), 4096).unwrap();
+    assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
+}
+
+/// Many files, some of which are cut: the others are read.
+#[test]
+fn the_others_are_read() {
+    let place = Place::new("cut-some");
+    let bytes = super::files::genuine();
+    let all: Vec<_> = (0..40).map(|n| Forged::mapped(place.path(), &format!("{n}.pfs"), &bytes)).collect();
+    let machine = place.machine();
+    let mut query = query(&machine, super::files::victim());
+    assert_eq!(raw(&mut query).len(), 40 * 6);
+    for (n, forged) in all.iter().enumerate().filter(|(n, _)| n % 3 == 0) {
+        forged.file.set_len(u64::try_from(n % 7 * 4096).unwrap()).unwrap();
+    }
+    let with_value =
+        |rows: Vec<(String, u32, Option<u64>)>| rows.iter().filter(|row| row.2.is_some()).count();
+    assert_eq!(with_value(raw(&mut query)), 26 * 6);
+    assert_eq!(with_value(raw(&mut query)), 26 * 6);
+}
+
+/// Where no child can be had, files are copied, with the same rows.
+#[test]
+fn where_no_child_can_be_had() {
+    let place = Place::new("no-child");
+    let publisher = place.publisher();
+    let all: Vec<Instance<Torn>> = (0..INSTANCES).map(|n| publisher.instance(&n.to_string())).collect();
+    for (instance, n) in all.iter().zip(0..) {
+        all_of(instance).into_iter().for_each(|gauge| gauge.set(STEP.wrapping_mul(n)));
+    }
+    let rows = || {
+        let all = raw(&mut query(&place.machine(), Torn::GUID));
+        all.into_iter().map(|(name, counter, value)| ((name, counter), value)).collect::<HashMap<_, _>>()
+    };
+    let loaded = rows();
+    assert_eq!(loaded.len(), INSTANCES * 8);
+    let copied = refuse_children(rows);
+    assert_eq!(copied, loaded);
+}

@@ -1,0 +1,284 @@
+//! Loads from memory that others can take away.
+//!
+//! Whoever may write to a file may shorten it. A load from a mapping of what is gone raises SIGBUS, which ends the
+//! process, and no kind of owner is a reason to trust: root in a container owns files as root does. So a reader loads
+//! from mapped files only in a child that shares its memory, as that of `vfork` does: the thread that asks waits until
+//! the child ends. The child has a SIGBUS handler of its own, which ends the child and nobody else, and the handlers of
+//! the program that this library is part of stay as they are.
+//!
+//! Measured, 100,000 instances x 10 counters on tmpfs, ns a value, AMD EPYC, Linux 6.18, best of 31:
+//!
+//! | how | ns | why not |
+//! |---|---|---|
+//! | loads from the mapping into the block | 1.8 | a truncated file ends the reader |
+//! | **loads into memory of the reader, which is read then** | 2.6 | |
+//! | the same in a child that shares the memory | 3.4 | 22 us of it are the child, however many files it reads |
+//! | `pread`, twice, pieces of 64 KiB | 14.9 | too dear, and the rule below is no promise |
+//! | `process_vm_readv` of oneself, twice, 64 KiB | 18.5 | the same |
+//!
+//! Copies by system calls have to be made twice because they tear values: on this processor at any byte if the buffer
+//! begins 8 to 24 bytes behind the place in a line that the source has, and not at all if both begin on a line; on
+//! others before the highest byte. A sealed memfd cannot be had by who may not trace the publisher, a handler in the
+//! reader's process is not for a library.
+//!
+//! Where no such child can be had (a sandbox, Valgrind, the limit of processes) [`run`] says so, and files are copied.
+
+#![expect(unsafe_code, reason = "a child that shares this process's memory")]
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::mem::MaybeUninit;
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
+
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
+
+/// Proof of being in such a child.
+#[derive(Debug)]
+pub(crate) struct Inside(());
+
+/// How the work of a child ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ran {
+    /// It is done.
+    Whole,
+    /// Memory that it loaded from was gone. What it did before that is done.
+    Gone,
+    /// It cannot be had here, or was ended by somebody else.
+    Refused,
+}
+
+/// What the child says if memory was gone. No other end looks like it.
+const GONE: c_int = 77;
+
+/// Has work done by a child that shares this process's memory. The work must neither take nor give back memory, nor
+/// lock anything, nor panic: whoever ends the child ends it anywhere.
+pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
+    thread_local! {
+        static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
+    }
+    #[cfg(test)]
+    if REFUSES.get() {
+        return Ran::Refused;
+    }
+    // Where a thread ends already it has no stack for it.
+    let ran = STACK.try_with(|stack| {
+        let Ok(mut stack) = stack.try_borrow_mut() else { return Ran::Refused };
+        if stack.is_none() {
+            *stack = Stack::new().ok();
+        }
+        stack.as_ref().map_or(Ran::Refused, |stack| run_on(stack, work))
+    });
+    ran.unwrap_or(Ran::Refused)
+}
+
+#[cfg(test)]
+thread_local! {
+    static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Does something in this thread as if no child could be had.
+#[cfg(test)]
+pub(crate) fn refuse_children<T>(work: impl FnOnce() -> T) -> T {
+    REFUSES.set(true);
+    let done = work();
+    REFUSES.set(false);
+    done
+}
+
+struct Call<'a> {
+    work: &'a mut dyn FnMut(&Inside),
+    is_done: AtomicBool,
+}
+
+fn run_on(stack: &Stack, work: &mut dyn FnMut(&Inside)) -> Ran {
+    let mut call = Call { work, is_done: AtomicBool::new(false) };
+    let argument: *mut Call<'_> = &raw mut call;
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: a place for a set.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // No handler of the program runs in the child, which begins with this mask.
+    // SAFETY: a set that was filled above, and a place for the one before.
+    if unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } != 0 {
+        return Ran::Refused;
+    }
+    // No signal is sent when it ends: the program does not hear of a child that is not its own.
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK;
+    // SAFETY: the stack is nobody else's, and `child` ends without returning to what is not on it; `call` lives until
+    // this thread goes on, which is after that.
+    let pid = unsafe { libc::clone(child, stack.top(), flags, argument.cast()) };
+    let mut status = 0;
+    let mut waited = -1;
+    if pid > 0 {
+        // No signal interrupts it: all are blocked.
+        // SAFETY: a place for a status.
+        waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) };
+    }
+    // SAFETY: the set that was stored above.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut()) };
+    if call.is_done.load(Acquire) {
+        return Ran::Whole; // somebody else may have waited for it
+    }
+    let is_gone = waited == pid && libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == GONE;
+    if pid > 0 && is_gone { Ran::Gone } else { Ran::Refused }
+}
+
+extern "C" fn child(call: *mut c_void) -> c_int {
+    // SAFETY: it is the caller's, who waits for this child and does nothing with it meanwhile.
+    let call = unsafe { &mut *call.cast::<Call<'_>>() };
+    if ends_with_the_child() {
+        (call.work)(&Inside(()));
+        call.is_done.store(true, Release);
+    }
+    // SAFETY: it ends this process and runs nothing that the program wants to run at its end.
+    unsafe { libc::_exit(0) }
+}
+
+/// From now on SIGBUS ends this process, with [`GONE`].
+fn ends_with_the_child() -> bool {
+    #[expect(clippy::as_conversions, reason = "a handler is given as a number")]
+    let handler = gone as extern "C" fn(c_int) as libc::sighandler_t;
+    let action = MaybeUninit::<libc::sigaction>::zeroed();
+    // SAFETY: all zero it is one: no flags, no signals, the default handler.
+    let mut action = unsafe { action.assume_init() };
+    action.sa_sigaction = handler;
+    let mut bus = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: a place for a set.
+    unsafe { libc::sigemptyset(bus.as_mut_ptr()) };
+    // SAFETY: a set that was emptied above.
+    unsafe { libc::sigaddset(bus.as_mut_ptr(), libc::SIGBUS) };
+    // SAFETY: the handler is of the right kind, and this process shares no handlers with another.
+    let is_set = unsafe { libc::sigaction(libc::SIGBUS, &raw const action, null_mut()) } == 0;
+    // SAFETY: a set that was made above.
+    is_set && unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, bus.as_ptr(), null_mut()) } == 0
+}
+
+extern "C" fn gone(_: c_int) {
+    // SAFETY: as above; it may be called by a handler.
+    unsafe { libc::_exit(GONE) }
+}
+
+/// What a child's functions are called on.
+struct Stack(NonNull<c_void>);
+
+impl Stack {
+    const BYTES: usize = 128 << 10;
+    const PAGE: usize = 4096;
+
+    fn new() -> io::Result<Self> {
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        let start =
+            unsafe { mmap_anonymous(null_mut(), Self::BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
+        let stack = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
+        // SAFETY: the lowest page of it, which nobody uses.
+        unsafe { mprotect(start, Self::PAGE, MprotectFlags::empty()) }?;
+        Ok(stack)
+    }
+
+    /// Where it begins: it grows downwards.
+    fn top(&self) -> *mut c_void {
+        // SAFETY: the end of the mapping.
+        unsafe { self.0.as_ptr().byte_add(Self::BYTES) }
+    }
+}
+
+impl Drop for Stack {
+    fn drop(&mut self) {
+        // SAFETY: no child lives that uses it.
+        let _ = unsafe { munmap(self.0.as_ptr(), Self::BYTES) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use super::*;
+    use crate::memory::View;
+    use crate::tests::Place;
+
+    fn file(place: &Place, len: u64) -> File {
+        let path = place.path().join("file");
+        let file = File::options().read(true).write(true).create(true).truncate(true).open(path).unwrap();
+        file.set_len(len).unwrap();
+        file
+    }
+
+    #[test]
+    fn what_a_child_did_is_there() {
+        for round in 0..100_u64 {
+            let mut done = 0;
+            let mut sum = Vec::with_capacity(1);
+            let ran = run(&mut |_| {
+                done = round;
+                sum.push(2 * round);
+            });
+            assert_eq!((ran, done, sum), (Ran::Whole, round, vec![2 * round]));
+        }
+    }
+
+    #[test]
+    fn memory_that_is_gone_ends_the_child_alone() {
+        let place = Place::new("guard");
+        let file = file(&place, 3 << 12);
+        let view = View::of_file(&file, 0, 3 << 12).unwrap();
+        for _ in 0..20 {
+            file.set_len(1 << 12).unwrap();
+            let at = AtomicUsize::new(0);
+            let mut load = |inside: &Inside| {
+                for word in view.words(inside) {
+                    assert_eq!(word.load(Relaxed), 0);
+                    at.fetch_add(1, Relaxed);
+                }
+            };
+            assert_eq!(run(&mut load), Ran::Gone);
+            assert_eq!(at.load(Relaxed), 512, "what is there was loaded");
+            file.set_len(3 << 12).unwrap();
+            assert_eq!(run(&mut load), Ran::Whole);
+        }
+    }
+
+    /// Threads do so at the same time, each with a child.
+    #[test]
+    fn children_of_many_threads() {
+        let place = Place::new("guard-threads");
+        let file = file(&place, 1 << 12);
+        let view = View::of_file(&file, 0, 2 << 12).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8 {
+                let view = &view;
+                scope.spawn(move || {
+                    for _ in 0..50 {
+                        let mut last = 1;
+                        let first = run(&mut |inside| last = view.words(inside)[0].load(Relaxed));
+                        assert_eq!((first, last), (Ran::Whole, 0), "{thread}");
+                        let behind = run(&mut |inside| last = view.words(inside)[600].load(Relaxed));
+                        assert_eq!(behind, Ran::Gone, "{thread}");
+                    }
+                });
+            }
+        });
+    }
+
+    /// The program has its own handler for that signal, and no other signal comes through.
+    #[test]
+    fn the_programs_own_handlers_stay() {
+        let current = || {
+            let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+            // SAFETY: a place for an action; nothing is set.
+            let asked = unsafe { libc::sigaction(libc::SIGBUS, std::ptr::null(), action.as_mut_ptr()) };
+            assert_eq!(asked, 0);
+            // SAFETY: it was stored above.
+            unsafe { action.assume_init() }.sa_sigaction
+        };
+        let before = current();
+        assert_eq!(run(&mut |_| {}), Ran::Whole);
+        assert_eq!(current(), before);
+    }
+}

@@ -1,0 +1,163 @@
+//! Headers and values of many files, loaded at once.
+
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+
+use perfset_core::{CounterId, Counterset};
+
+use super::applications::Kept;
+use super::file::{Bytes, Definitions};
+use crate::guard::{Inside, Ran, run};
+
+/// So many headers are copied by calls, which takes less time than a child; more are loaded by a child.
+const FEW: usize = 16;
+
+/// Looks at the headers of all files.
+pub(crate) fn look_at_all(files: &mut [Kept]) {
+    let looked_at = if files.len() > FEW {
+        let done = each(files.len(), |at, inside| {
+            if let Some(kept) = files.get(at) {
+                kept.file.look_inside(inside);
+            }
+        });
+        for at in done.gone {
+            lose(files, at);
+        }
+        done.count
+    } else {
+        0
+    };
+    for (at, kept) in files.iter_mut().enumerate() {
+        if at < looked_at { kept.file.recognize() } else { kept.file.look() }
+    }
+}
+
+/// Loads the values of a counterset from files that publish it: which, and which of its definitions that is, says
+/// `place`. Of those whose programs are asked first, or of all others. `prepare` looks at a file before that.
+///
+/// What changed otherwise than by the stores of its program meanwhile is loaded again, and given up if it does so each
+/// time.
+pub(crate) fn load<T>(
+    files: &mut [Kept],
+    served: &[T],
+    place: impl Fn(&T) -> (usize, usize),
+    asked: bool,
+    mut prepare: impl FnMut(&mut Kept, usize),
+) {
+    const TRIES: usize = 3;
+    for (at, number) in served.iter().map(&place) {
+        if let Some(kept) = files.get_mut(at) {
+            prepare(kept, number);
+            let is_mapped = matches!(kept.file.bytes, Bytes::Mapped { .. });
+            kept.is_to_load = is_mapped && !kept.is_gone && kept.file.has_socket() == asked;
+        }
+    }
+    for last in (0..TRIES).rev() {
+        let kept = |at: usize| {
+            let (at, number) = place(served.get(at)?);
+            Some((files.get(at).filter(|kept| kept.is_to_load && !kept.file.is_lost())?, number))
+        };
+        if (0..served.len()).all(|at| kept(at).is_none()) {
+            return;
+        }
+        let done = each(served.len(), |at, inside| {
+            if let Some((kept, number)) = kept(at) {
+                load_one(kept, number, inside);
+            }
+        });
+        for (count, (at, number)) in served.iter().map(&place).enumerate() {
+            let Some(kept) = files.get_mut(at).filter(|kept| kept.is_to_load) else { continue };
+            if count >= done.count {
+                kept.file.copy_from_now_on();
+                kept.is_to_load = false;
+            } else if kept.file.is_as_it_was() && !done.gone.contains(&count) {
+                kept.is_to_load = false;
+            } else if last == 0 {
+                kept.file.lose();
+            } else {
+                prepare(kept, number);
+            }
+        }
+    }
+}
+
+fn lose(files: &mut [Kept], at: usize) {
+    if let Some(kept) = files.get_mut(at) {
+        kept.file.lose();
+    }
+}
+
+impl Kept {
+    /// Looks for what changed in it, and notes what is to be loaded: the values of those counters.
+    pub fn prepare(
+        &mut self,
+        number: usize,
+        wanted: &[CounterId],
+        definitions: &mut Definitions,
+        now_100ns: Option<u64>,
+    ) {
+        self.file.look();
+        self.has_new |= self.file.refresh(definitions);
+        self.places.clear();
+        let Some(set) = self.file.definition(number) else { return };
+        if wanted.len() < set.counters.len() {
+            self.places.extend(places(set, wanted));
+        }
+        let index = self.indexes.entry(number).or_default();
+        self.file.index(number, index, now_100ns);
+    }
+}
+
+/// Where the values of those counters are among those of an instance.
+fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
+    let mut next = 0;
+    wanted.iter().filter_map(move |id| {
+        // As a rule they are wanted in their order.
+        let rest = set.counters.get(next..).unwrap_or_default();
+        let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
+        let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id))?;
+        next = found.saturating_add(1);
+        Some(found)
+    })
+}
+
+/// Loads the values of all instances that are known of a counterset.
+fn load_one(kept: &Kept, number: usize, inside: &Inside) {
+    let Some(index) = kept.indexes.get(&number) else { return };
+    for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
+        let Some(segment) = run.first().and_then(|indexed| kept.file.segment(indexed.segment)) else {
+            continue;
+        };
+        for indexed in run {
+            segment.load(indexed.slot, &kept.places, inside);
+        }
+    }
+}
+
+/// What was done of some work.
+struct Done {
+    /// So much of it: nothing, if it cannot be done here.
+    count: usize,
+    /// For which of that there was no memory to load from.
+    gone: Vec<usize>,
+}
+
+/// Does work for each of so many files, in as few children as possible: one, and another one for each file that ends
+/// it.
+fn each(count: usize, work: impl Fn(usize, &Inside)) -> Done {
+    let next = AtomicUsize::new(0);
+    let mut gone = Vec::new();
+    loop {
+        let ran = run(&mut |inside| {
+            while next.load(Relaxed) < count {
+                work(next.load(Relaxed), inside);
+                next.fetch_add(1, Relaxed);
+            }
+        });
+        match ran {
+            Ran::Whole => return Done { count, gone },
+            Ran::Refused => return Done { count: next.load(Relaxed), gone },
+            Ran::Gone => gone.push(next.fetch_add(1, Relaxed)),
+        }
+    }
+}
