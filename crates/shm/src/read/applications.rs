@@ -15,11 +15,11 @@ use perfset_core::{
     utf16,
 };
 use perfset_engine::{
-    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Rows, SourceError, Want,
+    Catalogue, Change, Deadline, Entry, InstanceFilter, InstanceFilters, Provider, Rows, SourceError, Want,
 };
 use rustix::process::{Resource, getrlimit};
 
-use super::asking::{self, Asking, Referenced};
+use super::asking::{self, Asking, Asks, Referenced};
 use super::copied::{self, Copied};
 use super::file::{Asker, Bytes, Definitions, ProgramFile};
 use super::folder::Folder;
@@ -65,6 +65,9 @@ pub struct Applications {
     counters: Wanted,
     /// The machine's name, for callbacks.
     machine: Arc<[u16]>,
+    asks: Asks,
+    /// Collections whose programs were asked already, each with its counterset and the end of waiting.
+    begun: Vec<(u64, Guid, Instant)>,
     /// When it was last seen which programs live, and with which the next time begins.
     seen: Option<Instant>,
     next_seen: usize,
@@ -119,9 +122,18 @@ impl Applications {
             left_out: Vec::new(),
             counters: Wanted::default(),
             machine: rustix::system::uname().nodename().to_string_lossy().encode_utf16().collect(),
+            asks: Asks::new(Deadline::default()),
+            begun: Vec::new(),
             seen: None,
             next_seen: 0,
         }
+    }
+
+    /// Returns the same with another deadline than the usual one for the answers of programs.
+    #[must_use]
+    pub fn within(mut self, deadline: &Deadline) -> Self {
+        self.asks = Asks::new(deadline.clone());
+        self
     }
 
     /// As another user would see a folder.
@@ -223,10 +235,10 @@ impl Applications {
                     *count = count.saturating_add(1);
                     changed = true;
                     self.files.push(Kept {
+                        asking: Asking::new(&file),
                         file,
                         folder: at,
                         name,
-                        asking: Asking::default(),
                         indexes: HashMap::new(),
                         is_gone: false,
                         has_new: false,
@@ -294,8 +306,8 @@ impl Applications {
 
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
     /// definition. It answers whether it found instances.
-    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &mut Definitions) -> bool) {
-        let Self { files, sets, asker, definitions, .. } = self;
+    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &mut Asks) -> bool) {
+        let Self { files, sets, asker, asks, .. } = self;
         let Some(served) = sets.get(guid) else { return };
         for (at, number) in &served.files {
             let Some(kept) = files.get_mut(*at) else { continue };
@@ -303,12 +315,55 @@ impl Applications {
             if kept.is_gone {
                 continue;
             }
-            let found = each(kept, *number, definitions);
+            let found = each(kept, *number, asks);
             // Of a counterset with one instance, the program's that started first and has it.
             let is_single = served.set.instance_type == InstanceType::Single;
             if is_single && (found || kept.has_instances(*number)) {
                 break;
             }
+        }
+    }
+}
+
+/// Part of the descriptors that this process may have which connections to programs may take.
+const CONNECTIONS: u64 = 4;
+
+impl Applications {
+    /// Asks the programs of a collection, without waiting for them.
+    fn ask(&mut self, want: &Want<'_>) {
+        self.make_room();
+        let machine = Arc::clone(&self.machine);
+        let guid = want.counterset.guid;
+        self.living(&guid, |kept, number, asks| {
+            if kept.file.has_socket() {
+                kept.asking.about_machine(What::CollectStart, guid, &machine, asks);
+                // It answers one after the other, so these are the values after that.
+                if kept.has_referenced(number, want.counters) {
+                    kept.asking.request_values(guid, &machine, asks);
+                }
+            }
+            false
+        });
+    }
+
+    /// Waits until then for the programs that were asked, and takes over what they defined meanwhile.
+    fn wait(&mut self, until: Instant) {
+        let Self { files, asks, definitions, .. } = self;
+        let asked: Vec<usize> =
+            files.iter().enumerate().filter(|(_, kept)| kept.asking.is_open()).map(|(at, _)| at).collect();
+        asks.wait(files.iter_mut().map(|kept| &mut kept.asking), until);
+        for at in asked {
+            let Some(kept) = files.get_mut(at) else { continue };
+            kept.has_new |= kept.file.refresh(definitions);
+        }
+    }
+
+    /// Closes connections to programs that are late, if there are too many.
+    fn make_room(&mut self) {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / CONNECTIONS;
+        let open = self.files.iter().filter(|kept| kept.asking.is_open()).count();
+        if u64::try_from(open).unwrap_or(u64::MAX) >= most {
+            self.files.iter_mut().for_each(|kept| kept.asking.hang_up());
         }
     }
 }
@@ -365,10 +420,20 @@ impl Provider for Applications {
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
+        self.make_room();
+        self.living(counterset, |kept, _, asks| {
+            if kept.file.has_socket() {
+                kept.asking.about_machine(What::EnumInstances, *counterset, &machine, asks);
+            }
+            false
+        });
+        let wait = self.asks.deadline.wait();
+        self.wait(wait.until());
+        drop(wait);
         let mut refused = Status::ERROR_SUCCESS;
-        self.living(counterset, |kept, number, definitions| {
+        self.living(counterset, |kept, number, _| {
             let before = rows.len();
-            match kept.ask(What::EnumInstances, &machine, definitions) {
+            match kept.status(What::EnumInstances, *counterset) {
                 Status::ERROR_SUCCESS => kept.list(number, rows),
                 status => refused = status,
             }
@@ -379,25 +444,52 @@ impl Provider for Applications {
 
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let machine = Arc::clone(&self.machine);
+        self.make_room();
+        self.living(&entry.counterset, |kept, _, asks| {
+            if kept.file.has_socket() {
+                kept.asking.about_entry(change, entry, &machine, asks);
+            }
+            false
+        });
+        let wait = self.asks.deadline.wait();
+        self.wait(wait.until());
+        drop(wait);
         let mut answer = Status::ERROR_SUCCESS;
         self.living(&entry.counterset, |kept, _, _| {
-            let status = kept.asking.about_entry(&kept.file, change, entry, &machine);
-            if answer.is_success() {
-                answer = status;
+            if kept.file.has_socket() && answer.is_success() {
+                answer = kept.asking.status_of_entry(change, entry.counterset);
             }
             false
         });
         answer
     }
 
+    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+        // Others were announced, and did not come.
+        self.begun.retain(|(collection, ..)| *collection == want.collection);
+        self.ask(want);
+        self.begun.push((want.collection, want.counterset.guid, until));
+    }
+
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
+        let guid = want.counterset.guid;
+        let is_this = |begun: &&(u64, Guid, Instant)| (begun.0, begun.1) == (want.collection, guid);
+        let until = match self.begun.iter().find(is_this) {
+            Some((_, _, until)) => *until,
+            None => {
+                self.ask(want);
+                let now = Instant::now();
+                now.checked_add(self.asks.deadline.length()).unwrap_or(now)
+            }
+        };
+        self.wait(until);
         let mut refused = Status::ERROR_SUCCESS;
         let mut counters = std::mem::take(&mut self.counters);
         let is_any = want.instances.iter().any(InstanceFilter::is_any);
         let wanted = (!is_any).then_some(want.instances);
-        self.living(&want.counterset.guid, |kept, number, definitions| {
-            let status = kept.ask(What::CollectStart, &machine, definitions);
+        self.living(&guid, |kept, number, asks| {
+            let status = kept.status(What::CollectStart, guid);
             if !status.is_success() {
                 refused = status;
                 return false;
@@ -405,10 +497,16 @@ impl Provider for Applications {
             let Some(set) = kept.file.definition(number) else { return false };
             let before = rows.len();
             counters.find(set, want.counters, rows);
-            kept.collect(number, wanted, &counters, &machine, rows);
-            kept.ask(What::CollectEnd, &machine, definitions);
+            kept.collect(number, wanted, &counters, rows);
+            if kept.file.has_socket() {
+                kept.asking.about_machine(What::CollectEnd, guid, &machine, asks);
+                if kept.asking.is_late() {
+                    rows.set_late();
+                }
+            }
             rows.len() > before
         });
+        self.wait(until);
         self.counters = counters;
         unless_refused(refused, rows)
     }
@@ -438,6 +536,15 @@ impl Provider for Applications {
             said.push((topic(), format!("{} of other users not asked for", counted(others, "file")).into()));
         }
         said
+    }
+
+    fn late(&mut self) -> Vec<Text> {
+        let late = self.files.iter().filter_map(|kept| Some((&kept.file, kept.asking.lateness()?)));
+        late.map(|(file, lateness)| {
+            let process = &file.header.process;
+            format!("{}[{}] user {}: {lateness}", process.program, process.pid, file.user).into()
+        })
+        .collect()
     }
 
     fn problems(&mut self) -> Vec<Text> {
@@ -509,14 +616,19 @@ impl Wanted {
 }
 
 impl Kept {
-    /// Asks its program, which may make instances of it.
-    fn ask(&mut self, what: What, machine: &[u16], definitions: &mut Definitions) -> Status {
-        if !self.file.has_socket() {
-            return Status::ERROR_SUCCESS;
+    /// Returns the status of the last such request to its program.
+    fn status(&self, what: What, counterset: Guid) -> Status {
+        match self.file.has_socket() {
+            true => self.asking.status(what, counterset),
+            false => Status::ERROR_SUCCESS,
         }
-        let status = self.asking.about_machine(&self.file, what, machine);
-        self.has_new |= self.file.refresh(definitions);
-        status
+    }
+
+    /// Returns `true` if one of those counters refers to its value.
+    fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
+        let Some(set) = self.file.definition(number) else { return false };
+        let mut counters = set.counters.iter();
+        counters.any(|c| c.attributes.contains(Attributes::BY_REFERENCE) && wanted.contains(&c.id))
     }
 
     /// Whether there are instances now.
@@ -573,7 +685,6 @@ impl Kept {
         number: usize,
         wanted: Option<&InstanceFilters>,
         counters: &Wanted,
-        machine: &[u16],
         rows: &mut Rows,
     ) {
         let file_id = self.file.header.id;
@@ -597,9 +708,9 @@ impl Kept {
         }
         let index = self.indexes.entry(number).or_default();
         self.file.index(number, index, rows.totals_at_100ns());
-        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
-            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
-            _ => None,
+        let referenced = match self.file.definition(number).filter(|_| self.file.has_socket()) {
+            Some(set) => self.asking.referenced(set.guid),
+            None => Referenced::Nobody,
         };
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
@@ -632,7 +743,7 @@ fn add(
     indexed: &Indexed,
     file_id: [u64; 2],
     counters: &Wanted,
-    referenced: &Referenced,
+    referenced: &Referenced<'_>,
     rows: &mut Rows,
 ) {
     let Some(word) = segment.sequence(indexed.slot) else { return };
@@ -653,7 +764,8 @@ fn add(
         }
         for (column, counter) in &counters.referenced {
             match asking::value(referenced, indexed.sequence, *counter) {
-                Ok(value) => row.set(*column, value.get()),
+                Ok((value, None)) => row.set(*column, value.get()),
+                Ok((value, Some(mark))) => row.set_marked(*column, value.get(), mark),
                 Err(reason) => row.none(*column, reason),
             }
         }
