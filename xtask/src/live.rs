@@ -20,6 +20,7 @@ mod hotplug;
 mod jq;
 mod kernel_own;
 mod known_load;
+mod late;
 mod logs;
 mod memory;
 mod mpstat;
@@ -91,6 +92,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs that start at once or die leave others alone", &|| applications::started(rounds)),
         ("programs count where there is no space for their counters", &applications::full),
         ("counters of other users are shown where they are asked for", &applications::other_users),
+        ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
+        ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("relations of Windows' counters hold in every row, under load", &|| relations::check(rounds)),
