@@ -123,8 +123,8 @@ pub fn set_process_source(source: ProcessSource) -> bool {
     backend::PROCESS_SOURCE.set(source).is_ok()
 }
 
-/// Sets the longest time that a collection waits for others: programs that publish, firmware, sensors, NVIDIA's library,
-/// file systems. Whatever has not answered then has its previous value, marked
+/// Sets the longest time that a collection waits for others: programs that publish, firmware, sensors, NVIDIA's
+/// library, file systems. Whatever has not answered then has its previous value, marked
 /// [`Stale`](perfset_core::Mark::Stale), or none, with the reason [`Late`](perfset_core::NoValue::Late).
 ///
 /// It counts for machines that are made after this, so call it before the first [`local`]. Without it the variable

@@ -12,8 +12,8 @@ use crate::clock::elapsed_ns;
 use crate::folder::Folder;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
-/// Puts a provider behind a [`Slow`] when it is asked for the first time: a program that asks for other countersets needs
-/// no thread for it.
+/// Puts a provider behind a [`Slow`] when it is asked for the first time: a program that asks for other countersets
+/// needs no thread for it.
 pub(crate) struct WhenAsked {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,

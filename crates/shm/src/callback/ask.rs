@@ -47,7 +47,8 @@ impl Conversation {
     /// Sends a request to the program that listens on that socket, if it is one of that user.
     ///
     /// # Errors
-    /// If it cannot be reached, or is another user's. Where too many wait already, that is [`io::ErrorKind::WouldBlock`].
+    /// If it cannot be reached, or is another user's. Where too many wait already, the error is
+    /// [`io::ErrorKind::WouldBlock`].
     pub(crate) fn begin(socket: &Path, owner: u32, packet: &[u8]) -> Result<Self, AskError> {
         let gone = |errno: Errno| AskError::Gone(errno.into());
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

@@ -30,6 +30,8 @@ use crate::definition::agree;
 use crate::folder::Folders;
 use crate::process;
 
+mod programs;
+
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
 const KEPT: u64 = 4;
@@ -325,49 +327,6 @@ impl Applications {
     }
 }
 
-/// Part of the descriptors that this process may have which connections to programs may take.
-const CONNECTIONS: u64 = 4;
-
-impl Applications {
-    /// Asks the programs of a collection, without waiting for them.
-    fn ask(&mut self, want: &Want<'_>) {
-        self.make_room();
-        let machine = Arc::clone(&self.machine);
-        let guid = want.counterset.guid;
-        self.living(&guid, |kept, number, asks| {
-            if kept.file.has_socket() {
-                kept.asking.about_machine(What::CollectStart, guid, &machine, asks);
-                // It answers one after the other, so these are the values after that.
-                if kept.has_referenced(number, want.counters) {
-                    kept.asking.request_values(guid, &machine, asks);
-                }
-            }
-            false
-        });
-    }
-
-    /// Waits until then for the programs that were asked, and takes over what they defined meanwhile.
-    fn wait(&mut self, until: Instant) {
-        let Self { files, asks, definitions, .. } = self;
-        let asked: Vec<usize> =
-            files.iter().enumerate().filter(|(_, kept)| kept.asking.is_open()).map(|(at, _)| at).collect();
-        asks.wait(files.iter_mut().map(|kept| &mut kept.asking), until);
-        for at in asked {
-            let Some(kept) = files.get_mut(at) else { continue };
-            kept.has_new |= kept.file.refresh(definitions);
-        }
-    }
-
-    /// Closes connections to programs that are late, if there are too many.
-    fn make_room(&mut self) {
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / CONNECTIONS;
-        let open = self.files.iter().filter(|kept| kept.asking.is_open()).count();
-        if u64::try_from(open).unwrap_or(u64::MAX) >= most {
-            self.files.iter_mut().for_each(|kept| kept.asking.hang_up());
-        }
-    }
-}
-
 /// A counterset's name, so that two are equal if whoever asks for one gets the other.
 type Folded = Box<[u16]>;
 
@@ -419,49 +378,11 @@ impl Provider for Applications {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let machine = Arc::clone(&self.machine);
-        self.make_room();
-        self.living(counterset, |kept, _, asks| {
-            if kept.file.has_socket() {
-                kept.asking.about_machine(What::EnumInstances, *counterset, &machine, asks);
-            }
-            false
-        });
-        let wait = self.asks.deadline.wait();
-        self.wait(wait.until());
-        drop(wait);
-        let mut refused = Status::ERROR_SUCCESS;
-        self.living(counterset, |kept, number, _| {
-            let before = rows.len();
-            match kept.status(What::EnumInstances, *counterset) {
-                Status::ERROR_SUCCESS => kept.list(number, rows),
-                status => refused = status,
-            }
-            rows.len() > before
-        });
-        unless_refused(refused, rows)
+        self.list_instances(counterset, rows)
     }
 
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
-        let machine = Arc::clone(&self.machine);
-        self.make_room();
-        self.living(&entry.counterset, |kept, _, asks| {
-            if kept.file.has_socket() {
-                kept.asking.about_entry(change, entry, &machine, asks);
-            }
-            false
-        });
-        let wait = self.asks.deadline.wait();
-        self.wait(wait.until());
-        drop(wait);
-        let mut answer = Status::ERROR_SUCCESS;
-        self.living(&entry.counterset, |kept, _, _| {
-            if kept.file.has_socket() && answer.is_success() {
-                answer = kept.asking.status_of_entry(change, entry.counterset);
-            }
-            false
-        });
-        answer
+        self.tell_entry(change, entry)
     }
 
     fn begin(&mut self, want: &Want<'_>, until: Instant) {
@@ -616,21 +537,6 @@ impl Wanted {
 }
 
 impl Kept {
-    /// Returns the status of the last such request to its program.
-    fn status(&self, what: What, counterset: Guid) -> Status {
-        match self.file.has_socket() {
-            true => self.asking.status(what, counterset),
-            false => Status::ERROR_SUCCESS,
-        }
-    }
-
-    /// Returns `true` if one of those counters refers to its value.
-    fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
-        let Some(set) = self.file.definition(number) else { return false };
-        let mut counters = set.counters.iter();
-        counters.any(|c| c.attributes.contains(Attributes::BY_REFERENCE) && wanted.contains(&c.id))
-    }
-
     /// Whether there are instances now.
     fn has_instances(&mut self, number: usize) -> bool {
         if let Bytes::Copied = self.file.bytes {

@@ -19,8 +19,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::file::ProgramFile;
 use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, What};
 
-/// Pauses before a publisher that failed or did not answer is asked again: the first, and the longest. Each is twice the
-/// one before.
+/// Pauses before a publisher that failed or did not answer is asked again: the first, and the longest. Each is twice
+/// the one before.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 /// Part of the deadline that a publisher is waited for which was late the last time.
 const GRACE_PART: u32 = 20;
@@ -115,8 +115,8 @@ struct Sent {
     counterset: Guid,
     conversation: Conversation,
     at: Instant,
-    /// `true` if it was seen to have no answer when its time was over. An answer that was there when somebody looked was
-    /// in time, however long this process was busy with other things.
+    /// `true` if it was seen to have no answer when its time was over. An answer that was there when somebody looked
+    /// was in time, however long this process was busy with other things.
     is_late: bool,
     held: Held,
 }

@@ -92,7 +92,7 @@ impl LogicalDisk {
         Self { deadline, ..self }
     }
 
-    /// Returns free or total bytes, or their quotient by `unit`: those of the previous answer if the file system is late.
+    /// Returns a part of the space: of the previous answer, marked, if the file system is late.
     fn space(
         &mut self,
         at: usize,
