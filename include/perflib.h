@@ -350,8 +350,8 @@ ULONG WINAPI PerfDeleteCounters(HANDLE hQuery, PPERF_COUNTER_IDENTIFIER pCounter
  *     PerfDeleteInstance(Provider, Instance);
  *     PerfStopProvider(Provider);
  *
- * A callback runs on a thread of the library's, one at a time for each provider, while a consumer waits: at most a
- * second. Handles that are none, or none any more, give ERROR_INVALID_PARAMETER.
+ * A callback runs on a thread of the library's, one at a time for each provider, while a consumer waits: at most
+ * 100 ms, or as long as the variable PERFSET_DEADLINE says. One that takes longer counts as ERROR_SUCCESS. Handles that are none, or none any more, give ERROR_INVALID_PARAMETER.
  */
 ULONG WINAPI PerfStartProvider(LPGUID ProviderGuid, PERFLIBREQUEST ControlCallback, HANDLE *phProvider)
     PERFLIB_WIDE("PerfStartProvider");

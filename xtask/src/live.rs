@@ -23,6 +23,7 @@ mod hotplug;
 mod jq;
 mod kernel_own;
 mod known_load;
+mod late;
 mod logs;
 mod memory;
 mod mpstat;
@@ -105,6 +106,8 @@ pub fn run(args: &Args) -> Result<()> {
         ("programs in other time namespaces are there", &applications::time_namespaces),
         ("values of a file that is cut, punched and grown are whole", &|| cut::torn(rounds)),
         ("publishers that harm their files end and blind nobody", &cut::ways),
+        ("publishers that hang, are stopped or send single bytes delay nobody", &late::publishers),
+        ("callbacks that take 3 s delay neither a scrape nor a stream", &late::callbacks),
         ("promtool has no complaint about metrics", &prometheus::linted),
         ("Prometheus scrapes what the kernel counts, through churn and a restart", &prometheus::scraped),
         ("owner's scrape while other clients hold every connection", &clients::locked_out),

@@ -99,6 +99,14 @@ fn look() -> Result<Exit, Failure> {
     for line in machine.not_shown(None) {
         writeln!(out, "warn  {}", escaped(&line))?;
     }
+    #[cfg(target_os = "linux")]
+    if let Err((value, why)) = perfset::deadline_from_env() {
+        writeln!(out, "warn  PERFSET_DEADLINE is {value:?}, {why}: others are waited for as usual")?;
+    }
+    writeln!(out, "ok    waiting: a collection waits at most {:?} for others", machine.deadline())?;
+    for late in machine.late() {
+        writeln!(out, "warn  late: {}", escaped(&late))?;
+    }
     for line in folded(machine.problems().iter().map(ToString::to_string)) {
         writeln!(out, "warn  {line}")?;
     }

@@ -257,6 +257,19 @@ fn doctor_says_what_works() {
         "warn  PERFSET_PROCESS_SOURCE is \"bfp\", none of auto, bpf, gate, proc: it is taken for auto\n";
     assert!(said("bfp").contains(warning), "{}", said("bfp"));
     assert!(!said("gate").contains("PERFSET_PROCESS_SOURCE"));
+    let said = |value, options: &[&str]| {
+        let mut doctor = perfset("old-kernel", &[&["doctor"], options].concat());
+        outcome(doctor.env("PERFSET_DEADLINE", value).output().unwrap()).1
+    };
+    let waits = |time| format!("ok    waiting: a collection waits at most {time} for others\n");
+    for (value, options, want) in [
+        ("", &[][..], waits("100ms")),
+        ("7s", &[], waits("7s")),
+        ("7s", &["--deadline", "3s"], waits("3s")),
+        ("soon", &[], "warn  PERFSET_DEADLINE is \"soon\", a number of seconds is expected".to_owned()),
+    ] {
+        assert!(said(value, options).contains(&want), "{value:?}: {}", said(value, options));
+    }
 }
 
 /// What was captured answers as the machine did, and does not tell whose it is.

@@ -194,6 +194,11 @@ impl Plan {
         let clocks = shared.clock.read();
         let started = Instant::now();
         let collection = next_number();
+        // All who must be waited for are asked before anybody is waited for.
+        let until = started.checked_add(shared.deadline).unwrap_or(started);
+        for group in &self.groups {
+            group.begin(shared, collection, until);
+        }
         for group in self.groups.iter_mut().filter(|group| !group.in_block) {
             group.collect(shared, collection, clocks.time_100ns);
         }

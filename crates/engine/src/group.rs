@@ -117,6 +117,17 @@ impl Group {
         self.selected = None; // they are not here
     }
 
+    /// Announces the collection to the provider, which asks all who must be waited for until then.
+    pub fn begin(&self, shared: &mut Shared, collection: u64, until: Instant) {
+        let instances = self.asked.as_ref().unwrap_or(&self.filters);
+        let want = Want { counterset: &self.set, counters: &self.counters, instances, collection };
+        // A provider that panics here fails again when it is collected, and says so there.
+        let _ = shared.with_provider(self.slot, |provider| {
+            provider.begin(&want, until);
+            Ok(())
+        });
+    }
+
     fn ask(&mut self, shared: &mut Shared, collection: u64) {
         let Self { set, slot, counters, filters, asked, rows, outcome, took, .. } = self;
         let instances = asked.as_ref().unwrap_or(filters);

@@ -31,6 +31,8 @@ pub mod clock;
 pub mod rows;
 mod runs;
 pub mod provider;
+pub mod deadline;
+pub mod waiters;
 pub mod slow;
 pub mod registration;
 pub mod machine;
@@ -54,6 +56,7 @@ pub mod testing;
 mod tests;
 
 pub use clock::Clock;
+pub use deadline::Deadline;
 pub use entry::{Counters, Entry};
 pub use error::SourceError;
 pub use filters::{InstanceFilter, InstanceFilters};

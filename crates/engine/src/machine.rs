@@ -1,10 +1,12 @@
 //! This machine: its registry, its providers, its clock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use perfset_core::{Counterset, Guid, Instance, InstanceType, Language, Text};
 
 use crate::clock::Clock;
+use crate::deadline::Deadline;
 use crate::error::SourceError;
 use crate::group::Group;
 use crate::own::{Ledger, OwnCounters};
@@ -52,6 +54,8 @@ pub(crate) struct Shared {
     /// Changes whenever the registry does.
     pub revision: u64,
     language: Language,
+    /// Longest time that a collection waits for others.
+    pub deadline: Duration,
 }
 
 struct Slot {
@@ -93,6 +97,7 @@ impl Machine {
             problems: Vec::new(),
             revision: 0,
             language: Language::ENGLISH,
+            deadline: Deadline::DEFAULT,
         };
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
@@ -107,6 +112,25 @@ impl Machine {
     /// The configured language, which language id 0 asks for.
     pub fn set_language(&self, language: Language) {
         self.lock().language = language;
+    }
+
+    /// Sets the longest time that a collection waits for others, [`Deadline::DEFAULT`] unless this is called.
+    pub fn set_deadline(&self, deadline: Duration) {
+        self.lock().deadline = deadline.min(Deadline::MOST);
+    }
+
+    /// Returns the longest time that a collection waits for others.
+    #[must_use]
+    pub fn deadline(&self) -> Duration {
+        self.lock().deadline
+    }
+
+    /// Returns the sources that have not answered in time and are not waited for now, for people: a line each.
+    #[must_use]
+    pub fn late(&self) -> Vec<Text> {
+        let mut shared = self.lock();
+        let ask = |slot: &mut Slot| guarded(&mut *slot.provider, |provider| Ok(provider.late()));
+        shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
     /// The GUIDs of all registered countersets, ascending.

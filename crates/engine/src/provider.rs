@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Instant;
 
 use perfset_core::{CounterId, Counterset, Guid, InstanceId, Status, Text};
 
@@ -33,6 +34,15 @@ pub trait Provider: Send {
         Status::ERROR_SUCCESS
     }
 
+    /// Announces a [`collect`](Self::collect) with the same request, so that all who must be waited for are asked at
+    /// once. `until` is the end of waiting for others, the same for all countersets of a collection.
+    ///
+    /// The engine calls this for every counterset of a collection before it collects the first one. An implementation
+    /// sends its requests and returns; it never waits.
+    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+        let _ = (want, until);
+    }
+
     /// The values of one counterset: a row for each instance that `want` asks for; more rows do no harm.
     ///
     /// Reads what the wanted counters need and nothing else. What cannot be had gets its reason in its cell.
@@ -52,10 +62,15 @@ pub trait Provider: Send {
         Vec::new()
     }
 
-    /// Data that is there and not delivered, for people: how much, why, and what shows it. Of one of its countersets, or
-    /// of all.
+    /// Data that is there and not delivered, for people: how much, why, and what shows it. Of one of its countersets,
+    /// or of all.
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         let _ = counterset;
+        Vec::new()
+    }
+
+    /// Sources that have not answered in time and are not waited for now, for people: a line each, `WHO: SINCE WHEN`.
+    fn late(&mut self) -> Vec<Text> {
         Vec::new()
     }
 
@@ -64,8 +79,8 @@ pub trait Provider: Send {
         Vec::new()
     }
 
-    /// Those of its problems that concern a counterset that it serves, or that is there in place of another: which, what
-    /// is left out, and why.
+    /// Those of its problems that concern a counterset that it serves, or that is there in place of another: which,
+    /// what is left out, and why.
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         Vec::new()
     }

@@ -987,6 +987,40 @@ fn a_late_provider_is_stale_or_late() {
     while value(&collected(&mut query)) != (Ok(2.0), None) {}
 }
 
+/// All are asked before the first one is waited for, and they share one deadline.
+#[test]
+fn providers_that_hang_cost_one_deadline_together() {
+    const COUNT: u128 = 10;
+    let machine = Machine::new(Box::new(FixedClock::default()));
+    let deadline = Deadline::new(Duration::from_millis(100));
+    machine.set_deadline(deadline.length());
+    assert_eq!(machine.deadline(), deadline.length());
+    let guid = |number| Guid::from_u128(0xDEAD_0000 + number);
+    let of = |number| Scripted::new(vec![set(guid(number), InstanceType::Multiple)]);
+    let scripts: Vec<_> = (0..COUNT).map(of).collect();
+    for script in &scripts {
+        script.with(|s| s.rows = vec![("a", 1, vec![Ok(1)])]);
+        machine.register(Box::new(Slow::sharing(Box::new(script.clone()), &deadline)));
+    }
+    while (0..COUNT).any(|number| machine.counterset(&guid(number)).is_err()) {}
+    let mut query = machine.query();
+    for number in 0..COUNT {
+        assert!(query.add(&Entry::one(guid(number), CounterId(7)).instance("*")).is_success());
+    }
+    let gates: Vec<_> = scripts.iter().map(|script| script.with(|s| Arc::clone(&s.gate))).collect();
+    let closed: Vec<_> = gates.iter().map(|gate| gate.lock().unwrap()).collect();
+    let began = std::time::Instant::now();
+    let late = collected(&mut query);
+    let took = began.elapsed();
+    assert!(late.annex().iter().all(|annex| annex.failure() == Some(&NoValue::Late)));
+    assert!(took < 5 * deadline.length(), "one after the other they would take ten deadlines: {took:?}");
+    let says = machine.late();
+    assert!(!says.is_empty() && says.iter().all(|late| late.contains(": no answer for ")), "{says:?}");
+    drop(closed);
+    let is_good = |snapshot: &Snapshot| snapshot.values(None).all(|value| value.raw.is_some());
+    while !is_good(&collected(&mut query)) {}
+}
+
 #[test]
 fn the_engine_counts_itself() {
     let (machine, provider) = machine();

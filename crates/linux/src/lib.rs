@@ -58,7 +58,7 @@ pub use capabilities::drop_walk_capabilities;
 #[cfg(target_os = "linux")]
 pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_100ns};
 #[cfg(target_os = "linux")]
-pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers};
+pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers, providers_within};
 #[cfg(target_os = "linux")]
 pub use heap::release_memory;
 #[cfg(target_os = "linux")]

@@ -53,7 +53,7 @@ pub mod v1 {
 }
 
 #[cfg(target_os = "linux")]
-pub use machine::{prepare_walks, set_process_source};
+pub use machine::{prepare_walks, set_deadline, set_process_source};
 #[cfg(target_os = "linux")]
 pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory};
 pub use perfset_log as log;
@@ -63,8 +63,8 @@ pub use perfset_shm::publish;
 pub use perfset_windows as windows;
 
 pub use machine::{
-    all_users, capture, computer_name, is_local, local, machine, now, own_name, perf_time, separate, system,
-    time_100ns,
+    all_users, capture, computer_name, deadline_from_env, is_local, local, machine, now, own_name,
+    parse_deadline, perf_time, separate, system, time_100ns,
 };
 pub use perfset_core::{
     Aggregate, Attributes, Birth, Counter, CounterFilter, CounterId, CounterType, Counterset, DetailLevel,
@@ -73,7 +73,7 @@ pub use perfset_core::{
 };
 pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, walk, wire};
 pub use perfset_engine::{
-    Catalogue, Change, Clock, Counters, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
+    Catalogue, Change, Clock, Counters, Deadline, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
     InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,
     RegRequest, RegistrationProblem, Row, Rows, SampleSet, Sink, Slow, Snapshot, Source, SourceError, Value,
     Want, Window, path, perflib, pump, testing,

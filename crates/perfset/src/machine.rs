@@ -127,6 +127,47 @@ pub fn set_process_source(source: ProcessSource) -> bool {
     backend::PROCESS_SOURCE.set(source).is_ok()
 }
 
+/// Sets the longest time that a collection waits for others: programs that publish, firmware, sensors, NVIDIA's
+/// library, file systems. Whatever has not answered then has its previous value, marked
+/// [`Stale`](perfset_core::Mark::Stale), or none, with the reason [`Late`](perfset_core::NoValue::Late).
+///
+/// It counts for machines that are made after this, so call it before the first [`local`]. Without it the variable
+/// `PERFSET_DEADLINE` counts, or else 100 ms. Only the first call has an effect; returns `true` if it was this one.
+#[cfg(target_os = "linux")]
+pub fn set_deadline(deadline: Duration) -> bool {
+    backend::DEADLINE.set(deadline).is_ok()
+}
+
+/// Parses a deadline: seconds with or without a unit, as `0.5`, `2s` or `250ms`, from one millisecond to a day.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
+    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
+        (Some(number), _) => (number, 0.001),
+        (None, Some(number)) => (number, 1.0),
+        (None, None) => (text, 1.0),
+    };
+    let number = number.parse::<f64>().map_err(|_| "a number of seconds is expected, like 0.5 or 100ms")?;
+    let seconds = number * unit;
+    if !(0.001..=86_400.0).contains(&seconds) {
+        return Err("it must be between 1ms and 86400 seconds");
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// Returns the deadline that the variable `PERFSET_DEADLINE` sets, if it is set.
+///
+/// # Errors
+/// The value of the variable, and what is wrong with it. Machines then have the usual deadline.
+pub fn deadline_from_env() -> Result<Option<Duration>, (String, &'static str)> {
+    let Some(value) = env::var_os("PERFSET_DEADLINE").filter(|value| !value.is_empty()) else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy();
+    parse_deadline(&value).map(Some).map_err(|why| (value.into_owned(), why))
+}
+
 /// Loads what reading all processes and threads in the cheapest way takes, with room for 65,536 of them, for the
 /// machine that is asked next: for programs that go on collecting and then
 /// [give up the right to](perfset_linux::drop_walk_capabilities). It costs some 100 ms of CPU time and 25 MB of the
@@ -199,8 +240,8 @@ pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
 mod backend {
     use super::Environment;
     use perfset_core::clock::ClockReading;
-    use perfset_engine::{Clock, Machine};
-    use perfset_linux::{ProcessSource, Roots, SystemClock, hostname, providers};
+    use perfset_engine::{Clock, Deadline, Machine};
+    use perfset_linux::{ProcessSource, Roots, SystemClock, hostname, providers_within};
     pub use perfset_linux::{perf_time, time_100ns};
     use std::sync::{Arc, OnceLock};
     use std::time::{Duration, Instant};
@@ -215,6 +256,17 @@ mod backend {
 
     /// As it was said by the program.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
+
+    /// As it was said by the program.
+    pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
+
+    fn deadline(trusts_environment: bool) -> Deadline {
+        let of_environment = || match trusts_environment {
+            true => super::deadline_from_env().ok().flatten(),
+            false => None,
+        };
+        DEADLINE.get().copied().or_else(of_environment).map(Deadline::new).unwrap_or_default()
+    }
 
     fn process_source(trusts_environment: bool) -> ProcessSource {
         let other = || match trusts_environment {
@@ -243,7 +295,10 @@ mod backend {
     pub fn machine(environment: Environment, all_users: bool) -> Machine {
         let trusts_environment = environment != Environment::Ignored;
         let machine = Machine::new(Box::new(SystemClock));
-        for provider in providers(roots(trusts_environment), process_source(trusts_environment)) {
+        let deadline = deadline(trusts_environment);
+        machine.set_deadline(deadline.length());
+        let (roots, processes) = (roots(trusts_environment), process_source(trusts_environment));
+        for provider in providers_within(roots, processes, &deadline) {
             machine.register(provider);
         }
         let folders = if trusts_environment { Folders::from_env() } else { Folders::without_env() };
@@ -258,7 +313,8 @@ mod backend {
             asked = Some(Instant::now());
             store.refresh().then(|| store.countersets().cloned().collect())
         };
-        machine.register(Box::new(Applications::new(&folders, all_users, Box::new(registered))));
+        let applications = Applications::new(&folders, all_users, Box::new(registered));
+        machine.register(Box::new(applications.within(&deadline)));
         machine
     }
 
@@ -318,6 +374,19 @@ compile_error!(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn deadlines() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        for (text, want) in
+            [("1", ms(1000)), ("0.5", ms(500)), ("2s", ms(2000)), ("250ms", ms(250)), ("1ms", ms(1))]
+        {
+            assert_eq!(parse_deadline(text).ok(), want, "{text}");
+        }
+        for bad in ["", "x", "-1", "0", "0.1ms", "NaN", "inf", "1e9", "1m", "ms"] {
+            assert!(parse_deadline(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn other_machines_are_not_built_in() {

@@ -9,12 +9,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use perfset_core::Status;
 use perfset_core::v2::{Block, Body, Value};
 use perfset_engine::testing::FixedClock;
 use perfset_engine::{Entry, Machine, Query, Snapshot};
 use perfset_shm::Folders;
+use perfset_shm::callback::{Request, Server};
 use perfset_shm::publish::{Counterset, Gauge, Instance, Publisher, problem, status};
 use perfset_shm::read::Applications;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -27,6 +29,10 @@ const USAGE: &str = "usage: faults ROLE
   named NAME...    an instance of each name, until the input ends
   status NUMBER    one instance, until the input ends; says where it is and who can see it
   die              one instance, then kill -9
+  asked COUNT MS   so many publishers whose control callback takes so long, until the input ends
+  misbehave HOW COUNT
+                   so many publishers whose socket is silent, or answers by bytes, until the input ends
+  longest COUNT    so many collections of all of those: the longest in ms, and the number of rows
   read [everybody] what is published in PERFSET_RUNTIME_DIR, and what is said about it
   watch [everybody] the same again for each line of input, by one reader; what was said ends with a point
   cut COUNT        reads so many values of a file that is cut, has holes punched into it and grows meanwhile";
@@ -65,6 +71,11 @@ fn main() {
         ["watch"] => watch(false),
         ["watch", "everybody"] => watch(true),
         ["cut", count] => cut(number(count)),
+        ["asked", count, ms] => {
+            asked(number(count), Duration::from_millis(number(ms)));
+        }
+        ["misbehave", how @ ("silent" | "bytes"), count] => misbehave(how == "bytes", number(count)),
+        ["longest", count] => longest(number(count)),
         _ => {
             eprintln!("{USAGE}");
             std::process::exit(2);
@@ -90,6 +101,96 @@ fn hold(_rows: &[Instance<Row>]) {
         Some(problem) => println!("{problem}"),
     }
     let _ = std::io::stdin().lines().count(); // until it ends
+}
+
+/// Counters of publishers that are asked.
+#[derive(Counterset, Debug)]
+#[counterset(crate = perfset_shm, provider = "Perfset Tests", name = "Fault Asked", instances = "multiple")]
+struct Asked {
+    #[counter(name = "Three")]
+    three: Gauge,
+}
+
+/// A publisher with one instance, and the server that answers for it.
+type Listening = (Publisher, Instance<Asked>, Option<Server>);
+
+fn listening(number: u64, takes: Duration) -> Listening {
+    let publisher = Publisher::in_folders(Folders::from_env());
+    let row = publisher.instance::<Asked>(&number.to_string());
+    row.three.set(number.wrapping_mul(3));
+    let answer = move |_: Request<'_>| {
+        std::thread::sleep(takes);
+        Status::ERROR_SUCCESS.into()
+    };
+    let server = publisher.answer(answer).ok().flatten();
+    (publisher, row, server)
+}
+
+/// Publishes with callbacks that take long.
+fn asked(count: u64, takes: Duration) {
+    let publishers: Vec<Listening> = (1..=count).map(|number| listening(number, takes)).collect();
+    let listens = publishers.iter().all(|(_, _, server)| server.is_some());
+    println!("{}", if listens { "published" } else { "cannot listen" });
+    let _ = std::io::stdin().lines().count(); // until it ends
+    std::process::exit(0); // not waiting for callbacks
+}
+
+/// Publishes, with sockets of its own in the place of those that answer.
+fn misbehave(by_bytes: bool, count: u64) {
+    use rustix::net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
+    use rustix::net::{accept, bind, listen, send, socket_with};
+    let (mut kept, mut listeners) = (Vec::new(), Vec::new());
+    for number in 1..=count {
+        let publisher = listening(number, Duration::ZERO);
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let socket = publisher.0.path().map(|path| path.with_extension("sock"));
+        let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+        if let (Some(socket), Ok(listener)) = (socket, listener) {
+            let _ = std::fs::remove_file(&socket);
+            let address = SocketAddrUnix::new(&socket);
+            let listens = address.and_then(|address| bind(&listener, &address));
+            if listens.and_then(|()| listen(&listener, 64)).is_ok() {
+                listeners.push(listener);
+            }
+        }
+        kept.push(publisher);
+    }
+    let all = u64::try_from(listeners.len()) == Ok(count);
+    println!("{}", if all { "published" } else { "cannot listen" });
+    std::thread::spawn(move || {
+        let mut connections = Vec::new();
+        loop {
+            connections.extend(listeners.iter().filter_map(|listener| accept(listener).ok()));
+            for connection in connections.iter().filter(|_| by_bytes) {
+                let _ = send(connection, &[0], SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    let _ = std::io::stdin().lines().count(); // until it ends
+    std::process::exit(0);
+}
+
+/// Collects all publishers that are asked, again and again.
+fn longest(count: u64) {
+    let machine = Machine::bare(Box::new(FixedClock::default()));
+    machine.register(Box::new(Applications::new(&Folders::from_env(), false, Box::new(|| None))));
+    let (mut longest, mut rows) = (Duration::ZERO, usize::MAX);
+    let mut query = machine.query();
+    for _ in 0..count {
+        let began = Instant::now();
+        if query.entries().len() == 0 {
+            let _ = query.add(&Entry::all(Asked::GUID).instance("*")); // then it is not published yet
+        }
+        let mut snapshot = Snapshot::default();
+        if query.collect(&mut snapshot).is_ok() {
+            let values = snapshot.values(None).filter(|value| value.raw.is_some());
+            rows = rows.min(values.count());
+        }
+        longest = longest.max(began.elapsed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    println!("{} {rows}", longest.as_secs_f64() * 1e3);
 }
 
 fn churn() {

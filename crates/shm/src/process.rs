@@ -52,7 +52,7 @@ impl Process {
     /// Whether times that it says of itself are those of the asker, whose namespaces these are.
     pub fn has_clock_of(&self, namespace: u64, own_time: u64) -> bool {
         let time = match self.time_namespace {
-            // A program that was built before files said it: its namespace can be seen if it is in the same one of pids.
+            // Files of older programs do not say it. Their namespace can be seen from the same namespace of pids.
             0 if self.namespace == namespace => time_namespace(&self.pid.to_string()),
             time => time,
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use perfset_core::{CounterId, Guid, Owner};
 use perfset_engine::testing::FixedClock;
-use perfset_engine::{Entry, Machine, Query, Snapshot};
+use perfset_engine::{Deadline, Entry, Machine, Query, Snapshot};
 
 use crate::folder::Folders;
 use crate::publish::{
@@ -69,6 +69,9 @@ struct Single {
     level: Gauge,
 }
 
+/// No result depends on how busy the machine is that tests.
+const LONG: Duration = Duration::from_secs(60);
+
 /// A folder of a test, and what reads it.
 pub(crate) struct Place(PathBuf);
 
@@ -100,13 +103,20 @@ impl Place {
     }
 
     pub fn machine(&self) -> Machine {
-        let machine = Machine::bare(Box::new(FixedClock::default()));
-        machine.register(Box::new(self.applications()));
-        machine
+        self.machine_within(LONG)
     }
 
     pub fn applications(&self) -> Applications {
-        Applications::new(&Folders::only(&self.0), false, Box::new(|| None))
+        Applications::new(&Folders::only(&self.0), false, Box::new(|| None)).within(&Deadline::new(LONG))
+    }
+
+    /// A machine that waits so long for programs.
+    pub fn machine_within(&self, deadline: Duration) -> Machine {
+        let machine = Machine::bare(Box::new(FixedClock::default()));
+        machine.set_deadline(deadline);
+        let applications = self.applications().within(&Deadline::new(deadline));
+        machine.register(Box::new(applications));
+        machine
     }
 }
 

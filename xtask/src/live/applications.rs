@@ -12,11 +12,11 @@ use super::owned::{Folder, ForAll, Running};
 use crate::repository::{root, run as run_program, target};
 
 /// `crates/shm/examples/faults.rs`.
-pub fn faults() -> PathBuf {
+pub(super) fn faults() -> PathBuf {
     target().join("release/examples/faults")
 }
 
-pub fn build() -> Result<()> {
+pub(super) fn build() -> Result<()> {
     let build = ["build", "--release", "--quiet", "-p", "perfset-shm", "--example", "faults"];
     run_program(Command::new("cargo").args(build).current_dir(root()))
 }
@@ -32,7 +32,7 @@ fn start(folder: &Folder, role: &[&str]) -> Result<Running> {
     Ok(Running(command.spawn().context("cannot start it")?))
 }
 
-fn signal(program: &Running, signal: &str) -> Result<()> {
+pub(super) fn signal(program: &Running, signal: &str) -> Result<()> {
     run_program(Command::new("sh").args(["-c", &format!("kill -{signal} {}", program.0.id())]))
 }
 

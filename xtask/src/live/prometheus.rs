@@ -115,7 +115,7 @@ pub fn scraped() -> Result<String> {
 }
 
 /// The command, on an address that nobody else knows; who runs this may be root.
-fn serve(address: SocketAddr) -> Command {
+pub(super) fn serve(address: SocketAddr) -> Command {
     let mut command = perfset();
     command.args(["serve", "--insecure", "--listen", &address.to_string()]);
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -123,7 +123,7 @@ fn serve(address: SocketAddr) -> Command {
 }
 
 /// Free a moment ago.
-fn free_address() -> Result<SocketAddr> {
+pub(super) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
@@ -164,7 +164,7 @@ fn ask(address: SocketAddr, query: &str) -> Result<Option<f64>> {
 }
 
 /// What a server answers, as soon as it listens.
-fn get(address: SocketAddr, path: &str) -> Result<String> {
+pub(super) fn get(address: SocketAddr, path: &str) -> Result<String> {
     let mut stream = TcpStream::connect(address);
     for _ in 0..50 {
         if stream.is_ok() {

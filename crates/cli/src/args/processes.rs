@@ -1,17 +1,25 @@
-//! How processes are read.
+//! How processes are read, and how long others are waited for.
+
+#[cfg(target_os = "linux")]
+use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use clap::ValueEnum;
 #[cfg(target_os = "linux")]
 use perfset::ProcessSource;
 
-/// How processes are read.
+/// How processes are read, and how long others are waited for.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct ProcessArgs {
     #[cfg(target_os = "linux")]
     /// How processes and threads are read [default: the cheapest way that can be had]
     #[arg(long, value_enum, value_name = "SOURCE", help_heading = "Processes")]
     process_source: Option<SourceName>,
+    #[cfg(target_os = "linux")]
+    /// Longest time that a collection waits for programs that publish, firmware, sensors, drivers and file systems;
+    /// what is late has its previous value, marked as stale, or none [default: 100ms, or PERFSET_DEADLINE]
+    #[arg(long, value_name = "TIME", value_parser = perfset::parse_deadline, help_heading = "Waiting")]
+    deadline: Option<Duration>,
 }
 
 /// Ways to the numbers of processes.
@@ -29,10 +37,13 @@ enum SourceName {
 }
 
 impl ProcessArgs {
-    /// From now on they are read so. What is not said here, the environment may say.
+    /// Applies the options to the machine that is asked next. What is not said here, the environment may say.
     pub fn apply(self) {
         #[cfg(target_os = "linux")]
-        self.apply_source();
+        {
+            self.apply_source();
+            self.deadline.map(perfset::set_deadline);
+        }
     }
 
     #[cfg(target_os = "linux")]

@@ -1,6 +1,6 @@
 //! The countersets of Linux, one module each or for several that belong together, and their providers.
 
-use perfset_engine::Provider;
+use perfset_engine::{Deadline, Provider};
 
 use crate::clock::{elapsed_ns, start_100ns, start_in_ticks_100ns, time_100ns_at};
 use crate::kept_file::Printed;
@@ -62,8 +62,20 @@ use system::System;
 use thermal::ThermalZones;
 
 /// The providers of the operating system's counters, reading below `roots`, processes in the way that is wished for.
+/// What must wait for others has the usual deadline.
 #[must_use]
 pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider>> {
+    providers_within(roots, processes, &Deadline::default())
+}
+
+/// As [`providers`], with another deadline for what must wait for others: thermal firmware, sensors, NVIDIA's library,
+/// file systems. Give the machine the same one.
+#[must_use]
+pub fn providers_within(
+    roots: Roots,
+    processes: ProcessSource,
+    deadline: &Deadline,
+) -> Vec<Box<dyn Provider>> {
     let clock_ticks = rustix::param::clock_ticks_per_second();
     let page_size = u64::try_from(rustix::param::page_size()).unwrap_or(u64::MAX);
     let file = |name, printed| SharedFile::new(roots.proc.join(name), printed);
@@ -96,7 +108,7 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
             processes,
         )),
         Box::new(Several::new(PhysicalDisk::new(disks.clone()))),
-        Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space))),
+        Box::new(Several::new(LogicalDisk::new(&roots, disks.clone(), space).within(deadline.length()))),
         Box::new(Several::new(BlockIo::new(disks))),
         Box::new(Several::new(PagingFile::new(&roots))),
         Box::new(Several::new(NetworkInterface::new(roots.clone()))),
@@ -106,14 +118,16 @@ pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider
         Box::new(WhenAsked::of_folder(
             roots.sys.join("class/thermal"),
             Several::new(ThermalZones::new(&roots)),
+            deadline,
         )),
         Box::new(Several::new(EnergyMeter::new(&roots))),
         Box::new(WhenAsked::of_folder(
             roots.sys.join("class/hwmon"),
             Several::new(LinuxSensors::new(&roots)),
+            deadline,
         )),
     ];
-    all.push(gpu::provider(&roots));
+    all.push(gpu::provider(&roots, deadline));
     all.extend(protocols::providers(&roots));
     all.push(Box::new(ProcessorInformation::sharing(roots, stat, clock_ticks, elapsed_ns)));
     all

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 use std::num::NonZeroU64;
 use std::sync::Arc;
+use std::time::Instant;
 
-use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue};
+use perfset_core::{Birth, CounterId, Counterset, Guid, InstanceId, NoValue, Text};
 use perfset_engine::total::{Member, Sum};
 use perfset_engine::{Catalogue, Provider, Rows, SourceError, Totals, Want};
 
@@ -20,6 +21,9 @@ pub(crate) trait Instances: Debug + Send {
     /// Whether there is a row `_Total` behind the instances.
     const HAS_TOTAL: bool;
 
+    /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
+    const WAITS: bool = false;
+
     /// Finds the instances. Reads what names them and nothing else.
     ///
     /// # Errors
@@ -28,6 +32,16 @@ pub(crate) trait Instances: Debug + Send {
 
     /// Those that were found last, in the order of their rows, without `_Total`.
     fn keys(&self) -> &[Key];
+
+    /// Requests what must be waited for, of the instances at those places, and ends waiting for it at that time.
+    fn begin(&mut self, places: &[usize], counters: &[CounterId], until: Instant) {
+        let _ = (places, counters, until);
+    }
+
+    /// Sources that have not answered in time, for people.
+    fn late(&self) -> Vec<Text> {
+        Vec::new()
+    }
 
     /// The raw value of a counter of the instance at that place. Reads what it needs and nothing else.
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue>;
@@ -107,13 +121,15 @@ pub(crate) struct Several<I> {
     totals: Totals<CounterId>,
     /// Counters that are added up in this collection.
     added: Vec<CounterId>,
+    /// Collection that was announced.
+    begun: Option<Pass>,
 }
 
 impl<I: Instances> Several<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
-        Self { catalogue, instances, totals: Totals::default(), added: Vec::new() }
+        Self { catalogue, instances, totals: Totals::default(), added: Vec::new(), begun: None }
     }
 
     fn birth_of_total(&self) -> Birth {
@@ -187,9 +203,30 @@ impl<I: Instances> Provider for Several<I> {
         Ok(())
     }
 
+    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+        if !I::WAITS || Self::known(want.counterset.guid).is_err() {
+            return;
+        }
+        let mut pass = Pass::new(want.collection, elapsed_ns());
+        // An error is the result of the collection, which reads the same once more.
+        if self.find(&mut pass).is_ok() {
+            let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
+            let is_wanted = |(_, key): &(usize, &Key)| wants_all || want.wants(&key.name, key.id);
+            let keys = self.instances.keys().iter().enumerate();
+            let places: Vec<usize> = keys.filter(is_wanted).map(|(at, _)| at).collect();
+            self.instances.begin(&places, want.counters, until);
+        }
+        self.begun = Some(pass);
+    }
+
+    fn late(&mut self) -> Vec<Text> {
+        self.instances.late()
+    }
+
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         Self::known(want.counterset.guid)?;
-        let mut pass = Pass::new(want.collection, elapsed_ns());
+        let begun = self.begun.take().filter(|pass| pass.number == want.collection);
+        let mut pass = begun.unwrap_or_else(|| Pass::new(want.collection, elapsed_ns()));
         self.find(&mut pass)?;
         let mut at = 0_usize;
         while let Some(key) = self.instances.keys().get(at) {
@@ -215,6 +252,9 @@ impl<I: Instances> Provider for Several<I> {
                     }
                 }
             }
+        }
+        if I::WAITS && !self.instances.late().is_empty() {
+            rows.set_late();
         }
         rows.count_bytes_read(pass.bytes_read);
         Ok(())

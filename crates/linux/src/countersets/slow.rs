@@ -1,23 +1,23 @@
-//! Providers whose sources may be slow, on threads that start when somebody asks.
+//! Providers whose sources may be slow, which go to a thread that waits when somebody asks.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
-use perfset_core::Guid;
-use perfset_engine::{Catalogue, Provider, Rows, Slow, SourceError, Want};
+use perfset_core::{Guid, Text};
+use perfset_engine::{Catalogue, Deadline, Provider, Rows, Slow, SourceError, Want};
 
 use crate::clock::elapsed_ns;
 use crate::folder::Folder;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
-/// Puts a provider on a thread of its own, with a deadline, as [`Slow`] does, when it is asked for the first time: a
-/// program that asks for other countersets has no such thread.
+/// Puts a provider behind a [`Slow`] when it is asked for the first time: a program that asks for other countersets
+/// needs no thread for it.
 pub(crate) struct WhenAsked {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
-    deadline: Duration,
+    deadline: Deadline,
     slow: Option<Slow>,
     /// Without anything in it there are no instances.
     folder: Option<Folder>,
@@ -26,22 +26,19 @@ pub(crate) struct WhenAsked {
 }
 
 impl WhenAsked {
-    /// Longer than most firmware takes, shorter than people notice.
-    const DEADLINE: Duration = Duration::from_millis(100);
-
     /// A provider of what is in a folder. While there is nothing in it, as on many machines, nobody goes to the other
     /// thread and back, which costs ten times as much as the look.
-    pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static) -> Self {
-        Self { folder: Some(Folder::new(folder)), ..Self::waiting(provider, Self::DEADLINE) }
+    pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static, deadline: &Deadline) -> Self {
+        Self { folder: Some(Folder::new(folder)), ..Self::waiting(provider, deadline) }
     }
 
-    /// The same with another deadline.
-    pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: Duration) -> Self {
+    /// The same of any provider.
+    pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: &Deadline) -> Self {
         let catalogue = provider.catalogue();
         Self {
             catalogue,
             provider: Some(Box::new(provider)),
-            deadline,
+            deadline: deadline.clone(),
             slow: None,
             folder: None,
             empty_at_ns: None,
@@ -66,7 +63,7 @@ impl WhenAsked {
 
     fn slow(&mut self) -> Result<&mut Slow, SourceError> {
         if let Some(provider) = self.provider.take() {
-            self.slow = Some(Slow::new(provider, self.deadline));
+            self.slow = Some(Slow::sharing(provider, &self.deadline));
         }
         self.slow.as_mut().ok_or_else(|| SourceError::Failed("it has no provider".into()))
     }
@@ -84,16 +81,36 @@ impl Provider for WhenAsked {
         self.slow()?.instances(counterset, rows)
     }
 
+    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+        if self.has_none(elapsed_ns()) {
+            return;
+        }
+        if let Ok(slow) = self.slow() {
+            slow.begin(want, until);
+        }
+    }
+
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         if self.has_none(elapsed_ns()) {
             return Ok(());
         }
         self.slow()?.collect(want, rows)
     }
+
+    /// Lists the countersets that it provides: the provider itself may have no answer for its own catalogue.
+    fn late(&mut self) -> Vec<Text> {
+        let Some(waited) = self.slow.as_mut().and_then(Slow::late_for) else { return Vec::new() };
+        let sets =
+            self.catalogue.as_ref().map(|catalogue| catalogue.countersets.as_slice()).unwrap_or_default();
+        let names: Vec<&str> = sets.iter().map(|set| &*set.name).collect();
+        vec![format!("{}: no answer for {} s", names.join(", "), waited.as_secs()).into()]
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use perfset_core::catalogue::linux_numa as id;
 
     use super::*;
@@ -101,14 +118,15 @@ mod tests {
     use crate::countersets::several::Several;
     use crate::testing::{Got, Tree, collect, fixture};
 
+    const LONG: Duration = Duration::from_secs(3600);
+
     #[test]
     fn the_thread_starts_when_somebody_asks() {
         let roots = fixture("two-nodes");
         let mut provider =
-            WhenAsked::waiting(Several::new(LinuxNuma::new(&roots, online(&roots))), Duration::ZERO);
+            WhenAsked::waiting(Several::new(LinuxNuma::new(&roots, online(&roots))), &Deadline::new(LONG));
         assert_eq!(provider.catalogue().unwrap().countersets[0].guid, id::GUID);
         assert!(provider.slow.is_none());
-        provider.slow = Some(Slow::new(provider.provider.take().unwrap(), Duration::from_secs(3600)));
         let collected = collect(&mut provider, &[id::NUMA_MISS], &["0"]);
         assert_eq!(*collected.get("0", id::NUMA_MISS), Got::Value(7_022_033));
         let mut rows = Rows::default();
@@ -123,8 +141,7 @@ mod tests {
         let roots = fixture("two-nodes");
         let all = |folder: &str| {
             let numa = Several::new(LinuxNuma::new(&roots, online(&roots)));
-            let mut provider = WhenAsked::of_folder(roots.sys.join(folder), numa);
-            provider.deadline = Duration::from_secs(3600);
+            let mut provider = WhenAsked::of_folder(roots.sys.join(folder), numa, &Deadline::new(LONG));
             let mut rows = Rows::default();
             rows.start();
             provider.instances(&id::GUID, &mut rows).unwrap();
@@ -141,8 +158,11 @@ mod tests {
         let tree = Tree::copy_of("two-nodes");
         let folder = tree.path("sys/new");
         std::fs::create_dir(&folder).unwrap();
-        let mut provider =
-            WhenAsked::of_folder(folder.clone(), Several::new(LinuxNuma::new(&roots, online(&roots))));
+        let mut provider = WhenAsked::of_folder(
+            folder.clone(),
+            Several::new(LinuxNuma::new(&roots, online(&roots))),
+            &Deadline::new(LONG),
+        );
         let mut has_none = |at| provider.has_none(at);
         assert!(has_none(7));
         std::fs::write(folder.join("file"), "").unwrap();

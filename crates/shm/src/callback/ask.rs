@@ -1,7 +1,7 @@
 //! The side that asks: it waits so long and no longer, whatever the other side does.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -33,44 +33,93 @@ pub enum AskError {
     Damaged(#[source] BadMessage),
 }
 
-/// Asks the program that listens on that socket, if it is one of that user.
+/// One request to a program, and its answer as far as it has come. Nothing here waits.
+#[derive(Debug)]
+pub(crate) struct Conversation {
+    connection: OwnedFd,
+    answer: Answer,
+}
+
+/// Maximum number of packets that are taken at a time: somebody who never stops sending must not hold up others.
+const PACKETS: usize = 4;
+
+impl Conversation {
+    /// Sends a request to the program that listens on that socket, if it is one of that user.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or is another user's. Where too many wait already, the error is
+    /// [`io::ErrorKind::WouldBlock`].
+    pub(crate) fn begin(socket: &Path, owner: u32, packet: &[u8]) -> Result<Self, AskError> {
+        let gone = |errno: Errno| AskError::Gone(errno.into());
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let connection =
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(gone)?;
+        let (address, _folder) = address(socket).map_err(AskError::Gone)?;
+        connect(&connection, &address).map_err(gone)?; // where too many wait already it fails at once
+        let user = user_at_the_other_end(connection.as_fd()).map_err(AskError::Gone)?;
+        if user != owner {
+            return Err(AskError::Stranger(user));
+        }
+        send(&connection, packet, SendFlags::NOSIGNAL).map_err(gone)?;
+        Ok(Self { connection, answer: Answer::from(Status::ERROR_SUCCESS) })
+    }
+
+    /// Takes some of the packets that have come; the answer, once it is whole. `buffer` has room for a packet.
+    ///
+    /// # Errors
+    /// If the connection has ended, or what came is no answer.
+    pub(crate) fn advance(&mut self, buffer: &mut [u8]) -> Result<Option<Answer>, AskError> {
+        for _ in 0..PACKETS {
+            let len = match recv(&self.connection, &mut *buffer, RecvFlags::TRUNC) {
+                Ok((_, len)) => len,
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(error) => return Err(AskError::Gone(error.into())),
+            };
+            if len == 0 {
+                return Err(AskError::Gone(io::ErrorKind::UnexpectedEof.into()));
+            }
+            let too_long = AskError::Damaged(BadMessage::Other("a packet is too long"));
+            let packet = buffer.get(..len).ok_or(too_long)?;
+            match self.answer.decode(packet) {
+                Ok(true) => {}
+                Ok(false) => {
+                    return Ok(Some(std::mem::replace(&mut self.answer, Status::ERROR_SUCCESS.into())));
+                }
+                Err(bad) => return Err(AskError::Damaged(bad)),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the connection, on which packets of the answer come.
+    pub(crate) fn connection(&self) -> &OwnedFd {
+        &self.connection
+    }
+
+    /// Returns the number of values that have come so far.
+    pub(crate) fn values(&self) -> usize {
+        self.answer.values.len()
+    }
+}
+
+/// Asks the program that listens on that socket, if it is one of that user, and waits for its answer.
 ///
 /// # Errors
 /// If it cannot be reached, is another user's, or gives no answer within that time.
 pub fn ask(socket: &Path, owner: u32, request: &Request<'_>, within: Duration) -> Result<Answer, AskError> {
     let until = Instant::now().checked_add(within);
-    let gone = |errno: Errno| AskError::Gone(errno.into());
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).map_err(gone)?;
-    let (address, _folder) = address(socket).map_err(AskError::Gone)?;
-    connect(&connection, &address).map_err(gone)?; // where too many wait already it fails at once
-    let user = user_at_the_other_end(connection.as_fd()).map_err(AskError::Gone)?;
-    if user != owner {
-        return Err(AskError::Stranger(user));
-    }
-    send(&connection, &request.encode(), SendFlags::NOSIGNAL).map_err(gone)?;
-    let mut answer = Answer::from(Status::ERROR_SUCCESS);
+    let mut conversation = Conversation::begin(socket, owner, &request.encode())?;
     let mut buffer = vec![0; MOST_PACKET];
     loop {
-        let is_ready = wait(connection.as_fd(), PollFlags::IN, until).map_err(AskError::Gone)?;
+        let connection = conversation.connection().as_fd();
+        let is_ready = wait(connection, PollFlags::IN, until).map_err(AskError::Gone)?;
         // Also of packets without an end.
         if !is_ready || until.is_some_and(|until| until <= Instant::now()) {
             return Err(AskError::TimedOut(within));
         }
-        let len = match recv(&connection, &mut *buffer, RecvFlags::TRUNC) {
-            Ok((_, len)) => len,
-            Err(Errno::AGAIN | Errno::INTR) => continue,
-            Err(error) => return Err(gone(error)),
-        };
-        if len == 0 {
-            return Err(AskError::Gone(io::ErrorKind::UnexpectedEof.into()));
-        }
-        let too_long = AskError::Damaged(BadMessage::Other("a packet is too long"));
-        let packet = buffer.get(..len).ok_or(too_long)?;
-        match answer.decode(packet) {
-            Ok(true) => {}
-            Ok(false) => return Ok(answer),
-            Err(bad) => return Err(AskError::Damaged(bad)),
+        if let Some(answer) = conversation.advance(&mut buffer)? {
+            return Ok(answer);
         }
     }
 }

@@ -47,6 +47,7 @@ use rustix::net::SocketAddrUnix;
 use thiserror::Error;
 use zerocopy::little_endian::{U32, U64};
 
+pub(crate) use ask::Conversation;
 pub use ask::{AskError, ask};
 pub use serve::Server;
 
@@ -60,7 +61,7 @@ pub const MOST_PACKET: usize = 65_536;
 pub const MOST_VALUES: usize = 1 << 20;
 
 /// What is asked of a program. Up to 6 they are the requests of a control callback.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
     /// May this entry be added to a query?
     #[doc(alias = "PERF_ADD_COUNTER")]

@@ -32,8 +32,8 @@
 //! **Nothing here fails.** Where there is no folder for the file, or no space in it, counters count all the same, seen
 //! by nobody; [`problem`] says why. [`status`] says where they are, and who can see them.
 //!
-//! **Versions.** Programs that publish under one GUID are shown together, also if one has counters that another lacks. A
-//! counter id says the same for ever: one that another program or a registration uses for something else is left out
+//! **Versions.** Programs that publish under one GUID are shown together, also if one has counters that another lacks.
+//! A counter id says the same for ever: one that another program or a registration uses for something else is left out
 //! of what readers show, and [`problem`] says that as well.
 //!
 //! **Forks**: a forked child does not count for its parent. What it inherited counts where nobody looks; what it asks

@@ -2,28 +2,20 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::fmt;
-use std::ops::Range;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
 use perfset_core::likeness::likeness;
-use perfset_core::{
-    Attributes, CounterId, Counterset, Guid, InstanceId, InstanceType, NoValue, Status, Text, catalogue,
-};
-use perfset_engine::{
-    Catalogue, Change, Entry, InstanceFilter, InstanceFilters, Provider, Row, Rows, SourceError, Want,
-};
+use perfset_core::{Counterset, Guid, InstanceType, Status, Text, catalogue};
+use perfset_engine::{Catalogue, Change, Deadline, Entry, InstanceFilter, Provider, Rows, SourceError, Want};
 use rustix::process::{Resource, getrlimit};
 
-use super::asking::{self, Asking, Referenced};
+use super::asking::{Asking, Asks};
 use super::budget::Budget;
-use super::copied::{self, Copied};
-use super::file::{Asker, Bytes, Definitions, ProgramFile};
+use super::file::{Asker, Definitions, ProgramFile};
 use super::folder::Folder;
-use super::index::{Index, Indexed, Segment, birth};
 use super::loading;
 use super::table::Refused;
 use crate::callback::What;
@@ -31,9 +23,12 @@ use crate::folder::Folders;
 use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
 
+mod kept;
+mod programs;
 mod scope;
 
-use scope::Rationed;
+pub(super) use kept::Kept;
+use kept::Wanted;
 
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
@@ -49,9 +44,9 @@ pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 
 /// Serves the countersets that programs publish, and those that are registered, whether somebody publishes them or not.
 ///
-/// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that users
-/// share, see those of all users; so does who asks for them. The names of these begin with the number of their user and
-/// `/`, and their files are read within limits for all of them together. A counterset is known by its registration and
+/// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that
+/// users share, see those of all users; so does who asks for them. The names of these begin with the number of their
+/// user and `/`, and their files are read within limits for all of them together. A counterset is known by its registration and
 /// by what the programs say that publish it, [all together](crate::merge): a program that means something else by a
 /// counter goes without that counter. What the catalogue or a registration has, GUID and name, cannot be taken.
 pub struct Applications {
@@ -79,6 +74,9 @@ pub struct Applications {
     counters: Wanted,
     /// The machine's name, for callbacks.
     machine: Arc<[u16]>,
+    asks: Asks,
+    /// Collections whose programs were asked already, each with its counterset and the end of waiting.
+    begun: Vec<(u64, Guid, Instant)>,
     /// When it was last seen which programs live, and with which the next time begins.
     seen: Option<Instant>,
     next_seen: usize,
@@ -88,25 +86,6 @@ impl fmt::Debug for Applications {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Applications").field("files", &self.files).finish_non_exhaustive()
     }
-}
-
-#[derive(Debug)]
-pub(super) struct Kept {
-    pub file: ProgramFile,
-    folder: usize,
-    name: String,
-    asking: Asking,
-    /// By definition: its instances.
-    pub indexes: HashMap<usize, Index>,
-    /// Of a file of another user, by definition: its instances within the limit.
-    shares: HashMap<usize, Rationed>,
-    /// Places of the values that are loaded; none: all.
-    pub places: Vec<usize>,
-    /// Whether they are still to be loaded in this collection.
-    pub is_to_load: bool,
-    pub is_gone: bool,
-    /// Whether it defined something while it was asked, of which nothing is served yet.
-    pub has_new: bool,
 }
 
 /// A counterset, and the files that publish it.
@@ -156,9 +135,18 @@ impl Applications {
             renamed: Vec::new(),
             counters: Wanted::default(),
             machine: rustix::system::uname().nodename().to_string_lossy().encode_utf16().collect(),
+            asks: Asks::new(Deadline::default()),
+            begun: Vec::new(),
             seen: None,
             next_seen: 0,
         }
+    }
+
+    /// Returns the same with another deadline than the usual one for the answers of programs.
+    #[must_use]
+    pub fn within(mut self, deadline: &Deadline) -> Self {
+        self.asks = Asks::new(deadline.clone());
+        self
     }
 
     /// Looks for programs that came and went, and for what they publish; true if something changed.
@@ -261,10 +249,10 @@ impl Applications {
                     *count = count.saturating_add(1);
                     changed = true;
                     self.files.push(Kept {
+                        asking: Asking::new(&file),
                         file,
                         folder: at,
                         name,
-                        asking: Asking::default(),
                         indexes: HashMap::new(),
                         shares: HashMap::new(),
                         places: Vec::new(),
@@ -370,24 +358,21 @@ impl Applications {
         }
     }
 
-    /// Loads the values of a counterset from all files that publish it, but for those whose programs are asked first.
+    /// Loads the values of a counterset from all files that publish it. Their programs were asked before that, since
+    /// they may count only then.
     fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
         let Self { files, sets, definitions, .. } = self;
         let Some(served) = sets.get(&want.counterset.guid) else { return };
         let prepare =
             |kept: &mut Kept, number: usize| kept.prepare(number, want.counters, definitions, now_100ns);
         let place = |publishing: &Publishing| (publishing.file, publishing.number);
-        loading::load(files, &served.files, place, false, prepare);
+        loading::load(files, &served.files, place, prepare);
     }
 
     /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
     /// definition and how that fits. It answers whether it found instances.
-    fn living(
-        &mut self,
-        guid: &Guid,
-        mut each: impl FnMut(&mut Kept, usize, &Fit, &mut Definitions) -> bool,
-    ) {
-        let Self { files, sets, asker, definitions, .. } = self;
+    fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &Fit, &mut Asks) -> bool) {
+        let Self { files, sets, asker, asks, .. } = self;
         let Some(served) = sets.get(guid) else { return };
         for Publishing { file, number, fit } in &served.files {
             let Some(kept) = files.get_mut(*file) else { continue };
@@ -395,7 +380,7 @@ impl Applications {
             if kept.is_gone || kept.file.is_lost() {
                 continue;
             }
-            let found = each(kept, *number, fit, definitions);
+            let found = each(kept, *number, fit, asks);
             // Of a counterset with one instance, the program's that started first and has it.
             let is_single = served.set.instance_type == InstanceType::Single;
             if is_single && (found || kept.has_instances(*number)) {
@@ -485,53 +470,40 @@ impl Provider for Applications {
     }
 
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
-        let machine = Arc::clone(&self.machine);
-        let mut refused = Status::ERROR_SUCCESS;
-        self.living(counterset, |kept, number, _, definitions| {
-            let before = rows.len();
-            match kept.ask(What::EnumInstances, &machine, definitions) {
-                Status::ERROR_SUCCESS => kept.list(number, rows),
-                status => refused = status,
-            }
-            rows.len() > before
-        });
-        unless_refused(refused, rows)
+        self.list_instances(counterset, rows)
     }
 
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
-        let machine = Arc::clone(&self.machine);
-        let mut answer = Status::ERROR_SUCCESS;
-        self.living(&entry.counterset, |kept, _, fit, _| {
-            // Of a counter that it does not have a program knows nothing, and refuses nothing to others.
-            let of_it =
-                entry.counters.ids().map(|ids| ids.iter().copied().filter(|id| fit.place(*id).is_ok()));
-            let of_it = of_it.map(|ids| Entry {
-                instance: entry.instance.clone(),
-                instance_id: entry.instance_id,
-                ..Entry::several(entry.counterset, ids)
-            });
-            let entry = of_it.as_ref().unwrap_or(entry);
-            if entry.counters.ids().is_some_and(<[CounterId]>::is_empty) {
-                return false;
-            }
-            let status = kept.asking.about_entry(&kept.file, change, entry, &machine);
-            if answer.is_success() {
-                answer = status;
-            }
-            false
-        });
-        answer
+        self.tell_entry(change, entry)
+    }
+
+    fn begin(&mut self, want: &Want<'_>, until: Instant) {
+        // Others were announced, and did not come.
+        self.begun.retain(|(collection, ..)| *collection == want.collection);
+        self.ask(want);
+        self.begun.push((want.collection, want.counterset.guid, until));
     }
 
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
+        let guid = want.counterset.guid;
+        let is_this = |begun: &&(u64, Guid, Instant)| (begun.0, begun.1) == (want.collection, guid);
+        let until = match self.begun.iter().find(is_this) {
+            Some((_, _, until)) => *until,
+            None => {
+                self.ask(want);
+                let now = Instant::now();
+                now.checked_add(self.asks.deadline.length()).unwrap_or(now)
+            }
+        };
+        self.wait(until);
         let mut refused = Status::ERROR_SUCCESS;
         let mut counters = std::mem::take(&mut self.counters);
         let is_any = want.instances.iter().any(InstanceFilter::is_any);
         let wanted = (!is_any).then_some(want.instances);
         self.load(want, rows.totals_at_100ns());
-        self.living(&want.counterset.guid, |kept, number, fit, definitions| {
-            let status = kept.ask(What::CollectStart, &machine, definitions);
+        self.living(&guid, |kept, number, fit, asks| {
+            let status = kept.status(What::CollectStart, guid);
             if !status.is_success() {
                 refused = status;
                 return false;
@@ -539,18 +511,16 @@ impl Provider for Applications {
             let Some(set) = kept.file.definition(number) else { return false };
             let before = rows.len();
             counters.find(set, fit, want.counters, rows);
+            kept.collect(number, wanted, &counters, rows);
             if kept.file.has_socket() {
-                // Its program may have counted only now that it was asked.
-                let now_100ns = rows.totals_at_100ns();
-                let prepare = |kept: &mut Kept, number: usize| {
-                    kept.prepare(number, want.counters, definitions, now_100ns);
-                };
-                loading::load(std::slice::from_mut(kept), &[number], |number| (0, *number), true, prepare);
+                kept.asking.about_machine(What::CollectEnd, guid, &machine, asks);
+                if kept.asking.is_late() {
+                    rows.set_late();
+                }
             }
-            kept.collect(number, wanted, &counters, &machine, rows);
-            kept.ask(What::CollectEnd, &machine, definitions);
             rows.len() > before
         });
+        self.wait(until);
         self.counters = counters;
         unless_refused(refused, rows)
     }
@@ -577,6 +547,15 @@ impl Provider for Applications {
 
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         self.not_shown(counterset).into_iter().map(Text::from).collect()
+    }
+
+    fn late(&mut self) -> Vec<Text> {
+        let late = self.files.iter().filter_map(|kept| Some((&kept.file, kept.asking.lateness()?)));
+        late.map(|(file, lateness)| {
+            let process = &file.header.process;
+            format!("{}[{}] user {}: {lateness}", process.program, process.pid, file.user).into()
+        })
+        .collect()
     }
 
     fn problems(&mut self) -> Vec<Text> {
@@ -612,232 +591,4 @@ fn unless_refused(refused: Status, rows: &Rows) -> Result<(), SourceError> {
 
 fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// The counters that a collection is for, those that there are values of.
-#[derive(Debug, Default)]
-struct Wanted {
-    /// Their columns, ascending.
-    columns: Vec<usize>,
-    /// Where their values are among those of an instance.
-    places: Vec<usize>,
-    /// Their places, if they are all columns and follow each other.
-    run: Option<Range<usize>>,
-    /// Columns of counters that refer to their values.
-    referenced: Vec<(usize, CounterId)>,
-    /// Columns of counters by which the program means something else, and the reason.
-    left_out: Vec<(usize, NoValue)>,
-}
-
-/// Why a counter of the counterset has no value in some of its instances.
-const LACKS: NoValue =
-    NoValue::Unavailable(Text::Borrowed("the program that publishes this instance has no such counter"));
-
-/// Why there is no value of a counter that refers to it, of a program that is not asked.
-const NO_REFERENCE: NoValue =
-    NoValue::Unavailable(Text::Borrowed("the program gives it by reference, and cannot be asked"));
-
-impl Wanted {
-    /// Becomes those of a program's definition; says of the others why they have no value.
-    fn find(&mut self, set: &Counterset, fit: &Fit, wanted: &[CounterId], rows: &mut Rows) {
-        self.columns.clear();
-        self.places.clear();
-        self.referenced.clear();
-        self.left_out.clear();
-        for (column, id) in wanted.iter().enumerate() {
-            let place = fit.place(*id);
-            match place.map(|at| (at, set.counters.get(at))) {
-                Ok((_, Some(counter))) if counter.attributes.contains(Attributes::BY_REFERENCE) => {
-                    self.referenced.push((column, counter.id));
-                }
-                Ok((at, _)) => {
-                    self.columns.push(column);
-                    self.places.push(at);
-                }
-                Err(Some(why)) => self.left_out.push((column, NoValue::Failed(Arc::clone(why)))),
-                // Said of the column: there may be many such rows, and nothing else is said of columns here.
-                Err(None) => rows.none_in_column(column, LACKS),
-            }
-        }
-        let first = self.places.first().copied().unwrap_or(0);
-        let run = first..first.saturating_add(wanted.len());
-        self.run = self.places.iter().copied().eq(run.clone()).then_some(run);
-    }
-}
-
-impl Kept {
-    /// Asks its program, which may make instances of it.
-    fn ask(&mut self, what: What, machine: &[u16], definitions: &mut Definitions) -> Status {
-        if !self.file.has_socket() {
-            return Status::ERROR_SUCCESS;
-        }
-        let status = self.asking.about_machine(&self.file, what, machine);
-        self.file.look();
-        self.has_new |= self.file.refresh(definitions);
-        status
-    }
-
-    /// Whether there are instances now.
-    fn has_instances(&mut self, number: usize) -> bool {
-        if let Bytes::Copied = self.file.bytes {
-            let mut has_some = false;
-            self.each_copied(number, &mut |_, _| has_some = true);
-            return has_some;
-        }
-        let index = self.indexes.entry(number).or_default();
-        self.file.look();
-        self.file.index(number, index, None);
-        !self.file.is_lost() && !index.rows().is_empty()
-    }
-
-    /// Adds a row without values for each instance.
-    fn list(&mut self, number: usize, rows: &mut Rows) {
-        let file_id = self.file.header.id;
-        rows.set_owner(self.file.owner());
-        if let Bytes::Copied = self.file.bytes {
-            return self.each_copied(number, &mut |name, copied| {
-                let birth = birth(copied.sequence, file_id);
-                rows.push_units(name.iter().copied(), InstanceId(copied.id), birth);
-            });
-        }
-        let index = self.indexes.entry(number).or_default();
-        self.file.look();
-        self.file.index(number, index, None);
-        if self.file.is_lost() {
-            return;
-        }
-        for indexed in index.rows() {
-            rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
-        }
-    }
-
-    /// Calls `each` with all instances of a file that is copied. The names of a stranger's begin with the user.
-    fn each_copied(&mut self, number: usize, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
-        let Ok(file) = self.file.file() else { return };
-        let mut room = self.room(number, file.as_fd());
-        let Some(set) = self.file.definition(number) else { return };
-        let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
-        let mut name = Vec::new();
-        for (_, of) in self.file.instances(number) {
-            let read = copied::instances(file.as_fd(), of.at, of.len, of.shape, &set.guid, &mut |copied| {
-                if room == 0 {
-                    return;
-                }
-                room = room.saturating_sub(1);
-                name.clear();
-                name.extend_from_slice(&user);
-                name.extend_from_slice(&copied.name);
-                each(&name, copied);
-            });
-            if read.is_err() {
-                break; // it is gone
-            }
-        }
-    }
-
-    /// Adds a row for each wanted instance, with the values that its counters have at those places.
-    fn collect(
-        &mut self,
-        number: usize,
-        wanted: Option<&InstanceFilters>,
-        counters: &Wanted,
-        machine: &[u16],
-        rows: &mut Rows,
-    ) {
-        let file_id = self.file.header.id;
-        rows.set_owner(self.file.owner());
-        let now_100ns = rows.totals_at_100ns();
-        let created = now_100ns.filter(|_| self.file.has_our_clock);
-        let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
-        rows.set_began(of_file);
-        let referenced = match (counters.referenced.is_empty(), self.file.definition(number)) {
-            (false, Some(set)) => self.asking.values(&self.file, set.guid, machine),
-            _ => None,
-        };
-        if let Bytes::Copied = self.file.bytes {
-            let is_stranger = self.file.is_limited();
-            return self.each_copied(number, &mut |name, copied| {
-                let id = InstanceId(copied.id);
-                if !wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), id)) {
-                    return;
-                }
-                let mut row = rows.push_units(name.iter().copied(), id, birth(copied.sequence, file_id));
-                for (column, place) in counters.columns.iter().zip(&counters.places) {
-                    match copied.value(*place) {
-                        Some(value) => row.set(*column, value),
-                        None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
-                    }
-                }
-                refer(&mut row, counters, (!is_stranger).then_some(&referenced), copied.sequence);
-            });
-        }
-        if self.file.is_lost() {
-            return;
-        }
-        let index = self.indexes.entry(number).or_default();
-        for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
-            let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
-            let Some(segment) = segment else { continue };
-            for indexed in run {
-                if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
-                    if now_100ns.is_some() {
-                        rows.set_began(of_file.max(indexed.began_100ns));
-                    }
-                    add(segment, index, indexed, file_id, counters, &referenced, rows);
-                }
-            }
-        }
-    }
-}
-
-/// A time of CLOCK_MONOTONIC in terms of PerfTime100NSec, which was that when this collection began.
-fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
-    let now_ns = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
-    now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
-}
-
-/// Fills the cells of counters that refer to values, and of those that are left out. `referenced` is `None` if the program
-/// is not asked.
-fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: Option<&Referenced>, sequence: u64) {
-    for (column, counter) in &counters.referenced {
-        match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
-            Ok(value) => row.set(*column, value.get()),
-            Err(reason) => row.none(*column, reason),
-        }
-    }
-    for (column, why) in &counters.left_out {
-        row.none(*column, why.clone());
-    }
-}
-
-/// Adds a row for an instance, if it was there all the time while its values were loaded.
-#[inline]
-fn add(
-    segment: &Segment,
-    index: &Index,
-    indexed: &Indexed,
-    file_id: [u64; 2],
-    counters: &Wanted,
-    referenced: &Referenced,
-    rows: &mut Rows,
-) {
-    if segment.sequence(indexed.slot).is_none_or(|word| word.load(Relaxed) != indexed.sequence) {
-        return; // it went, or its slot has another one now
-    }
-    let (names, name, birth) = (index.names(), indexed.name, indexed.birth(file_id));
-    let value = |place| segment.value(indexed.slot, place);
-    if let Some(places) = &counters.run {
-        match segment.values(indexed.slot, places) {
-            Some(words) => rows.push_values(names, name, birth, words.iter().map(|word| word.load(Relaxed))),
-            None => rows.push_values(names, name, birth, places.clone().map(value)),
-        }
-    } else {
-        let mut row = rows.push_of(names, name, birth);
-        for (column, place) in counters.columns.iter().zip(&counters.places) {
-            row.set(*column, value(*place));
-        }
-        refer(&mut row, counters, Some(referenced), indexed.sequence);
-    }
 }

@@ -1,108 +1,460 @@
-//! What programs are asked around a reading: their control callbacks, and values that counters refer to.
+//! Requests to publishers around a reading: their control callbacks, and values that counters refer to.
+//!
+//! All publishers that a collection needs are asked at once, and one `poll` waits for all of them until the deadline of
+//! the collection. A publisher that is late then is never waited for again before it has answered; its values by
+//! reference are the previous ones, marked with their age.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use perfset_core::v2::identity;
-use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, NoValue, RawValue, Status};
-use perfset_engine::{Change, Entry};
+use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Mark, NoValue, RawValue, Status};
+use perfset_engine::{Change, Deadline, Entry};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::file::ProgramFile;
-use crate::callback::{Answer, AskError, Request, What, ask};
+use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, What};
 
-/// How long an answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// How long a program that gave none is left alone.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Pauses before a publisher that failed or did not answer is asked again: the first, and the longest. Each is twice
+/// the one before.
+const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// Part of the deadline that a publisher is waited for which was late the last time.
+const GRACE_PART: u32 = 20;
+/// Maximum number of requests that a publisher is sent before it has answered.
+const MOST_OUT: usize = 4;
+/// Maximum number of values by reference that are held, of all publishers together.
+const MOST_HELD: usize = 2 * MOST_VALUES;
 
-/// A program, as somebody who asks it.
-#[derive(Debug, Default)]
-pub(crate) struct Asking {
-    silent_until: Option<Instant>,
+/// What all publishers share: the deadline, and memory.
+#[derive(Debug)]
+pub(crate) struct Asks {
+    pub deadline: Deadline,
+    buffer: Vec<u8>,
+    /// Number of values that are held.
+    held: Arc<AtomicUsize>,
 }
 
-/// What an answer had to say of values by reference; `None`: nothing, or too late.
-pub(crate) type Referenced = Option<HashMap<(u64, CounterId), Option<RawValue>>>;
-
-impl Asking {
-    /// About the machine of that name: what is told before and after its values are read, and before instances are
-    /// listed.
-    pub fn about_machine(&mut self, file: &ProgramFile, what: What, machine: &[u16]) -> Status {
-        let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
-        self.ask(file, what, &about).map_or(Status::ERROR_SUCCESS, |answer| answer.status)
+impl Asks {
+    pub fn new(deadline: Deadline) -> Self {
+        Self { deadline, buffer: Vec::new(), held: Arc::default() }
     }
 
-    /// About an entry of a query, once for each of its counters. The first refusal is the answer.
-    pub fn about_entry(
-        &mut self,
-        file: &ProgramFile,
-        change: Change,
-        entry: &Entry,
-        machine: &[u16],
-    ) -> Status {
-        if !file.has_socket() {
-            return Status::ERROR_SUCCESS;
+    /// Waits until then for the publishers that have something to answer and are not late.
+    pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut Asking>, until: Instant) {
+        let mut all: Vec<&mut Asking> = all.filter(|asking| !asking.out.is_empty()).collect();
+        loop {
+            let now = Instant::now();
+            let patience = all.iter().filter_map(|asking| asking.patience(&self.deadline)).max();
+            let Some(until) = patience.map(|patience| patience.min(until)).filter(|until| *until > now)
+            else {
+                break;
+            };
+            let ready = ready(&all, until.saturating_duration_since(now));
+            for (asking, _) in all.iter_mut().zip(ready).filter(|(_, is_ready)| *is_ready) {
+                asking.advance(self);
+                if Instant::now() >= until {
+                    break; // one that sends without end must not hold up the collection
+                }
+            }
+            all.retain(|asking| !asking.out.is_empty());
         }
-        let what = match change {
-            Change::Added => What::AddCounter,
-            Change::Removed => What::RemoveCounter,
-        };
+        for asking in all {
+            asking.look(self);
+        }
+    }
+}
+
+/// Waits so long for an answer of any of them; says of each whether something came.
+fn ready(all: &[&mut Asking], within: Duration) -> Vec<bool> {
+    let within = Timespec {
+        tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: within.subsec_nanos().into(),
+    };
+    let connections =
+        all.iter().flat_map(|asking| asking.out.iter().map(|sent| sent.conversation.connection()));
+    let mut fds: Vec<PollFd<'_>> = connections.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    // If that fails each of them is looked at, until the time is over.
+    let is_known = poll(&mut fds, Some(&within)).is_ok();
+    let mut came = fds.iter().map(|fd| !is_known || !fd.revents().is_empty());
+    // All of one publisher are taken in any case.
+    let of = |asking: &&mut Asking| came.by_ref().take(asking.out.len()).filter(|came| *came).count() > 0;
+    all.iter().map(of).collect()
+}
+
+/// A publisher, as somebody who is asked.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    socket: PathBuf,
+    owner: u32,
+    /// Requests that are not sent yet.
+    queue: VecDeque<Queued>,
+    /// Requests that are not answered yet, in order: a publisher answers them one after the other.
+    out: Vec<Sent>,
+    /// Statuses of the last request of a kind, if it was answered in time.
+    statuses: HashMap<(What, Guid), Status>,
+    late: Option<Late>,
+    values: HashMap<Guid, Values>,
+}
+
+/// Request that is not sent yet.
+#[derive(Debug)]
+struct Queued {
+    what: What,
+    counterset: Guid,
+    packet: Vec<u8>,
+}
+
+/// Request that is not answered yet.
+#[derive(Debug)]
+struct Sent {
+    what: What,
+    counterset: Guid,
+    conversation: Conversation,
+    at: Instant,
+    /// `true` if it was seen to have no answer when its time was over. An answer that was there when somebody looked
+    /// was in time, however long this process was busy with other things.
+    is_late: bool,
+    held: Held,
+}
+
+/// Why a publisher is not waited for.
+#[derive(Debug)]
+struct Late {
+    since: Instant,
+    pause: Duration,
+    ask_from: Instant,
+    /// What it did; `None`: nothing.
+    failure: Option<String>,
+}
+
+/// Values by reference of a counterset.
+#[derive(Debug)]
+struct Values {
+    of: HashMap<(u64, CounterId), Option<RawValue>>,
+    /// Time of the request.
+    asked: Instant,
+    _held: Held,
+}
+
+/// Number of values that a publisher makes this process hold.
+#[derive(Debug)]
+struct Held {
+    all: Arc<AtomicUsize>,
+    own: usize,
+}
+
+impl Held {
+    fn nothing(asks: &Asks) -> Self {
+        Self { all: Arc::clone(&asks.held), own: 0 }
+    }
+
+    /// Holds so many values from now on. Returns `false` if there are too many of all publishers.
+    fn grow(&mut self, to: usize) -> bool {
+        let more = to.saturating_sub(self.own);
+        self.own = self.own.saturating_add(more);
+        self.all.fetch_add(more, Relaxed).saturating_add(more) <= MOST_HELD
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own, Relaxed);
+    }
+}
+
+/// Values that counters of a counterset refer to.
+#[derive(Debug)]
+pub(crate) enum Referenced<'a> {
+    /// There is nobody to ask.
+    Nobody,
+    /// There has been no answer yet.
+    Late,
+    /// The last answer, by sequence word and counter, with its age if it is not of this collection.
+    Values(&'a HashMap<(u64, CounterId), Option<RawValue>>, Option<Duration>),
+}
+
+impl Asking {
+    pub fn new(file: &ProgramFile) -> Self {
+        Self {
+            socket: file.path.with_extension(crate::callback::EXTENSION),
+            owner: file.user,
+            queue: VecDeque::new(),
+            out: Vec::new(),
+            statuses: HashMap::new(),
+            late: None,
+            values: HashMap::new(),
+        }
+    }
+
+    /// Sends the message that values or names of a counterset are about to be read, or were read.
+    pub fn about_machine(&mut self, what: What, counterset: Guid, machine: &[u16], asks: &mut Asks) {
+        self.statuses.remove(&(what, counterset));
+        if !self.may_be_asked(asks) {
+            return;
+        }
+        let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
+        self.post(what, counterset, &about, asks);
+    }
+
+    /// Sends what happened to an entry of a query, once for each of its counters.
+    pub fn about_entry(&mut self, change: Change, entry: &Entry, machine: &[u16], asks: &mut Asks) {
+        let what = what_of(change);
+        self.statuses.remove(&(what, entry.counterset));
+        if !self.may_be_asked(asks) {
+            return;
+        }
         let counters = match entry.counters.ids() {
             None => vec![CounterFilter::All],
             Some(ids) => ids.iter().map(|id| CounterFilter::One(*id)).collect(),
         };
         let name = entry.instance.as_ref().map(|name| name.units());
-        let mut answer = Status::ERROR_SUCCESS;
         for counter in counters {
             let mut about = Vec::new();
             identity::write(&mut about, entry.counterset, counter, entry.instance_id, machine, name);
-            let status = self.ask(file, what, &about).map_or(Status::ERROR_SUCCESS, |answer| answer.status);
-            if answer.is_success() {
-                answer = status;
-            }
+            self.post(what, entry.counterset, &about, asks);
         }
-        answer
     }
 
-    /// The values that counters of a counterset refer to, by sequence word and counter.
-    pub fn values(&mut self, file: &ProgramFile, counterset: Guid, machine: &[u16]) -> Referenced {
-        if !file.has_socket() {
-            return Some(HashMap::new());
+    /// Requests the values that counters of a counterset refer to.
+    pub fn request_values(&mut self, counterset: Guid, machine: &[u16], asks: &mut Asks) {
+        self.statuses.remove(&(What::Values, counterset));
+        if !self.may_be_asked(asks) {
+            return;
         }
         let mut about = Vec::new();
         let all = InstanceIdFilter::Any;
         let any: Vec<u16> = "*".encode_utf16().collect();
         identity::write(&mut about, counterset, CounterFilter::All, all, machine, Some(&any));
-        let answer = self.ask(file, What::Values, &about).filter(|answer| answer.status.is_success())?;
-        Some(answer.values.iter().map(|value| ((value.sequence, value.counter), value.value)).collect())
+        self.post(What::Values, counterset, &about, asks);
     }
 
-    fn ask(&mut self, file: &ProgramFile, what: What, about: &[u8]) -> Option<Answer> {
-        if self.silent_until.is_some_and(|until| Instant::now() < until) {
-            return None;
+    /// Returns the status of the last such request; success if it was not answered in time.
+    pub fn status(&self, what: What, counterset: Guid) -> Status {
+        self.statuses.get(&(what, counterset)).copied().unwrap_or(Status::ERROR_SUCCESS)
+    }
+
+    /// Returns the first refusal of the entry that was added or removed last; success if there is none.
+    pub fn status_of_entry(&self, change: Change, counterset: Guid) -> Status {
+        self.status(what_of(change), counterset)
+    }
+
+    /// Returns the values that were requested last.
+    pub fn referenced(&self, counterset: Guid) -> Referenced<'_> {
+        let is_new = self.statuses.get(&(What::Values, counterset)).is_some_and(|status| status.is_success());
+        match self.values.get(&counterset) {
+            None => Referenced::Late,
+            Some(Values { of, asked, .. }) => Referenced::Values(of, (!is_new).then(|| asked.elapsed())),
         }
-        let request = Request::new(what, about).ok()?;
-        let socket = file.path.with_extension(crate::callback::EXTENSION);
-        match ask(&socket, file.user, &request, PATIENCE) {
-            Ok(answer) => Some(answer),
-            Err(AskError::TimedOut(_)) => {
-                self.silent_until = Instant::now().checked_add(PAUSE);
-                None
+    }
+
+    /// Returns `true` if it has not answered, or not as it must, and is not waited for.
+    pub fn is_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Returns what it does instead of answering, for people.
+    pub fn lateness(&self) -> Option<String> {
+        let Late { since, failure, .. } = self.late.as_ref()?;
+        let seconds = since.elapsed().as_secs();
+        Some(match failure {
+            Some(failure) => format!("no usable answer for {seconds} s: {failure}"),
+            None => format!("no answer for {seconds} s"),
+        })
+    }
+
+    /// Returns `true` if a connection to it is open.
+    pub fn is_open(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Gives up a late request, whose connection is needed for others.
+    pub fn hang_up(&mut self) {
+        if self.is_late() {
+            self.out.clear();
+        }
+    }
+
+    /// Returns `true` unless it is late: then it is asked again after a pause, and after it has answered.
+    fn may_be_asked(&mut self, asks: &mut Asks) -> bool {
+        self.look(asks);
+        match &self.late {
+            None => true,
+            Some(late) => self.out.is_empty() && late.ask_from <= Instant::now(),
+        }
+    }
+
+    fn post(&mut self, what: What, counterset: Guid, about: &[u8], asks: &mut Asks) {
+        let Ok(request) = Request::new(what, about) else { return };
+        self.queue.push_back(Queued { what, counterset, packet: request.encode() });
+        self.send(asks);
+    }
+
+    /// Sends the next requests.
+    fn send(&mut self, asks: &mut Asks) {
+        while self.out.len() < MOST_OUT {
+            let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
+            match Conversation::begin(&self.socket, self.owner, &packet) {
+                Ok(conversation) => {
+                    let (at, held) = (Instant::now(), Held::nothing(asks));
+                    self.out.push(Sent { what, counterset, conversation, at, is_late: false, held });
+                }
+                // It does not take what others sent before.
+                Err(AskError::Gone(error)) if error.kind() == ErrorKind::WouldBlock => {
+                    return self.fail(None);
+                }
+                Err(_) => {} // it counts as if it had no callback
             }
-            Err(_) => None, // it counts as if it had no callback
+        }
+    }
+
+    /// Takes what it has answered, and sends the next requests.
+    fn advance(&mut self, asks: &mut Asks) {
+        if asks.buffer.is_empty() {
+            asks.buffer = vec![0; MOST_PACKET];
+        }
+        let mut at = 0_usize;
+        while let Some(sent) = self.out.get_mut(at) {
+            let came = sent.conversation.advance(&mut asks.buffer);
+            if !sent.held.grow(sent.conversation.values()) {
+                return self.fail(Some("it has too many values".into()));
+            }
+            match came {
+                Ok(None) => at = at.saturating_add(1),
+                Ok(Some(answer)) => {
+                    let sent = self.out.remove(at);
+                    self.finish(sent, answer);
+                }
+                Err(error) => return self.fail(Some(with_source(&error))),
+            }
+        }
+        self.send(asks);
+    }
+
+    /// As [`advance`](Self::advance), and finds out whether it is late.
+    fn look(&mut self, asks: &mut Asks) {
+        if self.out.is_empty() {
+            return;
+        }
+        self.advance(asks);
+        let (now, most) = (Instant::now(), self.most(&asks.deadline));
+        let is_over = |sent: &Sent| now.saturating_duration_since(sent.at) > most;
+        for sent in self.out.iter_mut().filter(|sent| is_over(sent)) {
+            sent.is_late = true;
+        }
+        let Some(first) = self.out.iter().find(|sent| sent.is_late) else { return };
+        if first.conversation.values() > 0 {
+            // An answer that never ends would be held for ever.
+            return self.fail(Some("its answer has no end".into()));
+        }
+        match &mut self.late {
+            Some(late) if now >= late.ask_from => late.wait_longer(now),
+            Some(_) => {}
+            None => self.late = Some(Late::new(first.at, None)),
+        }
+        // It hears these all the same, one after the other; one connection tells when it answers again.
+        self.queue.clear();
+        self.out.truncate(1);
+    }
+
+    /// Takes over an answer.
+    fn finish(&mut self, sent: Sent, answer: Answer) {
+        let Sent { what, counterset, at, is_late, held, .. } = sent;
+        if what == What::Values && answer.status.is_success() {
+            let values = answer.values.iter();
+            let of = values.map(|value| ((value.sequence, value.counter), value.value)).collect();
+            self.values.insert(counterset, Values { of, asked: at, _held: held });
+        }
+        if is_late {
+            // It answers, but too late: it is asked again soon, and not waited for.
+            let since = self.late.as_ref().map_or(at, |late| late.since);
+            self.late = Some(Late { since, ..Late::new(at, None) });
+            return;
+        }
+        self.late = None;
+        // The first refusal of several requests counts.
+        let status = self.statuses.entry((what, counterset)).or_insert(answer.status);
+        if status.is_success() {
+            *status = answer.status;
+        }
+    }
+
+    /// Gives up what is asked: there is no usable answer.
+    fn fail(&mut self, failure: Option<String>) {
+        self.out.clear();
+        self.queue.clear();
+        let now = Instant::now();
+        match &mut self.late {
+            Some(late) => {
+                late.wait_longer(now);
+                late.failure = failure;
+            }
+            None => self.late = Some(Late::new(now, failure)),
+        }
+    }
+
+    /// Returns the end of waiting for it; `None` if nothing is out.
+    fn patience(&self, deadline: &Deadline) -> Option<Instant> {
+        let most = self.most(deadline);
+        self.out.iter().filter_map(|sent| sent.at.checked_add(most)).max()
+    }
+
+    /// Returns the longest wait for one answer.
+    fn most(&self, deadline: &Deadline) -> Duration {
+        match self.late {
+            None => deadline.length(),
+            Some(_) => deadline.length().checked_div(GRACE_PART).unwrap_or_default(),
         }
     }
 }
 
-/// The value of a counter that refers to one, or why there is none.
-pub(crate) fn value(all: &Referenced, sequence: u64, counter: CounterId) -> Result<RawValue, NoValue> {
-    match all {
-        None => Err(NoValue::Late),
-        Some(all) => match all.get(&(sequence, counter)) {
-            Some(Some(value)) => Ok(*value),
-            Some(None) => Err(NoValue::Status(Status::ERROR_NO_DATA)),
-            None => Err(NoValue::Unavailable("the program did not say it".into())),
-        },
+impl Late {
+    fn new(since: Instant, failure: Option<String>) -> Self {
+        let (pause, _) = PAUSE;
+        Self { since, pause, ask_from: since.checked_add(pause).unwrap_or(since), failure }
+    }
+
+    fn wait_longer(&mut self, now: Instant) {
+        let (_, longest) = PAUSE;
+        self.pause = self.pause.saturating_mul(2).min(longest);
+        self.ask_from = now.checked_add(self.pause).unwrap_or(now);
+    }
+}
+
+fn what_of(change: Change) -> What {
+    match change {
+        Change::Added => What::AddCounter,
+        Change::Removed => What::RemoveCounter,
+    }
+}
+
+fn with_source(error: &AskError) -> String {
+    match std::error::Error::source(error) {
+        None => error.to_string(),
+        Some(source) => format!("{error}: {source}"),
+    }
+}
+
+/// The value of a counter that refers to one, with its mark, or why there is none.
+pub(crate) fn value(
+    all: &Referenced<'_>,
+    sequence: u64,
+    counter: CounterId,
+) -> Result<(RawValue, Option<Mark>), NoValue> {
+    let Referenced::Values(all, age) = all else {
+        return Err(match all {
+            Referenced::Nobody => NoValue::Unavailable("the program did not say it".into()),
+            _ => NoValue::Late,
+        });
+    };
+    match all.get(&(sequence, counter)) {
+        Some(Some(value)) => Ok((*value, age.map(Mark::Stale))),
+        Some(None) => Err(NoValue::Status(Status::ERROR_NO_DATA)),
+        None if age.is_some() => Err(NoValue::Late),
+        None => Err(NoValue::Unavailable("the program did not say it".into())),
     }
 }
 

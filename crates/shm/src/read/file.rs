@@ -11,8 +11,7 @@ use std::sync::{Arc, Weak};
 use perfset_core::{Counterset, Owner};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
 
-use super::budget::{Budget, Pool, Share};
-use super::copied;
+use super::budget::Budget;
 use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
 use super::table::{Entry, Header, Refused, load, word};
@@ -21,6 +20,10 @@ use crate::guard::Inside;
 use crate::layout::{MAGIC, Shape, WORD, entry, header};
 use crate::lock;
 use crate::memory::View;
+
+mod limit;
+
+use limit::Limit;
 
 /// Bytes of a file that are read, of root and of this user, and of others.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
@@ -74,20 +77,6 @@ pub(crate) struct ProgramFile {
     lost: Option<Refused>,
     /// How it was when it was looked at.
     stamp: Option<Stamp>,
-}
-
-/// Part of a file of another user that is read.
-#[derive(Debug)]
-struct Limit {
-    share: Share,
-    is_announced: bool,
-    instances: Arc<Pool>,
-    /// Bytes that may be read.
-    granted: u64,
-    /// By entry of the table: bytes that are read up to the end of that segment.
-    ends: Vec<u64>,
-    /// Bytes of segments that are not read.
-    unread: u64,
 }
 
 /// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
@@ -488,42 +477,6 @@ impl ProgramFile {
         })
     }
 
-    /// Returns `true` if the file belongs to another user: then it is read within limits.
-    pub fn is_limited(&self) -> bool {
-        self.limit.is_some()
-    }
-
-    /// Bytes of a file of another user that are read.
-    pub fn read_bytes(&self) -> u64 {
-        let used = |limit: &Limit| {
-            let ends = limit.ends.iter().filter(|end| **end <= limit.granted);
-            ends.copied().max().unwrap_or_else(|| wide(header::BYTES))
-        };
-        self.limit.as_ref().map_or(0, used)
-    }
-
-    /// The pool that instances of a file of another user are taken from.
-    pub fn instance_pool(&self) -> Option<Arc<Pool>> {
-        self.limit.as_ref().map(|limit| Arc::clone(&limit.instances))
-    }
-
-    /// Bytes of a file of another user that are more than the limit for all of them lets be read.
-    pub fn unread(&self) -> u64 {
-        self.limit.as_ref().map_or(0, |limit| limit.unread)
-    }
-
-    fn may_read(&self, number: usize) -> bool {
-        let limit = self.limit.as_ref();
-        limit.is_none_or(|limit| limit.ends.get(number).is_some_and(|end| *end <= limit.granted))
-    }
-
-    /// Counts the instances of a counterset that it defines.
-    pub fn count(&self, counterset: usize, file: BorrowedFd<'_>) -> u64 {
-        let counts =
-            self.instances(counterset).map(|(_, of)| copied::count(file, of.at, of.shape).unwrap_or(0));
-        counts.fold(0, u64::saturating_add)
-    }
-
     /// The values of the segment of that number, if it is of instances and mapped.
     #[inline]
     pub fn segment(&self, number: usize) -> Option<&Segment> {
@@ -588,35 +541,6 @@ impl Instances {
     /// Where it is.
     fn part(&self) -> Part {
         Part { at: self.at, shape: self.shape }
-    }
-}
-
-impl Limit {
-    fn new(budget: &Budget, user: u32) -> Self {
-        let (share, instances) = (budget.bytes.share(user), Arc::clone(&budget.instances));
-        Self { share, is_announced: false, instances, granted: 0, ends: Vec::new(), unread: 0 }
-    }
-
-    /// Asks for as many bytes as the entries of a table have. The first time it announces them only: files that are
-    /// opened together are granted what they are due when all are known.
-    fn ask(&mut self, table: impl Iterator<Item = [u64; entry::WORDS]>) {
-        let mut end = wide(header::BYTES);
-        let mut lens = Vec::new();
-        self.ends.clear();
-        for [_, len, kind, _] in table {
-            let len = len.min(MOST_BYTES.1);
-            let cost = if kind == entry::DEFINITION { len.saturating_mul(DECODED) } else { len };
-            end = end.saturating_add(cost);
-            lens.push(len);
-            self.ends.push(end);
-        }
-        self.granted = if self.is_announced { self.share.ask(end) } else { 0 };
-        if !self.is_announced {
-            self.share.want(end);
-            self.is_announced = true;
-        }
-        let unread = lens.iter().zip(&self.ends).filter(|(_, end)| **end > self.granted);
-        self.unread = unread.fold(0, |sum, (len, _)| sum.saturating_add(*len));
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn look_at_all(files: &mut [Kept]) {
 }
 
 /// Loads the values of a counterset from files that publish it: which, and which of its definitions that is, says
-/// `place`. Of those whose programs are asked first, or of all others. `prepare` looks at a file before that.
+/// `place`. `prepare` looks at a file before that.
 ///
 /// What changed otherwise than by the stores of its program meanwhile is loaded again, and given up if it does so each
 /// time.
@@ -41,7 +41,6 @@ pub(crate) fn load<T>(
     files: &mut [Kept],
     served: &[T],
     place: impl Fn(&T) -> (usize, usize),
-    asked: bool,
     mut prepare: impl FnMut(&mut Kept, usize),
 ) {
     const TRIES: usize = 3;
@@ -49,7 +48,7 @@ pub(crate) fn load<T>(
         if let Some(kept) = files.get_mut(at) {
             prepare(kept, number);
             let is_mapped = matches!(kept.file.bytes, Bytes::Mapped { .. });
-            kept.is_to_load = is_mapped && !kept.is_gone && kept.file.has_socket() == asked;
+            kept.is_to_load = is_mapped && !kept.is_gone;
         }
     }
     for last in (0..TRIES).rev() {

@@ -3,14 +3,17 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use perfset_core::catalogue::{logical_disk as id, physical_disk};
-use perfset_core::{Birth, CounterId, Counterset, InstanceId, NoValue};
+use perfset_core::{Birth, CounterId, Counterset, InstanceId, Mark, NoValue, Text};
+use perfset_engine::Deadline;
 use rustix::fs::StatVfs;
 use rustix::io::Errno;
 
 use super::disks::{Disk, Disks};
 use super::mounts::{Mounts, Volume};
+use super::remote::Remote;
 use super::requests::{Requests, mean, never, total_of};
 use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::instance_name;
@@ -26,6 +29,10 @@ pub(crate) struct LogicalDisk {
     disks: Disks,
     /// `None` where the mount points are those of another tree.
     space: Option<AskSpace>,
+    /// Longest time that a file system is waited for.
+    deadline: Duration,
+    /// End of waiting in the collection that was announced.
+    until: Option<Instant>,
     /// Which mounts they are of.
     changes: u64,
     keys: Vec<Key>,
@@ -43,7 +50,10 @@ struct Known {
     device: Option<Option<(u32, u32)>>,
     /// Birth of that device at the last collection.
     birth: Option<Birth>,
-    space: Latest<Space>,
+    remote: Remote<Space>,
+    /// Time of the request that was made when the collection was announced.
+    requested: Option<Instant>,
+    space: Latest<(Space, Option<Mark>)>,
     requests: Latest<Requests>,
 }
 
@@ -69,16 +79,39 @@ impl LogicalDisk {
             mounts: Table::of(SharedFile::of(file.tells_changes()), absent, Mounts::parse),
             disks,
             space,
+            deadline: Deadline::DEFAULT,
+            until: None,
             changes: 0,
             keys: Vec::new(),
             volumes: Vec::new(),
         }
     }
 
-    fn space(&mut self, at: usize, pass: &mut Pass) -> Result<Space, NoValue> {
+    /// The same with another deadline than the usual one.
+    pub(crate) fn within(self, deadline: Duration) -> Self {
+        Self { deadline, ..self }
+    }
+
+    /// Returns a part of the space: of the previous answer, marked, if the file system is late.
+    fn space(
+        &mut self,
+        at: usize,
+        pass: &mut Pass,
+        part: impl FnOnce(Space) -> u64,
+    ) -> Result<Value, NoValue> {
         let ask = self.space.ok_or(unavailable("the mount points are those of another tree"))?;
-        let Known { volume, space, .. } = self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
-        space.get(pass, |_| volume.space(ask)).copied()
+        let (deadline, begun) = (self.deadline, self.until);
+        let Known { volume, remote, requested, space, .. } =
+            self.volumes.get_mut(at).ok_or(NoValue::NotGiven)?;
+        let got = space.get(pass, |_| match requested.take().zip(begun) {
+            Some((since, until)) => remote.get(since, until, deadline),
+            None => {
+                let since = Instant::now();
+                volume.request_space(ask, remote)?;
+                remote.get(since, since.checked_add(deadline).unwrap_or(since), deadline)
+            }
+        });
+        got.map(|(space, mark)| Value { raw: part(*space), mark: *mark })
     }
 
     fn requests(&mut self, at: usize, pass: &mut Pass) -> Result<&Requests, NoValue> {
@@ -105,6 +138,7 @@ impl LogicalDisk {
 impl Instances for LogicalDisk {
     const COUNTERSET: &'static Counterset = &id::COUNTERSET;
     const HAS_TOTAL: bool = true;
+    const WAITS: bool = true;
 
     fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         let Self { mounts, changes, keys, volumes, .. } = self;
@@ -118,7 +152,9 @@ impl Instances for LogicalDisk {
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
                 let birth = same.and_then(|(known, _)| known.birth);
                 let key = Key { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
-                volumes.push(Known { birth, ..Known::new(volume) });
+                // A file system that has not answered is not asked once more because another one was mounted.
+                let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
+                volumes.push(Known { birth, remote, ..Known::new(volume) });
                 keys.push(key);
             }
         }
@@ -129,11 +165,32 @@ impl Instances for LogicalDisk {
         &self.keys
     }
 
+    fn begin(&mut self, places: &[usize], counters: &[CounterId], until: Instant) {
+        let Some(ask) = self.space.filter(|_| counters.iter().any(|counter| SPACE.contains(counter))) else {
+            return;
+        };
+        self.until = Some(until);
+        for at in places {
+            let Some(Known { volume, remote, requested, .. }) = self.volumes.get_mut(*at) else { continue };
+            let now = Instant::now();
+            *requested = volume.request_space(ask, remote).is_ok().then_some(now);
+        }
+    }
+
+    fn late(&self) -> Vec<Text> {
+        let late = self.volumes.iter().filter_map(|known| {
+            let waited = known.remote.late_for(self.deadline)?;
+            let point = String::from_utf8_lossy(&known.volume.mount_point);
+            Some(format!("mount {point}: no answer for {} s", waited.as_secs()).into())
+        });
+        late.collect()
+    }
+
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         match counter {
-            id::PERCENT_FREE_SPACE => Ok(self.space(at, pass)?.free.into()),
-            id::PERCENT_FREE_SPACE_BASE => Ok(self.space(at, pass)?.all.into()),
-            id::FREE_MEGABYTES => Ok((self.space(at, pass)?.free / BYTES_IN_MIB).into()),
+            id::PERCENT_FREE_SPACE => self.space(at, pass, |space| space.free),
+            id::PERCENT_FREE_SPACE_BASE => self.space(at, pass, |space| space.all),
+            id::FREE_MEGABYTES => self.space(at, pass, |space| space.free / BYTES_IN_MIB),
             _ => {
                 let counter = of_physical_disk(counter).ok_or(NoValue::NotGiven)?;
                 never(counter).map_or(Ok(()), Err)?;
@@ -161,6 +218,9 @@ impl Instances for LogicalDisk {
     }
 }
 
+/// Counters that the file system itself is asked for.
+const SPACE: [CounterId; 3] = [id::PERCENT_FREE_SPACE, id::PERCENT_FREE_SPACE_BASE, id::FREE_MEGABYTES];
+
 /// Number of counters before those that PhysicalDisk has: the counters of space.
 const FIRST: u32 = id::CURRENT_DISK_QUEUE_LENGTH.0.saturating_sub(physical_disk::CURRENT_DISK_QUEUE_LENGTH.0);
 
@@ -171,8 +231,15 @@ fn of_physical_disk(counter: CounterId) -> Option<CounterId> {
 
 impl Known {
     fn new(volume: &Volume) -> Self {
-        let (space, requests) = (Latest::default(), Latest::default());
-        Self { volume: volume.clone(), device: None, birth: None, space, requests }
+        Self {
+            volume: volume.clone(),
+            device: None,
+            birth: None,
+            remote: Remote::default(),
+            requested: None,
+            space: Latest::default(),
+            requests: Latest::default(),
+        }
     }
 }
 
@@ -182,11 +249,21 @@ impl Volume {
         Key { name: instance_name(&self.mount_point), id, birth: None }
     }
 
-    fn space(&self, ask: AskSpace) -> Result<Space, NoValue> {
+    /// Has the file system asked by another thread: it may be on a device that does not answer.
+    ///
+    /// # Errors
+    /// If the way to it leads through a program or a network. The kernel may wait for those even while a process ends,
+    /// so that no deadline would help: a command that asked would never end.
+    fn request_space(&self, ask: AskSpace, remote: &Remote<Space>) -> Result<(), NoValue> {
         if self.may_block {
             return Err(unavailable("its mount point is in a file system that may never answer"));
         }
-        let path = Path::new(OsStr::from_bytes(&self.mount_point));
+        let path = Path::new(OsStr::from_bytes(&self.mount_point)).to_owned();
+        remote.request(move || Self::space(&path, ask));
+        Ok(())
+    }
+
+    fn space(path: &Path, ask: AskSpace) -> Result<Space, NoValue> {
         let stat = ask(path).map_err(|errno| match errno {
             Errno::ACCESS => {
                 let permission = "needs the right to search the folders above it, or CAP_DAC_READ_SEARCH";

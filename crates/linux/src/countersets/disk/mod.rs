@@ -5,6 +5,7 @@ mod disks;
 mod logical;
 mod mounts;
 mod physical;
+mod remote;
 mod requests;
 
 #[cfg(test)]

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use perfset_core::catalogue::{block_io, logical_disk, physical_disk};
 use perfset_core::{Birth, CounterId, Counterset, NoValue};
-use perfset_engine::{Provider, Rows, SourceError};
+use perfset_engine::testing::FixedClock;
+use perfset_engine::{Entry, Machine, Provider, Rows, Snapshot, SourceError};
 use rustix::fs::{StatVfs, StatVfsMountFlags};
 use rustix::io::Errno;
 
@@ -34,13 +38,16 @@ fn block(roots: &Roots) -> Several<BlockIo> {
     Several::new(BlockIo::new(disks(roots)))
 }
 
+/// No test depends on how quickly another thread runs.
+const LONG: Duration = Duration::from_secs(3600);
+
 fn elsewhere(roots: &Roots) -> Several<LogicalDisk> {
     Several::new(LogicalDisk::new(roots, disks(roots), None))
 }
 
 fn logical(roots: &Roots) -> Several<LogicalDisk> {
     let ask: AskSpace = |path| space(path).ok_or(Errno::ACCESS);
-    Several::new(LogicalDisk::new(roots, disks(roots), Some(ask)))
+    Several::new(LogicalDisk::new(roots, disks(roots), Some(ask)).within(LONG))
 }
 
 /// What the file systems of the fixture `many-disks` say.
@@ -355,7 +362,7 @@ fn mounts_of_another_tree_are_not_asked() {
 fn this_machine() {
     let roots = Roots::default();
     let ask: AskSpace = |path| rustix::fs::statvfs(path);
-    let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)));
+    let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
     let collected = collect_all(&mut provider);
     for name in collected.names() {
         let is_there = |counter| !matches!(collected.get(name, counter), Got::None(NoValue::Failed(_)));
@@ -385,12 +392,64 @@ fn what_a_file_system_refuses() {
             }
             _ => |path| if path == "/boot" { Err(Errno::IO) } else { space(path).ok_or(Errno::IO) },
         };
-        let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)));
+        let mut provider = Several::new(LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(LONG));
         let collected = collect(&mut provider, &[FREE_MEGABYTES], &["*"]);
         let reason = &collected.missing("/boot")[&FREE_MEGABYTES.0];
         assert!(want.ends_with(reason.as_str()) || reason == want, "{reason}");
         assert_eq!(counted(&collected).len(), 8);
     }
+}
+
+/// One that hangs is asked once, however often others are collected, and costs its own values.
+#[test]
+fn a_file_system_that_hangs_stops_no_other() {
+    static GATE: Mutex<()> = Mutex::new(());
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let ask: AskSpace = |path| {
+        if path == "/boot" {
+            ASKED.fetch_add(1, Ordering::SeqCst);
+            drop(GATE.lock());
+        }
+        space(path).ok_or(Errno::ACCESS)
+    };
+    let roots = fixture("many-disks");
+    let deadline = Duration::from_millis(20);
+    let machine = Machine::bare(Box::new(FixedClock::default()));
+    machine.set_deadline(deadline);
+    let disk = LogicalDisk::new(&roots, disks(&roots), Some(ask)).within(deadline);
+    machine.register(Box::new(Several::new(disk)));
+    let mut query = machine.query();
+    let entry = Entry::one(logical_disk::GUID, logical_disk::FREE_MEGABYTES).instance("*");
+    assert!(query.add(&entry).is_success());
+    let mut collect = || {
+        let mut snapshot = Snapshot::default();
+        query.collect(&mut snapshot).unwrap();
+        let of = |value: perfset_engine::Value<'_>| {
+            (value.instance.to_string(), (value.raw.is_some(), value.mark.is_some(), value.value.err()))
+        };
+        snapshot.values(None).map(of).collect::<BTreeMap<_, _>>()
+    };
+    let (late, fresh) = ((false, false, Some(NoValue::Late)), (true, false, None));
+    let closed = GATE.lock().unwrap();
+    let all = collect();
+    assert_eq!(all["/boot"], late);
+    // Another thread answers for the others, perhaps only after the deadline on a busy machine.
+    while collect()["/home"] != fresh {}
+    for _ in 0..5 {
+        assert_eq!(collect()["/boot"], late);
+    }
+    assert_eq!(ASKED.load(Ordering::SeqCst), 1, "it is asked once");
+    let says = machine.late();
+    assert!(says.iter().any(|text| text.starts_with("mount /boot: no answer for ")), "{says:?}");
+    drop(closed);
+    while collect()["/boot"] != fresh {}
+    assert_eq!(machine.late().iter().filter(|text| text.contains("/boot")).count(), 0);
+    let _closed = GATE.lock().unwrap();
+    let mut boot = collect().remove("/boot");
+    if boot == Some(fresh) {
+        boot = collect().remove("/boot"); // it was being asked when the gate closed
+    }
+    assert_eq!(boot, Some((true, true, None)), "the previous value, marked");
 }
 
 #[test]

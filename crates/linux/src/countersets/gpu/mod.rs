@@ -6,10 +6,9 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use perfset_core::NoValue;
-use perfset_engine::Provider;
+use perfset_engine::{Deadline, Provider};
 
 use super::slow::WhenAsked;
 use super::together::Together;
@@ -37,21 +36,18 @@ use engines::{GpuEngine, LinuxGpuEngine};
 use nvidia::{Nvidia, Open};
 use process_memory::ProcessMemory;
 
-/// What takes longer is delivered later, marked with its age: the most that a reader of counters is made to wait.
-const DEADLINE: Duration = Duration::from_secs(1);
-
 /// The provider of all of them, reading below `roots`.
 ///
-/// All of this has a thread of its own, which starts when somebody asks: NVIDIA's library may take seconds for its
-/// first answer and milliseconds for others, and the look for clients goes through all open files of the machine.
-pub(crate) fn provider(roots: &Roots) -> Box<dyn Provider> {
+/// All of this is behind the deadline: NVIDIA's library may take seconds for its first answer and milliseconds for
+/// others, and the look for clients goes through all open files of the machine.
+pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
     let open: Open = match (nvidia_is_loaded, roots.are_own()) {
         (false, _) => nvidia::not_loaded,
         (true, false) => nvidia::not_own_roots,
         (true, true) => nvml::open,
     };
-    Box::new(WhenAsked::waiting(together(&Gpu::shared(roots, open)), DEADLINE))
+    Box::new(WhenAsked::waiting(together(&Gpu::shared(roots, open)), deadline))
 }
 
 fn together(gpu: &Shared) -> Together {

@@ -15,6 +15,9 @@ use crate::countersets::several::{Instances, Several};
 use crate::kept_file::LOOK_AGAIN_NS;
 use crate::testing::{Collected, Got, Tree, collect, collect_all, fixture, opened, try_collect};
 
+/// No test depends on how quickly another thread runs.
+const LONG: std::time::Duration = std::time::Duration::from_secs(3600);
+
 const MACHINE: &str = "gpu-desktop";
 
 fn engines(roots: &Roots) -> Several<GpuEngine> {
@@ -549,7 +552,7 @@ fn refusals() {
 
 #[test]
 fn all_of_them_together() {
-    let mut provider = provider(&fixture(MACHINE));
+    let mut provider = provider(&fixture(MACHINE), &Deadline::new(LONG));
     let catalogue = provider.catalogue().unwrap();
     let names: Vec<_> = catalogue.countersets.iter().map(|set| &*set.name).collect();
     assert_eq!(
@@ -725,7 +728,7 @@ fn what_cannot_be_looked_through() {
 fn behind_a_deadline() {
     let tree = with_nvidia(MACHINE);
     tree.write("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159.04\n");
-    let mut provider = provider(&tree.roots());
+    let mut provider = provider(&tree.roots(), &Deadline::new(LONG));
     assert_eq!(provider.catalogue().unwrap().countersets.len(), 7);
     assert_eq!(collect_all(&mut *provider).names().len(), 10, "GPU Engine");
 }

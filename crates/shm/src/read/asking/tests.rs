@@ -1,15 +1,23 @@
 //! Programs that are asked, beside those that say nothing.
 
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use perfset_core::{
-    Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, NoValue, ProviderIdentity,
-    RawValue, Status,
+    Attributes, Counter, CounterId, CounterType, Counterset, Guid, InstanceType, Mark, NoValue,
+    ProviderIdentity, RawValue, Status,
 };
-use perfset_engine::{Entry, Snapshot};
+use perfset_engine::{Deadline, Entry, Query, Snapshot};
+use rustix::net::{
+    AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept, bind, connect, listen, send,
+    socket_with,
+};
 
-use crate::callback::{Answer, Referenced, Request, What};
+use super::{Asks, Held, Late, MOST_HELD};
+use crate::callback::{Answer, Referenced, Request, Server, What};
 use crate::publish::{Block, Publisher};
 use crate::tests::Place;
 
@@ -166,27 +174,223 @@ fn refusals_are_the_entrys_status() {
     assert_eq!(snapshot.annex()[0].failure(), Some(&NoValue::Status(Status(1234))));
 }
 
-#[test]
-fn a_program_that_does_not_answer_is_left_alone() {
-    let place = Place::new("silent");
-    let publisher = place.publisher();
-    let _a = instance(&publisher, "a");
-    let (stop, stopped) = std::sync::mpsc::channel::<()>();
-    let _server = publisher.answer(move |_| {
-        let _ = stopped.recv_timeout(Duration::from_secs(3));
-        Answer::from(Status(1234))
-    });
-    let machine = place.machine();
-    let began = Instant::now();
-    assert_eq!(machine.instances(&set().guid).unwrap().len(), 1, "silence is no refusal");
-    let first = began.elapsed();
-    assert!(first >= Duration::from_millis(900) && first < Duration::from_millis(2500), "{first:?}");
-    let began = Instant::now();
-    let mut query = machine.query();
-    assert!(query.add(&Entry::all(set().guid).instance("*")).is_success());
+/// What a collection delivers of a counter, by instance: the value and its mark, or why there is none.
+fn of(query: &mut Query, counter: CounterId) -> HashMap<String, Result<(u64, Option<Mark>), NoValue>> {
     let mut snapshot = Snapshot::default();
     query.collect(&mut snapshot).unwrap();
-    assert!(began.elapsed() < Duration::from_millis(500), "it is not asked again: {:?}", began.elapsed());
-    assert_eq!(snapshot.annex()[0].reason(0, 1), Some(&NoValue::Late));
-    drop(stop);
+    let values = snapshot.values(None).filter(|value| value.counter.id == counter);
+    values
+        .map(|value| {
+            let got = match value.raw {
+                Some(raw) => Ok((raw.get(), value.mark)),
+                None => Err(value.value.unwrap_err()),
+            };
+            (value.instance.to_string(), got)
+        })
+        .collect()
+}
+
+/// Answers requests for values with that number, and all others with success; each once the gate is open.
+fn gated(publisher: &Publisher, sequence: u64, gate: &Arc<Mutex<u64>>, asked: &Asked) -> Option<Server> {
+    let (gate, asked) = (Arc::clone(gate), Arc::clone(asked));
+    publisher
+        .answer(move |request| {
+            note(&asked, &request);
+            let value = *gate.lock().unwrap();
+            let mut answer = Answer::from(Status::ERROR_SUCCESS);
+            if request.what() == What::Values {
+                let value = Some(RawValue::U64(value));
+                answer.values.push(Referenced { sequence, counter: BY_REFERENCE, value });
+            }
+            answer
+        })
+        .unwrap()
+}
+
+#[test]
+fn a_late_value_is_the_previous_one_and_marked() {
+    let place = Place::new("late");
+    let publisher = place.publisher();
+    let a = instance(&publisher, "a");
+    let (gate, asked) = (Arc::new(Mutex::new(7)), Asked::default());
+    let _server = gated(&publisher, a.sequence(), &gate, &asked);
+    let machine = place.machine_within(Duration::from_millis(20));
+    let mut query = machine.query();
+
+    // Before there is any answer the value is late, and what is in memory is there.
+    let closed = gate.lock().unwrap();
+    assert_eq!(machine.instances(&set().guid).unwrap().len(), 1, "silence is no refusal");
+    assert!(query.add(&Entry::all(set().guid).instance("*")).is_success());
+    assert_eq!(of(&mut query, BY_REFERENCE)["a"], Err(NoValue::Late));
+    assert_eq!(of(&mut query, PLAIN)["a"], Ok((0, None)));
+    let heard = asked.lock().unwrap().len();
+    for _ in 0..20 {
+        assert_eq!(of(&mut query, BY_REFERENCE)["a"], Err(NoValue::Late));
+    }
+    assert!(heard <= 1 && asked.lock().unwrap().len() <= 1, "it is not asked again before it has answered");
+    let late = machine.late();
+    assert!(late.len() == 1 && late[0].contains(": no answer for "), "{late:?}");
+    drop(closed);
+
+    // It answers: a pause later it is asked again, and then in time.
+    while of(&mut query, BY_REFERENCE)["a"] != Ok((7, None)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(machine.late(), [""; 0]);
+
+    let closed = gate.lock().unwrap();
+    let again = instance(&publisher, "b");
+    for round in 0..3 {
+        let got = of(&mut query, BY_REFERENCE);
+        match got["a"] {
+            Ok((7, Some(Mark::Stale(_)))) => {}
+            Ok((7, None)) if round == 0 => {} // it had been asked before the gate was closed
+            ref other => panic!("{other:?} in round {round}"),
+        }
+        if round > 0 {
+            assert_eq!(got["b"], Err(NoValue::Late), "it has no previous value");
+        }
+    }
+    drop(closed);
+    drop((a, again));
+}
+
+/// Listeners in the place of a publisher's own, and what they do to those who ask.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Misbehaves {
+    /// Takes no connection, as a program that is stopped.
+    Stopped,
+    /// Takes no connection, and has no room for another one.
+    Full,
+    /// Takes connections and says nothing.
+    Silent,
+    /// Answers with one byte at a time.
+    Bytes,
+    /// Announces one more packet, again and again.
+    Endless,
+    /// Ends the connection.
+    Ends,
+}
+
+impl Misbehaves {
+    const ALL: [Self; 6] = [Self::Stopped, Self::Full, Self::Silent, Self::Bytes, Self::Endless, Self::Ends];
+}
+
+/// Listens where the publisher did.
+fn in_the_place_of(publisher: &Publisher, how: Misbehaves) -> (OwnedFd, Vec<OwnedFd>) {
+    let socket = publisher.path().unwrap().with_extension("sock");
+    std::fs::remove_file(&socket).unwrap();
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let new = || socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+    let (listener, address) = (new(), SocketAddrUnix::new(&socket).unwrap());
+    bind(&listener, &address).unwrap();
+    listen(&listener, if how == Misbehaves::Full { 0 } else { 64 }).unwrap();
+    let mut others = Vec::new();
+    if how == Misbehaves::Full {
+        let mut connection = new();
+        while connect(&connection, &address).is_ok() {
+            others.push(std::mem::replace(&mut connection, new()));
+        }
+    }
+    (listener, others)
+}
+
+/// What all of them do, until it is over.
+fn misbehave(listeners: &[(Misbehaves, OwnedFd)], is_over: &AtomicBool) {
+    let mut connections: Vec<(Misbehaves, OwnedFd)> = Vec::new();
+    while !is_over.load(Ordering::Relaxed) {
+        for (how, listener) in listeners {
+            if !matches!(how, Misbehaves::Stopped | Misbehaves::Full) {
+                connections.extend(accept(listener).map(|connection| (*how, connection)));
+            }
+        }
+        for (how, connection) in &connections {
+            let packet: &[u8] = match how {
+                Misbehaves::Bytes => &[0],
+                Misbehaves::Endless => &[0, 0, 0, 0, 1, 0, 0, 0],
+                _ => &[],
+            };
+            if !packet.is_empty() {
+                let _ = send(connection, packet, SendFlags::NOSIGNAL | SendFlags::DONTWAIT);
+            }
+        }
+        connections.retain(|(how, _)| *how != Misbehaves::Ends);
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn many_that_misbehave_cost_one_deadline_and_none_of_the_others() {
+    const DEADLINE: Duration = Duration::from_millis(100);
+    let place = Place::new("misbehaving");
+    let (mut kept, mut listeners, mut full) = (Vec::new(), Vec::new(), Vec::new());
+    for number in 0..10 * Misbehaves::ALL.len() {
+        let how = Misbehaves::ALL[number % Misbehaves::ALL.len()];
+        let publisher = place.publisher();
+        let row = instance(&publisher, &number.to_string());
+        let server = publisher.answer(|_| Status::ERROR_SUCCESS.into()).unwrap();
+        let (listener, others) = in_the_place_of(&publisher, how);
+        listeners.push((how, listener));
+        full.push(others);
+        kept.push((publisher, row, server));
+    }
+    let good = place.publisher();
+    let row = instance(&good, "good");
+    let (gate, asked) = (Arc::new(Mutex::new(7)), Asked::default());
+    let _server = gated(&good, row.sequence(), &gate, &asked);
+
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| misbehave(&listeners, &is_over));
+        let machine = place.machine_within(DEADLINE);
+        let began = Instant::now();
+        assert_eq!(machine.instances(&set().guid).unwrap().len(), kept.len() + 1);
+        let mut query = machine.query();
+        assert!(query.add(&Entry::all(set().guid).instance("*")).is_success());
+        let got = of(&mut query, PLAIN);
+        assert_eq!(got.len(), kept.len() + 1);
+        assert!(got.values().all(|got| *got == Ok((0, None))), "{got:?}");
+        // One deadline, or three on a machine that is busy. One after the other they would take 6 s.
+        let took = began.elapsed();
+        assert!(took < 15 * DEADLINE, "{took:?}");
+
+        while of(&mut query, BY_REFERENCE)["good"] != Ok((7, None)) {}
+        let began = Instant::now();
+        for _ in 0..10 {
+            let got = of(&mut query, BY_REFERENCE);
+            let others = got.iter().filter(|(name, _)| *name != "good");
+            assert!(others.clone().all(|(_, got)| *got == Err(NoValue::Late)), "{got:?}");
+        }
+        let took = began.elapsed();
+        assert!(took < 15 * DEADLINE, "what is late is not waited for: {took:?}");
+        let late = machine.late();
+        assert!(late.len() >= kept.len(), "{late:?}");
+        let says = |what: &str| late.iter().any(|late| late.contains(what));
+        assert!(says("no answer for ") && says("no usable answer for "), "{late:?}");
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn pauses_double_up_to_a_minute() {
+    let mut late = Late::new(Instant::now(), None);
+    let mut pauses = vec![late.pause.as_secs()];
+    for _ in 0..8 {
+        let now = Instant::now();
+        late.wait_longer(now);
+        assert_eq!(late.ask_from, now + late.pause);
+        pauses.push(late.pause.as_secs());
+    }
+    assert_eq!(pauses, [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+}
+
+#[test]
+fn values_of_all_publishers_together_have_a_limit() {
+    let asks = Asks::new(Deadline::default());
+    let (mut one, mut other) = (Held::nothing(&asks), Held::nothing(&asks));
+    assert!(one.grow(MOST_HELD) && one.grow(MOST_HELD) && !other.grow(1));
+    drop(one);
+    assert!(other.grow(MOST_HELD) && !other.grow(MOST_HELD + 1));
+    drop(other);
+    assert_eq!(asks.held.load(std::sync::atomic::Ordering::Relaxed), 0);
 }

@@ -1,0 +1,208 @@
+//! Threads that wait for others: at most four in a process, however many sources hang.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Maximum number of threads.
+const MOST_THREADS: usize = 4;
+/// Maximum number of threads that work for one kind of source: mounts that hang leave one for devices, and devices that
+/// hang leave one for mounts.
+const MOST_OF_A_KIND: usize = 3;
+/// Time after which a thread without work ends.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Kind of source that a job waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Firmware, sensors, drivers.
+    Device,
+    /// Mounted file system.
+    Mount,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// Threads of one process with their jobs.
+#[derive(Default)]
+struct Pool {
+    process: u32,
+    state: Mutex<State>,
+    is_wanted: Condvar,
+    /// Pool of the process that was forked from this one: the threads here are not in it, and the lock may be held by
+    /// one of them for ever.
+    of_child: OnceLock<Arc<Pool>>,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<(Kind, Job)>,
+    threads: usize,
+    /// Threads without a job.
+    idle: usize,
+    /// Jobs that run, by kind.
+    running: [usize; 2],
+}
+
+/// Runs a job on one of the threads, as soon as one is free.
+///
+/// The job must be one that no other job needs: if all threads hang, it does not begin.
+pub fn run(kind: Kind, job: impl FnOnce() + Send + 'static) {
+    static FIRST: OnceLock<Arc<Pool>> = OnceLock::new();
+    let process = std::process::id();
+    let mut pool = FIRST.get_or_init(|| Pool::new(process));
+    while pool.process != process {
+        pool = pool.of_child.get_or_init(|| Pool::new(process));
+    }
+    pool.run(kind, Box::new(job));
+}
+
+impl Pool {
+    fn new(process: u32) -> Arc<Self> {
+        Arc::new(Self { process, ..Self::default() })
+    }
+
+    fn run(self: &Arc<Self>, kind: Kind, job: Job) {
+        let mut state = self.lock();
+        state.jobs.push_back((kind, job));
+        if state.idle > 0 {
+            self.is_wanted.notify_one();
+        }
+        // A thread that was just woken is still idle: one more does no harm.
+        if state.idle < state.jobs.len() && state.threads < MOST_THREADS {
+            let pool = Arc::clone(self);
+            // Without a thread the job waits for one of the others; if there is none, its source is late.
+            let started = thread::Builder::new().name("perfset-wait".into()).spawn(move || pool.work());
+            state.threads = state.threads.saturating_add(usize::from(started.is_ok()));
+        }
+    }
+
+    /// Does jobs until there are none for a while.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            if let Some((kind, job)) = state.next() {
+                drop(state);
+                // Its source has no answer then; the thread goes on.
+                let _ = catch_unwind(AssertUnwindSafe(job));
+                state = self.lock();
+                state.ran(kind);
+                continue;
+            }
+            state.idle = state.idle.saturating_add(1);
+            let waited = self.is_wanted.wait_timeout(state, IDLE).unwrap_or_else(PoisonError::into_inner);
+            state = waited.0;
+            state.idle = state.idle.saturating_sub(1);
+            if waited.1.timed_out() && !state.has_next() {
+                state.threads = state.threads.saturating_sub(1);
+                return;
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it is locked; were that wrong, the numbers in it are still numbers.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Returns the position of the first job whose kind may have one more thread.
+    fn position(&self) -> Option<usize> {
+        self.jobs.iter().position(|(kind, _)| self.running(*kind) < MOST_OF_A_KIND)
+    }
+
+    fn has_next(&self) -> bool {
+        self.position().is_some()
+    }
+
+    /// Takes the next job.
+    fn next(&mut self) -> Option<(Kind, Job)> {
+        let (kind, job) = self.jobs.remove(self.position()?)?;
+        if let Some(running) = self.running.get_mut(kind.place()) {
+            *running = running.saturating_add(1);
+        }
+        Some((kind, job))
+    }
+
+    fn ran(&mut self, kind: Kind) {
+        if let Some(running) = self.running.get_mut(kind.place()) {
+            *running = running.saturating_sub(1);
+        }
+    }
+
+    fn running(&self, kind: Kind) -> usize {
+        self.running.get(kind.place()).copied().unwrap_or(0)
+    }
+}
+
+impl Kind {
+    fn place(self) -> usize {
+        match self {
+            Self::Device => 0,
+            Self::Mount => 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// Starts a job that says that it began and then hangs until its sender is gone.
+    fn hang(pool: &Arc<Pool>, kind: Kind, began: &Sender<Kind>) -> Sender<()> {
+        let (go_on, goes_on) = channel::<()>();
+        let began = began.clone();
+        pool.run(
+            kind,
+            Box::new(move || {
+                let _ = began.send(kind);
+                let _ = goes_on.recv();
+            }),
+        );
+        go_on
+    }
+
+    fn heard(hears: &Receiver<Kind>, count: usize) -> Vec<Kind> {
+        (0..count).map(|_| hears.recv_timeout(LONG).expect("a job begins")).collect()
+    }
+
+    #[test]
+    fn four_threads_whatever_hangs() {
+        let pool = Pool::new(0);
+        let (began, begins) = channel();
+        let mounts: Vec<_> = (0..50).map(|_| hang(&pool, Kind::Mount, &began)).collect();
+        assert_eq!(heard(&begins, 3), [Kind::Mount; 3]);
+        let devices: Vec<_> = (0..50).map(|_| hang(&pool, Kind::Device, &began)).collect();
+        assert_eq!(heard(&begins, 1), [Kind::Device], "mounts that hang leave a thread for devices");
+        {
+            let state = pool.lock();
+            assert_eq!((state.threads, state.idle, state.running), (4, 0, [1, 3]));
+            assert_eq!(state.jobs.len(), 96);
+        }
+        // All are done in the end, each once.
+        drop((mounts, devices));
+        assert_eq!(heard(&begins, 96).len(), 96);
+        assert!(pool.lock().threads <= MOST_THREADS);
+    }
+
+    #[test]
+    fn a_panic_is_one_jobs() {
+        let pool = Pool::new(0);
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(|_| {}));
+        for _ in 0..20 {
+            pool.run(Kind::Device, Box::new(|| panic!("as told")));
+        }
+        let (began, begins) = channel();
+        drop(hang(&pool, Kind::Device, &began));
+        assert_eq!(heard(&begins, 1), [Kind::Device]);
+        std::panic::set_hook(hook);
+    }
+}

@@ -1,0 +1,139 @@
+//! Requests to the programs of a counterset: all are asked, then all are waited for.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Instant;
+
+use perfset_core::{Attributes, CounterId, Guid, Status};
+use perfset_engine::{Change, Entry, Rows, SourceError, Want};
+use rustix::process::{Resource, getrlimit};
+
+use super::{Applications, Kept, unless_refused};
+use crate::callback::What;
+use crate::merge::Fit;
+
+/// Part of the descriptors that this process may have which connections to programs may take.
+const CONNECTIONS: u64 = 4;
+
+impl Applications {
+    /// Asks the programs of a collection, without waiting for them.
+    pub(super) fn ask(&mut self, want: &Want<'_>) {
+        self.make_room();
+        let machine = Arc::clone(&self.machine);
+        let guid = want.counterset.guid;
+        self.living(&guid, |kept, number, _, asks| {
+            if kept.file.has_socket() {
+                kept.asking.about_machine(What::CollectStart, guid, &machine, asks);
+                // It answers one after the other, so these are the values after that.
+                if kept.has_referenced(number, want.counters) {
+                    kept.asking.request_values(guid, &machine, asks);
+                }
+            }
+            false
+        });
+    }
+
+    /// Waits until then for the programs that were asked, and takes over what they defined meanwhile.
+    pub(super) fn wait(&mut self, until: Instant) {
+        let Self { files, asks, definitions, .. } = self;
+        let asked: Vec<usize> =
+            files.iter().enumerate().filter(|(_, kept)| kept.asking.is_open()).map(|(at, _)| at).collect();
+        asks.wait(files.iter_mut().map(|kept| &mut kept.asking), until);
+        for at in asked {
+            let Some(kept) = files.get_mut(at) else { continue };
+            kept.file.look();
+            kept.has_new |= kept.file.refresh(definitions);
+        }
+    }
+
+    /// Closes connections to programs that are late, if there are too many.
+    fn make_room(&mut self) {
+        let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / CONNECTIONS;
+        let open = self.files.iter().filter(|kept| kept.asking.is_open()).count();
+        if u64::try_from(open).unwrap_or(u64::MAX) >= most {
+            self.files.iter_mut().for_each(|kept| kept.asking.hang_up());
+        }
+    }
+
+    /// Asks the programs of a counterset for their instances, and lists them.
+    pub(super) fn list_instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
+        let machine = Arc::clone(&self.machine);
+        self.make_room();
+        self.living(counterset, |kept, _, _, asks| {
+            if kept.file.has_socket() {
+                kept.asking.about_machine(What::EnumInstances, *counterset, &machine, asks);
+            }
+            false
+        });
+        let wait = self.asks.deadline.wait();
+        self.wait(wait.until());
+        drop(wait);
+        let mut refused = Status::ERROR_SUCCESS;
+        self.living(counterset, |kept, number, _, _| {
+            let before = rows.len();
+            match kept.status(What::EnumInstances, *counterset) {
+                Status::ERROR_SUCCESS => kept.list(number, rows),
+                status => refused = status,
+            }
+            rows.len() > before
+        });
+        unless_refused(refused, rows)
+    }
+
+    /// Tells the programs of a counterset of an entry; returns the first refusal.
+    pub(super) fn tell_entry(&mut self, change: Change, entry: &Entry) -> Status {
+        let machine = Arc::clone(&self.machine);
+        self.make_room();
+        self.living(&entry.counterset, |kept, _, fit, asks| {
+            if kept.file.has_socket()
+                && let Some(entry) = of_program(entry, fit)
+            {
+                kept.asking.about_entry(change, &entry, &machine, asks);
+            }
+            false
+        });
+        let wait = self.asks.deadline.wait();
+        self.wait(wait.until());
+        drop(wait);
+        let mut answer = Status::ERROR_SUCCESS;
+        self.living(&entry.counterset, |kept, _, fit, _| {
+            if kept.file.has_socket() && of_program(entry, fit).is_some() && answer.is_success() {
+                answer = kept.asking.status_of_entry(change, entry.counterset);
+            }
+            false
+        });
+        answer
+    }
+}
+
+/// Returns an entry with those of its counters that a program has; `None` if it has none of them. A program knows
+/// nothing of the others, and must not refuse them to other programs.
+fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
+    let Some(ids) = entry.counters.ids() else { return Some(Cow::Borrowed(entry)) };
+    let own: Vec<CounterId> = ids.iter().copied().filter(|id| fit.place(*id).is_ok()).collect();
+    if own.is_empty() {
+        return None;
+    }
+    Some(Cow::Owned(Entry {
+        instance: entry.instance.clone(),
+        instance_id: entry.instance_id,
+        ..Entry::several(entry.counterset, own)
+    }))
+}
+
+impl Kept {
+    /// Returns the status of the last such request to its program.
+    pub(super) fn status(&self, what: What, counterset: Guid) -> Status {
+        match self.file.has_socket() {
+            true => self.asking.status(what, counterset),
+            false => Status::ERROR_SUCCESS,
+        }
+    }
+
+    /// Returns `true` if one of those counters refers to its value.
+    pub(super) fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
+        let Some(set) = self.file.definition(number) else { return false };
+        let mut counters = set.counters.iter();
+        counters.any(|c| c.attributes.contains(Attributes::BY_REFERENCE) && wanted.contains(&c.id))
+    }
+}
