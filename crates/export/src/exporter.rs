@@ -6,7 +6,7 @@ use perfset_core::CounterId;
 use perfset_core::sample::Clocks;
 use perfset_core::v2::Block;
 use perfset_engine::path::{BindError, CounterPath};
-use perfset_engine::{Next, QueryHandle, RegInfo, RegRequest, Snapshot, Source, SourceError};
+use perfset_engine::{Next, QueryHandle, Snapshot, Source, SourceError};
 
 use crate::binding::{Binding, Families};
 use crate::error::ExportError;
@@ -28,10 +28,6 @@ pub struct Exporter {
     query: Box<dyn QueryHandle>,
     snapshot: Snapshot,
     bound: Binding,
-    /// All that was asked for.
-    paths: Vec<CounterPath>,
-    /// Whether a counterset has become another one since the paths were looked at.
-    has_other: bool,
     /// By result of the query: which table it is of.
     results: Vec<usize>,
     /// Paths of countersets that are not there yet.
@@ -73,20 +69,7 @@ impl Exporter {
         let query = source.open()?;
         let own = Own::new(&bound, &waiting);
         let (snapshot, results, looked) = (Snapshot::default(), Vec::new(), None);
-        let (paths, has_other) = (paths.to_vec(), false);
-        let mut exporter = Self {
-            source,
-            query,
-            snapshot,
-            bound,
-            paths,
-            has_other,
-            results,
-            waiting,
-            looked,
-            own,
-            series_max,
-        };
+        let mut exporter = Self { source, query, snapshot, bound, results, waiting, looked, own, series_max };
         exporter.make_ready()?;
         Ok(exporter)
     }
@@ -130,7 +113,7 @@ impl Exporter {
 
     /// Looks for what was not there, if it is time to; whether anything has come.
     fn look(&mut self) -> bool {
-        if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() && !self.has_other {
+        if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() {
             return false;
         }
         let Clocks { perf_time: now, perf_freq, .. } = Clocks::from(self.snapshot.clocks());
@@ -140,7 +123,6 @@ impl Exporter {
         }
         self.looked = Some(now);
         let (paths, results) = (self.waiting.len(), self.results.len());
-        let has_more = std::mem::take(&mut self.has_other) && self.follow();
         let mut missing = HashSet::new();
         let Self { waiting, bound, source, .. } = self;
         waiting.retain(|path| {
@@ -154,42 +136,12 @@ impl Exporter {
             }
             added.is_err()
         });
-        if self.waiting.len() == paths && self.results.len() == self.bound.tables.len() && !has_more {
+        if self.waiting.len() == paths && self.results.len() == self.bound.tables.len() {
             return false;
         }
         // One that is refused is asked for again the next time.
         let _ = self.make_ready();
-        self.waiting.len() < paths || self.results.len() > results || has_more
-    }
-
-    /// Follows countersets that have become others, as when a program of another version publishes one too: takes up
-    /// counters that came, and lets go of those that went. Returns `true` if there is anything else from now on.
-    fn follow(&mut self) -> bool {
-        let Self { source, bound, paths, waiting, .. } = self;
-        let members = |bound: &Binding| {
-            let members = bound.families.all.iter().map(|family| family.members.len());
-            members.fold((0_usize, 0_usize), |(count, all), of| {
-                (count.saturating_add(1), all.saturating_add(of))
-            })
-        };
-        let before = members(bound);
-        for table in &mut bound.tables {
-            let now = source.registration(&table.set.guid, RegRequest::Counterset);
-            let Ok(RegInfo::Counterset(set)) = now else { continue };
-            if table.wanted.iter().any(|id| set.counter(*id).is_some()) {
-                table.wanted.retain(|id| set.counter(*id).is_some());
-            }
-        }
-        for path in paths.iter().filter(|path| !waiting.contains(path)) {
-            // What means nothing now meant something before, and may again.
-            let _ = bound.add(&mut **source, path);
-        }
-        for table in &mut bound.tables {
-            let mut seen = HashSet::new();
-            table.wanted.retain(|id| seen.insert(*id));
-        }
-        members(bound) != before
-            || bound.tables.iter().any(|table| table.entry.as_ref() != Some(&table.wanted_entry()))
+        self.waiting.len() < paths || self.results.len() > results
     }
 
     /// Collects once, and writes the whole text over what is in `out`.
@@ -226,7 +178,7 @@ impl Exporter {
 
     /// Reads the rows of all countersets.
     fn read(&mut self) {
-        let Self { snapshot, bound: Binding { tables, families, .. }, has_other, .. } = self;
+        let Self { snapshot, bound: Binding { tables, families, .. }, .. } = self;
         let families = &mut families.all;
         let clocks = snapshot.clocks();
         let times = Times { clocks: clocks.into(), step: clocks.step_100ns() };
@@ -240,7 +192,6 @@ impl Exporter {
                 let members = families.iter_mut().flat_map(|family| &mut family.members);
                 members.filter(|member| member.table == at).for_each(|member| member.bind(table));
             }
-            *has_other |= std::mem::take(&mut table.is_other);
             table.read(result, annex, info, times);
         }
     }

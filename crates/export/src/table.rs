@@ -22,8 +22,6 @@ pub(crate) struct Table {
     pub set: Arc<Counterset>,
     /// As it was in the last scrape.
     last: Option<Arc<Counterset>>,
-    /// Whether it came to be another one: it may have counters that nothing was made of yet.
-    pub is_other: bool,
     labels: Labels,
     has_totals: bool,
     asks: Vec<Ask>,
@@ -188,7 +186,6 @@ impl Table {
             labels: Labels::of(&set, profile),
             set,
             last: None,
-            is_other: false,
             has_totals,
             asks: Vec::new(),
             wanted: Vec::new(),
@@ -271,7 +268,6 @@ impl Table {
         // Another registration of the same counters: a counterset may have got others that are not asked for here.
         let before = self.last.take();
         self.last.clone_from(&info.counterset);
-        self.is_other |= before.is_some();
         let counters = self.columns.iter().map(|id| before.as_ref()?.counter(*id));
         if before.is_some() && counters.eq(info.counters().map(Some)) {
             return false;

@@ -745,14 +745,14 @@ fn a_registration_that_changes() {
     assert_eq!(values(), (some("5"), some("7")));
 }
 
-/// A counterset gets another counter and loses it again, as when programs of two versions publish it: the counter's
-/// metrics come and go, and the others stay.
+/// A counterset loses a counter and gets it again, as when programs of two versions publish it: the counter's metrics
+/// come and go, and the others stay.
 #[test]
 fn counters_that_come_and_go() {
     let (a, b) =
         (counter(2, "A", T::PERF_COUNTER_LARGE_RAWCOUNT), counter(3, "B", T::PERF_COUNTER_LARGE_RAWCOUNT));
     let (few, all) = (set(0, "Set", vec![a.clone()]), set(0, "Set", vec![a, b]));
-    let script = scripted(few.clone());
+    let script = scripted(all.clone());
     let show = |set: &Counterset| {
         script.with(|script| {
             script.catalogue =
@@ -761,11 +761,11 @@ fn counters_that_come_and_go() {
                 vec![("x", 1, [5, 7].iter().take(set.counters.len()).map(|value| Ok(*value)).collect())];
         });
     };
-    show(&few);
+    show(&all);
     let mut exporter = opened(slice::from_ref(&script), &[r"\Set(*)\*"]);
     let mut last = || {
         let mut values = Vec::new();
-        for _ in 0..25 {
+        for _ in 0..3 {
             let read = scraped(&mut exporter);
             let one = |name| read.of(name).first().map(|(_, value)| (*value).to_owned());
             values.push((one("perf_set_a"), one("perf_set_b")));
@@ -773,8 +773,6 @@ fn counters_that_come_and_go() {
         assert!(values.iter().all(|(a, _)| a.as_deref() == Some("5")), "{values:?}");
         values.pop().and_then(|(_, b)| b)
     };
-    assert_eq!(last(), None);
-    show(&all);
     assert_eq!(last().as_deref(), Some("7"));
     show(&few);
     assert_eq!(last(), None);
