@@ -174,7 +174,7 @@ impl Plan {
     /// Takes over what another plan's snapshots are paired by, if the entries mean the same as there: a counterset
     /// that others registered meanwhile costs no interval. And what is known of instances that have ended.
     pub fn follow(&mut self, mut before: Self) {
-        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.is_as(b);
+        let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
             self.infos = Arc::clone(&before.infos);
         }

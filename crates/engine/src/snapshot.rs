@@ -227,28 +227,14 @@ impl EntryInfo {
         Name::until_nul(&self.name)
     }
 
-    /// Whether it is the same entry, of the very same registration.
-    pub(crate) fn is_as(&self, other: &Self) -> bool {
+    /// Whether results of both can be compared: the same entry, of the very same registration.
+    pub(crate) fn means_as(&self, other: &Self) -> bool {
         let same_set = match (&self.counterset, &other.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
             _ => false,
         };
         same_set && self.entry == other.entry && self.counters == other.counters
-    }
-
-    /// Whether results of both can be compared as far as their rows are known to be the same things: the same entry,
-    /// of registrations in which its counters are the same. A counterset that another program publishes as well may
-    /// have got others besides.
-    pub(crate) fn means_as(&self, other: &Self) -> bool {
-        if self.is_as(other) {
-            return true;
-        }
-        let (Some(a), Some(b)) = (&self.counterset, &other.counterset) else { return false };
-        self.entry == other.entry
-            && a.instance_type == b.instance_type
-            && self.counters().eq(other.counters())
-            && self.counters().all(|counter| counts_as(a, b, counter))
     }
 
     /// The counter of a column.
@@ -262,11 +248,6 @@ impl EntryInfo {
         let all = self.counterset.as_deref().map(|set| &*set.counters).unwrap_or_default();
         self.counters.iter().filter_map(|at| all.get(*at))
     }
-}
-
-/// Whether a counter and what it is computed with are the same in both.
-fn counts_as(a: &Counterset, b: &Counterset, counter: &Counter) -> bool {
-    counter.needed().all(|id| a.counter(id) == b.counter(id))
 }
 
 impl Snapshot {

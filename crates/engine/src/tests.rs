@@ -472,8 +472,8 @@ fn values_pair_by_identity() {
     );
 }
 
-/// A counterset that is registered with more counters, as when another program publishes it too, costs no interval to
-/// what is known to be the same: what has a birth. And with fewer it keeps the values of those that stay.
+/// A counterset that is registered with fewer counters, as when one of the programs that publish it ends, keeps the
+/// values of those that stay.
 #[test]
 fn counters_that_come_and_go() {
     let (machine, provider) = machine();
@@ -493,7 +493,10 @@ fn counters_that_come_and_go() {
     let few = collected(&mut query);
     register(4);
     let more = collected(&mut query);
-    assert_eq!(lines(&more, Some(&few)), ["a 7=5", "a 3=0", "b 7=7", "b 3=needs_two_samples"]);
+    assert_eq!(
+        lines(&more, Some(&few)),
+        ["a 7=5", "a 3=needs_two_samples", "b 7=7", "b 3=needs_two_samples"]
+    );
     register(1);
     let fewer = collected(&mut query);
     assert_eq!(lines(&fewer, Some(&more)), ["a 7=5", "b 7=7"]);

@@ -114,14 +114,8 @@ fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> 
         return rows;
     }
     let mut take = |info: &EntryInfo| {
-        let find = |means: fn(&EntryInfo, &EntryInfo) -> bool| {
-            old.entries.iter().position(|other| means(other, info))
-        };
-        if let Some(at) = find(EntryInfo::is_as) {
-            return rows.get_mut(at)?.take();
-        }
-        let rows = rows.get_mut(find(EntryInfo::means_as)?)?.take()?;
-        Some(EntryRows { is_of_other: true, ..rows })
+        let at = old.entries.iter().position(|other| other.means_as(info))?;
+        rows.get_mut(at)?.take()
     };
     new.entries.iter().map(&mut take).collect()
 }
@@ -129,8 +123,6 @@ fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> 
 /// The rows of one result.
 struct EntryRows<'a> {
     annex: Option<&'a EntryAnnex>,
-    /// Whether they are of another registration: then only what has a birth is known to be the same.
-    is_of_other: bool,
     status: Status,
     rows: Vec<ResultRow<'a>>,
     clocks: Clocks,
@@ -220,7 +212,7 @@ fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
                 Body::Error => Vec::new(),
             };
             let clocks = annex.and_then(|annex| annex.clocks).unwrap_or(clocks);
-            EntryRows { annex, is_of_other: false, status, rows, clocks }
+            EntryRows { annex, status, rows, clocks }
         })
         .collect()
 }
@@ -427,7 +419,7 @@ impl<'a> Current<'a> {
             mark: None,
             row: None,
             older: None,
-            has_older: old_rows.is_some_and(|old| !old.rows.is_empty() && !old.is_of_other),
+            has_older: old_rows.is_some_and(|old| !old.rows.is_empty()),
             with_totals: (rows.has_totals(), old_rows.is_some_and(EntryRows::has_totals)),
             has_totals: false,
             column: 0,
@@ -445,9 +437,7 @@ impl<'a> Current<'a> {
         self.older = rows_of(old, self.entry).and_then(|old| {
             let at_old = self.finder.find(&old.rows, &row)?;
             let row = *old.rows.get(at_old)?;
-            let is_same = old.birth(at_old) == rows.birth(at);
-            let is_known = !old.is_of_other || is_same && rows.birth(at).is_some();
-            is_known.then_some(Older { at: at_old, row, is_same })
+            Some(Older { at: at_old, row, is_same: old.birth(at_old) == rows.birth(at) })
         });
         let (now, then) = self.with_totals;
         let has_totals = |rows: &EntryRows<'_>, at| rows.annex.is_some_and(|annex| annex.has_totals_in(at));
