@@ -46,9 +46,10 @@ pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 ///
 /// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that
 /// users share, see those of all users; so does who asks for them. The names of these begin with the number of their
-/// user and `/`, and their files are read within limits for all of them together. A counterset is known by its registration and
-/// by what the programs say that publish it, [all together](crate::merge): a program that means something else by a
-/// counter goes without that counter. What the catalogue or a registration has, GUID and name, cannot be taken.
+/// user and `/`, and their files are read within limits for all of them together. A counterset is known by its
+/// registration and by what the programs say that publish it, [all together](crate::merge): a program that means
+/// something else by a counter goes without that counter. What the catalogue or a registration has, GUID and name,
+/// cannot be taken.
 pub struct Applications {
     places: Folders,
     folders: Vec<Folder>,
@@ -561,7 +562,7 @@ impl Provider for Applications {
     fn problems(&mut self) -> Vec<Text> {
         const MOST: usize = 10;
         let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
-        let refused = self.refused.iter().filter(|(_, why)| is_told(why)).map(|(path, why)| (path, why));
+        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
         let damage = self.files.iter().flat_map(|kept| kept.file.damage().map(|why| (&kept.file.path, why)));
         let unused = not_folders.chain(refused).chain(damage);
