@@ -29,7 +29,8 @@ pub struct Places(Arc<Mutex<Table>>);
 
 #[derive(Debug)]
 struct Table {
-    /// Maximum numbers of connections, by standing. Of refused ones there may be as many as of strangers.
+    /// Maximum numbers of connections, by standing. Of refused ones there may be [`REFUSED_FOR_EACH`] times as many as
+    /// of strangers.
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
@@ -38,6 +39,9 @@ struct Table {
     strangers: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
     refused: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
 }
+
+/// Refused connections for each stranger: they wait a moment for their token before they are told.
+const REFUSED_FOR_EACH: usize = 3;
 
 /// Place of one connection, free again when this is dropped.
 #[derive(Debug)]
@@ -73,7 +77,7 @@ impl Places {
                 refused.insert(number, oldest);
             }
         }
-        if refused.len() > *strangers_most {
+        if refused.len() > strangers_most.saturating_mul(REFUSED_FOR_EACH) {
             if let Some((_, oldest)) = refused.pop_first() {
                 oldest.send_replace(Standing::Over);
             }
@@ -147,13 +151,15 @@ mod tests {
         assert_eq!(places.trusted_most(), 3);
         let mut all: Vec<_> = (0..2).map(|_| places.enter()).collect();
         assert!(all[0].trust() && all[0].trust(), "twice is once");
-        all.extend((0..4).map(|_| places.enter()));
-        assert_eq!(standings(&all), [Trusted, Over, Refused, Refused, Stranger, Stranger]);
-        // One that sent the token just when its place was taken keeps its connection.
-        assert!(all[3].trust() && all[4].trust());
-        assert!(!all[5].trust(), "the places of trusted ones are taken");
+        all.extend((0..8).map(|_| places.enter()));
+        let refused = [Refused; 6];
+        assert_eq!(standings(&all), [&[Trusted, Over], &refused[..], &[Stranger, Stranger]].concat());
+        // One that sends the token when its place was taken already keeps its connection.
+        assert!(all[3].trust() && all[8].trust());
+        assert!(!all[9].trust(), "the places of trusted ones are taken");
         assert!(!all[1].trust(), "it is over");
-        assert_eq!(standings(&all), [Trusted, Over, Refused, Trusted, Trusted, Stranger]);
+        assert_eq!(standings(&all)[..4], [Trusted, Over, Refused, Trusted]);
+        assert_eq!(standings(&all)[7..], [Refused, Trusted, Stranger]);
         all.swap_remove(0);
         assert!(all[0].trust(), "a place is free again");
         drop(all);

@@ -110,6 +110,8 @@ pub struct Sampler {
     unread_scrapes: Unread,
     /// Time at which memory was last returned to the system.
     tidied: Instant,
+    /// `true` if something large may have been freed since: a stream or an answer takes much while it is made.
+    is_untidy: bool,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -205,6 +207,7 @@ impl Sampler {
             unread,
             unread_scrapes: Unread::new(UNREAD_SCRAPES_MOST),
             tidied: Instant::now(),
+            is_untidy: true,
             interval,
             limits,
             samples: 0,
@@ -256,6 +259,7 @@ impl Sampler {
     /// Adds a viewer of what is asked, who gets first what came after its last event, or so many milliseconds of what
     /// came before.
     pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
+        self.is_untidy = true;
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
@@ -334,6 +338,7 @@ impl Sampler {
         let began = processor_time();
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
+            self.is_untidy |= feed.viewers.is_empty();
             !feed.viewers.is_empty()
         });
         self.cut_off_slowest();
@@ -384,16 +389,18 @@ impl Sampler {
         }
     }
 
-    /// Returns memory to the system now and then, if much was released: the allocator keeps what lies between other
-    /// things, which after a burst of long answers is most of it.
+    /// Returns memory to the system now and then, if much may have been released: the allocator keeps what lies between
+    /// other things, which after a burst of long answers is most of it.
     fn tidy(&mut self, now: Instant) {
         const PAUSE: Duration = Duration::from_secs(5);
         const RELEASED_LEAST: usize = 4 << 20;
         let released = self.unread.released().saturating_add(self.unread_scrapes.released());
-        if released < RELEASED_LEAST || now.saturating_duration_since(self.tidied) < PAUSE {
+        self.is_untidy |= released >= RELEASED_LEAST;
+        if !self.is_untidy || now.saturating_duration_since(self.tidied) < PAUSE {
             return;
         }
         self.tidied = now;
+        self.is_untidy = false;
         self.unread.forget_released();
         self.unread_scrapes.forget_released();
         #[cfg(target_os = "linux")]
@@ -469,6 +476,7 @@ impl Sampler {
 
     /// The first reading, and whether a second one is needed.
     fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
+        self.is_untidy = true;
         if self.readings.len() >= READINGS_MOST {
             return Err(Problem::busy());
         }

@@ -428,12 +428,23 @@ async fn connection(
             std::future::pending::<()>().await;
         }
     };
+    let is_refused = async {
+        /// How long one that has to go may still send its token: its program may not have run since it connected.
+        const GRACE: Duration = Duration::from_millis(100);
+        let has_gone = |standing: &Standing| matches!(standing, Standing::Refused | Standing::Over);
+        let is_settled = |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Over);
+        let _ = refused.wait_for(has_gone).await;
+        let settled = timeout(GRACE, refused.wait_for(is_settled)).await;
+        if settled.is_ok_and(|standing| standing.is_ok_and(|standing| *standing == Standing::Trusted)) {
+            std::future::pending::<()>().await;
+        }
+    };
     // What goes wrong with a connection is its other end's matter.
     let refusal = tokio::select! {
         biased; // a request that has arrived is answered, whatever else has happened
         _ = &mut serving => return,
         () = is_late => Some(refusal("408 Request Timeout", "no request came in time")),
-        _ = refused.wait_for(|standing| matches!(standing, Standing::Refused | Standing::Over)) => {
+        () = is_refused => {
             Some(refusal("503 Service Unavailable", "there are too many connections"))
         }
         _ = stop.wait_for(|stopped| *stopped) => None,
