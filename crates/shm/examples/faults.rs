@@ -212,6 +212,8 @@ fn churn() {
 struct Reader {
     machine: Machine,
     query: Query,
+    /// Whether it is in the query: where nobody publishes it, it cannot be.
+    is_added: bool,
     snapshot: Snapshot,
 }
 
@@ -219,14 +221,14 @@ impl Reader {
     fn new(everybody: bool) -> Self {
         let machine = Machine::bare(Box::new(FixedClock::default()));
         machine.register(Box::new(Applications::new(&Folders::from_env(), everybody, Box::new(|| None))));
-        let mut query = machine.query();
-        let _ = query.add(&Entry::all(Row::GUID).instance("*")); // where it is not published nothing is collected
-        Self { machine, query, snapshot: Snapshot::default() }
+        let query = machine.query();
+        Self { machine, query, is_added: false, snapshot: Snapshot::default() }
     }
 
     /// Prints `NAME THREE FIVE` of each instance, `! …` what is said, and `mapped` if a file of a program is.
     fn read(&mut self) {
-        let Self { machine, query, snapshot } = self;
+        let Self { machine, query, is_added, snapshot } = self;
+        *is_added = *is_added || query.add(&Entry::all(Row::GUID).instance("*")).is_success();
         if query.collect(snapshot).is_ok() {
             let values: Vec<_> = snapshot.values(None).filter(|value| value.raw.is_some()).collect();
             for pair in values.chunks(2) {
