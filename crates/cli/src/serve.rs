@@ -16,6 +16,8 @@ use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
     args.processes.apply();
+    #[cfg(target_os = "linux")]
+    perfset::return_large_pieces();
     walks::settle(true);
     let listen = if args.listen.is_empty() { vec![Options::LISTEN] } else { args.listen.clone() };
     let is_exposed = listen.iter().any(|address| !address.ip().is_loopback());

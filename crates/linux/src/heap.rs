@@ -11,6 +11,21 @@ pub fn release_memory() {
     }
 }
 
+/// Makes the allocator return each large piece of memory to the system when it is freed, for the rest of the process.
+///
+/// glibc does so by itself, until a larger piece is freed: from then on it keeps pieces up to that size. A server that
+/// once wrote a response of many MiB would keep as much for ever. Elsewhere nothing happens.
+pub fn return_large_pieces() {
+    #[cfg(target_env = "gnu")]
+    {
+        /// Size of a piece, in bytes, from which it is a mapping of its own.
+        const LARGE: libc::c_int = 256 << 10;
+        // SAFETY: it takes two numbers and no pointer, and changes what later calls of the allocator do.
+        #[expect(unsafe_code, reason = "no crate of ours in use has this call")]
+        let _ = unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE) };
+    }
+}
+
 #[cfg(test)]
 #[cfg(target_env = "gnu")]
 mod tests {

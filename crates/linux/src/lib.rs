@@ -60,7 +60,7 @@ pub use clock::{SystemClock, elapsed_ns, hostname, perf_time, start_100ns, time_
 #[cfg(target_os = "linux")]
 pub use countersets::{ProcessSource, ProcessorInformation, prepare_walks, providers, providers_within};
 #[cfg(target_os = "linux")]
-pub use heap::release_memory;
+pub use heap::{release_memory, return_large_pieces};
 #[cfg(target_os = "linux")]
 pub use kept_file::{KeptFile, Printed, ReadError};
 pub use roots::Roots;

@@ -55,7 +55,7 @@ pub mod v1 {
 #[cfg(target_os = "linux")]
 pub use machine::{prepare_walks, set_deadline, set_process_source};
 #[cfg(target_os = "linux")]
-pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory};
+pub use perfset_linux::{ProcessSource, drop_walk_capabilities, release_memory, return_large_pieces};
 pub use perfset_log as log;
 pub use perfset_manifest as manifest;
 #[cfg(target_os = "linux")]

@@ -123,13 +123,15 @@ pub(crate) struct Several<I> {
     added: Vec<CounterId>,
     /// Collection that was announced.
     begun: Option<Pass>,
+    /// Places of instances that are waited for. The memory is reused.
+    places: Vec<usize>,
 }
 
 impl<I: Instances> Several<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
-        Self { catalogue, instances, totals: Totals::default(), added: Vec::new(), begun: None }
+        Self { catalogue, instances, totals: Totals::default(), added: Vec::new(), begun: None, places: Vec::new() }
     }
 
     fn birth_of_total(&self) -> Birth {
@@ -213,8 +215,11 @@ impl<I: Instances> Provider for Several<I> {
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
             let is_wanted = |(_, key): &(usize, &Key)| wants_all || want.wants(&key.name, key.id);
             let keys = self.instances.keys().iter().enumerate();
-            let places: Vec<usize> = keys.filter(is_wanted).map(|(at, _)| at).collect();
+            let mut places = std::mem::take(&mut self.places);
+            places.clear();
+            places.extend(keys.filter(is_wanted).map(|(at, _)| at));
             self.instances.begin(&places, want.counters, until);
+            self.places = places;
         }
         self.begun = Some(pass);
     }

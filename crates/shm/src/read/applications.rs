@@ -47,7 +47,7 @@ pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 /// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that
 /// users share, see those of all users; so does who asks for them. The names of these begin with the number of their
 /// user and `/`, and their files are read within limits for all of them together. A counterset is known by its
-/// registration and by what the programs say that publish it, [all together](crate::merge): a program that means
+/// registration and by what the programs say that publish it, all together (`merge`): a program that means
 /// something else by a counter goes without that counter. What the catalogue or a registration has, GUID and name,
 /// cannot be taken.
 pub struct Applications {

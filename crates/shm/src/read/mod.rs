@@ -5,7 +5,7 @@
 //!
 //! Nobody's files can end this process: a publisher that shortens its file under a reader loses its rows and no more.
 //! Everything but values is copied by calls and then checked. Values of files of root and of this user are loaded from
-//! a mapping, each as one word, [in a child](crate::guard) that such a file may end, into memory of this process. Files
+//! a mapping, each as one word, in a child (`guard`) that such a file may end, into memory of this process. Files
 //! of others are copied, which takes longer and is exact as far as copies can be.
 
 mod applications;
