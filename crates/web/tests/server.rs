@@ -588,7 +588,11 @@ fn there_are_so_many_streams_paths_and_connections() {
 /// Where samples take as long as there is between them, nothing more can be asked.
 #[test]
 fn what_is_collected_costs_so_much_and_no_more() {
-    let server = Running::start(|options| options.interval = Duration::ZERO);
+    let server = Running::start(|options| options.interval = Duration::from_millis(1));
+    // Collecting them takes longer than that, and leaves the reader time to read.
+    let name = |id| ["tea", "milk"].get(id).copied().unwrap_or("other");
+    let rows = (0..20_000).map(|id| (name(id), u32::try_from(id).unwrap(), vec![Ok(1), Ok(2)]));
+    server.provider.with(|script| script.rows = rows.collect());
     server.stream("path=/Shop(tea)/Stock", &[]).samples(1);
     for other in ["path=/Shop(milk)/Stock", "path=/Shop(tea)/Stock&path=/Shop(tea)/Stock&top=1"] {
         let answer = get(&server, &format!("/api/stream?{other}"), &[]);

@@ -131,7 +131,14 @@ impl<I: Instances> Several<I> {
     pub(crate) fn new(instances: I) -> Self {
         let countersets = vec![Arc::new(I::COUNTERSET.clone())];
         let catalogue = Arc::new(Catalogue { origin: "Linux".into(), countersets });
-        Self { catalogue, instances, totals: Totals::default(), added: Vec::new(), begun: None, places: Vec::new() }
+        Self {
+            catalogue,
+            instances,
+            totals: Totals::default(),
+            added: Vec::new(),
+            begun: None,
+            places: Vec::new(),
+        }
     }
 
     fn birth_of_total(&self) -> Birth {
