@@ -277,6 +277,10 @@ pub fn time_namespaces() -> Result<String> {
         ensure!(began.elapsed() < Duration::from_secs(20), "they do not publish");
         sleep(Duration::from_millis(5));
     }
+    // A file is there before its first instance is.
+    while read(&folder.0)?.len() < 2 {
+        ensure!(began.elapsed() < Duration::from_secs(20), "from here only {:?} are there", read(&folder.0)?);
+    }
     let mut reader = Command::new("unshare");
     within(&mut reader);
     reader.arg("read").env("PERFSET_RUNTIME_DIR", &folder.0).stdin(Stdio::null());

@@ -98,6 +98,9 @@ impl Kept {
         self.file.look();
         self.has_new |= self.file.refresh(definitions);
         self.places.clear();
+        if !matches!(self.file.bytes, Bytes::Mapped { .. }) {
+            return; // it is copied row by row
+        }
         let Some(set) = self.file.definition(number) else { return };
         if wanted.len() < set.counters.len() {
             self.places.extend(places(set, wanted));
