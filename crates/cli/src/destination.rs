@@ -82,7 +82,7 @@ pub fn refuse_foreign_links(folder: &Path) -> Result<(), Failure> {
 /// A file that is there whole or not at all; a device or a pipe is written as it is.
 #[derive(Debug)]
 pub struct Destination {
-    /// As it was named.
+    /// Path as the user named it.
     name: PathBuf,
     target: Target,
 }
@@ -189,7 +189,7 @@ impl Destination {
         }
     }
 
-    /// As it was named.
+    /// Returns the path as the user named it.
     pub fn name(&self) -> &Path {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! How processes are read, and how long others are waited for.
+//! Options for the collection method of processes and the deadline of a collection.
 
 #[cfg(target_os = "linux")]
 use std::time::Duration;
@@ -8,7 +8,7 @@ use clap::ValueEnum;
 #[cfg(target_os = "linux")]
 use perfset::ProcessSource;
 
-/// How processes are read, and how long others are waited for.
+/// Options for the collection method of processes and the deadline of a collection.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct ProcessArgs {
     #[cfg(target_os = "linux")]

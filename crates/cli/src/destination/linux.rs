@@ -40,14 +40,14 @@ impl Trusted {
     }
 }
 
-/// What a path leads to.
+/// Kind of target that a path leads to.
 #[derive(Debug)]
 pub enum Found {
     /// A regular file, or none so far: a new file is put in its place.
     Entry(Entry),
-    /// What is no regular file, or is open in a process: it is opened and written as it is.
+    /// Target that is no regular file, or is open in a process: it is opened and written as it is.
     Special(Special),
-    /// What is standard output or standard error already.
+    /// Standard output or standard error of this process.
     Standard(File),
 }
 

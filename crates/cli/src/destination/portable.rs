@@ -16,7 +16,7 @@ impl Trusted {
     }
 }
 
-/// What a path leads to.
+/// Kind of target that a path leads to.
 #[derive(Debug)]
 pub enum Found {
     /// A regular file, or none so far: a new file is put in its place.
