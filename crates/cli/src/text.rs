@@ -9,19 +9,31 @@ pub const NAME_MAX: usize = 1_023;
 /// A stranger's text with what would steer a terminal, end a line or hide in it escaped.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_harmful(c) { out.extend(c.escape_default()) } else { out.push(c) }
-    }
+    escape(&mut out, text, is_harmful, |out, c: char| out.extend(c.escape_default()));
     out
+}
+
+/// Appends a text, and instead of each harmful character what `instead` appends. What stands between is copied at once.
+fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: impl Fn(&mut String, char)) {
+    let mut rest = text;
+    while let Some((at, c)) = rest.char_indices().find(|(_, c)| harms(*c)) {
+        let (before, behind) = rest.split_at(at);
+        out.push_str(before);
+        instead(out, c);
+        rest = behind.get(c.len_utf8()..).unwrap_or_default();
+    }
+    out.push_str(rest);
 }
 
 /// Returns `true` for a character that steers a terminal, ends a line, changes the order of others, or cannot be seen:
 /// Unicode's categories Cc, Cf, Zl and Zp, and what else is ignored where it cannot be drawn. Variation selectors 1 to
 /// 16 are left alone: they say only how the character before them is drawn.
+#[inline]
 pub fn is_harmful(c: char) -> bool {
-    if c.is_ascii() {
-        return c.is_ascii_control();
-    }
+    if c.is_ascii() { c.is_ascii_control() } else { is_invisible(c) }
+}
+
+fn is_invisible(c: char) -> bool {
     INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
@@ -59,17 +71,13 @@ const INVISIBLE: &[(char, char)] = &[
 /// lines ends one inside it.
 pub fn json_line(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '\n' => out.push(c), // between lines: inside a text there is none
-            c if is_harmful(c) => {
-                for unit in c.encode_utf16(&mut [0; 2]) {
-                    let _ = write!(out, "\\u{unit:04x}"); // a String takes everything
-                }
-            }
-            c => out.push(c),
+    // Ends of lines stand between lines: inside a text there is none.
+    let harms = |c: char| c != '\n' && is_harmful(c);
+    escape(&mut out, json, harms, |out, c: char| {
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}"); // a String takes everything
         }
-    }
+    });
     out
 }
 

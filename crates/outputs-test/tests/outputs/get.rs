@@ -1,6 +1,8 @@
 //! Output of `perfset get`.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io::{self, Write};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,7 +13,7 @@ use perfset_cli::args::OutputFormat;
 use perfset_cli::asked::Asked;
 use perfset_cli::output::{Options, Output};
 use perfset_cli::samples::{How, Operands, Samples};
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::check::{Check, Due, Found, Number, Tally, path, pdh_path};
 use crate::play::Play;
@@ -93,28 +95,63 @@ fn expected<'w>(world: &'w World, output: &'static str, says_why: bool) -> Check
     Check::new(world, output).expect(first_shown(world)..world.steps.len(), true, says_why, &path)
 }
 
+/// Fields of a line of JSON that are checked.
+#[derive(Deserialize)]
+struct Line<'l> {
+    #[serde(borrow)]
+    time: Cow<'l, str>,
+    #[serde(borrow)]
+    path: Cow<'l, str>,
+    #[serde(borrow)]
+    counterset: Cow<'l, str>,
+    #[serde(borrow)]
+    instance: Cow<'l, str>,
+    instance_id: Option<u32>,
+    #[serde(borrow)]
+    counter: Cow<'l, str>,
+    value: Option<f64>,
+    raw: Option<u64>,
+    base: Option<u64>,
+    status: String,
+    mark: Option<String>,
+    /// Number of instances without a value, in a line of `--top`.
+    instances: Option<u64>,
+}
+
+impl<'l> Line<'l> {
+    fn parse(line: &'l str) -> Self {
+        serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"))
+    }
+
+    /// Returns the step and path of the value, and the value.
+    fn found(self, world: &World) -> ((usize, String), Found) {
+        let Self { time, path, counterset, instance, counter, .. } = &self;
+        let (date, time) = time.strip_suffix('Z').and_then(|time| time.split_once('T')).expect("a time");
+        let step = world.step_at(unix_ms(date, time));
+        let rest = path.strip_prefix('\\').and_then(|rest| rest.strip_prefix(&**counterset));
+        let rest = rest.and_then(|rest| rest.strip_suffix(&**counter)?.strip_suffix('\\'));
+        let is_whole = match (instance.is_empty(), rest) {
+            (true, Some(rest)) => rest.is_empty(),
+            (false, Some(rest)) => rest.strip_prefix('(').is_some_and(|rest| rest.starts_with(&**instance)),
+            (_, None) => false,
+        };
+        assert!(is_whole, "{path} is not of {counterset}, {instance}, {counter}");
+        let found = Found {
+            value: Some(self.value.map(Number::full)),
+            status: Some(self.status),
+            raw: Some(self.raw),
+            base: Some(self.base),
+            mark: Some(self.mark),
+            id: self.instance_id,
+            series: None,
+        };
+        ((step, self.path.into_owned()), found)
+    }
+}
+
 /// Parses a line of JSON into the step and path of a value, and the value.
 pub fn read_json(world: &World, line: &str) -> ((usize, String), Found) {
-    let json: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
-    let text = |name: &str| json[name].as_str().unwrap_or_else(|| panic!("no {name}: {line}")).to_owned();
-    let time = text("time");
-    let (date, time) = time.strip_suffix('Z').and_then(|time| time.split_once('T')).expect("a time");
-    let (path, instance) = (text("path"), text("instance"));
-    let begins = match instance.is_empty() {
-        true => format!("\\{}\\", text("counterset")),
-        false => format!("\\{}({instance}", text("counterset")),
-    };
-    assert!(path.starts_with(&begins) && path.ends_with(&format!("\\{}", text("counter"))), "{line}");
-    let found = Found {
-        value: Some(json["value"].as_f64().map(Number::full)),
-        status: Some(text("status")),
-        raw: Some(json["raw"].as_u64()),
-        base: Some(json["base"].as_u64()),
-        mark: Some(json["mark"].as_str().map(str::to_owned)),
-        id: json["instance_id"].as_u64().map(|id| id as u32),
-        series: None,
-    };
-    ((world.step_at(unix_ms(date, time)), path), found)
+    Line::parse(line).found(world)
 }
 
 fn json(world: &Arc<World>) -> Result<Tally, String> {
@@ -306,19 +343,19 @@ fn top(world: &Arc<World>) -> Result<Tally, String> {
         let (set, counter) = (path.split(['(', '\\']).nth(1), path.rsplit('\\').next());
         (set.unwrap_or_default().to_owned(), counter.unwrap_or_default().to_owned())
     };
-    let mut values: std::collections::BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
+    let mut values: BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
     check.each_due(|(step, path), due| {
         if let Ok(value) = due.want.value {
             values.entry((*step, group(path))).or_default().push(value);
         }
     });
-    let mut found: std::collections::BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
+    let mut found: BTreeMap<(usize, (String, String)), Vec<f64>> = Default::default();
     for ((step, path), one) in &all {
         if let Some(Some(number)) = one.value {
             found.entry((*step, group(path))).or_default().push(number.value);
         }
     }
-    let mut missing: std::collections::BTreeMap<(usize, (String, String), String), u64> = Default::default();
+    let mut missing: BTreeMap<(usize, (String, String), String), u64> = Default::default();
     check.each_due(|(step, path), due| {
         // Who waits for a second sample lacks nothing; of no instances none lacks anything.
         if let Err(status) = due.want.value {
@@ -329,10 +366,11 @@ fn top(world: &Arc<World>) -> Result<Tally, String> {
         }
     });
     for line in lines {
-        let json: Value = serde_json::from_str(line).expect("JSON");
-        let ((step, path), found) = read_json(world, line);
+        let line = Line::parse(line);
+        let instances = line.instances;
+        let ((step, path), found) = line.found(world);
         let key = (step, group(&path), found.status.expect("a status"));
-        let (due, count) = (missing.remove(&key), json["instances"].as_u64());
+        let (due, count) = (missing.remove(&key), instances);
         if due.is_none() || due != count || found.value != Some(None) {
             return Err(format!("top: seed {}: {key:?} lacks {count:?}, must lack {due:?}", world.seed));
         }
@@ -351,7 +389,8 @@ fn top(world: &Arc<World>) -> Result<Tally, String> {
             return Err(format!("top: seed {}: {key:?} has {found:?}, must have {values:?}", world.seed));
         }
     }
-    check.retain(|key, _| all.iter().any(|(found, _)| found == key));
+    let shown: HashSet<_> = all.iter().map(|(key, _)| key).collect();
+    check.retain(|key, _| shown.contains(key));
     all.into_iter().for_each(|(key, one)| check.found(key, one));
     check.finish()
 }
@@ -363,7 +402,7 @@ fn summary(world: &Arc<World>) -> Result<Tally, String> {
     let first = first_shown(world);
     // What each counter of each thing had.
     type Thing<'w> = (usize, usize, &'w str, u32);
-    let mut all: Vec<(Thing<'_>, Vec<f64>, Vec<Event>)> = Vec::new();
+    let mut all: HashMap<Thing<'_>, (Vec<f64>, Vec<Event>)> = HashMap::new();
     for step in first..world.steps.len() {
         check.events_of(step);
         for (set, about) in world.sets.iter().enumerate() {
@@ -375,18 +414,14 @@ fn summary(world: &Arc<World>) -> Result<Tally, String> {
                         continue;
                     };
                     let key = (set, column, row.name, row.id);
-                    match all.iter_mut().find(|(known, ..)| *known == key) {
-                        Some((_, values, events)) => {
-                            values.push(value);
-                            events.extend(seen);
-                        }
-                        None => all.push((key, vec![value], seen)),
-                    }
+                    let (values, events) = all.entry(key).or_default();
+                    values.push(value);
+                    events.extend(seen);
                 }
             }
         }
     }
-    for ((set, column, name, _), values, events) in all {
+    for ((set, column, name, _), (values, events)) in all {
         let name = format!("{name}  {}", world.sets[set].columns[column].name);
         let count = values.len() as f64;
         let numbers = [

@@ -1,5 +1,6 @@
 //! Text logs of other programs with different columns, one after another, converted by `relog` and shown by `get`.
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -45,23 +46,22 @@ fn texts(world: &World) -> Vec<String> {
 
 /// Returns some steps as a text log, with a column for each counter of each instance in any of these steps.
 fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String {
-    let mut columns: Vec<String> = Vec::new();
-    let mut values = std::collections::HashMap::new();
+    let mut columns: BTreeMap<String, HashMap<usize, f64>> = BTreeMap::new();
     let mut of_these = Check::new(world, "").expect(begin..end, begin > 0, false, &text_path);
     of_these.each_due_mut(|(step, path), due| {
-        if !columns.contains(path) {
-            columns.push(path.clone());
+        if !columns.contains_key(path) {
+            columns.insert(path.clone(), HashMap::new());
         }
-        if let Ok(value) = due.want.value {
-            values.insert((*step, path.clone()), value);
+        if let (Ok(value), Some(column)) = (due.want.value, columns.get_mut(path)) {
+            column.insert(*step, value);
         }
     });
-    columns.sort();
+    let mut columns: Vec<_> = columns.into_iter().collect();
     for at in 1..columns.len() {
         columns.swap(at, random.below(at + 1));
     }
     let mut text = "\"(PDH-CSV 4.0) (UTC)(0)\"".to_owned();
-    for column in &columns {
+    for (column, _) in &columns {
         write!(text, ",\"\\\\HOST{column}\"").expect("memory");
     }
     text.push_str("\r\n");
@@ -71,8 +71,8 @@ fn text(world: &World, begin: usize, end: usize, random: &mut Random) -> String 
         let (seconds, ms) = (ms / 1_000, ms % 1_000);
         let (h, m, s) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
         write!(text, "\"01/03/2026 {h:02}:{m:02}:{s:02}.{ms:03}\"").expect("memory");
-        for column in &columns {
-            match values.get(&(step, column.clone())) {
+        for (_, values) in &columns {
+            match values.get(&step) {
                 Some(value) => write!(text, ",\"{value}\"").expect("memory"),
                 None => text.push_str(",\" \""),
             }

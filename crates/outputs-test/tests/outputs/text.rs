@@ -21,10 +21,13 @@ fn number(text: &str) -> i64 {
 
 /// Returns the milliseconds since 1970 of a date and a time, such as `2026-01-02` and `03:04:05.678`.
 pub fn unix_ms(date: &str, time: &str) -> i64 {
-    let date: Vec<i64> = date.split('-').map(number).collect();
+    let three = |text: &str, between: char| {
+        let mut parts = text.split(between).map(number);
+        [(); 3].map(|()| parts.next().expect("three numbers"))
+    };
     let (hms, ms) = time.split_once('.').expect("milliseconds");
-    let hms: Vec<i64> = hms.split(':').map(number).collect();
-    let seconds = days(date[0], date[1], date[2]) * 86_400 + hms[0] * 3_600 + hms[1] * 60 + hms[2];
+    let ([year, month, day], [hours, minutes, seconds]) = (three(date, '-'), three(hms, ':'));
+    let seconds = days(year, month, day) * 86_400 + hours * 3_600 + minutes * 60 + seconds;
     seconds * 1_000 + number(ms)
 }
 
