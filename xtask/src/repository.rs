@@ -31,7 +31,10 @@ pub fn output_of(command: &mut Command) -> Result<String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot start {name}"))?;
     if !output.status.success() {
-        bail!("{name} failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+        let args: Vec<_> = command.get_args().map(|arg| arg.to_string_lossy()).collect();
+        let (printed, said) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        bail!("{name} {} failed: {}\n{printed}{said}", args.join(" "), output.status);
     }
     String::from_utf8(output.stdout).with_context(|| format!("{name} did not print text"))
 }

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
-use std::thread::spawn;
+use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
@@ -127,8 +127,7 @@ fn system(stand: &Stand) -> Result<String> {
         ("Collect", "PerfsetCollect"),
         ("Close", "PerfsetClose"),
     ] {
-        let mut add = stand.wine("reg");
-        output_of(add.args(["add", SERVICE, "/v", name, "/t", "REG_SZ", "/d", value, "/f"]))?;
+        registry(stand, &["add", SERVICE, "/v", name, "/t", "REG_SZ", "/d", value, "/f"])?;
     }
     let tested = (|| {
         let mut test = stand.cargo("test");
@@ -139,12 +138,27 @@ fn system(stand: &Stand) -> Result<String> {
         test.env("PERFSET_CAPTURE", dos(&capture()));
         output_of(&mut test)
     })();
-    output_of(stand.wine("reg").args(["delete", SERVICE, "/f"]))?;
+    let deleted = registry(stand, &["delete", SERVICE, "/f"]);
     let printed = tested?;
+    deleted?;
     let ran = printed.lines().any(|line| line.starts_with("test result: ok. 5 passed"));
     ensure!(ran, "not all tests ran: {printed}");
     let figures = printed.lines().filter_map(|line| Some(line.split_once("figure: ")?.1));
     Ok(format!(": {}", figures.collect::<Vec<_>>().join("; ")))
+}
+
+/// Changes the registry of the stand. On a busy machine a program that starts while Wine's server ends has failed
+/// without a word, so this is tried three times.
+fn registry(stand: &Stand, args: &[&str]) -> Result<()> {
+    let mut tried = Ok(());
+    for seconds in [0, 2, 4] {
+        sleep(Duration::from_secs(seconds));
+        tried = output_of(stand.wine("reg").args(args)).map(drop);
+        if tried.is_ok() {
+            break;
+        }
+    }
+    tried
 }
 
 /// A path as Windows has it.
