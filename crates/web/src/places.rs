@@ -2,10 +2,12 @@
 //! can keep them away.
 //!
 //! A connection begins as a stranger's and becomes trusted by its first request with a valid token. If all places for
-//! strangers are taken, a new connection takes that of the oldest one, which is refused. A client with the token
-//! therefore always gets as far as to send it, however many connections others hold.
+//! strangers are taken, a new connection takes a place of the address that holds the most, the oldest one, which is
+//! refused. A client with the token therefore gets as far as sending it, however many connections other addresses
+//! hold or open anew. On one address those that open connections the fastest displace the others.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
@@ -36,8 +38,41 @@ struct Table {
     trusted: usize,
     /// Number of the next connection: lower ones are older.
     next: u64,
-    strangers: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
-    refused: BTreeMap<u64, Arc<watch::Sender<Standing>>>,
+    strangers: Connections,
+    refused: Connections,
+}
+
+/// Connections by number, each with the address that it comes from.
+type Connections = BTreeMap<u64, (Origin, Arc<watch::Sender<Standing>>)>;
+
+/// Address that connections come from: of IPv6 the first 64 bits, because a host may have all addresses behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Origin(IpAddr);
+
+impl Origin {
+    fn of(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self(address.into()),
+            IpAddr::V6(address) => {
+                let [a, b, c, d, ..] = address.segments();
+                Self(std::net::Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into())
+            }
+        }
+    }
+}
+
+/// Takes the oldest connection of the address that has the most; of several such addresses, the oldest of all.
+fn take_of_greediest(connections: &mut Connections) -> Option<(u64, (Origin, Arc<watch::Sender<Standing>>))> {
+    let mut counts: BTreeMap<Origin, usize> = BTreeMap::new();
+    for (origin, _) in connections.values() {
+        let count = counts.entry(*origin).or_default();
+        *count = count.saturating_add(1);
+    }
+    let most = counts.values().copied().max();
+    let is_greediest = |origin: &Origin| counts.get(origin).copied() == most;
+    let number =
+        connections.iter().find(|(_, (origin, _))| is_greediest(origin)).map(|(number, _)| *number)?;
+    connections.remove_entry(&number)
 }
 
 /// Refused connections for each stranger: they wait a moment for their token before they are told.
@@ -67,25 +102,26 @@ impl Places {
         })))
     }
 
-    /// Returns a place for a new connection. If there is none, the oldest stranger has to go.
-    pub fn enter(&self) -> Place {
+    /// Returns a place for a new connection. If there is none, the oldest stranger of the address that has the most has
+    /// to go.
+    pub fn enter(&self, peer: IpAddr) -> Place {
         let mut table = self.lock();
         let Table { strangers, refused, strangers_most, next, .. } = &mut *table;
         if strangers.len() >= *strangers_most {
-            if let Some((number, oldest)) = strangers.pop_first() {
+            if let Some((number, (origin, oldest))) = take_of_greediest(strangers) {
                 oldest.send_replace(Standing::Refused);
-                refused.insert(number, oldest);
+                refused.insert(number, (origin, oldest));
             }
         }
         if refused.len() > strangers_most.saturating_mul(REFUSED_FOR_EACH) {
-            if let Some((_, oldest)) = refused.pop_first() {
+            if let Some((_, (_, oldest))) = take_of_greediest(refused) {
                 oldest.send_replace(Standing::Over);
             }
         }
         let number = *next;
         *next = number.saturating_add(1);
         let standing = Arc::new(watch::Sender::new(Standing::Stranger));
-        strangers.insert(number, Arc::clone(&standing));
+        strangers.insert(number, (Origin::of(peer), Arc::clone(&standing)));
         Place { number, standing, places: self.clone() }
     }
 
@@ -140,6 +176,8 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn standings(places: &[Place]) -> Vec<Standing> {
         places.iter().map(|place| *place.standing.borrow()).collect()
     }
@@ -149,9 +187,9 @@ mod tests {
         use Standing::{Over, Refused, Stranger, Trusted};
         let places = Places::new(5, 2);
         assert_eq!(places.trusted_most(), 3);
-        let mut all: Vec<_> = (0..2).map(|_| places.enter()).collect();
+        let mut all: Vec<_> = (0..2).map(|_| places.enter(HERE)).collect();
         assert!(all[0].trust() && all[0].trust(), "twice is once");
-        all.extend((0..8).map(|_| places.enter()));
+        all.extend((0..8).map(|_| places.enter(HERE)));
         let refused = [Refused; 6];
         assert_eq!(standings(&all), [&[Trusted, Over], &refused[..], &[Stranger, Stranger]].concat());
         // One that sends the token when its place was taken already keeps its connection.
@@ -167,12 +205,29 @@ mod tests {
         assert_eq!((table.trusted, table.strangers.len(), table.refused.len()), (0, 0, 0));
     }
 
+    /// An owner elsewhere is never displaced, however fast others open connections.
+    #[test]
+    fn an_address_displaces_its_own_connections_only() {
+        let places = Places::new(512, 64);
+        let owner = places.enter("192.0.2.7".parse().unwrap());
+        let same_network: Vec<_> = (1..=32_u16)
+            .map(|n| places.enter(std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 1, n, 0, 0, 9).into()))
+            .collect();
+        let flood: Vec<_> = (0..10_000).map(|_| places.enter(HERE)).collect();
+        assert_eq!(*owner.standing.borrow(), Standing::Stranger);
+        assert!(owner.trust());
+        let left = |places: &[Place]| {
+            places.iter().filter(|place| *place.standing.borrow() == Standing::Stranger).count()
+        };
+        assert_eq!((left(&same_network), left(&flood)), (31, 32), "two networks have half of the rest each");
+    }
+
     #[test]
     fn there_is_always_a_place_to_send_the_token() {
         for (most, strangers, want) in [(512, 64, 448), (4, 64, 0), (0, 0, 0), (1, 0, 0), (9, 1, 8)] {
             let places = Places::new(most, strangers);
             assert_eq!(places.trusted_most(), want, "{most} {strangers}");
-            assert_eq!(*places.enter().standing.borrow(), Standing::Stranger);
+            assert_eq!(*places.enter(HERE).standing.borrow(), Standing::Stranger);
         }
     }
 }

@@ -383,11 +383,17 @@ async fn accept(
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => accepted,
         };
-        let Ok((stream, _)) = accepted else {
+        let Ok((stream, peer)) = accepted else {
             sleep(PAUSE).await;
             continue;
         };
-        drop(connections.spawn(connection(stream, router.clone(), limits, stop.clone(), places.enter())));
+        drop(connections.spawn(connection(
+            stream,
+            router.clone(),
+            limits,
+            stop.clone(),
+            places.enter(peer.ip()),
+        )));
         // It is heard before others are let in, so that they do not take its place before it has sent its token.
         tokio::task::yield_now().await;
     }
@@ -458,6 +464,7 @@ async fn connection(
     let has_answer = *asked.borrow();
     let leave = async { if has_answer { stream.end().await } else { stream.refuse(&refusal).await } };
     tokio::select! {
+        biased; // the refusal is sent at least, also if there is no time to wait until it is read
         () = leave => {}
         _ = over.wait_for(|standing| *standing == Standing::Over) => {}
     }
