@@ -61,6 +61,8 @@ pub struct Script {
     pub about: Vec<(Text, Text)>,
     /// What it says that it cannot use.
     pub problems: Vec<Text>,
+    /// What it says is there and not delivered.
+    pub not_shown: Vec<Text>,
     /// What [`Provider::entry`] answers.
     pub answer: Option<Status>,
     /// What it was asked, in order.
@@ -164,5 +166,9 @@ impl Provider for Scripted {
 
     fn problems(&mut self) -> Vec<Text> {
         self.with(|script| script.problems.clone())
+    }
+
+    fn not_shown(&mut self, _: Option<&Guid>) -> Vec<Text> {
+        self.with(|script| script.not_shown.clone())
     }
 }

@@ -48,6 +48,7 @@ class Page {
     setText(byId("machine"), about.machine);
     byId("machine").title = about.system;
     setText(byId("version"), `perfset ${about.version} on ${about.system}.`);
+    setText(byId("not-shown"), about.not_shown.map(why => `Not shown: ${why}.`).join(" "));
     document.title = `${about.machine}: perfset`;
     this.#listen();
     this.#restore();

@@ -163,6 +163,7 @@ async fn about(State(app): Shared) -> Answer {
         history_s: u64,
         limits: AboutLimits,
         now: Sampled,
+        not_shown: Vec<String>,
         overview: &'a [Chart],
     }
     #[derive(Serialize)]
@@ -171,7 +172,7 @@ async fn about(State(app): Shared) -> Answer {
         streams: usize,
         paths: usize,
     }
-    let now = app.sampler.ask(|sampler| sampler.state()).await?;
+    let (now, not_shown) = app.sampler.ask(|sampler| (sampler.state(), sampler.not_shown())).await?;
     let Limits { series, streams, .. } = app.limits;
     Ok(json(to_json(&About {
         version: env!("CARGO_PKG_VERSION"),
@@ -181,6 +182,7 @@ async fn about(State(app): Shared) -> Answer {
         history_s: app.history_s,
         limits: AboutLimits { series, streams, paths: request::PATHS_MOST },
         now,
+        not_shown,
         overview: &app.charts,
     })))
 }

@@ -42,6 +42,12 @@ const READINGS_MOST: usize = 32;
 const ANSWER_LEN_MOST: usize = 10_000;
 /// How many bytes of scrapes may wait to be read.
 const UNREAD_SCRAPES_MOST: usize = 16 << 20;
+/// Processor time that a sample may take at least, however short the interval is.
+const LEAST_BUDGET: Duration = Duration::from_millis(100);
+/// Why streams end that came last, if a sample of all would take longer than the interval.
+const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
+/// How often memory is returned after much of it may have been freed.
+const UNTIDY: u8 = 2;
 /// How long a stream may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -64,13 +70,17 @@ impl Handle {
         (Self { jobs }, receiver)
     }
 
-    /// Does something there, and says what came of it.
+    /// Does something there, unless who asked is gone by then, and says what came of it.
     pub async fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Sampler) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let (sender, answer) = oneshot::channel();
-        self.send(move |sampler| drop(sender.send(job(sampler))))?; // who asked may be gone
+        // Clients that ask for much and hang up would keep the thread busy for those who stay.
+        self.send(move |sampler| match sender.is_closed() {
+            true => {}
+            false => drop(sender.send(job(sampler))), // who asked may be gone in the meantime
+        })?;
         answer.await.map_err(|_| Problem::busy())
     }
 
@@ -110,8 +120,9 @@ pub struct Sampler {
     unread_scrapes: Unread,
     /// Time at which memory was last returned to the system.
     tidied: Instant,
-    /// `true` if something large may have been freed since: a stream or an answer takes much while it is made.
-    is_untidy: bool,
+    /// Number of times that memory is to be returned: something large may have been freed since. Twice, because
+    /// connections free what they hold a moment after the sampler has seen that they are gone.
+    untidy: u8,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -207,7 +218,7 @@ impl Sampler {
             unread,
             unread_scrapes: Unread::new(UNREAD_SCRAPES_MOST),
             tidied: Instant::now(),
-            is_untidy: true,
+            untidy: UNTIDY,
             interval,
             limits,
             samples: 0,
@@ -259,7 +270,7 @@ impl Sampler {
     /// Adds a viewer of what is asked, who gets first what came after its last event, or so many milliseconds of what
     /// came before.
     pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
-        self.is_untidy = true;
+        self.untidy = UNTIDY;
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
@@ -300,6 +311,13 @@ impl Sampler {
         }
     }
 
+    /// Returns sentences about what is there and not delivered: parts of countersets that do not fit the others, and what
+    /// is beyond the limits for other users' programs.
+    pub fn not_shown(&self) -> Vec<String> {
+        let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
+        parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()
+    }
+
     /// Returns the number of bytes that wait to be read, those of scrapes excluded.
     pub fn unread(&self) -> usize {
         self.unread.waiting()
@@ -338,7 +356,9 @@ impl Sampler {
         let began = processor_time();
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
-            self.is_untidy |= feed.viewers.is_empty();
+            if feed.viewers.is_empty() {
+                self.untidy = UNTIDY;
+            }
             !feed.viewers.is_empty()
         });
         self.cut_off_slowest();
@@ -362,11 +382,16 @@ impl Sampler {
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample =
             Sample { time: query.snapshot().clocks().unix_ms(), taken: &taken, values: &values, query };
-        // The oldest first: if too much waits in the end, it is those that came last that get no more.
+        // The oldest first: if too much waits in the end, or takes too long, it is those that came last that get no
+        // more. Many that come between two samples are all let in, because what they take is not known yet.
         let mut feeds: Vec<_> = feeds.values_mut().collect();
         feeds.sort_unstable_by_key(|feed| feed.number);
-        for feed in feeds {
-            feed.send(&sample, table, unread);
+        let most = self.interval.max(LEAST_BUDGET);
+        for (at, feed) in feeds.into_iter().enumerate() {
+            match at > 0 && processor_time().saturating_sub(began) > most {
+                true => feed.viewers.drain(..).for_each(|viewer| viewer.end(TOO_MUCH)),
+                false => feed.send(&sample, table, unread),
+            }
         }
         self.samples = self.samples.saturating_add(1);
         self.last_sent = now;
@@ -395,12 +420,14 @@ impl Sampler {
         const PAUSE: Duration = Duration::from_secs(5);
         const RELEASED_LEAST: usize = 4 << 20;
         let released = self.unread.released().saturating_add(self.unread_scrapes.released());
-        self.is_untidy |= released >= RELEASED_LEAST;
-        if !self.is_untidy || now.saturating_duration_since(self.tidied) < PAUSE {
+        if released >= RELEASED_LEAST {
+            self.untidy = UNTIDY;
+        }
+        if self.untidy == 0 || now.saturating_duration_since(self.tidied) < PAUSE {
             return;
         }
         self.tidied = now;
-        self.is_untidy = false;
+        self.untidy = self.untidy.saturating_sub(1);
         self.unread.forget_released();
         self.unread_scrapes.forget_released();
         #[cfg(target_os = "linux")]
@@ -476,7 +503,7 @@ impl Sampler {
 
     /// The first reading, and whether a second one is needed.
     fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
-        self.is_untidy = true;
+        self.untidy = UNTIDY;
         if self.readings.len() >= READINGS_MOST {
             return Err(Problem::busy());
         }

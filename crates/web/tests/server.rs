@@ -23,6 +23,7 @@ use running::{Running, SECRET, get, request, until};
 #[test]
 fn every_route_answers() {
     let server = Running::start(|_| {});
+    server.provider.with(|script| script.not_shown = vec!["3 rows of others".into()]);
     for (target, status, content_type, contains) in [
         ("/", 200, "text/html; charset=utf-8", "<!doctype html>"),
         ("/assets/main.js", 200, "text/javascript; charset=utf-8", "import"),
@@ -35,6 +36,7 @@ fn every_route_answers() {
             "\nperf_shop_orders_total{instance_name=\"tea\"} ",
         ),
         ("/api/about", 200, "application/json", "\"interval_ms\":20"),
+        ("/api/about", 200, "application/json", "\"not_shown\":[\"3 rows of others\"]"),
         ("/api/countersets", 200, "application/json", "{\"name\":\"Shop\",\"guid\":"),
         ("/api/countersets?filter=SHO", 200, "application/json", "\"counters\":2"),
         ("/api/countersets?filter=none", 200, "application/json", "{\"countersets\":[]}"),

@@ -110,3 +110,33 @@ fn many_paths_for_the_same_instances_end_with_a_reason() {
     assert!(refused.contains(error) && refused.contains("ask for fewer paths"), "{refused}");
     assert_eq!(sampler.unread(), 0);
 }
+
+/// Many requests that are dear, and come between two samples: a sample takes a time that has a bound, and streams that
+/// were there before go on.
+#[test]
+fn a_sample_ends_however_much_is_asked() {
+    const MANY: u32 = 200;
+    const TOO_MUCH: &str =
+        "event: end\ndata: {\"error\":\"more is asked for than one interval is enough for: ";
+    let (machine, provider) = running::shop();
+    let rows = (0..1_000_u32).map(|id| ("busy", id, vec![Ok(1), Ok(2)]));
+    provider.with(|script| script.rows = rows.collect());
+    let mut sampler = Stepped::new(machine, Duration::from_millis(200)).unwrap();
+    let mut first = sampler.join("path=/Shop(*)/Stock", None).unwrap();
+    sampler.sample();
+    let ranked = "path=/Shop(*)/Stock&top=1000&".repeat(63);
+    let others: Vec<_> = (1..=MANY)
+        .map_while(|n| sampler.join(&format!("{ranked}path=/Shop(*)/Stock&top={n}"), None).ok())
+        .collect();
+    assert_eq!(others.len() as u32, MANY, "what they take is not known before the next sample");
+    sampler.sample();
+    let ended = |text: &String| text.contains(TOO_MUCH);
+    let ends: Vec<_> = others.into_iter().map(|mut reader| ended(&reader.read())).collect();
+    assert!(ends[MANY as usize / 2..].iter().all(|ended| *ended), "{ends:?}");
+    assert!(ends.is_sorted(), "those that came last end");
+    assert!(!ended(&first.read()));
+    // Those that ended take no time any more, and whoever comes is let in again.
+    sampler.sample();
+    sampler.sample();
+    assert!(first.read().contains("event: sample\n"));
+}

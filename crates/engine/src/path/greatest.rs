@@ -22,13 +22,16 @@ pub fn keep_greatest<'a, V: Borrow<PathValue<'a>>>(
         let next = groups.len();
         groups.entry(group(v)).or_insert((next, false)).1 |= !v.borrow().sums_up();
     }
-    let place = |v: &V| groups.get(&group(v)).copied().unwrap_or_default();
-    values.retain(|v| !v.borrow().sums_up() || !place(v).1);
-    values.sort_by(|a, b| place(a).0.cmp(&place(b).0).then(number(b).total_cmp(&number(a))));
+    // Each is looked up once, and not in each comparison.
+    let place = |v: V| {
+        let (at, has_others) = groups.get(&group(&v)).copied().unwrap_or_default();
+        (!v.borrow().sums_up() || !has_others).then(|| (at, number(&v), v))
+    };
+    let mut placed: Vec<_> = values.drain(..).filter_map(place).collect();
+    placed.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let mut taken = (usize::MAX, 0_usize);
-    values.retain(|v| {
-        let at = place(v).0;
+    values.extend(placed.into_iter().filter_map(|(at, _, v)| {
         taken = if taken.0 == at { (at, taken.1.saturating_add(1)) } else { (at, 1) };
-        taken.1 <= most
-    });
+        (taken.1 <= most).then_some(v)
+    }));
 }

@@ -207,9 +207,14 @@ impl Table {
                 return Some(*id);
             }
         }
-        if self.by_id.len() >= self.most && !self.make_room() {
-            self.refused = self.refused.saturating_add(1);
-            return None;
+        if self.by_id.len() >= self.most {
+            // What was in this sample stays until the next: if there was no room once, all series need not be looked
+            // through again for each further value.
+            let has_room = self.refused == 0 && self.make_room();
+            if !has_room {
+                self.refused = self.refused.saturating_add(1);
+                return None;
+            }
         }
         let id = self.next;
         self.next = id.saturating_add(1);
