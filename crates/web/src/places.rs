@@ -42,8 +42,11 @@ struct Table {
     refused: Connections,
 }
 
-/// Connections by number, each with the address that it comes from.
-type Connections = BTreeMap<u64, (Origin, Arc<watch::Sender<Standing>>)>;
+/// Connections by number.
+type Connections = BTreeMap<u64, Connection>;
+
+/// A connection: the address that it comes from, and its standing.
+type Connection = (Origin, Arc<watch::Sender<Standing>>);
 
 /// Address that connections come from: of IPv6 the first 64 bits, because a host may have all addresses behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +65,7 @@ impl Origin {
 }
 
 /// Takes the oldest connection of the address that has the most; of several such addresses, the oldest of all.
-fn take_of_greediest(connections: &mut Connections) -> Option<(u64, (Origin, Arc<watch::Sender<Standing>>))> {
+fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)> {
     let mut counts: BTreeMap<Origin, usize> = BTreeMap::new();
     for (origin, _) in connections.values() {
         let count = counts.entry(*origin).or_default();

@@ -311,8 +311,8 @@ impl Sampler {
         }
     }
 
-    /// Returns sentences about what is there and not delivered: parts of countersets that do not fit the others, and what
-    /// is beyond the limits for other users' programs.
+    /// Returns sentences about what is there and not delivered: parts of countersets that do not fit the others, and
+    /// what is beyond the limits for other users' programs.
     pub fn not_shown(&self) -> Vec<String> {
         let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
         parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()
