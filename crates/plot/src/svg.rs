@@ -91,18 +91,6 @@ fn path(runs: &[Vec<Place>], end: &str) -> String {
 
 /// Two decimals: nobody sees a hundredth of a pixel.
 fn number(number: f64) -> String {
-    // A place in a picture: a third of the time of formatting it as any number.
-    if number.abs() < 1e9 {
-        #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "it is below 10^11")]
-        let hundredths = (number * 100.0).round() as i64;
-        let sign = if hundredths < 0 { "-" } else { "" };
-        let (whole, rest) = (hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100);
-        return match (rest / 10, rest % 10) {
-            (0, 0) => format!("{sign}{whole}"),
-            (tenth, 0) => format!("{sign}{whole}.{tenth}"),
-            (tenth, last) => format!("{sign}{whole}.{tenth}{last}"),
-        };
-    }
     let mut text = format!("{number:.2}");
     text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
     if text == "-0" { "0".to_owned() } else { text }
