@@ -30,7 +30,9 @@ pub struct PublishStatus {
     pub in_container: bool,
     /// Directories that were tried first, and why they are not used.
     pub passed_over: Vec<(PathBuf, String)>,
-    /// Reasons why some counters are not published, or none: what [`problem`](super::problem) says is among them.
+    /// Reasons why some counters are not published or not shown by readers, or none. [`problem`](super::problem)
+    /// returns the first, and how many counters readers leave out. Each of these is a
+    /// [`LeftOut`](PublishError::LeftOut) of its own here.
     pub problems: Vec<PublishError>,
 }
 
@@ -172,13 +174,21 @@ impl fmt::Display for PublishStatus {
         if let Some(over) = over.reduce(|all, one| format!("{all}, {one}")) {
             write!(f, "; tried before: {over}")?;
         }
-        self.problems.iter().try_for_each(|problem| write!(f, "; problem: {problem}"))
+        // A program can have hundreds of counters, each with the same problem.
+        const NAMED: usize = 5;
+        self.problems.iter().take(NAMED).try_for_each(|problem| write!(f, "; problem: {problem}"))?;
+        match self.problems.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            1 => write!(f, "; and 1 more problem"),
+            more => write!(f, "; and {more} more problems"),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::merge::LeftOut;
     use crate::tests::Place;
 
     #[test]
@@ -253,6 +263,25 @@ mod tests {
             ),
         ] {
             assert_eq!(status.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn of_many_problems_some_are_named() {
+        let part = |id: u32| LeftOut {
+            guid: perfset_core::Guid::from_u128(1),
+            name: "Orders".into(),
+            counter: Some((perfset_core::CounterId(id), format!("c{id}"))),
+            why: "x".into(),
+        };
+        for (count, end) in [
+            (5, "counter 5 \"c5\" is left out: x"),
+            (6, "; and 1 more problem"),
+            (300, "; and 295 more problems"),
+        ] {
+            let problems = (1..=count).map(|id| PublishError::LeftOut(part(id))).collect();
+            let text = PublishStatus { problems, ..PublishStatus::nowhere(None) }.to_string();
+            assert!(text.ends_with(end) && text.matches("; problem: ").count() == 5, "{text}");
         }
     }
 }
