@@ -118,6 +118,11 @@ impl Folders {
         }
     }
 
+    /// Returns `true` if that is the directory that all users of the machine share.
+    pub(crate) fn is_of_machine(&self, folder: &Path) -> bool {
+        self.only.is_none() && self.places.machine == *folder
+    }
+
     fn session_of(&self, user: u32) -> PathBuf {
         self.places.sessions.join(user.to_string()).join("perfset")
     }

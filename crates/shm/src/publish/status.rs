@@ -47,6 +47,11 @@ pub enum VisibleTo {
         /// Where that file system is mounted, as `/tmp`.
         mount: PathBuf,
     },
+    /// Those of programs with the same file system mounted there, as of one mount namespace.
+    SameMount {
+        /// Where that file system is mounted, as `/run/perfset`.
+        mount: PathBuf,
+    },
     /// Those of this user, and of root.
     User {
         /// The user that owns the file.
@@ -94,7 +99,7 @@ impl PublishStatus {
         }
         let visible_to = match (is_there, private_mount(folder)) {
             (false, _) => VisibleTo::Nobody,
-            (true, Some(mount)) => VisibleTo::NoOtherProgram { mount },
+            (true, Some(mount)) => within(mount, folders.is_of_machine(folder)),
             (true, None) => readers(folder, stat.st_uid, stat.st_gid, stat.st_mode),
         };
         Self {
@@ -106,6 +111,12 @@ impl PublishStatus {
             problems,
         }
     }
+}
+
+/// Returns those who see a directory in a mount that the machine does not have: readers with that mount look into the
+/// machine's directory too. A temporary one is as a rule one service's alone.
+fn within(mount: PathBuf, is_of_machine: bool) -> VisibleTo {
+    if is_of_machine { VisibleTo::SameMount { mount } } else { VisibleTo::NoOtherProgram { mount } }
 }
 
 /// Returns those who may open a file of that owner, group and mode in a directory.
@@ -140,6 +151,14 @@ impl fmt::Display for VisibleTo {
                     f,
                     "private {mount}: no other program sees these counters; to show them, mount /run/perfset and let \
                      the service write to it: ReadWritePaths=/run/perfset"
+                )
+            }
+            Self::SameMount { mount } => {
+                let mount = mount.display();
+                write!(
+                    f,
+                    "private {mount}: only programs with this mount see these counters; to show them to others, give \
+                     this program the machine's {mount}"
                 )
             }
             Self::User { user: 0 } => write!(f, "only root sees these counters"),
@@ -252,9 +271,14 @@ mod tests {
             (of(VisibleTo::User { user: 0 }), "/d: only root sees these counters"),
             (of(group), "/d: only user 7, root and members of group perfset see these counters"),
             (
-                of(VisibleTo::NoOtherProgram { mount: "/tmp".into() }),
+                of(within("/tmp".into(), false)),
                 "/d: private /tmp: no other program sees these counters; to show them, mount /run/perfset and let the \
                  service write to it: ReadWritePaths=/run/perfset",
+            ),
+            (
+                of(within("/run/perfset".into(), true)),
+                "/d: private /run/perfset: only programs with this mount see these counters; to show them to others, \
+                 give this program the machine's /run/perfset",
             ),
             (
                 PublishStatus { in_container: true, ..of(VisibleTo::User { user: 7 }) },
