@@ -123,9 +123,11 @@ fn look() -> Result<Exit, Failure> {
         .find(|v| v.counterset.guid == own::GUID && v.counter.id == own::LATE_PROVIDERS);
     let late = late.and_then(|v| v.raw).map_or(0, perfset::RawValue::get);
     let ms = took.as_secs_f64() * 1_000.0;
+    // A provider can have many sources that are late, each of which has a line above.
+    let providers = if late == 1 { "provider" } else { "providers" };
     writeln!(
         out,
-        "ok    a collection of everything takes {ms:.2} ms; {late} late, {missing} values missing"
+        "ok    collecting all takes {ms:.2} ms; {late} {providers} late, {missing} values missing"
     )?;
     out.flush()?;
     Ok(Exit::Ok)

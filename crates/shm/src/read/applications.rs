@@ -215,8 +215,7 @@ impl Applications {
             }
         };
         if listing.is_cut {
-            let what = "it has more files than are looked at";
-            self.refused.insert(path.clone(), Refused::Kind(what));
+            self.refused.insert(path.clone(), Refused::TooMany);
         }
         let before = self.files.len();
         let there: HashSet<&str> = listing.names.iter().map(String::as_str).collect();
@@ -541,8 +540,8 @@ impl Provider for Applications {
 
     fn about(&mut self) -> Vec<(Text, Text)> {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
-        let what =
-            format!("{} publish {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
+        let verb = if self.files.len() == 1 { "publishes" } else { "publish" };
+        let what = format!("{} {verb} {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
         [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
     }
 
