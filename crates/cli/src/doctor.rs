@@ -133,13 +133,22 @@ fn look() -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Problems, a line a cause: `WHAT: CAUSE`, or of several the first and how many there are.
+/// Problems, a line a cause, in the order of the first of each: `WHAT: CAUSE`, or of several the first and how many
+/// there are. A problem without a cause is a line of its own.
 fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     const NAMED: usize = 3;
-    let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut causes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for problem in problems {
         let (what, cause) = problem.split_once(": ").unwrap_or((&problem, ""));
-        causes.entry(cause.to_owned()).or_default().push(what.to_owned());
+        let known = places.get(cause).and_then(|at| causes.get_mut(*at));
+        match known.filter(|_| !cause.is_empty()) {
+            Some((_, all)) => all.push(what.to_owned()),
+            None => {
+                places.insert(cause.to_owned(), causes.len());
+                causes.push((cause.to_owned(), vec![what.to_owned()]));
+            }
+        }
     }
     causes.into_iter().map(|(cause, mut what)| {
         what.dedup();
@@ -262,7 +271,7 @@ mod tests {
         let problems =
             ["a: x: y", "b", "c: z", "a: x: y", "d: x: y", "e: x: y", "f: x: y", "g: x: y", "h\u{1b}: q"];
         let lines: Vec<String> = folded(problems.iter().map(ToString::to_string)).collect();
-        assert_eq!(lines, ["b", "h\\u{1b}: q", "a, d, e and 2 more: x: y", "c: z"]);
+        assert_eq!(lines, ["a, d, e and 2 more: x: y", "b", "c: z", "h\\u{1b}: q"]);
     }
 
     #[test]

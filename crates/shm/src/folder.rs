@@ -127,6 +127,11 @@ impl Folders {
         self.places.sessions.join(user.to_string()).join("perfset")
     }
 
+    /// Returns the directory of this user among temporary files.
+    pub(crate) fn temporary_of_user(&self) -> PathBuf {
+        self.temporary(self.user)
+    }
+
     fn temporary(&self, user: u32) -> PathBuf {
         self.places.temporary.join(format!("perfset-{user}"))
     }
@@ -184,7 +189,10 @@ impl Folders {
         match why_not_own(&path, user) {
             None => found.add(path, false),
             // Names with a random part are nobody's place.
-            Some(why) if path == self.temporary(user) && found.problems.len() < MOST_PROBLEMS => {
+            Some(why)
+                if path == self.temporary(user)
+                    && (user == self.user || found.problems.len() < MOST_PROBLEMS) =>
+            {
                 let spare = format!("{}.*", path.display());
                 let what =
                     format!("{why}: programs of user {user} publish in {spare} instead; remove it as root");

@@ -24,6 +24,7 @@ use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
 
 mod kept;
+mod problems;
 mod programs;
 mod scope;
 
@@ -559,28 +560,11 @@ impl Provider for Applications {
     }
 
     fn problems(&mut self) -> Vec<Text> {
-        const MOST: usize = 10;
-        let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
-        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
-        let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
-        let damage = self.files.iter().flat_map(|kept| kept.file.damage().map(|why| (&kept.file.path, why)));
-        let unused = not_folders.chain(refused).chain(damage);
-        let unused = unused.map(|(path, why)| format!("{}: {why}", path.display()).into());
-        let unused: Vec<Text> = unused.take(MOST).collect();
-        let mut all: Vec<Text> = self.left_out().into_iter().map(|(_, text)| text).take(MOST).collect();
-        all.extend(unused);
-        all
+        self.told_problems()
     }
 
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
-        let shown = |(path, guid, text): (&PathBuf, &Guid, String)| {
-            (*guid, Text::from(format!("{}: {text}", path.display())))
-        };
-        let behind = self.behind_others();
-        let parts = self.left_out.iter().chain(&behind);
-        let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
-        let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
-        parts.chain(renamed).map(shown).collect()
+        self.told_left_out().into_iter().map(|(_, told)| told).collect()
     }
 }
 
