@@ -60,6 +60,8 @@ pub struct Applications {
     asker: Asker,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
+    /// Directories of other users that cannot be read, and when that was found.
+    unreadable: Option<(Instant, Vec<PathBuf>)>,
     files: Vec<Kept>,
     definitions: Definitions,
     registered: Registered,
@@ -126,6 +128,7 @@ impl Applications {
             not_folders: Vec::new(),
             asker,
             groups: scope::groups(),
+            unreadable: None,
             files: Vec::new(),
             definitions: Definitions::default(),
             registered,
