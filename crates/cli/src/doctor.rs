@@ -18,7 +18,7 @@ use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits, name_of};
 
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
-    args.processes.apply();
+    args.processes.apply_options(); // what is wrong in the environment is said below
     match &args.capture {
         None => look(),
         Some(folder) => capture(folder, args),

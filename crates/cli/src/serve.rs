@@ -15,7 +15,7 @@ use crate::text::{escaped, name_of};
 use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
-    args.processes.apply();
+    args.processes.apply()?;
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
     walks::settle(true);
