@@ -104,6 +104,11 @@ fn look() -> Result<Exit, Failure> {
         writeln!(out, "warn  PERFSET_DEADLINE is {value:?}, {why}: others are waited for as usual")?;
     }
     writeln!(out, "ok    waiting: a collection waits at most {:?} for others", machine.deadline())?;
+    let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
+    writeln!(
+        out,
+        "ok    limits: at most {threads} threads wait for file systems and devices, {of_a_kind} for either kind"
+    )?;
     for late in machine.late() {
         writeln!(out, "warn  late: {}", escaped(&late))?;
     }

@@ -270,6 +270,14 @@ fn doctor_says_what_works() {
     ] {
         assert!(said(value, options).contains(&want), "{value:?}: {}", said(value, options));
     }
+    let limits = [
+        "ok    limits: at most 4 threads wait for file systems and devices, 3 for either kind\n",
+        "64 MiB and 100,000 instances",
+        "ok    limits: of each other user 256 programs in a directory, ",
+        " 256 counters added to a counterset, ",
+        " 2,097,152 values by reference",
+    ];
+    assert!(limits.iter().all(|limit| out.contains(limit)), "{out}");
 }
 
 /// What is wrong with a deadline is said, wherever it stands.

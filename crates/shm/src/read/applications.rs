@@ -546,7 +546,9 @@ impl Provider for Applications {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
         let verb = if self.files.len() == 1 { "publishes" } else { "publish" };
         let what = format!("{} {verb} {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
-        [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
+        [("applications", what), ("applications", self.scope()), ("limits", scope::limits())]
+            .map(|(topic, what)| (topic.into(), what.into()))
+            .into()
     }
 
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {

@@ -8,11 +8,13 @@ use std::time::{Duration, Instant};
 use perfset_core::Guid;
 use rustix::fs::{AtFlags, fstat, statat};
 
-use super::{Applications, Kept, counted};
+use super::{Applications, Kept, OF_A_STRANGER, counted};
 use crate::folder::has_more_rights;
+use crate::merge::OF_STRANGERS;
+use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
 use crate::read::file::{Asker, ProgramFile};
-use crate::read::folder::Folder;
+use crate::read::folder::{Folder, MOST_NAMES};
 use crate::read::table::Refused;
 use crate::users::group_name;
 
@@ -40,6 +42,19 @@ pub(super) fn groups() -> Vec<u32> {
     let own = rustix::process::getegid();
     let all = rustix::process::getgroups().unwrap_or_default();
     all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
+}
+
+/// Says what programs can add at most to what a reader reads and holds, beside [`Applications::scope`].
+pub(super) fn limits() -> String {
+    let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
+    format!(
+        "of each other user {} programs in a directory, of root and this user {}; of all other users {} counters \
+         added to a counterset, of all programs {} values by reference",
+        number(OF_A_STRANGER),
+        number(MOST_NAMES),
+        number(OF_STRANGERS),
+        number(MOST_HELD),
+    )
 }
 
 /// Instances of a counterset of another user's file that are read, and those that are not.
