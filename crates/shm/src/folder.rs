@@ -216,8 +216,11 @@ impl Folders {
                     && (user == self.user || found.problems.len() < MOST_PROBLEMS) =>
             {
                 let spare = format!("{}.*", path.display());
-                let what =
-                    format!("{why}: programs of user {user} publish in {spare} instead; remove it as root");
+                // Its owner can mend it, unless that is another user.
+                let is_own =
+                    std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+                let what_to_do = if is_own { "its owner may run chmod 700" } else { "remove it as root" };
+                let what = format!("{why}: programs of user {user} publish in {spare} instead; {what_to_do}");
                 found.problems.push((path, what));
             }
             Some(_) => {}
@@ -479,6 +482,20 @@ mod tests {
             });
             assert_eq!(found.join().unwrap(), [session.join("perfset"), temporary]);
         }
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
+    /// Who can mend a directory need not be root.
+    #[test]
+    fn the_owner_can_mend_a_directory() {
+        let scratch = scratch("mended");
+        let user = rustix::process::geteuid().as_raw();
+        let own = scratch.join(format!("tmp/perfset-{user}"));
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o777)).unwrap();
+        let found = Folders::below(&scratch, user).to_read(false);
+        let [(path, what)] = &*found.problems else { panic!("{found:?}") };
+        assert!(*path == own && what.ends_with("; its owner may run chmod 700"), "{what}");
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
