@@ -10,6 +10,7 @@ use perfset::v2::Format;
 
 use crate::dump::Kind;
 use crate::examples;
+use crate::exit::Failure;
 use crate::plot::PlotArgs;
 use crate::text::escaped;
 use crate::when::When;
@@ -116,9 +117,12 @@ pub struct LogFiles {
 
 impl LogFiles {
     /// This machine, with the programs of those users that were asked for.
-    pub fn local(&self) -> perfset::Machine {
-        self.processes.apply();
-        if self.all_users { perfset::all_users() } else { perfset::local() }
+    ///
+    /// # Errors
+    /// If the environment is not valid.
+    pub fn local(&self) -> Result<perfset::Machine, Failure> {
+        self.processes.apply()?;
+        Ok(if self.all_users { perfset::all_users() } else { perfset::local() })
     }
 }
 
@@ -646,6 +650,9 @@ fn live_interval(text: &str) -> Result<Duration, String> {
     }
     let command = Args::command();
     let names: Vec<_> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    if names.iter().any(|name| name == text) {
+        return Err(format!("options of a command come behind its name: perfset {text} [OPTIONS]"));
+    }
     let near = nearest(text, names.iter().map(String::as_str), 2).join(", ");
     let hint = if near.is_empty() { names.join(", ") } else { near };
     Err(format!("no command has that name; nearest: {hint}"))

@@ -28,7 +28,7 @@ impl Asked {
             [] if files.machine.is_some() => {
                 Err(Failure::new(Exit::Usage, anyhow!("--machine chooses one of a log: it needs --log FILE")))
             }
-            [] => Ok(Self::Machine(files.local())),
+            [] => Ok(Self::Machine(files.local()?)),
             named => Ok(Self::Logs {
                 logs: opened(named, files.machine.as_deref(), false)?,
                 files: named.to_vec(),
@@ -51,7 +51,8 @@ impl Asked {
             let remote = |error| Failure::new(Exit::SourceFailed, error);
             let machine = named.iter().map(|name| perfset::machine(Some(name)).map_err(remote));
             let machine = machine.collect::<Result<Vec<_>, _>>()?.into_iter().next();
-            return Ok(Self::Machine(machine.filter(|_| !files.all_users).unwrap_or_else(|| files.local())));
+            let machine = machine.filter(|_| !files.all_users);
+            return Ok(Self::Machine(machine.map_or_else(|| files.local(), Ok)?));
         }
         let name = files.machine.as_deref().or(named.first().copied());
         if let Some(other) = named.iter().find(|other| !name.unwrap_or_default().eq_ignore_ascii_case(other))

@@ -133,7 +133,13 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     let set = counterset(&asked, &args.name)?;
     let found = match asked.machine().instances(&set.guid) {
         Ok(found) => found,
-        Err(error @ SourceError::NoInstances(_)) => return Err(Failure::new(Exit::NothingMatched, error)),
+        Err(error @ SourceError::NoInstances(_)) => {
+            let mut text = error.to_string();
+            for line in asked.not_shown(Some(&set.guid)) {
+                text.push_str(&format!("\n  {line}"));
+            }
+            return Err(Failure::new(Exit::NothingMatched, anyhow::anyhow!(text)));
+        }
         Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
     };
     let mut out = io::stdout().lock();

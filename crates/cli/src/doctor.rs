@@ -18,7 +18,7 @@ use crate::resolve::countersets;
 use crate::text::{escaped, grouped_digits, name_of};
 
 pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
-    args.processes.apply();
+    args.processes.apply_options(); // what is wrong in the environment is said below
     match &args.capture {
         None => look(),
         Some(folder) => capture(folder, args),
@@ -104,6 +104,11 @@ fn look() -> Result<Exit, Failure> {
         writeln!(out, "warn  PERFSET_DEADLINE is {value:?}, {why}: others are waited for as usual")?;
     }
     writeln!(out, "ok    waiting: a collection waits at most {:?} for others", machine.deadline())?;
+    let (threads, of_a_kind) = (perfset::MOST_WAITING, perfset::MOST_WAITING_OF_A_KIND);
+    writeln!(
+        out,
+        "ok    limits: at most {threads} threads wait for file systems and devices, {of_a_kind} for either kind"
+    )?;
     for late in machine.late() {
         writeln!(out, "warn  late: {}", escaped(&late))?;
     }
@@ -123,21 +128,32 @@ fn look() -> Result<Exit, Failure> {
         .find(|v| v.counterset.guid == own::GUID && v.counter.id == own::LATE_PROVIDERS);
     let late = late.and_then(|v| v.raw).map_or(0, perfset::RawValue::get);
     let ms = took.as_secs_f64() * 1_000.0;
+    // A provider can have many sources that are late, each of which has a line above.
+    let providers = if late == 1 { "provider" } else { "providers" };
     writeln!(
         out,
-        "ok    a collection of everything takes {ms:.2} ms; {late} late, {missing} values missing"
+        "ok    collecting all takes {ms:.2} ms; {late} {providers} late, {missing} values missing"
     )?;
     out.flush()?;
     Ok(Exit::Ok)
 }
 
-/// Problems, a line a cause: `WHAT: CAUSE`, or of several the first and how many there are.
+/// Problems, a line a cause, in the order of the first of each: `WHAT: CAUSE`, or of several the first and how many
+/// there are. A problem without a cause is a line of its own.
 fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     const NAMED: usize = 3;
-    let mut causes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut causes: Vec<(String, Vec<String>)> = Vec::new();
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for problem in problems {
         let (what, cause) = problem.split_once(": ").unwrap_or((&problem, ""));
-        causes.entry(cause.to_owned()).or_default().push(what.to_owned());
+        let known = places.get(cause).and_then(|at| causes.get_mut(*at));
+        match known.filter(|_| !cause.is_empty()) {
+            Some((_, all)) => all.push(what.to_owned()),
+            None => {
+                places.insert(cause.to_owned(), causes.len());
+                causes.push((cause.to_owned(), vec![what.to_owned()]));
+            }
+        }
     }
     causes.into_iter().map(|(cause, mut what)| {
         what.dedup();
@@ -260,7 +276,7 @@ mod tests {
         let problems =
             ["a: x: y", "b", "c: z", "a: x: y", "d: x: y", "e: x: y", "f: x: y", "g: x: y", "h\u{1b}: q"];
         let lines: Vec<String> = folded(problems.iter().map(ToString::to_string)).collect();
-        assert_eq!(lines, ["b", "h\\u{1b}: q", "a, d, e and 2 more: x: y", "c: z"]);
+        assert_eq!(lines, ["a, d, e and 2 more: x: y", "b", "c: z", "h\\u{1b}: q"]);
     }
 
     #[test]

@@ -262,7 +262,7 @@ Examples:
   ok    process source: a walk over the kernel's tasks (open-coded iterator)
   warn  denied: /proc/PID/smaps_rollup: needs the same user, or CAP_SYS_PTRACE
           Linux Process, 18 instances: Proportional Set Bytes
-  ok    a collection of everything takes 25.66 ms; 0 late, 3227 values missing
+  ok    collecting all takes 25.66 ms; 0 providers late, 3227 values missing
 
   First line: what runs where, and for which user. Then a line a check: ok, or
   warn with what would help; below it the countersets whose values it costs, of

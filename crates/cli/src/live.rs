@@ -35,7 +35,7 @@ struct Column {
 }
 
 pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
-    args.processes.apply();
+    args.processes.apply()?;
     walks::settle(false);
     let mut query = perfset::local().query();
     for column in &COLUMNS {

@@ -34,6 +34,9 @@ pub struct PlotArgs {
     /// The file to write; its ending, .svg or .png, says the format; - is standard output, as SVG
     #[arg(long, short, value_name = "FILE")]
     pub output: PathBuf,
+    /// Its format, whatever its ending
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
     /// What stands above the picture
     #[arg(long, value_name = "TEXT")]
     pub title: Option<String>,
@@ -82,9 +85,11 @@ impl From<ThemeName> for Theme {
 }
 
 /// What a picture is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Lines that stay sharp at any size
     Svg,
+    /// Pixels
     Png,
 }
 
@@ -105,11 +110,11 @@ impl Format {
 pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     const LIVE_COUNT: u64 = 60;
     let operands = Operands::parse(&args.operands)?;
-    let format = Format::of_name(&args.output).ok_or_else(|| {
+    let format = args.format.or_else(|| Format::of_name(&args.output)).ok_or_else(|| {
         let name = name_of(&args.output);
         Failure::new(
             Exit::Usage,
-            anyhow!("\"{name}\" does not say which format: it must end in .svg or .png"),
+            anyhow!("\"{name}\" does not say which format: it must end in .svg or .png, or --format says it"),
         )
     })?;
     if !args.force {

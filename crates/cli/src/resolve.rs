@@ -8,7 +8,7 @@ use perfset::{Counterset, Guid, Machine};
 
 use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
-use crate::text::{escaped, grouped_digits};
+use crate::text::escaped;
 
 /// All countersets, by name.
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
@@ -68,8 +68,7 @@ pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
         text.push_str(&format!("\n  problem: {}", escaped(&problem.to_string())));
     }
     if problems.len() > SHOWN {
-        let all = grouped_digits(&problems.len().to_string());
-        text.push_str(&format!("\n  perfset doctor shows all {all} problems"));
+        text.push_str("\n  perfset doctor shows more problems");
     }
     for line in asked.not_shown(None) {
         text.push_str(&format!("\n  {line}"));

@@ -110,7 +110,7 @@ pub struct Samples {
 impl Samples {
     /// Binds the operands' paths to this machine, or to the logs if `files` names any.
     pub fn open(operands: Operands, files: &LogFiles, window: &LogWindow) -> Result<Self, Failure> {
-        files.processes.apply();
+        files.processes.apply()?;
         if files.log.is_empty() && operands.interval.is_some() {
             walks::settle_for(&operands.paths, operands.count);
         }

@@ -15,7 +15,7 @@ use crate::text::{escaped, name_of};
 use crate::walks;
 
 pub fn run(args: &ServeArgs) -> Result<Exit, Failure> {
-    args.processes.apply();
+    args.processes.apply()?;
     #[cfg(target_os = "linux")]
     perfset::return_large_pieces();
     walks::settle(true);
@@ -87,12 +87,17 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     Token::random().map(Some).map_err(|error| Failure::new(Exit::SourceFailed, anyhow!(error)))
 }
 
-/// Returns the warning that what is sent can be read on the way, if others than this machine are to send the token.
+/// Returns the warning that what is sent can be read on the way, if others than this machine can reach the server.
 fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
-    let address = addresses.iter().find(|address| !address.ip().is_loopback()).filter(|_| !is_insecure)?;
+    let address = addresses.iter().find(|address| !address.ip().is_loopback())?;
     let port = address.port();
+    let what = if is_insecure {
+        "all values go in clear text to anyone who can reach it"
+    } else {
+        "the token and all values cross the network in clear text"
+    };
     Some(format!(
-        "warning: {address} is plain HTTP: the token and all values cross the network in clear text\n\
+        "warning: {address} is plain HTTP: {what}\n\
          hint: listen on loopback and use ssh -L {port}:localhost:{port} HOST, or put a proxy with TLS before it"
     ))
 }
@@ -128,8 +133,12 @@ mod tests {
             ),
             (&["0.0.0.0:9182"], false, Some("ssh -L 9182:localhost:9182 HOST")),
             (&["[2001:db8::7]:9182"], false, Some("clear text\nhint: listen on loopback")),
-            // Without a token another warning says more.
-            (&["0.0.0.0:9182"], true, None),
+            (&["127.0.0.1:9182"], true, None),
+            (
+                &["0.0.0.0:9182"],
+                true,
+                Some("0.0.0.0:9182 is plain HTTP: all values go in clear text to anyone who"),
+            ),
         ] {
             let parsed: Vec<SocketAddr> = addresses.iter().map(|text| text.parse().unwrap()).collect();
             let got = unencrypted(&parsed, is_insecure);

@@ -43,7 +43,7 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     if to_stdout && names_to_stdout {
         return usage("the answer and its names cannot both go to standard output");
     }
-    args.processes.apply();
+    args.processes.apply()?;
     let machine = perfset::local();
     let failed = |error: SourceError| match error {
         SourceError::LanguageNotFound(_) => Failure::new(Exit::NothingMatched, error),

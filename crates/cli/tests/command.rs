@@ -266,10 +266,40 @@ fn doctor_says_what_works() {
         ("", &[][..], waits("100ms")),
         ("7s", &[], waits("7s")),
         ("7s", &["--deadline", "3s"], waits("3s")),
-        ("soon", &[], "warn  PERFSET_DEADLINE is \"soon\", a number of seconds is expected".to_owned()),
+        ("soon", &[], "warn  PERFSET_DEADLINE is \"soon\", a time is expected, like 100ms".to_owned()),
     ] {
         assert!(said(value, options).contains(&want), "{value:?}: {}", said(value, options));
     }
+    let limits = [
+        "ok    limits: at most 4 threads wait for file systems and devices, 3 for either kind\n",
+        "64 MiB and 100,000 instances",
+        "ok    limits: of each other user 256 programs in a directory, ",
+        " 256 counters added to a counterset, ",
+        " 2,097,152 values by reference",
+    ];
+    assert!(limits.iter().all(|limit| out.contains(limit)), "{out}");
+}
+
+/// What is wrong with a deadline is said, wherever it stands.
+#[test]
+fn a_deadline_that_is_none() {
+    let memory = r"\Memory\Available Bytes";
+    for value in ["abc", "0", "25h"] {
+        let of = |args: &[&str]| {
+            outcome(perfset("small-vm", args).env("PERFSET_DEADLINE", value).output().unwrap())
+        };
+        for args in [&["get", memory][..], &["list"], &["serve", "--listen", "127.0.0.1:0"], &["1", "1"]] {
+            let (code, out, err) = of(args);
+            let text = format!("error: PERFSET_DEADLINE is \"{value}\": ");
+            assert!(code == 2 && out.is_empty() && err.starts_with(&text), "{args:?}: {code} {out}{err}");
+        }
+        assert_eq!(of(&["get", "--deadline", "1s", memory]).0, 0, "the option counts");
+        assert_eq!(of(&["doctor"]).0, 0, "it warns");
+    }
+    let (code, _, err) = run("small-vm", &["--deadline", "20ms", "get", memory]);
+    let text = "options of a command come behind its name: perfset get [OPTIONS]";
+    assert!(code == 2 && err.contains(text), "{err}");
+    assert_eq!(run("small-vm", &["get", "--deadline", "5h", memory]).0, 0);
 }
 
 /// What was captured answers as the machine did, and does not tell whose it is.

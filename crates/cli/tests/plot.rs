@@ -177,7 +177,7 @@ fn the_ending_says_the_format_and_nothing_is_written_over() {
     assert!(code == 2 && err.ends_with("a.PNG exists; --force writes over it\n"), "{err}");
     assert_eq!(plot(&path("a.PNG"), &["--force"]).0, 0);
     for (file, code, want) in [
-        ("a.gif", 2, "\"a.gif\" does not say which format: it must end in .svg or .png"),
+        ("a.gif", 2, "\"a.gif\" does not say which format: it must end in .svg or .png, or --format says it"),
         ("chart", 2, "does not say which format"),
         ("/no/such/a.svg", 4, "cannot write /no/such/a.svg: No such file"),
     ] {
@@ -187,6 +187,17 @@ fn the_ending_says_the_format_and_nothing_is_written_over() {
     }
     let (code, _, err) = plot("/dev/full", &[]);
     assert!(code == 2, "a device has no ending: {err}");
+    assert_eq!(plot("/dev/null", &["--format", "png"]), (0, String::new(), String::new()));
+    let (code, out, err) = plot("/dev/stdout", &["--format", "svg"]);
+    assert!(
+        code == 0 && out.starts_with("<svg ") && out.ends_with("</svg>\n") && err.is_empty(),
+        "{out}{err}"
+    );
+    let (code, _, err) = plot(&path("a.PNG"), &["--format", "svg", "--force"]);
+    assert!(
+        code == 0 && fs::read(path("a.PNG")).unwrap().starts_with(b"<svg "),
+        "whatever its ending: {err}"
+    );
     let (code, _, _) = run("small-vm", &["plot", TOTAL]);
     assert_eq!(code, 2, "where to is to be said");
     let (code, _, err) = run("small-vm", &["plot", r"\Nothing\x", "-o", &path("b.svg")]);

@@ -258,6 +258,7 @@ fn what_contradicts_is_left_out_alone_and_everybody_says_so() {
     let Some(PublishError::LeftOut(part)) = two.problem() else { panic!("{:?}", two.problem()) };
     assert_eq!(part.counter.as_ref().map(|(id, name)| (id.0, &**name)), Some((1, "Orders/sec")));
     assert!(two.problem().unwrap().to_string().contains(why));
+    assert!(two.status().to_string().contains(why) && one.status().problems.is_empty(), "{}", two.status());
     let (_, out, _) = place.run(&["get", "--raw", r"\Versions Orders(second)\Age"]);
     assert!(!out.contains(" - "), "its other counters are there: {out}");
     drop((first, second));

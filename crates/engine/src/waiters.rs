@@ -7,10 +7,10 @@ use std::thread;
 use std::time::Duration;
 
 /// Maximum number of threads.
-const MOST_THREADS: usize = 4;
+pub const MOST_THREADS: usize = 4;
 /// Maximum number of threads that work for one kind of source: mounts that hang leave one for devices, and devices that
 /// hang leave one for mounts.
-const MOST_OF_A_KIND: usize = 3;
+pub const MOST_OF_A_KIND: usize = 3;
 /// Time after which a thread without work ends.
 const IDLE: Duration = Duration::from_secs(10);
 

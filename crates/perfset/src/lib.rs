@@ -72,6 +72,7 @@ pub use perfset_core::{
     Name, NoValue, Owner, ProviderIdentity, RawValue, Sample, Status, Text, Translation, Utf16,
 };
 pub use perfset_core::{catalogue, clock, counter_type, formula, likeness, sample, utf16, v2, walk, wire};
+pub use perfset_engine::waiters::{MOST_OF_A_KIND as MOST_WAITING_OF_A_KIND, MOST_THREADS as MOST_WAITING};
 pub use perfset_engine::{
     Catalogue, Change, Clock, Counters, Deadline, Entry, EntryAnnex, EntryInfo, HasPast, InstanceFilter,
     InstanceFilters, Machine, Next, Note, Past, Pattern, Provider, PumpError, Query, QueryHandle, RegInfo,

@@ -138,20 +138,20 @@ pub fn set_deadline(deadline: Duration) -> bool {
     backend::DEADLINE.set(deadline).is_ok()
 }
 
-/// Parses a deadline: seconds with or without a unit, as `0.5`, `2s` or `250ms`, from one millisecond to a day.
+/// Parses a deadline: seconds with or without a unit, as `0.5`, `2s`, `250ms`, `1m` or `1h`, from one millisecond to a
+/// day.
 ///
 /// # Errors
 /// What is wrong with the text.
 pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
-    let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
-        (Some(number), _) => (number, 0.001),
-        (None, Some(number)) => (number, 1.0),
-        (None, None) => (text, 1.0),
-    };
-    let number = number.parse::<f64>().map_err(|_| "a number of seconds is expected, like 0.5 or 100ms")?;
+    // "ms" ends with "s".
+    let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
+    let found = units.iter().find_map(|(unit, seconds)| Some((text.strip_suffix(unit)?, *seconds)));
+    let (number, unit) = found.unwrap_or((text, 1.0));
+    let number = number.parse::<f64>().map_err(|_| "a time is expected, like 100ms, 0.5s, 1m or 1h")?;
     let seconds = number * unit;
     if !(0.001..=86_400.0).contains(&seconds) {
-        return Err("it must be between 1ms and 86400 seconds");
+        return Err("it must be between 1ms and 24h");
     }
     Ok(Duration::from_secs_f64(seconds))
 }
@@ -378,12 +378,19 @@ mod tests {
     #[test]
     fn deadlines() {
         let ms = |ms| Some(Duration::from_millis(ms));
-        for (text, want) in
-            [("1", ms(1000)), ("0.5", ms(500)), ("2s", ms(2000)), ("250ms", ms(250)), ("1ms", ms(1))]
-        {
+        for (text, want) in [
+            ("1", ms(1000)),
+            ("0.5", ms(500)),
+            ("2s", ms(2000)),
+            ("250ms", ms(250)),
+            ("1ms", ms(1)),
+            ("2m", ms(120_000)),
+            ("5h", ms(18_000_000)),
+            ("24h", ms(86_400_000)),
+        ] {
             assert_eq!(parse_deadline(text).ok(), want, "{text}");
         }
-        for bad in ["", "x", "-1", "0", "0.1ms", "NaN", "inf", "1e9", "1m", "ms"] {
+        for bad in ["", "x", "-1", "0", "0.1ms", "NaN", "inf", "1e9", "25h", "1d", "ms", "m"] {
             assert!(parse_deadline(bad).is_err(), "{bad}");
         }
     }

@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, access};
+use rustix::fs::{Access, Mode, OFlags, access, open};
+use rustix::io::Errno;
 
 use crate::publish::file::random;
 
@@ -118,8 +119,18 @@ impl Folders {
         }
     }
 
+    /// Returns `true` if that is the directory that all users of the machine share.
+    pub(crate) fn is_of_machine(&self, folder: &Path) -> bool {
+        self.only.is_none() && self.places.machine == *folder
+    }
+
     fn session_of(&self, user: u32) -> PathBuf {
         self.places.sessions.join(user.to_string()).join("perfset")
+    }
+
+    /// Returns the directory of this user among temporary files.
+    pub(crate) fn temporary_of_user(&self) -> PathBuf {
+        self.temporary(self.user)
     }
 
     fn temporary(&self, user: u32) -> PathBuf {
@@ -154,6 +165,27 @@ impl Folders {
         found
     }
 
+    /// Finds directories of other users that programs publish in and that this process may not read.
+    #[must_use]
+    pub(crate) fn unreadable(&self) -> Vec<PathBuf> {
+        if self.only.is_some() {
+            return Vec::new();
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let is_refused = |path: &Path| open(path, flags, Mode::empty()).err() == Some(Errno::ACCESS);
+        let numbers = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
+        let numbers = numbers.take(MOST_FOUND).filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let sessions = numbers.filter(|user| *user != self.user).map(|user| self.session_of(user));
+        // A directory whose names cannot be looked up hides whether there is one in it.
+        let mut unreadable: Vec<PathBuf> = sessions.filter(|path| is_refused(path)).collect();
+        let mut found = Found::default();
+        self.find_temporary(&mut found, |user| user != self.user);
+        let temporary = found.to_read.into_iter().map(|folder| folder.path);
+        unreadable.extend(temporary.filter(|path| is_refused(path)));
+        unreadable.sort_unstable();
+        unreadable
+    }
+
     /// Finds directories of users among temporary files. Any user may have created what has such a name.
     fn find_temporary(&self, found: &mut Found, is_wanted: impl Fn(u32) -> bool) {
         let entries = std::fs::read_dir(&self.places.temporary).into_iter().flatten().flatten();
@@ -179,10 +211,16 @@ impl Folders {
         match why_not_own(&path, user) {
             None => found.add(path, false),
             // Names with a random part are nobody's place.
-            Some(why) if path == self.temporary(user) && found.problems.len() < MOST_PROBLEMS => {
+            Some(why)
+                if path == self.temporary(user)
+                    && (user == self.user || found.problems.len() < MOST_PROBLEMS) =>
+            {
                 let spare = format!("{}.*", path.display());
-                let what =
-                    format!("{why}: programs of user {user} publish in {spare} instead; remove it as root");
+                // Its owner can mend it, unless that is another user.
+                let is_own =
+                    std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == user);
+                let what_to_do = if is_own { "its owner may run chmod 700" } else { "remove it as root" };
+                let what = format!("{why}: programs of user {user} publish in {spare} instead; {what_to_do}");
                 found.problems.push((path, what));
             }
             Some(_) => {}
@@ -413,6 +451,51 @@ mod tests {
         }
         std::fs::remove_file(&own).unwrap();
         assert_eq!(first_to_write(&folders), own);
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
+    /// Directories of other users that cannot be read are known, and no others.
+    #[test]
+    fn private_directories_of_others() {
+        let scratch = scratch("private");
+        let user = rustix::process::geteuid().as_raw();
+        let [session, temporary] = ["run/user/7", "tmp/perfset-7"].map(|path| scratch.join(path));
+        for path in
+            [&session, &temporary, &scratch.join("run/user/5/perfset"), &scratch.join("tmp/perfset-5")]
+        {
+            std::fs::create_dir_all(path).unwrap();
+        }
+        let folders = Folders::below(&scratch, user + 1);
+        assert_eq!(folders.unreadable(), [""; 0].map(PathBuf::from), "those of one's own rights can be read");
+        if user == 0 {
+            // Of three users, whom only root can be.
+            std::os::unix::fs::chown(scratch.join("tmp/perfset-5"), Some(5), None).unwrap();
+            for path in [&session, &temporary] {
+                std::os::unix::fs::chown(path, Some(7), None).unwrap();
+                std::fs::set_permissions(path, PermissionsExt::from_mode(0o700)).unwrap();
+            }
+            assert_eq!(folders.unreadable(), [""; 0].map(PathBuf::from), "root reads all");
+            let found = std::thread::spawn(move || {
+                let user = rustix::process::Uid::from_raw(65_534);
+                rustix::thread::set_thread_res_uid(user, user, user).unwrap(); // of this thread alone
+                folders.unreadable()
+            });
+            assert_eq!(found.join().unwrap(), [session.join("perfset"), temporary]);
+        }
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
+    /// Who can mend a directory need not be root.
+    #[test]
+    fn the_owner_can_mend_a_directory() {
+        let scratch = scratch("mended");
+        let user = rustix::process::geteuid().as_raw();
+        let own = scratch.join(format!("tmp/perfset-{user}"));
+        std::fs::create_dir_all(&own).unwrap();
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o777)).unwrap();
+        let found = Folders::below(&scratch, user).to_read(false);
+        let [(path, what)] = &*found.problems else { panic!("{found:?}") };
+        assert!(*path == own && what.ends_with("; its owner may run chmod 700"), "{what}");
         std::fs::remove_dir_all(scratch).unwrap();
     }
 

@@ -14,7 +14,7 @@ use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceTyp
 use crate::layout::MAX_COUNTERS;
 
 /// Counters that programs of users who are not trusted may add to one counterset: each costs a cell in every row.
-const OF_STRANGERS: usize = 256;
+pub(crate) const OF_STRANGERS: usize = 256;
 
 /// A part of what a program publishes that readers do not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,9 +4,15 @@
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
+use anyhow::anyhow;
+#[cfg(target_os = "linux")]
 use clap::ValueEnum;
 #[cfg(target_os = "linux")]
 use perfset::ProcessSource;
+
+#[cfg(target_os = "linux")]
+use crate::exit::Exit;
+use crate::exit::Failure;
 
 /// Options for the collection method of processes and the deadline of a collection.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
@@ -38,7 +44,20 @@ enum SourceName {
 
 impl ProcessArgs {
     /// Applies the options to the machine that is asked next. What is not said here, the environment may say.
-    pub fn apply(self) {
+    ///
+    /// # Errors
+    /// If the environment has no valid deadline, and no option has one.
+    pub fn apply(self) -> Result<(), Failure> {
+        #[cfg(target_os = "linux")]
+        if let (None, Err((value, why))) = (self.deadline, perfset::deadline_from_env()) {
+            return Err(Failure::new(Exit::Usage, anyhow!("PERFSET_DEADLINE is {value:?}: {why}")));
+        }
+        self.apply_options();
+        Ok(())
+    }
+
+    /// Does the same, and ignores what is wrong in the environment.
+    pub fn apply_options(self) {
         #[cfg(target_os = "linux")]
         {
             self.apply_source();

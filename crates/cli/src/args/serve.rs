@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use perfset_web::Limits;
 
 use super::{ProcessArgs, interval};
 use crate::examples;
@@ -14,7 +15,7 @@ use crate::examples;
 /// A page with live charts, a JSON API and streams, on this machine alone unless --listen says otherwise. All readers
 /// share one collection. Ends with Ctrl+C or SIGTERM.
 #[derive(Debug, clap::Args)]
-#[command(after_long_help = examples::SERVE)]
+#[command(after_long_help = format!("{}\n\n{}", examples::SERVE, limits()))]
 pub struct ServeArgs {
     /// Where to listen; given several times, at each [default: 127.0.0.1:9182]
     ///
@@ -60,6 +61,18 @@ pub struct ServeArgs {
     pub processes: ProcessArgs,
 }
 
+/// What the server gives its clients at most.
+fn limits() -> String {
+    let Limits { connections, strangers, first_time, streams, series, values, .. } = Limits::default();
+    let reserved = connections.saturating_sub(strangers);
+    format!(
+        "Limits:\n  {connections} connections. If a token is asked, {reserved} of them are for clients with it;\n  \
+         others have {strangers}, for {} s each. {streams} streams. A history of {values}\n  samples of {series} \
+         series.",
+        first_time.as_secs()
+    )
+}
+
 /// Which names metrics have.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ProfileName {
@@ -95,6 +108,14 @@ fn history(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_are_said() {
+        let text = limits();
+        for limit in ["512 connections", "448 of them", "others have 64, for 10 s", "256 streams", "3600"] {
+            assert!(text.contains(limit), "{limit}: {text}");
+        }
+    }
 
     #[test]
     fn histories() {

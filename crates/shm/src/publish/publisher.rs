@@ -121,18 +121,21 @@ impl Publisher {
     #[must_use]
     pub fn problem(&self) -> Option<PublishError> {
         match self.store() {
-            Some(store) => {
-                store.problem().or_else(|| self.left_out().into_iter().next().map(PublishError::LeftOut))
-            }
+            Some(store) => store.problem().or_else(|| PublishError::of_left_out(self.left_out())),
             None => Some(PublishError::NoFolder { tried: "there is no memory for a header".into() }),
         }
     }
 
-    /// Where it publishes, who can see that, and what is wrong.
+    /// Where it publishes, who can see that, and what is wrong. Looks at all that is published there, as
+    /// [`problem`](Self::problem) does.
     #[must_use]
     pub fn status(&self) -> PublishStatus {
         match self.store() {
-            Some(store) => store.status(),
+            Some(store) => {
+                let mut status = store.status();
+                status.problems.extend(self.left_out().into_iter().map(PublishError::LeftOut));
+                status
+            }
             None => PublishStatus::nowhere(self.problem()),
         }
     }

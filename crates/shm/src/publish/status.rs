@@ -30,7 +30,9 @@ pub struct PublishStatus {
     pub in_container: bool,
     /// Directories that were tried first, and why they are not used.
     pub passed_over: Vec<(PathBuf, String)>,
-    /// Reasons why some counters are not published, or none: what [`problem`](super::problem) says is among them.
+    /// Reasons why some counters are not published or not shown by readers, or none. [`problem`](super::problem)
+    /// returns the first, and how many counters readers leave out. Each of these is a
+    /// [`LeftOut`](PublishError::LeftOut) of its own here.
     pub problems: Vec<PublishError>,
 }
 
@@ -43,6 +45,11 @@ pub enum VisibleTo {
     /// Nobody's but this service's: the directory is in a file system that only this service has.
     NoOtherProgram {
         /// Where that file system is mounted, as `/tmp`.
+        mount: PathBuf,
+    },
+    /// Those of programs with the same file system mounted there, as of one mount namespace.
+    SameMount {
+        /// Where that file system is mounted, as `/run/perfset`.
         mount: PathBuf,
     },
     /// Those of this user, and of root.
@@ -92,7 +99,7 @@ impl PublishStatus {
         }
         let visible_to = match (is_there, private_mount(folder)) {
             (false, _) => VisibleTo::Nobody,
-            (true, Some(mount)) => VisibleTo::NoOtherProgram { mount },
+            (true, Some(mount)) => within(mount, folders.is_of_machine(folder)),
             (true, None) => readers(folder, stat.st_uid, stat.st_gid, stat.st_mode),
         };
         Self {
@@ -104,6 +111,12 @@ impl PublishStatus {
             problems,
         }
     }
+}
+
+/// Returns those who see a directory in a mount that the machine does not have: readers with that mount look into the
+/// machine's directory too. A temporary one is as a rule one service's alone.
+fn within(mount: PathBuf, is_of_machine: bool) -> VisibleTo {
+    if is_of_machine { VisibleTo::SameMount { mount } } else { VisibleTo::NoOtherProgram { mount } }
 }
 
 /// Returns those who may open a file of that owner, group and mode in a directory.
@@ -140,6 +153,14 @@ impl fmt::Display for VisibleTo {
                      the service write to it: ReadWritePaths=/run/perfset"
                 )
             }
+            Self::SameMount { mount } => {
+                let mount = mount.display();
+                write!(
+                    f,
+                    "private {mount}: only programs with this mount see these counters; to show them to others, give \
+                     this program the machine's {mount}"
+                )
+            }
             Self::User { user: 0 } => write!(f, "only root sees these counters"),
             Self::User { user } => write!(f, "only user {user} and root see these counters"),
             Self::Group { user, group, name } => {
@@ -172,13 +193,21 @@ impl fmt::Display for PublishStatus {
         if let Some(over) = over.reduce(|all, one| format!("{all}, {one}")) {
             write!(f, "; tried before: {over}")?;
         }
-        self.problems.iter().try_for_each(|problem| write!(f, "; problem: {problem}"))
+        // A program can have hundreds of counters, each with the same problem.
+        const NAMED: usize = 5;
+        self.problems.iter().take(NAMED).try_for_each(|problem| write!(f, "; problem: {problem}"))?;
+        match self.problems.len().saturating_sub(NAMED) {
+            0 => Ok(()),
+            1 => write!(f, "; and 1 more problem"),
+            more => write!(f, "; and {more} more problems"),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::merge::LeftOut;
     use crate::tests::Place;
 
     #[test]
@@ -242,9 +271,14 @@ mod tests {
             (of(VisibleTo::User { user: 0 }), "/d: only root sees these counters"),
             (of(group), "/d: only user 7, root and members of group perfset see these counters"),
             (
-                of(VisibleTo::NoOtherProgram { mount: "/tmp".into() }),
+                of(within("/tmp".into(), false)),
                 "/d: private /tmp: no other program sees these counters; to show them, mount /run/perfset and let the \
                  service write to it: ReadWritePaths=/run/perfset",
+            ),
+            (
+                of(within("/run/perfset".into(), true)),
+                "/d: private /run/perfset: only programs with this mount see these counters; to show them to others, \
+                 give this program the machine's /run/perfset",
             ),
             (
                 PublishStatus { in_container: true, ..of(VisibleTo::User { user: 7 }) },
@@ -253,6 +287,25 @@ mod tests {
             ),
         ] {
             assert_eq!(status.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn of_many_problems_some_are_named() {
+        let part = |id: u32| LeftOut {
+            guid: perfset_core::Guid::from_u128(1),
+            name: "Orders".into(),
+            counter: Some((perfset_core::CounterId(id), format!("c{id}"))),
+            why: "x".into(),
+        };
+        for (count, end) in [
+            (5, "counter 5 \"c5\" is left out: x"),
+            (6, "; and 1 more problem"),
+            (300, "; and 295 more problems"),
+        ] {
+            let problems = (1..=count).map(|id| PublishError::LeftOut(part(id))).collect();
+            let text = PublishStatus { problems, ..PublishStatus::nowhere(None) }.to_string();
+            assert!(text.ends_with(end) && text.matches("; problem: ").count() == 5, "{text}");
         }
     }
 }

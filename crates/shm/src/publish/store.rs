@@ -51,6 +51,24 @@ pub enum PublishError {
     /// Readers do not show all of it: others publish or registered something else under its GUIDs, ids or names.
     #[error("readers do not show all that is published: {0}")]
     LeftOut(LeftOut),
+    /// Readers leave out several parts of it. [`Publisher::left_out`](super::Publisher::left_out) returns them all, and
+    /// so does [`PublishStatus::problems`].
+    #[error("readers do not show all that is published: {first}; and {more} more")]
+    SeveralLeftOut {
+        /// The first part.
+        first: LeftOut,
+        /// Number of parts beside the first one.
+        more: usize,
+    },
+}
+
+impl PublishError {
+    /// What readers leave out, as one problem; `None` if that is nothing.
+    pub(super) fn of_left_out(parts: Vec<LeftOut>) -> Option<Self> {
+        let more = parts.len().saturating_sub(1);
+        let first = parts.into_iter().next()?;
+        Some(if more == 0 { Self::LeftOut(first) } else { Self::SeveralLeftOut { first, more } })
+    }
 }
 
 /// An instance cannot be made.

@@ -24,6 +24,7 @@ use crate::merge::{Fit, LeftOut, Part, merge};
 use crate::process;
 
 mod kept;
+mod problems;
 mod programs;
 mod scope;
 
@@ -59,6 +60,8 @@ pub struct Applications {
     asker: Asker,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
+    /// Directories of other users that cannot be read, and when that was found.
+    unreadable: Option<(Instant, Vec<PathBuf>)>,
     files: Vec<Kept>,
     definitions: Definitions,
     registered: Registered,
@@ -125,6 +128,7 @@ impl Applications {
             not_folders: Vec::new(),
             asker,
             groups: scope::groups(),
+            unreadable: None,
             files: Vec::new(),
             definitions: Definitions::default(),
             registered,
@@ -215,8 +219,7 @@ impl Applications {
             }
         };
         if listing.is_cut {
-            let what = "it has more files than are looked at";
-            self.refused.insert(path.clone(), Refused::Kind(what));
+            self.refused.insert(path.clone(), Refused::TooMany);
         }
         let before = self.files.len();
         let there: HashSet<&str> = listing.names.iter().map(String::as_str).collect();
@@ -541,9 +544,11 @@ impl Provider for Applications {
 
     fn about(&mut self) -> Vec<(Text, Text)> {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
-        let what =
-            format!("{} publish {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
-        [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
+        let verb = if self.files.len() == 1 { "publishes" } else { "publish" };
+        let what = format!("{} {verb} {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
+        [("applications", what), ("applications", self.scope()), ("limits", scope::limits())]
+            .map(|(topic, what)| (topic.into(), what.into()))
+            .into()
     }
 
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
@@ -560,28 +565,11 @@ impl Provider for Applications {
     }
 
     fn problems(&mut self) -> Vec<Text> {
-        const MOST: usize = 10;
-        let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
-        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
-        let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
-        let damage = self.files.iter().flat_map(|kept| kept.file.damage().map(|why| (&kept.file.path, why)));
-        let unused = not_folders.chain(refused).chain(damage);
-        let unused = unused.map(|(path, why)| format!("{}: {why}", path.display()).into());
-        let unused: Vec<Text> = unused.take(MOST).collect();
-        let mut all: Vec<Text> = self.left_out().into_iter().map(|(_, text)| text).take(MOST).collect();
-        all.extend(unused);
-        all
+        self.told_problems()
     }
 
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
-        let shown = |(path, guid, text): (&PathBuf, &Guid, String)| {
-            (*guid, Text::from(format!("{}: {text}", path.display())))
-        };
-        let behind = self.behind_others();
-        let parts = self.left_out.iter().chain(&behind);
-        let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
-        let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
-        parts.chain(renamed).map(shown).collect()
+        self.told_left_out().into_iter().map(|(_, told)| told).collect()
     }
 }
 

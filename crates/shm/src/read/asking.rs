@@ -27,7 +27,7 @@ const GRACE_PART: u32 = 20;
 /// Maximum number of requests that a publisher is sent before it has answered.
 const MOST_OUT: usize = 4;
 /// Maximum number of values by reference that are held, of all publishers together.
-const MOST_HELD: usize = 2 * MOST_VALUES;
+pub(super) const MOST_HELD: usize = 2 * MOST_VALUES;
 
 /// What all publishers share: the deadline, and memory.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::folder::ToRead;
 use crate::publish::file::SUFFIX;
 
 /// Names of files of one user that are looked at in one folder, if it is trusted.
-const MOST_NAMES: usize = 4096;
+pub(super) const MOST_NAMES: usize = 4096;
 /// The same of another user: more than are used, so that it is said.
 const MOST_OF_A_USER: usize = OF_A_STRANGER + 1;
 /// Names that are listed in one folder.

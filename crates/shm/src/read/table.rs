@@ -17,6 +17,8 @@ pub(crate) enum Refused {
     Io { what: &'static str, why: io::Error },
     #[error("it is {0}")]
     Kind(&'static str),
+    #[error("it has more files than are looked at")]
+    TooMany,
     #[error("skipped: the file belongs to user {owner}; `--all-users` includes it")]
     Stranger { owner: u32 },
     #[error("cannot be opened: Permission denied; the file belongs to user {owner}")]
@@ -151,6 +153,20 @@ pub(crate) fn load(words: &[std::sync::atomic::AtomicU64], at: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts() {
+        for (why, text) in [
+            (Refused::Kind("a folder"), "it is a folder"),
+            (Refused::TooMany, "it has more files than are looked at"),
+            (
+                Refused::Stranger { owner: 7 },
+                "skipped: the file belongs to user 7; `--all-users` includes it",
+            ),
+        ] {
+            assert_eq!(why.to_string(), text);
+        }
+    }
 
     #[test]
     fn entries() {

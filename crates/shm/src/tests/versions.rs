@@ -365,6 +365,14 @@ fn only_what_contradicts_is_left_out() {
     let of_other = publishers[1].left_out_beside(Vec::new);
     let ids: Vec<_> = of_other.iter().map(|part| part.counter.clone().unwrap().0.0).collect();
     assert_eq!(ids, [1, 4, 7]);
+    // The program itself is told of each, and the texts say how many there are.
+    let status = publishers[1].status();
+    let parts = of_other.into_iter().map(PublishError::LeftOut).collect::<Vec<_>>();
+    assert_eq!(status.problems, parts);
+    assert!(status.to_string().contains(&of_type), "{status}");
+    let problem = publishers[1].problem().unwrap().to_string();
+    assert!(problem.contains(&of_type) && problem.ends_with("; and 2 more"), "{problem}");
+    assert_eq!(publishers[0].status().problems, []);
     drop(one);
     drop(publishers);
 }
@@ -457,7 +465,7 @@ fn versions_in_one_program() {
     assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
     let third = publisher.instance::<v3::Orders>("three");
     assert_eq!(publisher.left_out_beside(Vec::new).len(), 3);
-    assert!(matches!(publisher.problem(), Some(PublishError::LeftOut(_))));
+    assert!(matches!(publisher.problem(), Some(PublishError::SeveralLeftOut { more: 2, .. })));
     drop(third);
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use perfset_core::Guid;
-use rustix::fs::fstat;
+use rustix::fs::{AtFlags, fstat, statat};
 
-use super::{Applications, Kept, counted};
+use super::{Applications, Kept, OF_A_STRANGER, counted};
 use crate::folder::has_more_rights;
+use crate::merge::OF_STRANGERS;
+use crate::read::asking::MOST_HELD;
 use crate::read::budget::Share;
 use crate::read::file::{Asker, ProgramFile};
-use crate::read::folder::Folder;
+use crate::read::folder::{Folder, MOST_NAMES};
 use crate::read::table::Refused;
 use crate::users::group_name;
 
@@ -20,6 +22,11 @@ use crate::users::group_name;
 const LOOKING: Duration = Duration::from_secs(1);
 /// Bit of a directory in which users may remove their own files only.
 const STICKY: u32 = 0o1000;
+
+/// Bit of a file that its group may read.
+const GROUP_READS: u32 = 0o040;
+/// Interval at which directories that cannot be read are looked for: only people are told of them.
+const FINDING: Duration = Duration::from_secs(10);
 
 /// Returns `true` if that user sees the files of all users without asking for them: root does. A program with more
 /// rights than who started it must ask.
@@ -35,6 +42,19 @@ pub(super) fn groups() -> Vec<u32> {
     let own = rustix::process::getegid();
     let all = rustix::process::getgroups().unwrap_or_default();
     all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
+}
+
+/// Says what programs can add at most to what a reader reads and holds, beside [`Applications::scope`].
+pub(super) fn limits() -> String {
+    let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
+    format!(
+        "of each other user {} programs in a directory, of root and this user {}; of all other users {} counters \
+         added to a counterset, of all programs {} values by reference",
+        number(OF_A_STRANGER),
+        number(MOST_NAMES),
+        number(OF_STRANGERS),
+        number(MOST_HELD),
+    )
 }
 
 /// Instances of a counterset of another user's file that are read, and those that are not.
@@ -128,10 +148,23 @@ impl Applications {
         if hidden > 0 {
             said.push(format!("{} of other users: --all-users", many(hidden, "instance")));
         }
-        if counterset.is_none() {
+        // Whether programs that cannot be seen publish a counterset is not known. It matters if no other does.
+        let is_seen = |guid| self.sets.get(guid).is_none_or(|served| !served.files.is_empty());
+        if counterset.is_none_or(|guid| !is_seen(guid)) {
             said.extend(self.denied());
+            said.extend(self.private());
         }
         said
+    }
+
+    /// Says which directories of other users this user may not read.
+    fn private(&mut self) -> Option<String> {
+        const NAMED: usize = 3;
+        if self.unreadable.as_ref().is_none_or(|(found, _)| found.elapsed() > FINDING) {
+            self.unreadable = Some((Instant::now(), self.places.unreadable()));
+        }
+        let (_, folders) = self.unreadable.as_ref()?;
+        private_text(folders, NAMED)
     }
 
     /// Counts the instances in files of other users that are not asked for and may be read.
@@ -164,27 +197,53 @@ impl Applications {
 
     /// Says which directories have files that this user may not open, and who may.
     fn denied(&self) -> Vec<String> {
-        let mut folders: BTreeMap<&Path, usize> = BTreeMap::new();
-        let is_denied = |why: &Refused| matches!(why, Refused::Denied { .. });
-        for folder in
-            self.refused.iter().filter(|(_, why)| is_denied(why)).filter_map(|(path, _)| path.parent())
-        {
-            let count = folders.entry(folder).or_default();
+        let mut counts: BTreeMap<(&Path, Option<u32>), usize> = BTreeMap::new();
+        for (path, _) in self.refused.iter().filter(|(_, why)| matches!(why, Refused::Denied { .. })) {
+            let Some(folder) = path.parent() else { continue };
+            let count = counts.entry((folder, self.group_that_sees(folder, path))).or_default();
             *count = count.saturating_add(1);
         }
-        let said = |(folder, count): (&Path, usize)| {
-            let group = self.folders.iter().find(|known| known.path == *folder).and_then(|known| {
-                let stat = fstat(known.open().ok()?).ok()?;
-                (stat.st_mode & STICKY != 0).then_some(stat.st_gid)
-            });
+        let said = |((folder, group), count): ((&Path, Option<u32>), usize)| {
             let or_join = group.map_or_else(String::new, |group| {
                 format!(", or join group {}", group_name(group).unwrap_or_else(|| group.to_string()))
             });
-            let programs = counted(count, "program");
-            format!("{programs} of other users in {}: to see them run as root{or_join}", folder.display())
+            let (programs, them) = (counted(count, "program"), if count == 1 { "it" } else { "them" });
+            format!("{programs} of other users in {}: to see {them} run as root{or_join}", folder.display())
         };
-        folders.into_iter().map(said).collect()
+        counts.into_iter().map(said).collect()
     }
+
+    /// Returns the group whose members see a file in a directory.
+    fn group_that_sees(&self, folder: &Path, file: &Path) -> Option<u32> {
+        let known = self.folders.iter().find(|known| known.path == *folder)?;
+        let open = known.open().ok()?;
+        let of_file = statat(&open, file.file_name()?, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let folder = fstat(&open).ok()?;
+        group_of((folder.st_mode, folder.st_gid), (of_file.st_mode, of_file.st_gid))
+    }
+}
+
+/// Returns the group whose members see a file, by mode and group of its directory and of the file: they read files of
+/// the group of a directory that users share. Nobody is told to join root's group.
+fn group_of((folder_mode, folder_group): (u32, u32), (mode, group): (u32, u32)) -> Option<u32> {
+    let is_shared = folder_mode & STICKY != 0 && folder_group == group;
+    (is_shared && mode & GROUP_READS != 0 && group != 0).then_some(group)
+}
+
+/// Says that some directories cannot be read: of many, so many by name.
+fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
+    let names = folders.iter().take(named).map(|path| path.display().to_string());
+    let names = names.reduce(|all, one| format!("{all}, {one}"))?;
+    let more = match folders.len().saturating_sub(named) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (s, verb) = if folders.len() == 1 { ("y", "is") } else { ("ies", "are") };
+    Some(format!(
+        "{} director{s} of other users {verb} private, and programs may publish there: {names}{more}: to see them \
+         run as root, or let them publish in /run/perfset",
+        folders.len()
+    ))
 }
 
 impl Kept {
@@ -270,7 +329,74 @@ impl Applications {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use perfset_engine::Provider;
+
     use super::*;
+    use crate::publish::Counterset;
+    use crate::tests::{Place, Striped};
+
+    /// Who asks for a counterset of which no program is seen is told where programs may be.
+    #[test]
+    fn programs_that_cannot_be_seen_are_said() {
+        let place = Place::new("unseen");
+        let set = Arc::clone(Striped::definition().counterset());
+        let mut known = Some(vec![Arc::clone(&set)]);
+        let registered = Box::new(move || known.take());
+        let mut reader = Applications::new(&crate::Folders::only(place.path()), false, registered);
+        let _ = reader.catalogue().unwrap();
+        let file = place.path().join("denied.pfs");
+        reader.unreadable = Some((Instant::now(), vec!["/tmp/perfset-7".into()]));
+        reader.refused.insert(file, Refused::Denied { owner: 7 });
+        let want = ["1 program of other users in ", "1 directory of other users is private"];
+        for guid in [None, Some(&set.guid)] {
+            let said = reader.not_shown(guid);
+            assert_eq!(said.len(), 2, "{said:?}");
+            assert!(said.iter().zip(want).all(|(said, want)| said.starts_with(want)), "{said:?}");
+        }
+        assert_eq!(reader.not_shown(Some(&Guid::from_u128(1))), [""; 0], "it is not of programs");
+        reader.refused.clear();
+        let publisher = place.publisher();
+        let _instance = publisher.instance::<Striped>("a");
+        let _ = reader.catalogue().unwrap();
+        assert_eq!(reader.not_shown(Some(&set.guid)), [""; 0], "a program is seen");
+    }
+
+    #[test]
+    fn the_group_that_sees_a_file() {
+        for (folder, file, group) in [
+            ((0o3777, 998), (0o640, 998), Some(998)),
+            ((0o3777, 998), (0o600, 998), None),
+            ((0o2777, 998), (0o640, 998), None),
+            // Without the bit that hands on the group, files have another one, of which no member sees more.
+            ((0o1777, 998), (0o640, 65_534), None),
+            ((0o1777, 0), (0o640, 65_534), None),
+            ((0o3777, 0), (0o640, 0), None),
+        ] {
+            assert_eq!(group_of(folder, file), group, "{folder:?} {file:?}");
+        }
+    }
+
+    #[test]
+    fn private_directories() {
+        let text = |count: usize| {
+            let folders: Vec<_> = (1..=count).map(|n| PathBuf::from(format!("/tmp/perfset-{n}"))).collect();
+            private_text(&folders, 3)
+        };
+        assert_eq!(text(0), None);
+        assert_eq!(
+            text(1).unwrap(),
+            "1 directory of other users is private, and programs may publish there: /tmp/perfset-1: to see them run as \
+             root, or let them publish in /run/perfset"
+        );
+        let said = text(5).unwrap();
+        assert!(said.starts_with("5 directories of other users are private, and"), "{said}");
+        assert!(
+            said.contains(": /tmp/perfset-1, /tmp/perfset-2, /tmp/perfset-3 and 2 more: to see"),
+            "{said}"
+        );
+    }
 
     #[test]
     fn numbers_for_people() {

@@ -1,0 +1,186 @@
+//! What of other programs cannot be used, and in which order people are told.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use perfset_core::{Guid, Text};
+
+use super::Applications;
+use crate::merge::LeftOut;
+use crate::read::table::Refused;
+
+/// Problems with files of root and this user that are told one by one.
+const MOST_OF_OWN: usize = 100;
+/// Problems with files of all other users together that are told one by one.
+const MOST_OF_OTHERS: usize = 20;
+
+/// Something to tell, and the user whose file it is about; none if that is root or this user.
+type Told<T> = (Option<u32>, T);
+
+impl Applications {
+    /// Returns what is left out of files, and files that are not used, each with the reason. Of many it tells how many
+    /// more there are.
+    pub(super) fn told_problems(&mut self) -> Vec<Text> {
+        let left_out = self.told_left_out().into_iter().map(|(user, (_, text))| (user, text));
+        let mut all: Vec<Told<Text>> = left_out.collect();
+        let is_told = |why: &Refused| !matches!(why, Refused::Stranger { .. } | Refused::Denied { .. });
+        let refused = self.refused.iter().filter(|(_, why)| is_told(why));
+        let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
+        let unused = not_folders.chain(refused);
+        // Of a place that another user took, the user whose it should be is told first.
+        let own = self.places.temporary_of_user();
+        let owner = |path: &Path| if path == own { None } else { self.stranger(owner_of(path)) };
+        all.extend(unused.map(|(path, why)| (owner(path), format!("{}: {why}", path.display()).into())));
+        for kept in &self.files {
+            let user = self.stranger(kept.file.user);
+            let text = |why| (user, format!("{}: {why}", kept.file.path.display()).into());
+            all.extend(kept.file.damage().map(text));
+        }
+        cut(in_turn(all))
+    }
+
+    /// Returns all that is left out of files or shown otherwise, by counterset.
+    pub(super) fn told_left_out(&mut self) -> Vec<Told<(Guid, Text)>> {
+        let behind = self.behind_others();
+        let parts = self.left_out.iter().chain(&behind);
+        let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
+        let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
+        let users: BTreeMap<&Path, u32> =
+            self.files.iter().map(|kept| (&*kept.file.path, kept.file.user)).collect();
+        let told = |(path, guid, text): (&std::path::PathBuf, &Guid, String)| {
+            let user = users.get(&**path).and_then(|user| self.stranger(*user));
+            (user, (*guid, Text::from(format!("{}: {text}", path.display()))))
+        };
+        in_turn(parts.chain(renamed).map(told).collect())
+    }
+
+    /// Returns a user who is neither root nor the one who asks.
+    fn stranger(&self, user: u32) -> Option<u32> {
+        (user != 0 && user != self.asker.user).then_some(user)
+    }
+}
+
+/// Returns the owner of a file. One that is gone is nobody's.
+fn owner_of(path: &Path) -> u32 {
+    std::fs::symlink_metadata(path).map_or(u32::MAX, |found| found.uid())
+}
+
+/// Puts what is told of root's and one's own files first. The other users follow in turn, those first of whom the least
+/// is to be told: nobody pushes out what others need to know.
+fn in_turn<T>(all: Vec<Told<T>>) -> Vec<Told<T>> {
+    let mut first = Vec::new();
+    let mut others: BTreeMap<u32, VecDeque<T>> = BTreeMap::new();
+    for (user, what) in all {
+        match user {
+            None => first.push((None, what)),
+            Some(user) => others.entry(user).or_default().push_back(what),
+        }
+    }
+    let mut others: Vec<_> = others.into_iter().collect();
+    others.sort_by_key(|(_, of_user)| of_user.len());
+    while !others.is_empty() {
+        for (user, of_user) in &mut others {
+            first.extend(of_user.pop_front().map(|what| (Some(*user), what)));
+        }
+        others.retain(|(_, of_user)| !of_user.is_empty());
+    }
+    first
+}
+
+/// Leaves out what is too much, and says how much that is.
+fn cut(all: Vec<Told<Text>>) -> Vec<Text> {
+    let (mut own, mut of_others, mut told) = (0_usize, 0_usize, Vec::new());
+    for (user, text) in all {
+        let (count, most) =
+            if user.is_none() { (&mut own, MOST_OF_OWN) } else { (&mut of_others, MOST_OF_OTHERS) };
+        if *count < most {
+            told.push(text);
+        }
+        *count = count.saturating_add(1);
+    }
+    for (count, most, whose) in
+        [(own, MOST_OF_OWN, "of root and this user"), (of_others, MOST_OF_OTHERS, "of other users")]
+    {
+        match count.saturating_sub(most) {
+            0 => {}
+            1 => told.push(format!("and 1 more problem with files {whose}").into()),
+            more => told.push(format!("and {more} more problems with files {whose}").into()),
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use perfset_core::InstanceType;
+    use perfset_engine::Provider;
+
+    use super::*;
+    use crate::publish::{CounterInfo, Definition, Gauge};
+    use crate::tests::Place;
+
+    fn told(users: &[(Option<u32>, usize)]) -> Vec<Told<Text>> {
+        let of_user = |(user, count): &(Option<u32>, usize)| {
+            let name = user.map_or("own".to_owned(), |user| user.to_string());
+            let user = *user;
+            (0..*count).map(move |n| (user, Text::from(format!("{name}.{n}"))))
+        };
+        users.iter().flat_map(of_user).collect()
+    }
+
+    #[test]
+    fn who_has_least_comes_first() {
+        let order = |users: &[_]| -> Vec<String> {
+            in_turn(told(users)).into_iter().map(|(_, text)| text.into_owned()).collect()
+        };
+        let users = [(Some(7), 3), (None, 2), (Some(9), 1), (Some(8), 2)];
+        assert_eq!(order(&users), ["own.0", "own.1", "9.0", "8.0", "7.0", "8.1", "7.1", "7.2"]);
+        assert_eq!(order(&[]), [""; 0]);
+    }
+
+    #[test]
+    fn what_is_too_much_is_counted() {
+        let lines = |users: &[_]| -> Vec<String> {
+            cut(in_turn(told(users))).into_iter().map(Text::into_owned).collect()
+        };
+        let few = lines(&[(Some(7), MOST_OF_OTHERS), (None, MOST_OF_OWN)]);
+        assert_eq!(few.len(), MOST_OF_OTHERS + MOST_OF_OWN);
+        let many = lines(&[(Some(7), 300), (None, MOST_OF_OWN + 1), (Some(8), 1)]);
+        assert_eq!(many.len(), MOST_OF_OTHERS + MOST_OF_OWN + 2);
+        assert!(many.contains(&"8.0".to_owned()), "another user's many lines do not push it out");
+        let end = [
+            "and 1 more problem with files of root and this user",
+            "and 281 more problems with files of other users",
+        ];
+        assert_eq!(many[many.len() - 2..], end);
+    }
+    /// A user who publishes much that is left out does not push out the line that another user needs.
+    #[test]
+    fn junk_hides_no_problem() {
+        if rustix::process::geteuid().as_raw() != 0 {
+            return; // only root can make files of two users
+        }
+        let place = Place::new("junk");
+        let [junk, victim] = [place.publisher(), place.publisher()];
+        let memory = |number: u128| {
+            let guid = Guid::from_u128(0x6a75_6e6b_0000_4000_8000_0000_0000_0000 + number);
+            let set = Definition::new(guid, "Memory", "", (guid, "Junk"), InstanceType::Multiple, 0);
+            Arc::clone(set.field::<Gauge>(CounterInfo::new(1)).counterset())
+        };
+        (0..12).for_each(|number| junk.define(&memory(number)));
+        victim.define(&memory(99));
+        let path = |publisher: &crate::publish::Publisher| publisher.path().unwrap();
+        for (publisher, user) in [(&junk, 65_534), (&victim, 65_533)] {
+            std::os::unix::fs::chown(path(publisher), Some(user), None).unwrap();
+        }
+        let mut reader = Applications::of_user(place.path(), 0, true);
+        let _ = reader.catalogue().unwrap();
+        let problems = reader.problems();
+        let victims = path(&victim).display().to_string();
+        let of_victim = problems.iter().position(|problem| problem.starts_with(&victims));
+        assert!(of_victim.is_some_and(|at| at < 10), "{problems:?}");
+    }
+}
