@@ -132,6 +132,43 @@ fn a_hole_gives_no_zeros() {
     assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
 }
 
+/// Whatever part of a file is a hole or zero for a while, and its change word stays: who read before and meanwhile, and
+/// who began to read meanwhile, has all of it when it is as it was before.
+#[test]
+fn nobody_is_blind_after_a_file_was_not_whole() {
+    const PAGE: usize = 4096;
+    let bytes = super::files::genuine();
+    let victim = super::files::victim();
+    let mut began_meanwhile = Vec::new();
+    for (at, is_zero) in (0..bytes.len()).step_by(PAGE).flat_map(|at| [(at, false), (at, true)]) {
+        let place = Place::new(&format!("cut-blind-{at}-{is_zero}"));
+        let forged = Forged::mapped(place.path(), "1-cut.pfs", &bytes);
+        let machine = place.machine();
+        let mut query = query(&machine, victim);
+        let whole = raw(&mut query);
+        assert_eq!(whole.len(), 6);
+        let allocate = |flags| fallocate(&forged.file, flags, u64::try_from(at).unwrap(), 4096).unwrap();
+        allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE);
+        if is_zero {
+            allocate(FallocateFlags::empty());
+        }
+        let _ = raw(&mut query);
+        let another = place.machine();
+        for machine in [&machine, &another] {
+            let _ = (machine.countersets(), machine.instances(&victim));
+        }
+        allocate(FallocateFlags::empty());
+        forged.patch(at, &bytes[at..(at + PAGE).min(bytes.len())]);
+        assert_eq!(raw(&mut query), whole, "at {at}, zero: {is_zero}");
+        began_meanwhile.push((at, is_zero, whole, another, forged, place));
+    }
+    std::thread::sleep(Duration::from_millis(1_010)); // what could not be opened is opened again then
+    for (at, is_zero, whole, machine, ..) in &began_meanwhile {
+        assert!(machine.counterset(&victim).is_ok(), "at {at}, zero: {is_zero}");
+        assert_eq!(raw(&mut query(machine, victim)), *whole, "at {at}, zero: {is_zero}");
+    }
+}
+
 /// Many files, some of which are cut: the others are read.
 #[test]
 fn the_others_are_read() {

@@ -33,8 +33,8 @@ use kept::Wanted;
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
 const KEPT: u64 = 4;
-/// So often it is seen whether some programs live whose countersets are listed and not collected: a folder does not
-/// change when a program dies. And so many: the next ones come next time.
+/// So often it is seen whether some programs live whose countersets are listed and not collected, and whether files
+/// are whole that were not: a folder changes for neither. And so many: the next ones come next time.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
 /// Files of one user other than the asker and root.
 pub(super) const OF_A_STRANGER: usize = 256;
@@ -190,6 +190,13 @@ impl Applications {
         for kept in files {
             kept.is_gone |= !kept.file.is_alive(&self.asker);
         }
+        let cut: HashSet<&Path> = self
+            .refused
+            .iter()
+            .filter(|(_, why)| why.may_pass())
+            .filter_map(|(path, _)| path.parent())
+            .collect();
+        self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(Folder::doubt);
     }
 
     /// Lists a folder if it changed; true if files came or went.

@@ -77,11 +77,13 @@ pub(crate) struct ProgramFile {
     lost: Option<Refused>,
     /// How it was when it was looked at.
     stamp: Option<Stamp>,
+    /// How it was when its table was read last.
+    read_as: Option<Stamp>,
 }
 
 /// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
 /// again soon; and, rarely, when it grows or a page is stored to for the first time.
-type Stamp = [i128; 5];
+pub(crate) type Stamp = [i128; 5];
 
 fn stamp(stat: &Stat) -> Stamp {
     [
@@ -129,8 +131,10 @@ impl Head {
 enum Known {
     Definition(Arc<Counterset>),
     Instances(Instances),
-    /// It was refused.
-    Bad,
+    /// It was refused; those before it end there, in bytes.
+    Bad {
+        end: u64,
+    },
 }
 
 /// A segment of instances.
@@ -246,6 +250,7 @@ impl ProgramFile {
             is_trusted: is_mapped,
             lost: None,
             stamp: None,
+            read_as: None,
         };
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
@@ -364,7 +369,10 @@ impl ProgramFile {
     /// Takes over what is new in the table, if something changed; true if there are new definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
         let change = self.change().map(|change| change.load(Relaxed));
-        if change.is_some_and(|change| change == self.change && change & 1 == 0) || self.is_lost() {
+        // What was bad may have been a hole.
+        let is_mended = !self.bad.is_empty() && self.stamp != self.read_as && change.is_some();
+        let is_current = change.is_some_and(|change| change == self.change && change & 1 == 0);
+        if is_current && !is_mended || self.is_lost() {
             return false;
         }
         let before = self.definitions().count();
@@ -372,6 +380,10 @@ impl ProgramFile {
             Bytes::Mapped { header } => load(header.words(), header::SEGMENTS) != wide(self.segments.len()),
             Bytes::Copied => true,
         };
+        let has_new = has_new || is_mended;
+        if is_mended {
+            self.forget_from_the_first_bad_one();
+        }
         if has_new {
             match self.file() {
                 Ok(file) => self.read_table(file.as_fd(), definitions),
@@ -380,8 +392,22 @@ impl ProgramFile {
         } else {
             self.problem = None;
         }
-        self.change = change.unwrap_or(1);
+        // What could not be read is read again, though its program changes nothing.
+        self.change = change.filter(|_| self.problem.is_none()).unwrap_or(1);
         self.definitions().count() != before
+    }
+
+    /// Forgets what it has of the table, from the first entry on that was refused.
+    fn forget_from_the_first_bad_one(&mut self) {
+        let bad = |(at, known): (usize, &Known)| match known {
+            Known::Bad { end } => Some((at, *end)),
+            _ => None,
+        };
+        if let Some((at, end)) = self.segments.iter().enumerate().find_map(bad) {
+            self.segments.truncate(at);
+            self.bad.clear();
+            self.end = end;
+        }
     }
 
     /// The open file: the kept one, or opened again.
@@ -425,6 +451,7 @@ impl ProgramFile {
         self.flags = word(&bytes, header::FLAGS);
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        self.read_as = Some(self::stamp(&stat));
         check_len(&stat, committed, limit)?;
         let count = count.min(header::TABLE_MAX);
         let in_table = |number: usize| -> [u64; entry::WORDS] {
@@ -439,13 +466,14 @@ impl ProgramFile {
                 break; // it is looked at again next time
             }
             let words = in_table(number);
+            let end = self.end;
             let known = Entry::parse(number, words, self.end, committed).and_then(|entry| {
                 self.end = entry.at.saturating_add(wide(entry.len));
                 known(file, number, &entry, &self.segments, definitions)
             });
             self.segments.push(known.unwrap_or_else(|refused| {
                 self.bad.push(refused);
-                Known::Bad
+                Known::Bad { end }
             }));
         }
         Ok(())
@@ -518,7 +546,7 @@ impl ProgramFile {
         // Else there may be segments that are not known yet.
         let is_current = self.change & 1 == 0 && change == self.change;
         let now_100ns = now_100ns.filter(|_| is_whole && is_current);
-        if self.is_lost() || index.is_current(change, now_100ns) {
+        if self.is_lost() || index.is_current(change, self.stamp, now_100ns) {
             return;
         }
         let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
@@ -530,7 +558,8 @@ impl ProgramFile {
             let words = lines::first_words(file.as_fd()).unwrap_or_default();
             words.get(header::CHANGE).copied().unwrap_or(1)
         };
-        let looked = index.refresh(&guid, parts, file.as_fd(), change, after, now_100ns);
+        let before = (change, self.stamp);
+        let looked = index.refresh(&guid, parts, file.as_fd(), before, after, now_100ns);
         if !is_whole || looked.is_err() {
             index.doubt(); // there may be a descriptor next time, though nothing changes
         }
