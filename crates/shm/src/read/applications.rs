@@ -262,6 +262,8 @@ impl Applications {
                         folder: at,
                         name,
                         indexes: HashMap::new(),
+                        known: HashMap::new(),
+                        missed: HashMap::new(),
                         shares: HashMap::new(),
                         places: Vec::new(),
                         is_to_load: false,
@@ -385,7 +387,7 @@ impl Applications {
         for Publishing { file, number, fit } in &served.files {
             let Some(kept) = files.get_mut(*file) else { continue };
             kept.is_gone |= !kept.file.is_alive(asker);
-            if kept.is_gone || kept.file.is_lost() {
+            if kept.is_gone {
                 continue;
             }
             let found = each(kept, *number, fit, asks);
@@ -438,6 +440,25 @@ impl Applications {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
         parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
+    }
+
+    /// What was read, unless that is nothing and a file could not be read.
+    fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
+        match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
+            Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// Files of which no instances of a counterset are known, because they could not be read the last time: which, and
+    /// why.
+    fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
+        self.sets.iter().flat_map(move |(guid, served)| {
+            served.files.iter().filter_map(move |publishing| {
+                let kept = self.files.get(publishing.file).filter(|kept| !kept.is_gone)?;
+                Some((&*kept.file.path, guid, kept.missed.get(&publishing.number)?))
+            })
+        })
     }
 
     /// Returns what is not seen now of countersets that have one instance, because another program's is.
@@ -530,7 +551,8 @@ impl Provider for Applications {
         });
         self.wait(until);
         self.counters = counters;
-        unless_refused(refused, rows)
+        unless_refused(refused, rows)?;
+        self.unless_missed(&guid, rows)
     }
 
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
@@ -588,7 +610,12 @@ impl Provider for Applications {
         let parts = self.left_out.iter().chain(&behind);
         let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
         let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
-        parts.chain(renamed).map(shown).collect()
+        let mut all: Vec<_> = parts.chain(renamed).map(shown).collect();
+        all.extend(self.missed().map(|(path, guid, why)| {
+            let what = format!("{}: its instances of {guid} are not known: {why}", path.display());
+            (*guid, Text::from(what))
+        }));
+        all
     }
 }
 

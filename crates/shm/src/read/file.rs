@@ -9,21 +9,23 @@ use std::sync::atomic::{AtomicU64, fence};
 use std::sync::{Arc, Weak};
 
 use perfset_core::{Counterset, Owner};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::budget::Budget;
 use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
 use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
-use crate::guard::Inside;
-use crate::layout::{MAGIC, Shape, WORD, entry, header};
+use crate::layout::{Shape, WORD, entry, header};
 use crate::lock;
 use crate::memory::View;
 
 mod limit;
+mod whole;
 
 use limit::Limit;
+pub(super) use whole::Stamp;
+use whole::{check_len, stamp};
 
 /// Bytes of a file that are read, of root and of this user, and of others.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
@@ -79,20 +81,6 @@ pub(crate) struct ProgramFile {
     stamp: Option<Stamp>,
     /// How it was when its table was read last.
     read_as: Option<Stamp>,
-}
-
-/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
-/// again soon; and, rarely, when it grows or a page is stored to for the first time.
-pub(crate) type Stamp = [i128; 5];
-
-fn stamp(stat: &Stat) -> Stamp {
-    [
-        stat.st_size.into(),
-        stat.st_mtime.into(),
-        stat.st_mtime_nsec.into(),
-        stat.st_ctime.into(),
-        stat.st_ctime_nsec.into(),
-    ]
 }
 
 /// How its bytes are had.
@@ -289,73 +277,6 @@ impl ProgramFile {
         }
     }
 
-    /// Looks at its header again, by a call, and whether all is there that it says it has; else it is lost until it is.
-    pub fn look(&mut self) {
-        let Bytes::Mapped { header } = &self.bytes else { return };
-        let looked = self.file().and_then(|file| {
-            let stat = fstat(&file)?;
-            Ok((lines::first_words(file.as_fd())?, stat))
-        });
-        self.lost = match looked {
-            Err(why) => Some(Refused::io("cannot be read")(why)),
-            Ok((words, stat)) => {
-                header.take(words);
-                self.stamp = Some(stamp(&stat));
-                check_len(&stat, load(header.words(), header::COMMITTED), MOST_BYTES.0).err()
-            }
-        };
-        self.recognize();
-    }
-
-    /// Loads its header again.
-    pub fn look_inside(&self, inside: &Inside) {
-        if let Bytes::Mapped { header } = &self.bytes {
-            header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
-        }
-    }
-
-    /// Makes sure that what was looked at is its header; else it is lost.
-    pub fn recognize(&mut self) {
-        if let Bytes::Mapped { header } = &self.bytes {
-            let word = |at: usize| load(header.words(), at);
-            let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
-            if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
-                self.lost = Some(Refused::Header("its header was overwritten"));
-            }
-        }
-    }
-
-    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
-    /// halves of words, as who shortens a file leaves them for a moment, are not.
-    pub fn is_as_it_was(&mut self) -> bool {
-        let mut is_same = false;
-        if let Bytes::Mapped { header } = &self.bytes {
-            let committed = load(header.words(), header::COMMITTED);
-            let stat = match &self.kept {
-                Some(kept) => fstat(kept).map_err(io::Error::from),
-                None => self.file().and_then(|file| Ok(fstat(file)?)),
-            };
-            match stat {
-                Ok(stat) => {
-                    is_same = self.stamp == Some(stamp(&stat));
-                    self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
-                }
-                Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
-            }
-        }
-        is_same && self.lost.is_none()
-    }
-
-    /// Notes that it was changed by calls whenever it was loaded from.
-    pub fn lose(&mut self) {
-        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
-    }
-
-    /// Whether nothing can be read of it now.
-    pub fn is_lost(&self) -> bool {
-        self.lost.is_some()
-    }
-
     /// From now on it is copied: nothing can be loaded from mappings here.
     pub fn copy_from_now_on(&mut self) {
         self.bytes = Bytes::Copied;
@@ -369,10 +290,9 @@ impl ProgramFile {
     /// Takes over what is new in the table, if something changed; true if there are new definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
         let change = self.change().map(|change| change.load(Relaxed));
-        // What was bad may have been a hole.
         let is_mended = !self.bad.is_empty() && self.stamp != self.read_as && change.is_some();
         let is_current = change.is_some_and(|change| change == self.change && change & 1 == 0);
-        if is_current && !is_mended || self.is_lost() {
+        if is_current && !is_mended || change.is_some() && self.is_lost() {
             return false;
         }
         let before = self.definitions().count();
@@ -381,9 +301,6 @@ impl ProgramFile {
             Bytes::Copied => true,
         };
         let has_new = has_new || is_mended;
-        if is_mended {
-            self.forget_from_the_first_bad_one();
-        }
         if has_new {
             match self.file() {
                 Ok(file) => self.read_table(file.as_fd(), definitions),
@@ -451,8 +368,12 @@ impl ProgramFile {
         self.flags = word(&bytes, header::FLAGS);
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
-        self.read_as = Some(self::stamp(&stat));
         check_len(&stat, committed, limit)?;
+        let now = Some(stamp(&stat));
+        if self.read_as != now {
+            self.forget_from_the_first_bad_one(); // it may have been a hole
+        }
+        self.read_as = now;
         let count = count.min(header::TABLE_MAX);
         let in_table = |number: usize| -> [u64; entry::WORDS] {
             let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
@@ -608,21 +529,6 @@ pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Re
         }
     }
     Ok(len)
-}
-
-/// Whether the bytes that a file says it has are there, and not too many: loading from a hole of a file system that is
-/// full would end this process.
-fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
-    const BLOCK: u64 = 512;
-    if committed > limit {
-        return Err(Refused::TooLarge(committed, limit));
-    }
-    let size = u64::try_from(stat.st_size).unwrap_or(0);
-    let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
-    if committed < wide(header::BYTES) || committed > there {
-        return Err(Refused::Holes { committed, there });
-    }
-    Ok(())
 }
 
 fn known(

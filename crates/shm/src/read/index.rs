@@ -143,6 +143,8 @@ pub(crate) struct Index {
     /// How the file was before this was read of it: zeros of a hole look as if there were no instances.
     stamp: Option<Stamp>,
     rows: Vec<Indexed>,
+    /// The rows before that, as long as it is not known whether the file stayed as it was while these were read.
+    before: Option<Vec<Indexed>>,
     /// What a block says of instances, those of `rows` and some that are no more.
     names: TableRows,
     /// How many there are.
@@ -210,7 +212,13 @@ impl Index {
         now_100ns: Option<u64>,
     ) -> io::Result<()> {
         fence(Acquire);
-        let known = (stamp != self.stamp).then(|| self.forget());
+        let is_changed = stamp != self.stamp;
+        let known = self.before.take().unwrap_or_else(|| self.rows.clone());
+        if is_changed {
+            self.rows.clear();
+            self.seen.clear();
+        }
+        self.before = Some(known);
         self.doubt();
         let last = segments.clone().last().map_or(0, |(number, _)| number.saturating_add(1));
         let mut found: Vec<Option<(Part, Vec<u64>)>> = vec![None; last];
@@ -236,7 +244,7 @@ impl Index {
             }
         }
         // What was known before all was read again began when it did; what was hidden then, nobody knows when.
-        if let Some(known) = known {
+        if let (true, Some(known)) = (is_changed, &self.before) {
             for row in self.rows.iter_mut().filter(|row| row.sequence <= self.newest) {
                 let found = known.binary_search_by_key(&row.sequence, |known| known.sequence).ok();
                 row.began_100ns = found.and_then(|at| known.get(at)?.began_100ns);
@@ -245,9 +253,6 @@ impl Index {
         let tail = self.rows.get(old.saturating_sub(1)..).unwrap_or_default();
         if !tail.is_sorted_by_key(|row| row.sequence) {
             self.rows.sort_unstable_by_key(|row| row.sequence);
-        }
-        if self.named > self.rows.len().saturating_mul(2).saturating_add(1024) {
-            self.compact();
         }
         fence(Acquire);
         self.change = if after() == before { before } else { 1 };
@@ -265,11 +270,17 @@ impl Index {
         self.stamp = None;
     }
 
-    /// Forgets all instances, and returns what was known of them.
-    fn forget(&mut self) -> Vec<Indexed> {
-        (self.names, self.named) = (TableRows::new(0), 0);
-        self.seen.clear();
-        std::mem::take(&mut self.rows)
+    /// Says that the file stayed as it was while this was read of it.
+    pub fn confirm(&mut self) {
+        if self.before.take().is_some() && self.named > self.rows.len().saturating_mul(2).saturating_add(1024)
+        {
+            self.compact();
+        }
+    }
+
+    /// The instances that were there when the file was whole, oldest first.
+    pub fn confirmed(&self) -> &[Indexed] {
+        self.before.as_deref().unwrap_or(&self.rows)
     }
 
     /// Forgets the names of what is gone.
@@ -440,6 +451,7 @@ mod tests {
             let part = std::iter::once((7, Part { at: 0, shape }));
             index.refresh(&GUID, part, file.as_fd(), (change, stamp), || change, now).unwrap();
             assert!(index.is_current(change, stamp, now));
+            index.confirm();
             let mut expected: Vec<_> = living.iter().copied().filter(|sequence| *sequence > 0).collect();
             expected.sort_unstable();
             let named = |row: &Indexed| {

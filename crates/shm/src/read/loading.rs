@@ -71,10 +71,13 @@ pub(crate) fn load<T>(
                 kept.is_to_load = false;
             } else if kept.file.is_as_it_was() && !done.gone.contains(&count) {
                 kept.is_to_load = false;
-            } else if last == 0 {
-                kept.file.lose();
-            } else {
+                if let Some(index) = kept.indexes.get_mut(&number) {
+                    index.confirm();
+                }
+            } else if last > 0 {
                 prepare(kept, number);
+            } else if !kept.file.is_lost() {
+                kept.file.lose();
             }
         }
     }

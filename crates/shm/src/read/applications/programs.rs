@@ -77,7 +77,8 @@ impl Applications {
             }
             rows.len() > before
         });
-        unless_refused(refused, rows)
+        unless_refused(refused, rows)?;
+        self.unless_missed(counterset, rows)
     }
 
     /// Tells the programs of a counterset of an entry; returns the first refusal.
