@@ -1,5 +1,6 @@
 //! What all programs publish, as one provider.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::fmt;
 use std::os::fd::AsFd;
@@ -296,17 +297,18 @@ impl Applications {
         let user = self.asker.user;
         self.files.sort_by_key(|kept| {
             let whose = (kept.file.user != 0, kept.file.user != 0 && kept.file.user != user);
-            (whose, kept.file.header.created, kept.file.header.id)
+            // Times of files move in steps: of those of one step the programs' word counts.
+            (whose, kept.file.made, kept.file.header.created, kept.file.header.id)
         });
-        let mut names: HashMap<String, (Guid, &str)> = HashMap::new();
+        let mut names: HashMap<String, (Guid, Cow<'_, str>)> = HashMap::new();
         for set in catalogue::ALL {
-            names.insert(likeness(&set.name), (set.guid, "which is built in"));
+            names.insert(likeness(&set.name), (set.guid, "which is built in".into()));
         }
         // By GUID: its registration, and the definitions of programs.
         type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
         let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
         for set in &self.known {
-            names.insert(likeness(&set.name), (set.guid, "which is registered"));
+            names.insert(likeness(&set.name), (set.guid, "which is registered".into()));
             said.insert(set.guid, (Some(set), Vec::new()));
         }
         self.left_out.clear();
@@ -315,7 +317,7 @@ impl Applications {
         for has_name in [true, false] {
             for (at, Kept { file, .. }) in self.files.iter().enumerate() {
                 for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
-                    match place(set, said.contains_key(&set.guid), &mut names) {
+                    match place(set, file, said.contains_key(&set.guid), &mut names) {
                         Ok(()) => said.entry(set.guid).or_default().1.push((at, number)),
                         Err((shown, why)) => {
                             let all = vec![LeftOut::all_of(set, why)];
@@ -403,8 +405,9 @@ impl Applications {
 /// Whether a counterset may be what it says; if not, which one is there instead, and why.
 fn place(
     set: &Counterset,
+    file: &ProgramFile,
     is_known: bool,
-    names: &mut HashMap<String, (Guid, &str)>,
+    names: &mut HashMap<String, (Guid, Cow<'_, str>)>,
 ) -> Result<(), (Guid, String)> {
     if catalogue::by_guid(set.guid).is_some() {
         return Err((set.guid, "its GUID is one of the catalogue's".to_owned()));
@@ -423,7 +426,7 @@ fn place(
             Err((*other, format!("its name is that of {other}, {whose}")))
         }
         hash_map::Entry::Vacant(free) => {
-            free.insert((set.guid, "which a program published before"));
+            free.insert((set.guid, format!("which {} published before", file.program()).into()));
             Ok(())
         }
     }
@@ -561,7 +564,8 @@ impl Provider for Applications {
         let Some(Kept { file, .. }) = files.next() else {
             return Some(format!("registered by {}", served.set.provider.name).into());
         };
-        let first = format!("{} user {}", file.program(), file.user);
+        let process = &file.header.process;
+        let first = format!("{}[{}] user {}", process.program, process.pid, file.user);
         Some(match files.count() {
             0 => first.into(),
             more => format!("{first} and {more} more").into(),
@@ -603,10 +607,17 @@ impl Provider for Applications {
     }
 
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
-        let shown = |(path, guid, text): (&PathBuf, &Guid, String)| {
-            (*guid, Text::from(format!("{}: {text}", path.display())))
-        };
         let behind = self.behind_others();
+        let strangers: HashMap<&Path, u32> = self
+            .files
+            .iter()
+            .filter(|kept| kept.file.is_strangers)
+            .map(|kept| (&*kept.file.path, kept.file.user))
+            .collect();
+        let shown = |(path, guid, text): (&PathBuf, &Guid, String)| {
+            let user = strangers.get(&**path).map(|user| format!(" of user {user}")).unwrap_or_default();
+            (*guid, Text::from(format!("{}{user}: {text}", path.display())))
+        };
         let parts = self.left_out.iter().chain(&behind);
         let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
         let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));

@@ -55,6 +55,11 @@ pub(crate) struct ProgramFile {
     /// Whether its times are of the asker's clocks.
     pub has_our_clock: bool,
     pub user: u32,
+    /// Whether it is another user's, whom nobody trusts.
+    pub is_strangers: bool,
+    /// When it was made, in seconds and ns of the wall clock: a program can claim another time in its header, and
+    /// cannot set this one back.
+    pub made: (i64, u32),
     place: (u64, u64),
     /// Kept open, or opened again to ask whether its program lives: there may be more files than descriptors.
     kept: Option<OwnedFd>,
@@ -225,6 +230,8 @@ impl ProgramFile {
             has_our_clock: header.process.has_clock_of(asker.namespace, asker.time_namespace),
             header,
             user,
+            is_strangers: !is_trusted,
+            made: whole::made(file.as_fd()),
             place: (stat.st_dev, stat.st_ino),
             kept: None,
             bytes,
@@ -245,10 +252,11 @@ impl ProgramFile {
         Ok(this)
     }
 
-    /// Its program, for people.
+    /// Its program, for people: of another user, with that.
     pub fn program(&self) -> String {
         let process = &self.header.process;
-        format!("{}[{}]", process.program, process.pid)
+        let user = if self.is_strangers { format!(" of user {}", self.user) } else { String::new() };
+        format!("{}[{}]{user}", process.program, process.pid)
     }
 
     /// Whose its rows are.

@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
-use rustix::fs::{Stat, fstat};
+use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, statx};
 
 use super::{Bytes, MOST_BYTES, ProgramFile, wide};
 use crate::guard::Inside;
@@ -25,6 +25,15 @@ pub(super) fn stamp(stat: &Stat) -> Stamp {
         stat.st_ctime.into(),
         stat.st_ctime_nsec.into(),
     ]
+}
+
+/// When a file was made; where the file system does not know that, when its inode changed last.
+pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
+    let mask = StatxFlags::BTIME | StatxFlags::CTIME;
+    let Ok(found) = statx(file, "", AtFlags::EMPTY_PATH, mask) else { return (i64::MAX, 0) };
+    let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let time = if has_birth { found.stx_btime } else { found.stx_ctime };
+    (time.tv_sec, time.tv_nsec)
 }
 
 impl ProgramFile {
