@@ -300,3 +300,27 @@ fn where_no_child_can_be_had() {
     let copied = refuse_children(rows);
     assert_eq!(copied, loaded);
 }
+
+/// A child that could not be had once costs no file its mapping for ever, and it is said meanwhile.
+#[test]
+fn a_child_is_tried_again_later() {
+    let place = Place::new("child-again");
+    let publisher = place.publisher();
+    let instance: Instance<Torn> = publisher.instance("a");
+    let machine = place.machine();
+    let mut query = query(&machine, Torn::GUID);
+    let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(publisher.path().unwrap()).unwrap());
+    let of_reader = |line: &&str| line.contains(" r--s ") && line.contains(&format!(" {inode} "));
+    let mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(of_reader).count();
+    let whole = raw(&mut query);
+    let mapped_at_first = mapped();
+    assert!(mapped_at_first > 0);
+    let says = || machine.about().into_iter().any(|(_, what)| what.contains("1 file is copied"));
+    assert!(!says());
+    assert_eq!(refuse_children(|| raw(&mut query)), whole);
+    assert!(mapped() == 0 && says());
+    std::thread::sleep(Duration::from_millis(1_010));
+    assert_eq!(raw(&mut query), whole);
+    assert!(mapped() == mapped_at_first && !says());
+    drop(instance);
+}

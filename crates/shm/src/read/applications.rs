@@ -576,7 +576,16 @@ impl Provider for Applications {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
         let what =
             format!("{} publish {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
-        [what, self.scope()].map(|what| (Text::from("applications"), what.into())).into()
+        let mut all = vec![what, self.scope()];
+        let copied = self.files.iter().filter(|kept| kept.file.is_copied_for_now()).count();
+        if copied > 0 {
+            let is = if copied == 1 { "is" } else { "are" };
+            let copied = counted(copied, "file");
+            all.push(format!(
+                "{copied} {is} copied, because no child process can be had to load from mappings"
+            ));
+        }
+        all.into_iter().map(|what| (Text::from("applications"), what.into())).collect()
     }
 
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {

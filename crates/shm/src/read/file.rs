@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, fence};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use perfset_core::{Counterset, Owner};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
@@ -29,6 +30,9 @@ use whole::{check_len, stamp};
 
 /// Bytes of a file that are read, of root and of this user, and of others.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
+
+/// Rights of a file with which others than its owner write to it.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Memory that a definition takes when it is decoded, in terms of its bytes.
 const DECODED: u64 = 8;
@@ -80,6 +84,8 @@ pub(crate) struct ProgramFile {
     flags: u64,
     /// Whether it is root's or this user's, and nobody else may write to it.
     is_trusted: bool,
+    /// Since when it is copied because nothing could be loaded from mappings.
+    unmapped: Option<Instant>,
     /// Why nothing can be read of it now: it was shortened, or overwritten.
     lost: Option<Refused>,
     /// How it was when it was looked at.
@@ -213,7 +219,7 @@ impl ProgramFile {
             return Err(Refused::Orphaned(header.process.pid));
         }
         // Who else may write to it could shorten it under the mapping.
-        let is_mapped = is_trusted && stat.st_mode & 0o022 == 0;
+        let is_mapped = is_trusted && stat.st_mode & OTHERS_WRITE == 0;
         let limit = if is_mapped { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let committed = word(&bytes, header::COMMITTED);
         check_len(&stat, committed, limit)?;
@@ -243,6 +249,7 @@ impl ProgramFile {
             limit: (!is_trusted).then(|| Limit::new(&asker.budget, user)),
             flags: 0,
             is_trusted: is_mapped,
+            unmapped: None,
             lost: None,
             stamp: None,
             read_as: None,
@@ -285,13 +292,36 @@ impl ProgramFile {
         }
     }
 
-    /// From now on it is copied: nothing can be loaded from mappings here.
-    pub fn copy_from_now_on(&mut self) {
+    /// Has it copied for a while: nothing can be loaded from mappings here now.
+    pub fn copy_for_now(&mut self) {
         self.bytes = Bytes::Copied;
+        self.unmapped = Some(Instant::now());
         for known in &mut self.segments {
             if let Known::Instances(instances) = known {
                 instances.values = None;
             }
+        }
+    }
+
+    /// Whether it is copied for a while.
+    pub fn is_copied_for_now(&self) -> bool {
+        self.unmapped.is_some()
+    }
+
+    /// Maps it again if it has been copied for a while: what was refused then may be had now.
+    pub fn map_again(&mut self) {
+        const PAUSE: Duration = Duration::from_secs(1);
+        if self.unmapped.is_none_or(|unmapped| unmapped.elapsed() < PAUSE) {
+            return;
+        }
+        self.unmapped = Some(Instant::now());
+        let mapped = self.file().and_then(|file| {
+            let is_private = fstat(&file)?.st_mode & OTHERS_WRITE == 0;
+            Ok(if is_private { Some(View::of_file(&file, 0, header::BYTES)?) } else { None })
+        });
+        if let Ok(Some(view)) = mapped {
+            self.bytes = Bytes::Mapped { header: Box::new(Head { view, words: Default::default() }) };
+            self.unmapped = None;
         }
     }
 
