@@ -255,6 +255,31 @@ fn a_late_value_is_the_previous_one_and_marked() {
     drop((a, again));
 }
 
+/// A request that comes while another one is answered is answered after that, however long it takes.
+#[test]
+fn who_waits_for_a_slow_answer_is_heard() {
+    const SLOW: Duration = Duration::from_millis(2_200);
+    let place = Place::new("heard");
+    let publisher = place.publisher();
+    let _row = instance(&publisher, "a");
+    let _server = publisher.answer(|_| {
+        std::thread::sleep(SLOW);
+        Status::ERROR_SUCCESS.into()
+    });
+    let socket = publisher.path().unwrap().with_extension(crate::callback::EXTENSION);
+    let user = rustix::process::geteuid().as_raw();
+    let packet = Request::new(What::CollectStart, &[0, 0]).unwrap().encode();
+    let begin = || crate::callback::Conversation::begin(&socket, user, &packet).unwrap();
+    let mut all = [begin(), begin(), begin()];
+    let (began, mut buffer) = (Instant::now(), vec![0; crate::callback::MOST_PACKET]);
+    for conversation in &mut all {
+        while conversation.advance(&mut buffer).unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
 /// When a program was asked and when it answered, by counterset.
 type Answered = HashMap<Guid, Vec<(Instant, Instant)>>;
 
