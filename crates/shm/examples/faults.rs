@@ -307,7 +307,9 @@ fn cut(count: u64) {
         let (mut read, mut torn, mut collections, mut whole) = (0_u64, 0_u64, 0_u64, 0_u64);
         while read < count && !owner.is_finished() {
             let before = read;
-            if query.collect(&mut snapshot).is_ok() {
+            let is_collected = query.collect(&mut snapshot).is_ok();
+            // It is one file: its rows have values, or all of them say why not.
+            if is_collected && snapshot.values(None).next().is_some_and(|value| value.raw.is_some()) {
                 let block = Block::parse(snapshot.block()).ok();
                 for result in block.iter().flat_map(Block::results).flatten() {
                     let (Body::MultipleInstances(table) | Body::Counterset(_, table)) = result.body else {

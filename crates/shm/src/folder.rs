@@ -150,18 +150,15 @@ impl Folders {
         for folder in self.session.clone().into_iter().chain([self.session_of(self.user)]) {
             found.add(folder, false);
         }
-        let own = self.temporary(self.user);
-        let is_taken = is_taken(&own, self.user);
-        found.add(own, false);
+        found.add(self.temporary(self.user), false);
         if everybody {
             // Only root creates directories there.
             let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
             let users = users.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
             users.take(MOST_FOUND).for_each(|user| found.add(self.session_of(user), false));
         }
-        if everybody || is_taken {
-            self.find_temporary(&mut found, |user| everybody || user == self.user);
-        }
+        // Also if the name is free: it may have been taken when a program began that still publishes elsewhere.
+        self.find_temporary(&mut found, |user| everybody || user == self.user);
         found
     }
 
@@ -450,6 +447,11 @@ mod tests {
             );
         }
         std::fs::remove_file(&own).unwrap();
+        for everybody in [false, true] {
+            let found = folders.to_read(everybody);
+            let is_read = |path: &Path| found.to_read.iter().any(|folder| folder.path == path);
+            assert!(is_read(&first) && is_read(&own), "whoever publishes there is not hidden: {found:?}");
+        }
         assert_eq!(first_to_write(&folders), own);
         std::fs::remove_dir_all(scratch).unwrap();
     }

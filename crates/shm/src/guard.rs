@@ -21,7 +21,8 @@
 //! others before the highest byte. A sealed memfd cannot be had by who may not trace the publisher, a handler in the
 //! reader's process is not for a library.
 //!
-//! Where no such child can be had (a sandbox, Valgrind, the limit of processes) [`run`] says so, and files are copied.
+//! Where no such child can be had (a sandbox, Valgrind, the limit of processes) [`run`] says so, and files are copied
+//! until it is tried again.
 
 #![expect(unsafe_code, reason = "a child that shares this process's memory")]
 

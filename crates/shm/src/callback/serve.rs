@@ -152,7 +152,12 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
             }
         }
         if let Some(ready) = ready.filter(|ready| *ready < peers.len()) {
+            let began = Instant::now();
             respond(&peers.remove(ready).connection, &mut answer, generation);
+            // The others were not heard meanwhile.
+            for peer in &mut peers {
+                peer.until = peer.until.checked_add(began.elapsed()).unwrap_or(peer.until);
+            }
             if fork::generation() != generation {
                 return; // the answer forked, and this is the child
             }

@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
 
+use perfset_core::NoValue;
+use perfset_engine::{Query, Snapshot};
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::tear::{Torn, all_of, inverse};
@@ -132,6 +134,136 @@ fn a_hole_gives_no_zeros() {
     assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
 }
 
+/// Whatever part of a file is a hole or zero for a while, and its change word stays: who read before and meanwhile, and
+/// who began to read meanwhile, has all of it when it is as it was before.
+#[test]
+fn nobody_is_blind_after_a_file_was_not_whole() {
+    const PAGE: usize = 4096;
+    let bytes = super::files::genuine();
+    let victim = super::files::victim();
+    let mut began_meanwhile = Vec::new();
+    for (at, is_zero) in (0..bytes.len()).step_by(PAGE).flat_map(|at| [(at, false), (at, true)]) {
+        let place = Place::new(&format!("cut-blind-{at}-{is_zero}"));
+        let forged = Forged::mapped(place.path(), "1-cut.pfs", &bytes);
+        let machine = place.machine();
+        let mut query = query(&machine, victim);
+        let whole = raw(&mut query);
+        assert_eq!(whole.len(), 6);
+        let allocate = |flags| fallocate(&forged.file, flags, u64::try_from(at).unwrap(), 4096).unwrap();
+        allocate(FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE);
+        if is_zero {
+            allocate(FallocateFlags::empty());
+        }
+        let _ = raw(&mut query);
+        let another = place.machine();
+        for machine in [&machine, &another] {
+            let _ = (machine.countersets(), machine.instances(&victim));
+        }
+        allocate(FallocateFlags::empty());
+        forged.patch(at, &bytes[at..(at + PAGE).min(bytes.len())]);
+        assert_eq!(raw(&mut query), whole, "at {at}, zero: {is_zero}");
+        began_meanwhile.push((at, is_zero, whole, another, forged, place));
+    }
+    std::thread::sleep(Duration::from_millis(1_010)); // what could not be opened is opened again then
+    for (at, is_zero, whole, machine, ..) in &began_meanwhile {
+        assert!(machine.counterset(&victim).is_ok(), "at {at}, zero: {is_zero}");
+        assert_eq!(raw(&mut query(machine, victim)), *whole, "at {at}, zero: {is_zero}");
+    }
+}
+
+/// Instances of a file that is cut say so, one by one if they were read before; also beside those of other files, and
+/// where it is copied.
+#[test]
+fn what_is_cut_has_a_reason_in_each_sample() {
+    let (bytes, victim) = (super::files::genuine(), super::files::victim());
+    let len = u64::try_from(bytes.len()).unwrap();
+    let failures = |query: &mut Query| -> Vec<String> {
+        let mut snapshot = Snapshot::default();
+        query.collect(&mut snapshot).unwrap();
+        let of_entry = snapshot.annex()[0].failure().cloned();
+        let of_values = snapshot.values(None).filter_map(|value| value.value.err());
+        let failed = of_entry.into_iter().chain(of_values).filter(|why| *why != NoValue::NeedsTwoSamples);
+        failed.map(|why| why.to_string()).collect()
+    };
+    let says_why = |text: &String| text.contains("the file of ") && text.contains("of its bytes are there");
+    for forge in [Forged::mapped, Forged::copied] {
+        for has_other in [false, true] {
+            let place = Place::new("cut-reason");
+            let forged = forge(place.path(), "1-cut.pfs", &bytes);
+            let _other = has_other.then(|| forge(place.path(), "2-whole.pfs", &bytes));
+            let expected = if has_other { 12 } else { 6 };
+            let machine = place.machine();
+            let mut query = query(&machine, victim);
+            let whole = raw(&mut query);
+            assert_eq!(whole.len(), expected);
+            let another = place.machine(); // knows the counterset, and no instance
+            assert!(another.counterset(&victim).is_ok());
+            forged.file.set_len(len - 4096).unwrap();
+            let failed = failures(&mut query);
+            assert!(failed.len() == 6 && failed.iter().all(says_why), "{failed:?}");
+            assert_eq!(raw(&mut query).len(), expected);
+            assert_eq!(machine.instances(&victim).unwrap().len(), expected / 2);
+            let mut of_another = super::query(&another, victim);
+            let failed = failures(&mut of_another);
+            let left_out: Vec<_> = another.left_out().into_iter().map(|(_, why)| why.into_owned()).collect();
+            let notes = another.not_shown(Some(&victim));
+            assert!(notes.len() == 1 && says_why(&notes[0].to_string()), "{notes:?}");
+            let said = if has_other { left_out } else { failed };
+            assert!(!said.is_empty() && said.iter().all(says_why), "{said:?}");
+            forged.file.set_len(len).unwrap();
+            fallocate(&forged.file, FallocateFlags::empty(), 0, len).unwrap();
+            forged.patch(0, &bytes);
+            assert_eq!(raw(&mut query), whole);
+            assert_eq!(raw(&mut of_another), whole);
+            assert!(another.left_out().is_empty() && another.not_shown(Some(&victim)).is_empty());
+        }
+    }
+}
+
+/// The same while it is cut and whole again all the time: each value of each sample is the right one or says why not.
+#[test]
+fn no_sample_has_fewer_rows_while_a_file_is_cut() {
+    const SAMPLES: usize = 300;
+    let (bytes, victim) = (super::files::genuine(), super::files::victim());
+    let len = u64::try_from(bytes.len()).unwrap();
+    for forge in [Forged::mapped, Forged::copied] {
+        let place = Place::new("cut-rows");
+        let forged = forge(place.path(), "1-cut.pfs", &bytes);
+        let mut query = query(&place.machine(), victim);
+        let whole = raw(&mut query);
+        let stop = AtomicBool::new(false);
+        let (mut good, mut failed) = (0, 0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                    fallocate(&forged.file, hole, 8192, len - 8192).unwrap();
+                    forged.patch(0, &bytes);
+                    std::thread::sleep(Duration::from_micros(100));
+                    forged.file.set_len(0).unwrap();
+                    forged.file.set_len(len).unwrap();
+                    forged.patch(0, &bytes);
+                    std::thread::sleep(Duration::from_micros(100));
+                }
+            });
+            for _ in 0..SAMPLES {
+                let rows = raw(&mut query);
+                let of_whole = |(name, counter, value): &(String, u32, Option<u64>)| {
+                    let same = |w: &&(String, u32, Option<u64>)| (&w.0, w.1) == (name, *counter);
+                    whole.iter().find(same).filter(|whole| value.is_none() || whole.2 == *value)
+                };
+                if rows.len() != whole.len() || !rows.iter().all(|row| of_whole(row).is_some()) {
+                    stop.store(true, Relaxed);
+                    panic!("{rows:?}");
+                }
+                if rows.iter().all(|row| row.2.is_some()) { good += 1 } else { failed += 1 }
+            }
+            stop.store(true, Relaxed);
+        });
+        assert_eq!(raw(&mut query), whole, "it is whole again: {good} good, {failed} failed");
+    }
+}
+
 /// Many files, some of which are cut: the others are read.
 #[test]
 fn the_others_are_read() {
@@ -167,4 +299,28 @@ fn where_no_child_can_be_had() {
     assert_eq!(loaded.len(), INSTANCES * 8);
     let copied = refuse_children(rows);
     assert_eq!(copied, loaded);
+}
+
+/// A child that could not be had once costs no file its mapping for ever, and it is said meanwhile.
+#[test]
+fn a_child_is_tried_again_later() {
+    let place = Place::new("child-again");
+    let publisher = place.publisher();
+    let instance: Instance<Torn> = publisher.instance("a");
+    let machine = place.machine();
+    let mut query = query(&machine, Torn::GUID);
+    let inode = std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(publisher.path().unwrap()).unwrap());
+    let of_reader = |line: &&str| line.contains(" r--s ") && line.contains(&format!(" {inode} "));
+    let mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().lines().filter(of_reader).count();
+    let whole = raw(&mut query);
+    let mapped_at_first = mapped();
+    assert!(mapped_at_first > 0);
+    let says = || machine.about().into_iter().any(|(_, what)| what.contains("1 file is copied"));
+    assert!(!says());
+    assert_eq!(refuse_children(|| raw(&mut query)), whole);
+    assert!(mapped() == 0 && says());
+    std::thread::sleep(Duration::from_millis(1_010));
+    assert_eq!(raw(&mut query), whole);
+    assert!(mapped() == mapped_at_first && !says());
+    drop(instance);
 }

@@ -1,6 +1,7 @@
 //! Definitions that lie.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use perfset_core::{Counter, CounterId, CounterType, Counterset as Set, Guid, catalogue};
 use perfset_engine::Provider;
@@ -11,7 +12,7 @@ use crate::folder::Folders;
 use crate::layout::{WORD, entry, header};
 use crate::publish::{Counterset, Gauge};
 use crate::read::Applications;
-use crate::tests::Place;
+use crate::tests::{Place, query, raw};
 
 #[derive(Counterset, Debug)]
 #[counterset(crate = crate, provider = "Test", name = "Test Lie", instances = "multiple")]
@@ -237,4 +238,66 @@ fn corpora_hold_a_file_of_this_layout() {
         let stored = std::fs::read(&path).unwrap_or_default();
         assert!(stored == *bytes, "{seed} is of another layout; UPDATE_SNAPSHOTS=1 cargo test writes it");
     }
+}
+
+/// Who claims to be older than all others comes after those whose files are older all the same: with another meaning of
+/// the same counterset, and with the instance of one that has one.
+#[test]
+fn a_program_that_claims_to_be_older_hides_nobody() {
+    for claimed in [0, u64::MAX] {
+        let place = Place::new("older");
+        let victim = place.publisher();
+        let instance = victim.instance::<Only>("");
+        instance.level.set(8);
+        victim.register::<Lie>();
+        std::thread::sleep(Duration::from_millis(30)); // times of files have steps
+        let other = Place::new("older-other");
+        let forger = other.publisher();
+        let forged = forger.instance::<Only>("");
+        forged.level.set(9);
+        let mut of_only = std::fs::read(forger.path().unwrap()).unwrap();
+        let mut lie = lie();
+        lie.counters.to_mut()[0].counter_type = CounterType::PERF_COUNTER_COUNTER;
+        let mut of_lie = with_definitions(&[encode(&lie)]);
+        for bytes in [&mut of_lie, &mut of_only] {
+            set_word(bytes, header::CREATED, claimed);
+        }
+        let _lie = Forged::mapped(place.path(), "0-lie.pfs", &of_lie);
+        let _only = Forged::mapped(place.path(), "0-only.pfs", &of_only);
+        let machine = place.machine();
+        assert_eq!(raw(&mut query(&machine, Only::GUID))[0].2, Some(8));
+        assert_eq!(
+            *machine.counterset(&Lie::GUID).unwrap().counters,
+            *Lie::definition().counterset().counters
+        );
+        assert_eq!(victim.problem(), None);
+    }
+}
+
+/// Between programs of users whom nobody trusts the older one is shown, and what is left out is said with both users.
+#[test]
+fn what_is_left_out_of_other_users_names_them() {
+    use std::os::unix::fs::chown;
+    if !rustix::process::geteuid().is_root() {
+        return; // nobody else may give files away
+    }
+    let place = Place::new("two-users");
+    let mut other_type = lie();
+    other_type.counters.to_mut()[0].counter_type = CounterType::PERF_COUNTER_COUNTER;
+    let other_guid = Set { guid: Guid::from_u128(0x1E), ..lie() };
+    let mut forged = Vec::new();
+    for (user, set) in [(65_533, lie()), (65_534, other_type), (65_532, other_guid)] {
+        let bytes = with_definitions(&[encode(&set)]);
+        forged.push(Forged::mapped(place.path(), &format!("{user}.pfs"), &bytes));
+        chown(&forged.last().unwrap().path, Some(user), None).unwrap();
+        std::thread::sleep(Duration::from_millis(30)); // times of files have steps
+    }
+    let mut applications = Applications::of_user(place.path(), 1, true);
+    assert_eq!(applications.catalogue().unwrap().countersets.len(), 1);
+    let said: Vec<_> = applications.left_out().into_iter().map(|(_, why)| why.into_owned()).collect();
+    let has = |user: u32| {
+        let whose = format!("{user}.pfs of user {user}: ");
+        said.iter().any(|text| text.contains(&whose) && text.contains("] of user 65533"))
+    };
+    assert!(said.len() == 2 && has(65_534) && has(65_532), "{said:?}");
 }

@@ -1,5 +1,6 @@
 //! What all programs publish, as one provider.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
 use std::fmt;
 use std::os::fd::AsFd;
@@ -34,8 +35,8 @@ use kept::Wanted;
 /// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
 /// that they are asked for, which costs two to three times as much.
 const KEPT: u64 = 4;
-/// So often it is seen whether some programs live whose countersets are listed and not collected: a folder does not
-/// change when a program dies. And so many: the next ones come next time.
+/// So often it is seen whether some programs live whose countersets are listed and not collected, and whether files
+/// are whole that were not: a folder changes for neither. And so many: the next ones come next time.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
 /// Files of one user other than the asker and root.
 pub(super) const OF_A_STRANGER: usize = 256;
@@ -194,6 +195,13 @@ impl Applications {
         for kept in files {
             kept.is_gone |= !kept.file.is_alive(&self.asker);
         }
+        let cut: HashSet<&Path> = self
+            .refused
+            .iter()
+            .filter(|(_, why)| why.may_pass())
+            .filter_map(|(path, _)| path.parent())
+            .collect();
+        self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(Folder::doubt);
     }
 
     /// Lists a folder if it changed; true if files came or went.
@@ -258,6 +266,8 @@ impl Applications {
                         folder: at,
                         name,
                         indexes: HashMap::new(),
+                        known: HashMap::new(),
+                        missed: HashMap::new(),
                         shares: HashMap::new(),
                         places: Vec::new(),
                         is_to_load: false,
@@ -290,17 +300,18 @@ impl Applications {
         let user = self.asker.user;
         self.files.sort_by_key(|kept| {
             let whose = (kept.file.user != 0, kept.file.user != 0 && kept.file.user != user);
-            (whose, kept.file.header.created, kept.file.header.id)
+            // Times of files move in steps: of those of one step the programs' word counts.
+            (whose, kept.file.made, kept.file.header.created, kept.file.header.id)
         });
-        let mut names: HashMap<String, (Guid, &str)> = HashMap::new();
+        let mut names: HashMap<String, (Guid, Cow<'_, str>)> = HashMap::new();
         for set in catalogue::ALL {
-            names.insert(likeness(&set.name), (set.guid, "which is built in"));
+            names.insert(likeness(&set.name), (set.guid, "which is built in".into()));
         }
         // By GUID: its registration, and the definitions of programs.
         type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
         let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
         for set in &self.known {
-            names.insert(likeness(&set.name), (set.guid, "which is registered"));
+            names.insert(likeness(&set.name), (set.guid, "which is registered".into()));
             said.insert(set.guid, (Some(set), Vec::new()));
         }
         self.left_out.clear();
@@ -309,7 +320,7 @@ impl Applications {
         for has_name in [true, false] {
             for (at, Kept { file, .. }) in self.files.iter().enumerate() {
                 for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
-                    match place(set, said.contains_key(&set.guid), &mut names) {
+                    match place(set, file, said.contains_key(&set.guid), &mut names) {
                         Ok(()) => said.entry(set.guid).or_default().1.push((at, number)),
                         Err((shown, why)) => {
                             let all = vec![LeftOut::all_of(set, why)];
@@ -381,7 +392,7 @@ impl Applications {
         for Publishing { file, number, fit } in &served.files {
             let Some(kept) = files.get_mut(*file) else { continue };
             kept.is_gone |= !kept.file.is_alive(asker);
-            if kept.is_gone || kept.file.is_lost() {
+            if kept.is_gone {
                 continue;
             }
             let found = each(kept, *number, fit, asks);
@@ -397,8 +408,9 @@ impl Applications {
 /// Whether a counterset may be what it says; if not, which one is there instead, and why.
 fn place(
     set: &Counterset,
+    file: &ProgramFile,
     is_known: bool,
-    names: &mut HashMap<String, (Guid, &str)>,
+    names: &mut HashMap<String, (Guid, Cow<'_, str>)>,
 ) -> Result<(), (Guid, String)> {
     if catalogue::by_guid(set.guid).is_some() {
         return Err((set.guid, "its GUID is one of the catalogue's".to_owned()));
@@ -417,7 +429,7 @@ fn place(
             Err((*other, format!("its name is that of {other}, {whose}")))
         }
         hash_map::Entry::Vacant(free) => {
-            free.insert((set.guid, "which a program published before"));
+            free.insert((set.guid, format!("which {} published before", file.program()).into()));
             Ok(())
         }
     }
@@ -434,6 +446,25 @@ impl Applications {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
         parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
+    }
+
+    /// What was read, unless that is nothing and a file could not be read.
+    fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
+        match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
+            Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
+            None => Ok(()),
+        }
+    }
+
+    /// Files of which no instances of a counterset are known, because they could not be read the last time: which, and
+    /// why.
+    fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
+        self.sets.iter().flat_map(move |(guid, served)| {
+            served.files.iter().filter_map(move |publishing| {
+                let kept = self.files.get(publishing.file).filter(|kept| !kept.is_gone)?;
+                Some((&*kept.file.path, guid, kept.missed.get(&publishing.number)?))
+            })
+        })
     }
 
     /// Returns what is not seen now of countersets that have one instance, because another program's is.
@@ -526,7 +557,8 @@ impl Provider for Applications {
         });
         self.wait(until);
         self.counters = counters;
-        unless_refused(refused, rows)
+        unless_refused(refused, rows)?;
+        self.unless_missed(&guid, rows)
     }
 
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
@@ -535,7 +567,8 @@ impl Provider for Applications {
         let Some(Kept { file, .. }) = files.next() else {
             return Some(format!("registered by {}", served.set.provider.name).into());
         };
-        let first = format!("{} user {}", file.program(), file.user);
+        let process = &file.header.process;
+        let first = format!("{}[{}] user {}", process.program, process.pid, file.user);
         Some(match files.count() {
             0 => first.into(),
             more => format!("{first} and {more} more").into(),
@@ -546,9 +579,16 @@ impl Provider for Applications {
         let sets = self.sets.values().filter(|served| !served.files.is_empty()).count();
         let verb = if self.files.len() == 1 { "publishes" } else { "publish" };
         let what = format!("{} {verb} {}", counted(self.files.len(), "program"), counted(sets, "counterset"));
-        [("applications", what), ("applications", self.scope()), ("limits", scope::limits())]
-            .map(|(topic, what)| (topic.into(), what.into()))
-            .into()
+        let mut all = vec![("applications", what), ("applications", self.scope())];
+        let copied = self.files.iter().filter(|kept| kept.file.is_copied_for_now()).count();
+        if copied > 0 {
+            let is = if copied == 1 { "is" } else { "are" };
+            let copied = counted(copied, "file");
+            let why = "because no child process can be had to load from mappings";
+            all.push(("applications", format!("{copied} {is} copied, {why}")));
+        }
+        all.push(("limits", scope::limits()));
+        all.into_iter().map(|(topic, what)| (topic.into(), what.into())).collect()
     }
 
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {

@@ -94,6 +94,8 @@ pub(crate) struct Asking {
     queue: VecDeque<Queued>,
     /// Requests that are not answered yet, in order: a publisher answers them one after the other.
     out: Vec<Sent>,
+    /// Countersets whose values are to be requested when it is asked again: it was late when they were read.
+    waiting: Vec<Guid>,
     /// Statuses of the last request of a kind, if it was answered in time.
     statuses: HashMap<(What, Guid), Status>,
     late: Option<Late>,
@@ -184,16 +186,16 @@ impl Asking {
             owner: file.user,
             queue: VecDeque::new(),
             out: Vec::new(),
+            waiting: Vec::new(),
             statuses: HashMap::new(),
             late: None,
             values: HashMap::new(),
         }
     }
 
-    /// Sends the message that values or names of a counterset are about to be read, or were read.
+    /// Sends the message that names of a counterset are about to be read, or that its values were.
     pub fn about_machine(&mut self, what: What, counterset: Guid, machine: &[u16], asks: &mut Asks) {
-        self.statuses.remove(&(what, counterset));
-        if !self.may_be_asked(asks) {
+        if !self.is_to_be_asked(&(what, counterset), asks) {
             return;
         }
         let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
@@ -203,8 +205,7 @@ impl Asking {
     /// Sends what happened to an entry of a query, once for each of its counters.
     pub fn about_entry(&mut self, change: Change, entry: &Entry, machine: &[u16], asks: &mut Asks) {
         let what = what_of(change);
-        self.statuses.remove(&(what, entry.counterset));
-        if !self.may_be_asked(asks) {
+        if !self.is_to_be_asked(&(what, entry.counterset), asks) {
             return;
         }
         let counters = match entry.counters.ids() {
@@ -219,17 +220,38 @@ impl Asking {
         }
     }
 
-    /// Requests the values that counters of a counterset refer to.
-    pub fn request_values(&mut self, counterset: Guid, machine: &[u16], asks: &mut Asks) {
+    /// Sends the message that values of a counterset are about to be read, and requests those that its counters refer
+    /// to, if there are any. A publisher that is late is asked for all countersets that were read meanwhile.
+    pub fn begin(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
+        let may_be_asked = self.is_to_be_asked(&(What::CollectStart, counterset), asks);
         self.statuses.remove(&(What::Values, counterset));
-        if !self.may_be_asked(asks) {
+        if !may_be_asked {
+            let is_out = self.out.iter().any(|sent| sent.counterset == counterset);
+            let is_in_queue = self.queue.iter().any(|queued| queued.counterset == counterset);
+            if has_referenced && !is_out && !is_in_queue && !self.waiting.contains(&counterset) {
+                self.waiting.push(counterset);
+            }
             return;
         }
-        let mut about = Vec::new();
-        let all = InstanceIdFilter::Any;
-        let any: Vec<u16> = "*".encode_utf16().collect();
-        identity::write(&mut about, counterset, CounterFilter::All, all, machine, Some(&any));
-        self.post(What::Values, counterset, &about, asks);
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|other| *other != counterset);
+        self.post_reading(counterset, has_referenced, machine, asks);
+        if self.is_late() {
+            waiting.into_iter().for_each(|other| self.post_reading(other, true, machine, asks));
+        }
+    }
+
+    fn post_reading(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
+        let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
+        self.post(What::CollectStart, counterset, &about, asks);
+        if has_referenced {
+            // It answers one after the other, so these are the values after that.
+            let mut about = Vec::new();
+            let all = InstanceIdFilter::Any;
+            let any: Vec<u16> = "*".encode_utf16().collect();
+            identity::write(&mut about, counterset, CounterFilter::All, all, machine, Some(&any));
+            self.post(What::Values, counterset, &about, asks);
+        }
     }
 
     /// Returns the status of the last such request; success if it was not answered in time.
@@ -275,7 +297,16 @@ impl Asking {
     pub fn hang_up(&mut self) {
         if self.is_late() {
             self.out.clear();
+            self.queue.clear();
         }
+    }
+
+    /// Forgets the status of the last such request; returns `true` if it may be asked. An answer to an earlier request,
+    /// which may be there by now, is not one to this.
+    fn is_to_be_asked(&mut self, request: &(What, Guid), asks: &mut Asks) -> bool {
+        let may_be_asked = self.may_be_asked(asks);
+        self.statuses.remove(request);
+        may_be_asked
     }
 
     /// Returns `true` unless it is late: then it is asked again after a pause, and after it has answered.
@@ -290,17 +321,17 @@ impl Asking {
     fn post(&mut self, what: What, counterset: Guid, about: &[u8], asks: &mut Asks) {
         let Ok(request) = Request::new(what, about) else { return };
         self.queue.push_back(Queued { what, counterset, packet: request.encode() });
-        self.send(asks);
+        self.send(false, asks);
     }
 
-    /// Sends the next requests.
-    fn send(&mut self, asks: &mut Asks) {
+    /// Sends the next requests. `is_behind` says that those before them were answered too late.
+    fn send(&mut self, is_behind: bool, asks: &mut Asks) {
         while self.out.len() < MOST_OUT {
             let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
             match Conversation::begin(&self.socket, self.owner, &packet) {
                 Ok(conversation) => {
                     let (at, held) = (Instant::now(), Held::nothing(asks));
-                    self.out.push(Sent { what, counterset, conversation, at, is_late: false, held });
+                    self.out.push(Sent { what, counterset, conversation, at, is_late: is_behind, held });
                 }
                 // It does not take what others sent before.
                 Err(AskError::Gone(error)) if error.kind() == ErrorKind::WouldBlock => {
@@ -316,7 +347,7 @@ impl Asking {
         if asks.buffer.is_empty() {
             asks.buffer = vec![0; MOST_PACKET];
         }
-        let mut at = 0_usize;
+        let (mut at, mut is_behind) = (0_usize, false);
         while let Some(sent) = self.out.get_mut(at) {
             let came = sent.conversation.advance(&mut asks.buffer);
             if !sent.held.grow(sent.conversation.values()) {
@@ -326,12 +357,13 @@ impl Asking {
                 Ok(None) => at = at.saturating_add(1),
                 Ok(Some(answer)) => {
                     let sent = self.out.remove(at);
+                    is_behind = sent.is_late;
                     self.finish(sent, answer);
                 }
                 Err(error) => return self.fail(Some(with_source(&error))),
             }
         }
-        self.send(asks);
+        self.send(is_behind, asks);
     }
 
     /// As [`advance`](Self::advance), and finds out whether it is late.
@@ -345,8 +377,9 @@ impl Asking {
         for sent in self.out.iter_mut().filter(|sent| is_over(sent)) {
             sent.is_late = true;
         }
-        let Some(first) = self.out.iter().find(|sent| sent.is_late) else { return };
-        if first.conversation.values() > 0 {
+        let mut late = self.out.iter().filter(|sent| sent.is_late);
+        let Some(first) = late.clone().next() else { return };
+        if late.any(|sent| sent.conversation.values() > 0) {
             // An answer that never ends would be held for ever.
             return self.fail(Some("its answer has no end".into()));
         }
@@ -355,9 +388,12 @@ impl Asking {
             Some(_) => {}
             None => self.late = Some(Late::new(first.at, None)),
         }
-        // It hears these all the same, one after the other; one connection tells when it answers again.
-        self.queue.clear();
-        self.out.truncate(1);
+        // One connection tells when it answers again, and values are taken whenever they come, of all countersets. It
+        // may count only when it hears that a reading begins.
+        let is_of_values = |what: What| matches!(what, What::CollectStart | What::Values);
+        self.queue.retain(|queued| is_of_values(queued.what));
+        let mut is_first = true;
+        self.out.retain(|sent| std::mem::take(&mut is_first) || is_of_values(sent.what));
     }
 
     /// Takes over an answer.

@@ -7,26 +7,32 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::{AtomicU64, fence};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use perfset_core::{Counterset, Owner};
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, openat, statat};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 
 use super::budget::Budget;
 use super::index::{self, Index, Part, Segment};
 use super::lines::{self, Lines};
 use super::table::{Entry, Header, Refused, load, word};
 use crate::definition;
-use crate::guard::Inside;
-use crate::layout::{MAGIC, Shape, WORD, entry, header};
+use crate::layout::{Shape, WORD, entry, header};
 use crate::lock;
 use crate::memory::View;
 
 mod limit;
+mod whole;
 
 use limit::Limit;
+pub(super) use whole::Stamp;
+use whole::{check_len, stamp};
 
 /// Bytes of a file that are read, of root and of this user, and of others.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
+
+/// Rights of a file with which others than its owner write to it.
+const OTHERS_WRITE: u32 = 0o022;
 
 /// Memory that a definition takes when it is decoded, in terms of its bytes.
 const DECODED: u64 = 8;
@@ -53,6 +59,11 @@ pub(crate) struct ProgramFile {
     /// Whether its times are of the asker's clocks.
     pub has_our_clock: bool,
     pub user: u32,
+    /// Whether it is another user's, whom nobody trusts.
+    pub is_strangers: bool,
+    /// When it was made, in seconds and ns of the wall clock: a program can claim another time in its header, and
+    /// cannot set this one back.
+    pub made: (i64, u32),
     place: (u64, u64),
     /// Kept open, or opened again to ask whether its program lives: there may be more files than descriptors.
     kept: Option<OwnedFd>,
@@ -73,24 +84,14 @@ pub(crate) struct ProgramFile {
     flags: u64,
     /// Whether it is root's or this user's, and nobody else may write to it.
     is_trusted: bool,
+    /// Since when it is copied because nothing could be loaded from mappings.
+    unmapped: Option<Instant>,
     /// Why nothing can be read of it now: it was shortened, or overwritten.
     lost: Option<Refused>,
     /// How it was when it was looked at.
     stamp: Option<Stamp>,
-}
-
-/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
-/// again soon; and, rarely, when it grows or a page is stored to for the first time.
-type Stamp = [i128; 5];
-
-fn stamp(stat: &Stat) -> Stamp {
-    [
-        stat.st_size.into(),
-        stat.st_mtime.into(),
-        stat.st_mtime_nsec.into(),
-        stat.st_ctime.into(),
-        stat.st_ctime_nsec.into(),
-    ]
+    /// How it was when its table was read last.
+    read_as: Option<Stamp>,
 }
 
 /// How its bytes are had.
@@ -129,8 +130,10 @@ impl Head {
 enum Known {
     Definition(Arc<Counterset>),
     Instances(Instances),
-    /// It was refused.
-    Bad,
+    /// It was refused; those before it end there, in bytes.
+    Bad {
+        end: u64,
+    },
 }
 
 /// A segment of instances.
@@ -216,7 +219,7 @@ impl ProgramFile {
             return Err(Refused::Orphaned(header.process.pid));
         }
         // Who else may write to it could shorten it under the mapping.
-        let is_mapped = is_trusted && stat.st_mode & 0o022 == 0;
+        let is_mapped = is_trusted && stat.st_mode & OTHERS_WRITE == 0;
         let limit = if is_mapped { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let committed = word(&bytes, header::COMMITTED);
         check_len(&stat, committed, limit)?;
@@ -233,6 +236,8 @@ impl ProgramFile {
             has_our_clock: header.process.has_clock_of(asker.namespace, asker.time_namespace),
             header,
             user,
+            is_strangers: !is_trusted,
+            made: whole::made(file.as_fd()),
             place: (stat.st_dev, stat.st_ino),
             kept: None,
             bytes,
@@ -244,18 +249,21 @@ impl ProgramFile {
             limit: (!is_trusted).then(|| Limit::new(&asker.budget, user)),
             flags: 0,
             is_trusted: is_mapped,
+            unmapped: None,
             lost: None,
             stamp: None,
+            read_as: None,
         };
         this.read_table(file.as_fd(), definitions);
         this.kept = keep.then_some(file);
         Ok(this)
     }
 
-    /// Its program, for people.
+    /// Its program, for people: of another user, with that.
     pub fn program(&self) -> String {
         let process = &self.header.process;
-        format!("{}[{}]", process.program, process.pid)
+        let user = if self.is_strangers { format!(" of user {}", self.user) } else { String::new() };
+        format!("{}[{}]{user}", process.program, process.pid)
     }
 
     /// Whose its rows are.
@@ -284,76 +292,10 @@ impl ProgramFile {
         }
     }
 
-    /// Looks at its header again, by a call, and whether all is there that it says it has; else it is lost until it is.
-    pub fn look(&mut self) {
-        let Bytes::Mapped { header } = &self.bytes else { return };
-        let looked = self.file().and_then(|file| {
-            let stat = fstat(&file)?;
-            Ok((lines::first_words(file.as_fd())?, stat))
-        });
-        self.lost = match looked {
-            Err(why) => Some(Refused::io("cannot be read")(why)),
-            Ok((words, stat)) => {
-                header.take(words);
-                self.stamp = Some(stamp(&stat));
-                check_len(&stat, load(header.words(), header::COMMITTED), MOST_BYTES.0).err()
-            }
-        };
-        self.recognize();
-    }
-
-    /// Loads its header again.
-    pub fn look_inside(&self, inside: &Inside) {
-        if let Bytes::Mapped { header } = &self.bytes {
-            header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
-        }
-    }
-
-    /// Makes sure that what was looked at is its header; else it is lost.
-    pub fn recognize(&mut self) {
-        if let Bytes::Mapped { header } = &self.bytes {
-            let word = |at: usize| load(header.words(), at);
-            let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
-            if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
-                self.lost = Some(Refused::Header("its header was overwritten"));
-            }
-        }
-    }
-
-    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
-    /// halves of words, as who shortens a file leaves them for a moment, are not.
-    pub fn is_as_it_was(&mut self) -> bool {
-        let mut is_same = false;
-        if let Bytes::Mapped { header } = &self.bytes {
-            let committed = load(header.words(), header::COMMITTED);
-            let stat = match &self.kept {
-                Some(kept) => fstat(kept).map_err(io::Error::from),
-                None => self.file().and_then(|file| Ok(fstat(file)?)),
-            };
-            match stat {
-                Ok(stat) => {
-                    is_same = self.stamp == Some(stamp(&stat));
-                    self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
-                }
-                Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
-            }
-        }
-        is_same && self.lost.is_none()
-    }
-
-    /// Notes that it was changed by calls whenever it was loaded from.
-    pub fn lose(&mut self) {
-        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
-    }
-
-    /// Whether nothing can be read of it now.
-    pub fn is_lost(&self) -> bool {
-        self.lost.is_some()
-    }
-
-    /// From now on it is copied: nothing can be loaded from mappings here.
-    pub fn copy_from_now_on(&mut self) {
+    /// Has it copied for a while: nothing can be loaded from mappings here now.
+    pub fn copy_for_now(&mut self) {
         self.bytes = Bytes::Copied;
+        self.unmapped = Some(Instant::now());
         for known in &mut self.segments {
             if let Known::Instances(instances) = known {
                 instances.values = None;
@@ -361,10 +303,34 @@ impl ProgramFile {
         }
     }
 
+    /// Whether it is copied for a while.
+    pub fn is_copied_for_now(&self) -> bool {
+        self.unmapped.is_some()
+    }
+
+    /// Maps it again if it has been copied for a while: what was refused then may be had now.
+    pub fn map_again(&mut self) {
+        const PAUSE: Duration = Duration::from_secs(1);
+        if self.unmapped.is_none_or(|unmapped| unmapped.elapsed() < PAUSE) {
+            return;
+        }
+        self.unmapped = Some(Instant::now());
+        let mapped = self.file().and_then(|file| {
+            let is_private = fstat(&file)?.st_mode & OTHERS_WRITE == 0;
+            Ok(if is_private { Some(View::of_file(&file, 0, header::BYTES)?) } else { None })
+        });
+        if let Ok(Some(view)) = mapped {
+            self.bytes = Bytes::Mapped { header: Box::new(Head { view, words: Default::default() }) };
+            self.unmapped = None;
+        }
+    }
+
     /// Takes over what is new in the table, if something changed; true if there are new definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
         let change = self.change().map(|change| change.load(Relaxed));
-        if change.is_some_and(|change| change == self.change && change & 1 == 0) || self.is_lost() {
+        let is_mended = !self.bad.is_empty() && self.stamp != self.read_as && change.is_some();
+        let is_current = change.is_some_and(|change| change == self.change && change & 1 == 0);
+        if is_current && !is_mended || change.is_some() && self.is_lost() {
             return false;
         }
         let before = self.definitions().count();
@@ -372,6 +338,7 @@ impl ProgramFile {
             Bytes::Mapped { header } => load(header.words(), header::SEGMENTS) != wide(self.segments.len()),
             Bytes::Copied => true,
         };
+        let has_new = has_new || is_mended;
         if has_new {
             match self.file() {
                 Ok(file) => self.read_table(file.as_fd(), definitions),
@@ -380,8 +347,22 @@ impl ProgramFile {
         } else {
             self.problem = None;
         }
-        self.change = change.unwrap_or(1);
+        // What could not be read is read again, though its program changes nothing.
+        self.change = change.filter(|_| self.problem.is_none()).unwrap_or(1);
         self.definitions().count() != before
+    }
+
+    /// Forgets what it has of the table, from the first entry on that was refused.
+    fn forget_from_the_first_bad_one(&mut self) {
+        let bad = |(at, known): (usize, &Known)| match known {
+            Known::Bad { end } => Some((at, *end)),
+            _ => None,
+        };
+        if let Some((at, end)) = self.segments.iter().enumerate().find_map(bad) {
+            self.segments.truncate(at);
+            self.bad.clear();
+            self.end = end;
+        }
     }
 
     /// The open file: the kept one, or opened again.
@@ -426,6 +407,11 @@ impl ProgramFile {
         let limit = if self.change().is_some() { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
         check_len(&stat, committed, limit)?;
+        let now = Some(stamp(&stat));
+        if self.read_as != now {
+            self.forget_from_the_first_bad_one(); // it may have been a hole
+        }
+        self.read_as = now;
         let count = count.min(header::TABLE_MAX);
         let in_table = |number: usize| -> [u64; entry::WORDS] {
             let from = header::TABLE.saturating_add(number.saturating_mul(entry::WORDS));
@@ -439,13 +425,14 @@ impl ProgramFile {
                 break; // it is looked at again next time
             }
             let words = in_table(number);
+            let end = self.end;
             let known = Entry::parse(number, words, self.end, committed).and_then(|entry| {
                 self.end = entry.at.saturating_add(wide(entry.len));
                 known(file, number, &entry, &self.segments, definitions)
             });
             self.segments.push(known.unwrap_or_else(|refused| {
                 self.bad.push(refused);
-                Known::Bad
+                Known::Bad { end }
             }));
         }
         Ok(())
@@ -518,7 +505,7 @@ impl ProgramFile {
         // Else there may be segments that are not known yet.
         let is_current = self.change & 1 == 0 && change == self.change;
         let now_100ns = now_100ns.filter(|_| is_whole && is_current);
-        if self.is_lost() || index.is_current(change, now_100ns) {
+        if self.is_lost() || index.is_current(change, self.stamp, now_100ns) {
             return;
         }
         let Some(Known::Definition(set)) = self.segments.get(counterset) else { return };
@@ -530,7 +517,8 @@ impl ProgramFile {
             let words = lines::first_words(file.as_fd()).unwrap_or_default();
             words.get(header::CHANGE).copied().unwrap_or(1)
         };
-        let looked = index.refresh(&guid, parts, file.as_fd(), change, after, now_100ns);
+        let before = (change, self.stamp);
+        let looked = index.refresh(&guid, parts, file.as_fd(), before, after, now_100ns);
         if !is_whole || looked.is_err() {
             index.doubt(); // there may be a descriptor next time, though nothing changes
         }
@@ -579,21 +567,6 @@ pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Re
         }
     }
     Ok(len)
-}
-
-/// Whether the bytes that a file says it has are there, and not too many: loading from a hole of a file system that is
-/// full would end this process.
-fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
-    const BLOCK: u64 = 512;
-    if committed > limit {
-        return Err(Refused::TooLarge(committed, limit));
-    }
-    let size = u64::try_from(stat.st_size).unwrap_or(0);
-    let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
-    if committed < wide(header::BYTES) || committed > there {
-        return Err(Refused::Holes { committed, there });
-    }
-    Ok(())
 }
 
 fn known(

@@ -11,6 +11,7 @@ use perfset_core::v2::TableRows;
 use perfset_core::{Birth, Guid, InstanceId};
 use perfset_engine::InstanceFilters;
 
+use super::file::Stamp;
 use super::lines::Lines;
 use crate::guard::Inside;
 use crate::layout::{INSTANCE_HEADER, LINE, Shape, WORD, is_live};
@@ -139,7 +140,11 @@ impl Part {
 pub(crate) struct Index {
     /// The file's change word when this was all of them; odd if it was not.
     change: u64,
+    /// How the file was before this was read of it: zeros of a hole look as if there were no instances.
+    stamp: Option<Stamp>,
     rows: Vec<Indexed>,
+    /// The rows before that, as long as it is not known whether the file stayed as it was while these were read.
+    before: Option<Vec<Indexed>>,
     /// What a block says of instances, those of `rows` and some that are no more.
     names: TableRows,
     /// How many there are.
@@ -149,6 +154,8 @@ pub(crate) struct Index {
     copy: Lines,
     /// The last time at which all that there were was known, in terms of PerfTime100NSec.
     complete_100ns: Option<u64>,
+    /// The highest sequence word that an instance had.
+    newest: u64,
 }
 
 /// An instance.
@@ -179,10 +186,10 @@ pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
 }
 
 impl Index {
-    /// Whether that change word says that this is all that there is. `now_100ns` is a time before it was read, if the
-    /// segments that were looked at are all that there were then.
-    pub fn is_current(&mut self, change: u64, now_100ns: Option<u64>) -> bool {
-        let is_current = change == self.change && change & 1 == 0;
+    /// Whether that change word of a file that is as it was says that this is all that there is. `now_100ns` is a time
+    /// before it was read, if the segments that were looked at are all that there were then.
+    pub fn is_current(&mut self, change: u64, stamp: Option<Stamp>, now_100ns: Option<u64>) -> bool {
+        let is_current = change == self.change && change & 1 == 0 && stamp == self.stamp;
         if is_current {
             self.complete_100ns = now_100ns.or(self.complete_100ns);
         }
@@ -190,7 +197,8 @@ impl Index {
     }
 
     /// Looks for what changed in the segments that a file has of a counterset: each with its number. `before` is the
-    /// file's change word as it was read before this call, `after` reads it again, and `now_100ns` is as above.
+    /// file's change word as it was read before this call with its stamp, `after` reads it again, and `now_100ns` is as
+    /// above. If the file was changed by calls, all is read again: what was read of it before may have been a hole.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -199,12 +207,19 @@ impl Index {
         guid: &Guid,
         segments: impl Iterator<Item = (usize, Part)> + Clone,
         file: BorrowedFd<'_>,
-        before: u64,
+        (before, stamp): (u64, Option<Stamp>),
         after: impl FnOnce() -> u64,
         now_100ns: Option<u64>,
     ) -> io::Result<()> {
         fence(Acquire);
-        self.change = 1;
+        let is_changed = stamp != self.stamp;
+        let known = self.before.take().unwrap_or_else(|| self.rows.clone());
+        if is_changed {
+            self.rows.clear();
+            self.seen.clear();
+        }
+        self.before = Some(known);
+        self.doubt();
         let last = segments.clone().last().map_or(0, |(number, _)| number.saturating_add(1));
         let mut found: Vec<Option<(Part, Vec<u64>)>> = vec![None; last];
         for (number, part) in segments {
@@ -228,24 +243,44 @@ impl Index {
                 looked?;
             }
         }
+        // What was known before all was read again began when it did; what was hidden then, nobody knows when.
+        if let (true, Some(known)) = (is_changed, &self.before) {
+            for row in self.rows.iter_mut().filter(|row| row.sequence <= self.newest) {
+                let found = known.binary_search_by_key(&row.sequence, |known| known.sequence).ok();
+                row.began_100ns = found.and_then(|at| known.get(at)?.began_100ns);
+            }
+        }
         let tail = self.rows.get(old.saturating_sub(1)..).unwrap_or_default();
         if !tail.is_sorted_by_key(|row| row.sequence) {
             self.rows.sort_unstable_by_key(|row| row.sequence);
         }
-        if self.named > self.rows.len().saturating_mul(2).saturating_add(1024) {
-            self.compact();
-        }
         fence(Acquire);
         self.change = if after() == before { before } else { 1 };
+        self.stamp = stamp;
+        self.newest = self.rows.last().map_or(0, |row| row.sequence).max(self.newest);
         if self.change & 1 == 0 {
             self.complete_100ns = now_100ns.or(self.complete_100ns);
         }
         Ok(())
     }
 
-    /// Has it looked for again next time, whether something changes or not.
+    /// Has all of it read again next time, whether something changes or not.
     pub fn doubt(&mut self) {
         self.change = 1;
+        self.stamp = None;
+    }
+
+    /// Says that the file stayed as it was while this was read of it.
+    pub fn confirm(&mut self) {
+        if self.before.take().is_some() && self.named > self.rows.len().saturating_mul(2).saturating_add(1024)
+        {
+            self.compact();
+        }
+    }
+
+    /// The instances that were there when the file was whole, oldest first.
+    pub fn confirmed(&self) -> &[Indexed] {
+        self.before.as_deref().unwrap_or(&self.rows)
     }
 
     /// Forgets the names of what is gone.
@@ -406,15 +441,17 @@ mod tests {
         let mut index = Index::default();
         let mut living = vec![0; shape.slots];
         let mut most = 0;
+        let stamp = Some([0; 5]);
         for turn in 0..5000 {
             let (slot, sequence) = (turn % (shape.slots - 1), 2 * turn as u64 + 10);
             put(slot, sequence);
             living[slot] = sequence;
             let (change, now) = (change.load(Relaxed), Some(turn as u64));
-            assert!(!index.is_current(change, now));
+            assert!(!index.is_current(change, stamp, now));
             let part = std::iter::once((7, Part { at: 0, shape }));
-            index.refresh(&GUID, part, file.as_fd(), change, || change, now).unwrap();
-            assert!(index.is_current(change, now));
+            index.refresh(&GUID, part, file.as_fd(), (change, stamp), || change, now).unwrap();
+            assert!(index.is_current(change, stamp, now));
+            index.confirm();
             let mut expected: Vec<_> = living.iter().copied().filter(|sequence| *sequence > 0).collect();
             expected.sort_unstable();
             let named = |row: &Indexed| {

@@ -67,14 +67,17 @@ pub(crate) fn load<T>(
         for (count, (at, number)) in served.iter().map(&place).enumerate() {
             let Some(kept) = files.get_mut(at).filter(|kept| kept.is_to_load) else { continue };
             if count >= done.count {
-                kept.file.copy_from_now_on();
+                kept.file.copy_for_now();
                 kept.is_to_load = false;
             } else if kept.file.is_as_it_was() && !done.gone.contains(&count) {
                 kept.is_to_load = false;
-            } else if last == 0 {
-                kept.file.lose();
-            } else {
+                if let Some(index) = kept.indexes.get_mut(&number) {
+                    index.confirm();
+                }
+            } else if last > 0 {
                 prepare(kept, number);
+            } else if !kept.file.is_lost() {
+                kept.file.lose();
             }
         }
     }
@@ -95,6 +98,7 @@ impl Kept {
         definitions: &mut Definitions,
         now_100ns: Option<u64>,
     ) {
+        self.file.map_again();
         self.file.look();
         self.has_new |= self.file.refresh(definitions);
         self.places.clear();

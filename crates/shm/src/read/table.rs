@@ -48,6 +48,11 @@ impl Refused {
         move |why| Self::Io { what, why }
     }
 
+    /// Whether the file may be another one soon without a change of its folder: it may be cut just now.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Self::Holes { .. } | Self::Header(_))
+    }
+
     /// Whether it says more of this process than of the file: descriptors or memory may be there next time.
     pub fn is_shortage(&self) -> bool {
         use rustix::io::Errno;

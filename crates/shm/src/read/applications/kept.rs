@@ -25,6 +25,10 @@ pub(in crate::read) struct Kept {
     pub(super) asking: Asking,
     /// By definition: its instances.
     pub indexes: HashMap<usize, Index>,
+    /// Of a file that is copied, by definition: the instances that it had when it was whole.
+    pub(super) known: HashMap<usize, Vec<Known>>,
+    /// By definition: why nothing is known of its instances.
+    pub(super) missed: HashMap<usize, Arc<str>>,
     /// Of a file of another user, by definition: its instances within the limit.
     pub(super) shares: HashMap<usize, Rationed>,
     /// Places of the values that are loaded; none: all.
@@ -91,67 +95,92 @@ impl Kept {
     /// Whether there are instances now.
     pub(super) fn has_instances(&mut self, number: usize) -> bool {
         if let Bytes::Copied = self.file.bytes {
-            let (mut has_some, room) = (false, self.room_of_copied(number));
-            self.each_copied(number, room, &mut |_, _| has_some = true);
-            return has_some;
+            return self.copy(number, None, &[]).is_some_and(|copied| !copied.instances.is_empty());
         }
-        let index = self.indexes.entry(number).or_default();
-        self.file.look();
-        self.file.index(number, index, None);
-        !self.file.is_lost() && !index.rows().is_empty()
+        self.look_for_instances(number) && !self.confirmed(number).is_empty()
     }
 
-    /// Adds a row without values for each instance.
+    /// Adds a row without values for each instance; for each that was there, if the file cannot be read now.
     pub(super) fn list(&mut self, number: usize, rows: &mut Rows) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
         if let Bytes::Copied = self.file.bytes {
-            let room = self.room_of_copied(number);
-            return self.each_copied(number, room, &mut |name, copied| {
-                let birth = birth(copied.sequence, file_id);
-                rows.push_units(name.iter().copied(), InstanceId(copied.id), birth);
-            });
-        }
-        let index = self.indexes.entry(number).or_default();
-        self.file.look();
-        self.file.index(number, index, None);
-        if self.file.is_lost() {
-            return;
-        }
-        for indexed in index.rows() {
-            rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
-        }
-    }
-
-    /// Returns the number of instances of a counterset that may be read, if the file is copied.
-    fn room_of_copied(&mut self, number: usize) -> u64 {
-        match (&self.file.bytes, self.file.file()) {
-            (Bytes::Copied, Ok(file)) => self.room(number, file.as_fd()),
-            _ => 0,
-        }
-    }
-
-    /// Calls `each` with so many instances of a file that is copied. The names of a stranger's begin with the user.
-    fn each_copied(&self, number: usize, mut room: u64, each: &mut dyn FnMut(&[u16], &Copied<'_>)) {
-        let Ok(file) = self.file.file() else { return };
-        let Some(set) = self.file.definition(number) else { return };
-        let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
-        let mut name = Vec::new();
-        for (_, of) in self.file.instances(number) {
-            let read = copied::instances(file.as_fd(), of.at, of.len, of.shape, &set.guid, &mut |copied| {
-                if room == 0 {
-                    return;
-                }
-                room = room.saturating_sub(1);
-                name.clear();
-                name.extend_from_slice(&user);
-                name.extend_from_slice(&copied.name);
-                each(&name, copied);
-            });
-            if read.is_err() {
-                break; // it is gone
+            self.copy(number, None, &[]);
+            for instance in self.known.get(&number).into_iter().flatten() {
+                let name = instance.name.iter().copied();
+                rows.push_units(name, InstanceId(instance.id), birth(instance.sequence, file_id));
+            }
+        } else {
+            self.look_for_instances(number);
+            let Some(index) = self.indexes.get(&number) else { return };
+            for indexed in index.confirmed() {
+                rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
             }
         }
+        self.note_what_is_missed(number);
+    }
+
+    /// Looks for instances of a mapped file; whether it stayed as it was meanwhile.
+    fn look_for_instances(&mut self, number: usize) -> bool {
+        const TRIES: usize = 3;
+        let index = self.indexes.entry(number).or_default();
+        for _ in 0..TRIES {
+            self.file.look();
+            self.file.index(number, index, None);
+            if self.file.is_as_it_was() {
+                index.confirm();
+                return true;
+            }
+        }
+        if !self.file.is_lost() {
+            self.file.lose();
+        }
+        false
+    }
+
+    /// The instances of a mapped file when it was whole.
+    fn confirmed(&self, number: usize) -> &[Indexed] {
+        self.indexes.get(&number).map(Index::confirmed).unwrap_or_default()
+    }
+
+    /// Notes whether there may be instances that nothing is known of, because the file cannot be read.
+    fn note_what_is_missed(&mut self, number: usize) {
+        let is_known = match self.file.bytes {
+            Bytes::Copied => self.known.get(&number).is_some_and(|known| !known.is_empty()),
+            Bytes::Mapped { .. } => !self.confirmed(number).is_empty(),
+        };
+        match self.file.why_lost().filter(|_| !is_known) {
+            Some(why) => self.missed.insert(number, why),
+            None => self.missed.remove(&number),
+        };
+    }
+
+    /// Copies the instances of a counterset with the values of wanted ones at those places, and keeps which they are;
+    /// `None` if the file is not as it was meanwhile.
+    fn copy(
+        &mut self,
+        number: usize,
+        wanted: Option<&InstanceFilters>,
+        places: &[usize],
+    ) -> Option<CopiedRows> {
+        let room = self.file.file().map_or(0, |file| self.room(number, file.as_fd()));
+        let user: Vec<u16> = self.file.prefix().encode_utf16().collect();
+        let copied = self.file.copy(|this, file| {
+            let mut all = CopiedRows::default();
+            let mut room = room;
+            let Some(set) = this.definition(number) else { return Ok(all) };
+            for (_, of) in this.instances(number) {
+                copied::instances(file, of.at, of.len, of.shape, &set.guid, &mut |copied| {
+                    if room > 0 {
+                        room = room.saturating_sub(1);
+                        all.add(&user, copied, wanted, places);
+                    }
+                })?;
+            }
+            Ok(all)
+        })?;
+        self.known.insert(number, copied.instances.clone());
+        Some(copied)
     }
 
     /// Adds a row for each wanted instance, with the values that its counters have at those places.
@@ -168,32 +197,24 @@ impl Kept {
         let created = now_100ns.filter(|_| self.file.has_our_clock);
         let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
-        let room = self.room_of_copied(number);
         let referenced = match self.file.definition(number) {
             Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
             _ => Referenced::Nobody,
         };
         if let Bytes::Copied = self.file.bytes {
-            let referenced = (!self.file.is_limited()).then_some(&referenced);
-            return self.each_copied(number, room, &mut |name, copied| {
-                let id = InstanceId(copied.id);
-                if !wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), id)) {
-                    return;
-                }
-                let mut row = rows.push_units(name.iter().copied(), id, birth(copied.sequence, file_id));
-                for (column, place) in counters.columns.iter().zip(&counters.places) {
-                    match copied.value(*place) {
-                        Some(value) => row.set(*column, value),
-                        None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
-                    }
-                }
-                refer(&mut row, counters, referenced, copied.sequence);
-            });
+            self.collect_copied(number, wanted, counters, rows);
+            return self.note_what_is_missed(number);
         }
-        if self.file.is_lost() {
-            return;
+        let Some(index) = self.indexes.get(&number) else { return self.note_what_is_missed(number) };
+        if let Some(why) = self.file.why_lost() {
+            for indexed in index.confirmed() {
+                if wanted.is_none_or(|wanted| index.is_wanted(indexed, wanted)) {
+                    let row = rows.push_of(index.names(), indexed.name, indexed.birth(file_id));
+                    fail(row, counters, &why);
+                }
+            }
+            return self.note_what_is_missed(number);
         }
-        let index = self.indexes.entry(number).or_default();
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
             let Some(segment) = segment else { continue };
@@ -206,6 +227,80 @@ impl Kept {
                 }
             }
         }
+        self.missed.remove(&number);
+    }
+
+    /// The same of a file that is copied.
+    fn collect_copied(
+        &mut self,
+        number: usize,
+        wanted: Option<&InstanceFilters>,
+        counters: &Wanted,
+        rows: &mut Rows,
+    ) {
+        let file_id = self.file.header.id;
+        let copied = self.copy(number, wanted, &counters.places);
+        let why = self.file.why_lost();
+        let is_asked = !self.file.is_limited();
+        let referenced = match self.file.definition(number) {
+            Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
+            _ => Referenced::Nobody,
+        };
+        let mut values = copied.iter().flat_map(|copied| copied.values.iter().copied());
+        for Known { name, id, sequence } in self.known.get(&number).into_iter().flatten() {
+            let id = InstanceId(*id);
+            if !wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), id)) {
+                continue;
+            }
+            let mut row = rows.push_units(name.iter().copied(), id, birth(*sequence, file_id));
+            if let Some(why) = &why {
+                fail(row, counters, why);
+                continue;
+            }
+            for (column, value) in counters.columns.iter().zip(values.by_ref()) {
+                match value {
+                    Some(value) => row.set(*column, value),
+                    None => row.none(*column, NoValue::Failed("it changes too fast to be read".into())),
+                }
+            }
+            refer(&mut row, counters, is_asked.then_some(&referenced), *sequence);
+        }
+    }
+}
+
+/// An instance of a file that is copied.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    name: Box<[u16]>,
+    id: u32,
+    sequence: u64,
+}
+
+/// What was copied of a counterset: its instances, and the values of wanted ones, one after the other.
+#[derive(Debug, Default)]
+struct CopiedRows {
+    instances: Vec<Known>,
+    values: Vec<Option<u64>>,
+}
+
+impl CopiedRows {
+    /// The names of a stranger's instances begin with the user.
+    fn add(&mut self, user: &[u16], copied: &Copied<'_>, wanted: Option<&InstanceFilters>, places: &[usize]) {
+        let name: Box<[u16]> = user.iter().chain(&copied.name).copied().collect();
+        if wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), InstanceId(copied.id))) {
+            self.values.extend(places.iter().map(|place| copied.value(*place)));
+        }
+        self.instances.push(Known { name, id: copied.id, sequence: copied.sequence });
+    }
+}
+
+/// Says of all values of a row why they are not there.
+fn fail(mut row: Row<'_>, counters: &Wanted, why: &Arc<str>) {
+    for column in counters.columns.iter().chain(counters.referenced.iter().map(|(column, _)| column)) {
+        row.none(*column, NoValue::Failed(Arc::clone(why)));
+    }
+    for (column, why) in &counters.left_out {
+        row.none(*column, why.clone());
     }
 }
 

@@ -46,13 +46,19 @@ impl Applications {
         let parts = self.left_out.iter().chain(&behind);
         let parts = parts.map(|(path, guid, parts)| (path, guid, LeftOut::text(parts)));
         let renamed = self.renamed.iter().map(|(path, guid, text)| (path, guid, text.clone()));
+        let missed = self
+            .missed()
+            .map(|(path, guid, why)| (path, guid, format!("its instances of {guid} are not known: {why}")));
+        let missed: Vec<_> = missed.collect();
         let users: BTreeMap<&Path, u32> =
             self.files.iter().map(|kept| (&*kept.file.path, kept.file.user)).collect();
-        let told = |(path, guid, text): (&std::path::PathBuf, &Guid, String)| {
-            let user = users.get(&**path).and_then(|user| self.stranger(*user));
-            (user, (*guid, Text::from(format!("{}: {text}", path.display()))))
+        let told = |(path, guid, text): (&Path, &Guid, String)| {
+            let user = users.get(path).and_then(|user| self.stranger(*user));
+            let of_user = user.map(|user| format!(" of user {user}")).unwrap_or_default();
+            (user, (*guid, Text::from(format!("{}{of_user}: {text}", path.display()))))
         };
-        in_turn(parts.chain(renamed).map(told).collect())
+        let parts = parts.chain(renamed).map(|(path, guid, text)| (&**path, guid, text));
+        in_turn(parts.chain(missed).map(told).collect())
     }
 
     /// Returns a user who is neither root nor the one who asks.

@@ -23,11 +23,8 @@ impl Applications {
         let guid = want.counterset.guid;
         self.living(&guid, |kept, number, _, asks| {
             if kept.file.has_socket() {
-                kept.asking.about_machine(What::CollectStart, guid, &machine, asks);
-                // It answers one after the other, so these are the values after that.
-                if kept.has_referenced(number, want.counters) {
-                    kept.asking.request_values(guid, &machine, asks);
-                }
+                let has_referenced = kept.has_referenced(number, want.counters);
+                kept.asking.begin(guid, has_referenced, &machine, asks);
             }
             false
         });
@@ -77,7 +74,8 @@ impl Applications {
             }
             rows.len() > before
         });
-        unless_refused(refused, rows)
+        unless_refused(refused, rows)?;
+        self.unless_missed(counterset, rows)
     }
 
     /// Tells the programs of a counterset of an entry; returns the first refusal.

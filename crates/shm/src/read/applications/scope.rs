@@ -144,6 +144,9 @@ impl Applications {
                 grouped(self.asker.budget.instances.most()),
             ));
         }
+        // Of all countersets it is among what is left out.
+        let missed = self.missed().filter(|(_, guid, _)| counterset == Some(guid));
+        said.extend(missed.map(|(.., why)| format!("instances that are not known are left out: {why}")));
         let hidden = self.count_hidden(&is_wanted);
         if hidden > 0 {
             said.push(format!("{} of other users: --all-users", many(hidden, "instance")));

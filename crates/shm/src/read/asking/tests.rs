@@ -255,6 +255,112 @@ fn a_late_value_is_the_previous_one_and_marked() {
     drop((a, again));
 }
 
+/// A request that comes while another one is answered is answered after that, however long it takes.
+#[test]
+fn who_waits_for_a_slow_answer_is_heard() {
+    const SLOW: Duration = Duration::from_millis(2_200);
+    let place = Place::new("heard");
+    let publisher = place.publisher();
+    let _row = instance(&publisher, "a");
+    let _server = publisher.answer(|_| {
+        std::thread::sleep(SLOW);
+        Status::ERROR_SUCCESS.into()
+    });
+    let socket = publisher.path().unwrap().with_extension(crate::callback::EXTENSION);
+    let user = rustix::process::geteuid().as_raw();
+    let packet = Request::new(What::CollectStart, &[0, 0]).unwrap().encode();
+    let begin = || crate::callback::Conversation::begin(&socket, user, &packet).unwrap();
+    let mut all = [begin(), begin(), begin()];
+    let (began, mut buffer) = (Instant::now(), vec![0; crate::callback::MOST_PACKET]);
+    for conversation in &mut all {
+        while conversation.advance(&mut buffer).unwrap().is_none() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// When a program was asked and when it answered, by counterset.
+type Answered = HashMap<Guid, Vec<(Instant, Instant)>>;
+
+/// A program that takes longer than the deadline for each answer is late, and its values come all the same: each as
+/// soon as it is there, of all its countersets.
+#[test]
+fn values_of_a_slow_program_arrive() {
+    const SLOW: Duration = Duration::from_millis(60);
+    const PERIOD: Duration = Duration::from_millis(20);
+    let place = Place::new("slow");
+    let publisher = place.publisher();
+    let sets: Vec<_> = (0..3)
+        .map(|number| {
+            let (guid, name) = (Guid::from_u128(0x51_0000 + number), format!("Slow {number}").into());
+            Arc::new(Counterset { guid, name, ..Counterset::clone(&set()) })
+        })
+        .collect();
+    let name: Vec<u16> = "a".encode_utf16().collect();
+    let rows: Vec<_> = sets.iter().map(|set| publisher.create(set, &name, None, 0).unwrap()).collect();
+    let answered: Arc<Mutex<Answered>> = Arc::default();
+    let of_thread = Arc::clone(&answered);
+    let sequences: Vec<_> = rows.iter().map(Block::sequence).collect();
+    let _server = publisher
+        .answer(move |request| {
+            let began = Instant::now();
+            std::thread::sleep(SLOW);
+            let mut answer = Answer::from(Status::ERROR_SUCCESS);
+            if request.what() == What::Values {
+                let guid = request.entry().unwrap().counterset();
+                let mut answered = of_thread.lock().unwrap();
+                let answers = answered.entry(guid).or_default();
+                answers.push((began, Instant::now()));
+                let value = Some(RawValue::U64(answers.len().try_into().unwrap()));
+                let of = |sequence| Referenced { sequence, counter: BY_REFERENCE, value };
+                answer.values.extend(sequences.iter().copied().map(of));
+            }
+            answer
+        })
+        .unwrap();
+    let machine = place.machine_within(Duration::from_millis(10));
+    let mut queries: Vec<_> = sets
+        .iter()
+        .map(|set| {
+            let mut query = machine.query();
+            assert!(query.add(&Entry::all(set.guid).instance("*")).is_success());
+            (set.guid, query)
+        })
+        .collect();
+    let began = Instant::now();
+    let mut seen = [0_u64; 3];
+    while seen.iter().any(|seen| *seen < 3) {
+        assert!(began.elapsed() < Duration::from_secs(60), "{seen:?} of {answered:?}");
+        for ((guid, query), seen) in queries.iter_mut().zip(&mut seen) {
+            let all = answered.lock().unwrap().get(guid).cloned().unwrap_or_default();
+            // Its answer was sent, or is about to be.
+            let is_sent = |(_, answered): &&(Instant, Instant)| answered.elapsed() > SLOW;
+            let expected = u64::try_from(all.iter().filter(is_sent).count()).unwrap();
+            let before = Instant::now();
+            match of(query, BY_REFERENCE)["a"] {
+                Ok((value, mark)) => {
+                    assert!(value >= expected, "{value}, but {expected} was answered");
+                    let asked = answered.lock().unwrap()[guid][usize::try_from(value - 1).unwrap()].0;
+                    match mark {
+                        Some(Mark::Stale(age)) => {
+                            assert!(age >= before.saturating_duration_since(asked), "{age:?}")
+                        }
+                        // This thread was busy with other things while it answered.
+                        None => assert!(asked.elapsed() < 8 * SLOW, "{:?}", asked.elapsed()),
+                        other => panic!("{other:?}"),
+                    }
+                    *seen = value;
+                }
+                Err(NoValue::Late) => assert_eq!(expected, 0),
+                ref other => panic!("{other:?}"),
+            }
+        }
+        std::thread::sleep(PERIOD);
+    }
+    drop(rows);
+}
+
 /// Listeners in the place of a publisher's own, and what they do to those who ask.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Misbehaves {

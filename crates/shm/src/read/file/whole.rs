@@ -1,0 +1,165 @@
+//! Whether a file is whole, and as it was while it was read.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+
+use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, statx};
+
+use super::{Bytes, MOST_BYTES, ProgramFile, wide};
+use crate::guard::Inside;
+use crate::layout::{MAGIC, header};
+use crate::read::lines;
+use crate::read::table::{Refused, load};
+
+/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
+/// again soon; and, rarely, when it grows or a page is stored to for the first time.
+pub(in crate::read) type Stamp = [i128; 5];
+
+pub(super) fn stamp(stat: &Stat) -> Stamp {
+    [
+        stat.st_size.into(),
+        stat.st_mtime.into(),
+        stat.st_mtime_nsec.into(),
+        stat.st_ctime.into(),
+        stat.st_ctime_nsec.into(),
+    ]
+}
+
+/// When a file was made; where the file system does not know that, when its inode changed last.
+pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
+    let mask = StatxFlags::BTIME | StatxFlags::CTIME;
+    let Ok(found) = statx(file, "", AtFlags::EMPTY_PATH, mask) else { return (i64::MAX, 0) };
+    let has_birth = found.stx_mask & StatxFlags::BTIME.bits() != 0;
+    let time = if has_birth { found.stx_btime } else { found.stx_ctime };
+    (time.tv_sec, time.tv_nsec)
+}
+
+impl ProgramFile {
+    /// Looks at its header again, by a call, and whether all is there that it says it has; else it is lost until it is.
+    pub fn look(&mut self) {
+        let Bytes::Mapped { header } = &self.bytes else { return };
+        let looked = self.file().and_then(|file| {
+            let stat = fstat(&file)?;
+            Ok((lines::first_words(file.as_fd())?, stat))
+        });
+        self.lost = match looked {
+            Err(why) => Some(Refused::io("cannot be read")(why)),
+            Ok((words, stat)) => {
+                header.take(words);
+                self.stamp = Some(stamp(&stat));
+                check_len(&stat, load(header.words(), header::COMMITTED), MOST_BYTES.0).err()
+            }
+        };
+        self.recognize();
+    }
+
+    /// Loads its header again.
+    pub fn look_inside(&self, inside: &Inside) {
+        if let Bytes::Mapped { header } = &self.bytes {
+            header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
+        }
+    }
+
+    /// Makes sure that what was looked at is its header; else it is lost.
+    pub fn recognize(&mut self) {
+        if let Bytes::Mapped { header } = &self.bytes {
+            let word = |at: usize| load(header.words(), at);
+            let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
+            if self.lost.is_none() && (word(header::MAGIC) != MAGIC || id != self.header.id) {
+                self.lost = Some(Refused::Header("its header was overwritten"));
+            }
+        }
+    }
+
+    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
+    /// halves of words, as who shortens a file leaves them for a moment, are not.
+    pub fn is_as_it_was(&mut self) -> bool {
+        let mut is_same = false;
+        if self.is_lost() {
+            return false;
+        }
+        if let Bytes::Mapped { header } = &self.bytes {
+            let committed = load(header.words(), header::COMMITTED);
+            let stat = match &self.kept {
+                Some(kept) => fstat(kept).map_err(io::Error::from),
+                None => self.file().and_then(|file| Ok(fstat(file)?)),
+            };
+            match stat {
+                Ok(stat) => {
+                    is_same = self.stamp == Some(stamp(&stat));
+                    self.lost = check_len(&stat, committed, MOST_BYTES.0).err();
+                }
+                Err(why) => self.lost = Some(Refused::io("cannot be looked at")(why)),
+            }
+        }
+        is_same && self.lost.is_none()
+    }
+
+    /// Notes that it was changed by calls whenever it was loaded from.
+    pub fn lose(&mut self) {
+        self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
+    }
+
+    /// Returns the reason why nothing can be read of it now, for people.
+    pub fn why_lost(&self) -> Option<Arc<str>> {
+        self.lost.as_ref().map(|why| format!("the file of {}: {why}", self.program()).into())
+    }
+
+    /// Reads from it by calls, until it is as it was before; else it is lost.
+    pub fn copy<T>(&mut self, mut read: impl FnMut(&Self, BorrowedFd<'_>) -> io::Result<T>) -> Option<T> {
+        const TRIES: usize = 3;
+        self.lost = None;
+        for _ in 0..TRIES {
+            let copied = self.file().map_err(Refused::io("cannot be read")).and_then(|file| {
+                let before = self.whole(file.as_fd())?;
+                let copied = read(self, file.as_fd()).map_err(Refused::io("cannot be read"))?;
+                Ok((self.whole(file.as_fd())? == before).then_some(copied))
+            });
+            match copied {
+                Ok(Some(copied)) => return Some(copied),
+                Ok(None) => {}
+                Err(why) => {
+                    self.lost = Some(why);
+                    return None;
+                }
+            }
+        }
+        self.lose();
+        None
+    }
+
+    /// Makes sure that all is there that it says it has; returns what changes if that does.
+    fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, Refused> {
+        let words = lines::first_words(file).map_err(Refused::io("cannot be read"))?;
+        let word = |at: usize| words.get(at).copied().unwrap_or(0);
+        let stat = fstat(file).map_err(|error| Refused::io("cannot be looked at")(error.into()))?;
+        let id = [word(header::FILE_ID), word(header::FILE_ID.saturating_add(1))];
+        if word(header::MAGIC) != MAGIC || id != self.header.id {
+            return Err(Refused::Header("its header was overwritten"));
+        }
+        check_len(&stat, word(header::COMMITTED), MOST_BYTES.1)?;
+        Ok(stamp(&stat))
+    }
+
+    /// Whether nothing can be read of it now.
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+}
+
+/// Whether the bytes that a file says it has are there, and not too many: loading from a hole of a file system that is
+/// full would end this process.
+pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
+    const BLOCK: u64 = 512;
+    if committed > limit {
+        return Err(Refused::TooLarge(committed, limit));
+    }
+    let size = u64::try_from(stat.st_size).unwrap_or(0);
+    let there = u64::try_from(stat.st_blocks).unwrap_or(0).saturating_mul(BLOCK).min(size);
+    if committed < wide(header::BYTES) || committed > there {
+        return Err(Refused::Holes { committed, there });
+    }
+    Ok(())
+}
