@@ -31,7 +31,7 @@ pub struct Lives {
 impl Lives {
     pub fn new(random: &mut Random, set: &Set) -> Self {
         let mut lives = Self { things: Vec::new(), next_id: 1, births: !random.once_in(4) };
-        let count = if set.is_single { 1 } else { random.within(1, 4) };
+        let count = if set.is_single { 1 } else { random.within(1, 3) };
         (0..count).for_each(|_| lives.begin(random, set));
         lives
     }
