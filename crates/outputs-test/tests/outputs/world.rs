@@ -258,7 +258,7 @@ pub struct Want {
 impl World {
     pub fn new(seed: u64) -> Self {
         let mut random = Random(seed.wrapping_mul(0xA24B_AED4_963E_E407) ^ 0x5EED);
-        let step_count = random.within(4, 6) as usize;
+        let step_count = random.within(4, 5) as usize;
         let plan = [("Alpha", false, 0), ("Beta", false, 1), ("Gamma", true, 1)];
         let sets: Vec<Set> = plan
             .into_iter()
