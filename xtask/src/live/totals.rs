@@ -101,8 +101,8 @@ fn compare(lines: &str, paths: usize, cpus: f64, busy: &Busy) -> Result<f64> {
         if let Some(counted) = before.and_then(|before| busy.between(before, now)) {
             let pairs = [("_Total", all, counted.all), ("_Total - Idle", all - idle, counted.busy)];
             for (what, value, expected) in pairs {
-                // /proc/stat rounds the time of each state to ticks of 10 ms, so that it may count more in a second than
-                // the processors have.
+                // /proc/stat rounds the time of each state to ticks of 10 ms, so that it may count more in a second
+                // than the processors have.
                 let expected = expected.min(cpus);
                 let difference = (value - expected * 100.0).abs() / cpus;
                 worst = worst.max(difference);
