@@ -280,7 +280,7 @@ fn doctor_says_what_works() {
     assert!(limits.iter().all(|limit| out.contains(limit)), "{out}");
 }
 
-/// What is wrong with a deadline is said, wherever it stands.
+/// An error names what is wrong with a deadline, of the option and of the variable.
 #[test]
 fn a_deadline_that_is_none() {
     let memory = r"\Memory\Available Bytes";

@@ -61,7 +61,7 @@ pub struct Script {
     pub about: Vec<(Text, Text)>,
     /// What it says that it cannot use.
     pub problems: Vec<Text>,
-    /// What it says is there and not delivered.
+    /// Sentences that [`Provider::not_shown`] returns.
     pub not_shown: Vec<Text>,
     /// What [`Provider::entry`] answers.
     pub answer: Option<Status>,

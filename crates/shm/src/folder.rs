@@ -487,7 +487,7 @@ mod tests {
         std::fs::remove_dir_all(scratch).unwrap();
     }
 
-    /// Who can mend a directory need not be root.
+    /// The owner of a directory can mend it, without being root.
     #[test]
     fn the_owner_can_mend_a_directory() {
         let scratch = scratch("mended");

@@ -61,7 +61,7 @@ pub struct ServeArgs {
     pub processes: ProcessArgs,
 }
 
-/// What the server gives its clients at most.
+/// Help text with the limits of the server for its clients.
 fn limits() -> String {
     let Limits { connections, strangers, first_time, streams, series, values, .. } = Limits::default();
     let reserved = connections.saturating_sub(strangers);

@@ -240,7 +240,7 @@ fn corpora_hold_a_file_of_this_layout() {
     }
 }
 
-/// Who claims to be older than all others comes after those whose files are older all the same: with another meaning of
+/// A program that claims to be older than all others ranks behind those whose files are older: with another meaning of
 /// the same counterset, and with the instance of one that has one.
 #[test]
 fn a_program_that_claims_to_be_older_hides_nobody() {
