@@ -197,10 +197,6 @@ impl Kept {
         let created = now_100ns.filter(|_| self.file.has_our_clock);
         let of_file = created.map(|now_100ns| time_of(self.file.header.created, now_100ns));
         rows.set_began(of_file);
-        let referenced = match self.file.definition(number) {
-            Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
-            _ => Referenced::Nobody,
-        };
         if let Bytes::Copied = self.file.bytes {
             self.collect_copied(number, wanted, counters, rows);
             return self.note_what_is_missed(number);
@@ -215,6 +211,7 @@ impl Kept {
             }
             return self.note_what_is_missed(number);
         }
+        let referenced = self.referenced(number);
         for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
             let segment = run.first().and_then(|indexed| self.file.segment(indexed.segment));
             let Some(segment) = segment else { continue };
@@ -230,7 +227,15 @@ impl Kept {
         self.missed.remove(&number);
     }
 
-    /// The same of a file that is copied.
+    /// Returns the values that counters of a counterset refer to.
+    fn referenced(&self, number: usize) -> Referenced<'_> {
+        match self.file.definition(number) {
+            Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
+            _ => Referenced::Nobody,
+        }
+    }
+
+    /// Adds the rows of a file that is copied, as [`collect`](Self::collect) does.
     fn collect_copied(
         &mut self,
         number: usize,
@@ -242,10 +247,7 @@ impl Kept {
         let copied = self.copy(number, wanted, &counters.places);
         let why = self.file.why_lost();
         let is_asked = !self.file.is_limited();
-        let referenced = match self.file.definition(number) {
-            Some(set) if self.file.has_socket() => self.asking.referenced(set.guid),
-            _ => Referenced::Nobody,
-        };
+        let referenced = self.referenced(number);
         let mut values = copied.iter().flat_map(|copied| copied.values.iter().copied());
         for Known { name, id, sequence } in self.known.get(&number).into_iter().flatten() {
             let id = InstanceId(*id);
