@@ -3,7 +3,7 @@
 //!
 //! A connection begins as a stranger's and becomes trusted by its first request with a valid token. If all places for
 //! strangers are taken, a new connection takes a place of the address that holds the most, the oldest one, which is
-//! refused. A client with the token therefore gets as far as sending it, however many connections other addresses
+//! refused. A client with the token therefore gets as far as sending it, however many connections a few other addresses
 //! hold or open anew. On one address those that open connections the fastest displace the others.
 
 use std::collections::BTreeMap;
