@@ -15,6 +15,9 @@ const MOST_OF_OWN: usize = 100;
 /// Problems with files of all other users together that are told one by one.
 const MOST_OF_OTHERS: usize = 20;
 
+/// Lines about the damage of one file: of more problems, the last line gives the count.
+const MOST_OF_FILE: usize = 10;
+
 /// Something to tell, and the user whose file it is about; none if that is root or this user.
 type Told<T> = (Option<u32>, T);
 
@@ -35,7 +38,7 @@ impl Applications {
         for kept in &self.files {
             let user = self.stranger(kept.file.user);
             let text = |why| (user, format!("{}: {why}", kept.file.path.display()).into());
-            all.extend(kept.file.damage().map(text));
+            all.extend(damage_of_file(kept.file.damage()).into_iter().map(text));
         }
         cut(in_turn(all))
     }
@@ -65,6 +68,18 @@ impl Applications {
     fn stranger(&self, user: u32) -> Option<u32> {
         (user != 0 && user != self.asker.user).then_some(user)
     }
+}
+
+/// Returns what is told of the damage of one file: a broken table has a problem for each of its entries, and must not
+/// push out the problems of other files.
+fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<String> {
+    let count = all.clone().count();
+    if count <= MOST_OF_FILE {
+        return all.map(|why| why.to_string()).collect();
+    }
+    let shown = MOST_OF_FILE - 1;
+    let rest = format!("and {} more problems with this file", count - shown);
+    all.take(shown).map(|why| why.to_string()).chain([rest]).collect()
 }
 
 /// Returns the owner of a file. One that is gone is nobody's.
@@ -163,6 +178,17 @@ mod tests {
         ];
         assert_eq!(many[many.len() - 2..], end);
     }
+
+    #[test]
+    fn a_broken_table_takes_ten_lines() {
+        let lines = |count: usize| damage_of_file((0..count).map(|entry| format!("entry {entry}")));
+        assert_eq!(lines(0), [""; 0]);
+        assert_eq!(lines(MOST_OF_FILE).last().unwrap(), "entry 9");
+        let many = lines(1000);
+        assert_eq!(many.len(), MOST_OF_FILE);
+        assert_eq!(many[MOST_OF_FILE - 2..], ["entry 8", "and 991 more problems with this file"]);
+    }
+
     /// A user who publishes much that is left out does not push out the line that another user needs.
     #[test]
     fn junk_hides_no_problem() {
