@@ -46,8 +46,8 @@ const UNREAD_SCRAPES_MOST: usize = 16 << 20;
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
 /// Why streams end that came last, if a sample of all would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
-/// How often memory is returned after much of it may have been freed.
-const UNTIDY: u8 = 2;
+/// Least time between two returns of memory: less than the usual interval, so that each usual sample is followed by one.
+const TIDY_PAUSE: Duration = Duration::from_millis(500);
 /// How long a stream may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
@@ -120,9 +120,6 @@ pub struct Sampler {
     unread_scrapes: Unread,
     /// Time at which memory was last returned to the system.
     tidied: Instant,
-    /// Number of times that memory is to be returned: something large may have been freed since. Twice, because
-    /// connections free what they hold a moment after the sampler has seen that they are gone.
-    untidy: u8,
     interval: Duration,
     limits: Limits,
     samples: u64,
@@ -218,7 +215,6 @@ impl Sampler {
             unread,
             unread_scrapes: Unread::new(UNREAD_SCRAPES_MOST),
             tidied: Instant::now(),
-            untidy: UNTIDY,
             interval,
             limits,
             samples: 0,
@@ -243,6 +239,7 @@ impl Sampler {
             let now = Instant::now();
             if now >= next {
                 self.sample(now);
+                self.tidy(now);
                 while next <= now {
                     // Samples that were missed are not made up for.
                     next = next.checked_add(self.interval).unwrap_or(now);
@@ -270,7 +267,6 @@ impl Sampler {
     /// Adds a viewer of what is asked, who gets first what came after its last event, or so many milliseconds of what
     /// came before.
     pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
-        self.untidy = UNTIDY;
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
         if !self.feeds.contains_key(asks) {
@@ -357,12 +353,10 @@ impl Sampler {
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
             if feed.viewers.is_empty() {
-                self.untidy = UNTIDY;
-            }
+                    }
             !feed.viewers.is_empty()
         });
         self.cut_off_slowest();
-        self.tidy(now);
         self.drop_idle(now);
         if self.watches.is_empty() || self.query.collect().is_err() {
             return; // an error is that there is nothing to deliver at all
@@ -414,24 +408,14 @@ impl Sampler {
         }
     }
 
-    /// Returns memory to the system now and then, if much may have been released: the allocator keeps what lies between
-    /// other things, which after a burst of long answers is most of it.
+    /// Returns freed memory to the system after a sample. After a burst of long responses the allocator holds large free
+    /// chunks, and serves from them what it otherwise maps and unmaps: each sample makes them resident again.
     fn tidy(&mut self, now: Instant) {
-        const PAUSE: Duration = Duration::from_secs(5);
-        const RELEASED_LEAST: usize = 4 << 20;
-        let released = self.unread.released().saturating_add(self.unread_scrapes.released());
-        if released >= RELEASED_LEAST {
-            self.untidy = UNTIDY;
+        if now.saturating_duration_since(self.tidied) >= TIDY_PAUSE {
+            self.tidied = now;
+            #[cfg(target_os = "linux")]
+            perfset::release_memory();
         }
-        if self.untidy == 0 || now.saturating_duration_since(self.tidied) < PAUSE {
-            return;
-        }
-        self.tidied = now;
-        self.untidy = self.untidy.saturating_sub(1);
-        self.unread.forget_released();
-        self.unread_scrapes.forget_released();
-        #[cfg(target_os = "linux")]
-        perfset::release_memory();
     }
 
     /// Stops to collect what nobody has looked at for long enough.
@@ -503,7 +487,6 @@ impl Sampler {
 
     /// The first reading, and whether a second one is needed.
     fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
-        self.untidy = UNTIDY;
         if self.readings.len() >= READINGS_MOST {
             return Err(Problem::busy());
         }

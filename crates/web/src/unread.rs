@@ -24,8 +24,6 @@ pub struct Unread {
 struct Level {
     /// Bytes that wait.
     waiting: AtomicUsize,
-    /// Bytes that were read or given up since they were last counted.
-    released: AtomicUsize,
 }
 
 /// A text that waits.
@@ -72,16 +70,6 @@ impl Unread {
     pub fn is_full(&self) -> bool {
         self.waiting() >= self.most.saturating_add(MORE)
     }
-
-    /// Returns the number of bytes that were read or given up since [`forget_released`](Self::forget_released).
-    pub fn released(&self) -> usize {
-        self.level.released.load(Relaxed)
-    }
-
-    /// Counts released bytes from 0 again.
-    pub fn forget_released(&self) {
-        self.level.released.store(0, Relaxed);
-    }
 }
 
 impl AsRef<[u8]> for Waiting {
@@ -93,7 +81,6 @@ impl AsRef<[u8]> for Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.level.waiting.fetch_sub(self.text.len(), Relaxed);
-        self.level.released.fetch_add(self.text.len(), Relaxed);
     }
 }
 
@@ -107,15 +94,13 @@ mod tests {
         let text = unread.take("some text").unwrap();
         let part = text.slice(5..);
         drop(text);
-        assert_eq!((unread.waiting(), unread.released(), &part[..]), (9, 0, &b"text"[..]));
+        assert_eq!((unread.waiting(), &part[..]), (9, &b"text"[..]));
         let much = unread.hold(vec![0; MOST]);
         assert!(unread.is_too_much() && !unread.is_full());
         assert_eq!(unread.take("more"), Err(Problem::busy()));
         let more = unread.hold(vec![0; MORE]);
         assert!(unread.is_full());
         drop((part, much, more));
-        assert_eq!((unread.waiting(), unread.released()), (0, 9 + MOST + MORE));
-        unread.forget_released();
-        assert_eq!((unread.released(), unread.take("more").is_ok()), (0, true));
+        assert_eq!((unread.waiting(), unread.take("more").is_ok()), (0, true));
     }
 }
