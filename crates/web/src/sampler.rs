@@ -352,8 +352,6 @@ impl Sampler {
         let began = processor_time();
         self.feeds.retain(|_, feed| {
             feed.viewers.retain(|viewer| !viewer.is_gone());
-            if feed.viewers.is_empty() {
-                    }
             !feed.viewers.is_empty()
         });
         self.cut_off_slowest();

@@ -78,7 +78,7 @@ fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<Strin
         return all.map(|why| why.to_string()).collect();
     }
     let shown = MOST_OF_FILE - 1;
-    let rest = format!("and {} more problems with this file", count - shown);
+    let rest = format!("and {} more problems with this file", count.saturating_sub(shown));
     all.take(shown).map(|why| why.to_string()).chain([rest]).collect()
 }
 
