@@ -46,7 +46,7 @@ const UNREAD_SCRAPES_MOST: usize = 16 << 20;
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
 /// Why streams end that came last, if a sample of all would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
-/// Least time between two returns of memory: less than the usual interval, so that each usual sample is followed by one.
+/// Least time between two returns of memory: half of the usual interval, so that each sample is followed by one.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
 /// How long a stream may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
