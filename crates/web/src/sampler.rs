@@ -407,7 +407,7 @@ impl Sampler {
     }
 
     /// Returns freed memory to the system after a sample. After a burst of long responses the allocator holds large free
-    /// chunks, and serves from them what it otherwise maps and unmaps: each sample makes them resident again.
+    /// chunks, and serves from them what else is mapped and unmapped: each sample makes them resident again.
     fn tidy(&mut self, now: Instant) {
         if now.saturating_duration_since(self.tidied) >= TIDY_PAUSE {
             self.tidied = now;
