@@ -40,8 +40,6 @@ const JOBS_MOST: usize = 256;
 const READINGS_MOST: usize = 32;
 /// How many values a single answer may have.
 const ANSWER_LEN_MOST: usize = 10_000;
-/// How many bytes of scrapes may wait to be read.
-const UNREAD_SCRAPES_MOST: usize = 16 << 20;
 /// Processor time that a sample may take at least, however short the interval is.
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
 /// Why streams end that came last, if a sample of all would take longer than the interval.
@@ -213,7 +211,7 @@ impl Sampler {
             readings: Vec::new(),
             exporter,
             unread,
-            unread_scrapes: Unread::new(UNREAD_SCRAPES_MOST),
+            unread_scrapes: Unread::new(limits.unread_scrapes),
             tidied: Instant::now(),
             interval,
             limits,
@@ -406,8 +404,8 @@ impl Sampler {
         }
     }
 
-    /// Returns freed memory to the system after a sample. After a burst of long responses the allocator holds large free
-    /// chunks, and serves from them what else is mapped and unmapped: each sample makes them resident again.
+    /// Returns freed memory to the system after a sample. After a burst of long responses the allocator holds large
+    /// free chunks, and serves from them what else is mapped and unmapped: each sample makes them resident again.
     fn tidy(&mut self, now: Instant) {
         if now.saturating_duration_since(self.tidied) >= TIDY_PAUSE {
             self.tidied = now;

@@ -56,6 +56,10 @@ pub struct Limits {
     pub header_time: Duration,
     /// How long a reader may not read.
     pub patience: Duration,
+    /// Bytes of responses and events that may wait to be read by clients. Above it, the slowest clients are cut off.
+    pub unread: usize,
+    /// Bytes of scrapes that may wait to be read; scrapes go on while other clients do not read.
+    pub unread_scrapes: usize,
     /// Time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not cover it.
     pub history: Option<Duration>,
 }
@@ -72,6 +76,8 @@ impl Default for Limits {
             first_time: Duration::from_secs(10),
             header_time: Duration::from_secs(75),
             patience: Duration::from_secs(20),
+            unread: 32 << 20,
+            unread_scrapes: 16 << 20,
             history: None,
         }
     }
@@ -236,7 +242,7 @@ impl Server {
         }
         let places = Places::new(limits.connections, limits.strangers);
         let charts = charts(&machine);
-        let unread = Unread::default();
+        let unread = Unread::new(limits.unread);
         let (sampler, thread) =
             sampler::start(machine, exporter, charts.clone(), interval, limits, unread.clone())
                 .map_err(ServeError::Start)?;

@@ -31,7 +31,8 @@ impl Stepped {
     pub fn new(machine: Machine, interval: Duration) -> io::Result<Self> {
         let exporter = Exporter::open(machine.clone(), &[], perfset_export::Options::default());
         let exporter = exporter.map_err(io::Error::other)?;
-        let sampler = Sampler::new(machine, exporter, &[], interval, Limits::default(), Unread::default());
+        let limits = Limits::default();
+        let sampler = Sampler::new(machine, exporter, &[], interval, limits, Unread::new(limits.unread));
         sampler.map(Self).map_err(|problem| io::Error::other(problem.to_json()))
     }
 

@@ -7,9 +7,6 @@ use bytes::Bytes;
 
 use crate::answer::Problem;
 
-/// How many bytes may wait to be read. Readers that do not read are cut off, but not at once.
-const MOST: usize = 32 << 20;
-
 /// How many bytes more may wait while a sample is sent: after that its other readers are cut off, too.
 const MORE: usize = 8 << 20;
 
@@ -30,12 +27,6 @@ struct Level {
 struct Waiting {
     text: Box<[u8]>,
     level: Arc<Level>,
-}
-
-impl Default for Unread {
-    fn default() -> Self {
-        Self::new(MOST)
-    }
 }
 
 impl Unread {
@@ -90,7 +81,8 @@ mod tests {
 
     #[test]
     fn a_text_counts_until_the_last_reader_has_it() {
-        let unread = Unread::default();
+        const MOST: usize = 1 << 20;
+        let unread = Unread::new(MOST);
         let text = unread.take("some text").unwrap();
         let part = text.slice(5..);
         drop(text);

@@ -63,13 +63,17 @@ pub struct ServeArgs {
 
 /// Help text with the limits of the server for its clients.
 fn limits() -> String {
-    let Limits { connections, strangers, first_time, streams, series, values, .. } = Limits::default();
+    let limits = Limits::default();
+    let Limits { connections, strangers, first_time, streams, series, values, .. } = limits;
     let reserved = connections.saturating_sub(strangers);
     format!(
         "Limits:\n  {connections} connections. If a token is asked, {reserved} of them are for clients with it;\n  \
          others have {strangers}, for {} s each. {streams} streams. A history of {values}\n  samples of {series} \
-         series.",
-        first_time.as_secs()
+         series. Clients that do not read are cut off when {} MiB wait for them;
+  scrapes have {} MiB more.",
+        first_time.as_secs(),
+        limits.unread >> 20,
+        limits.unread_scrapes >> 20,
     )
 }
 
@@ -112,7 +116,15 @@ mod tests {
     #[test]
     fn limits_are_said() {
         let text = limits();
-        for limit in ["512 connections", "448 of them", "others have 64, for 10 s", "256 streams", "3600"] {
+        for limit in [
+            "512 connections",
+            "448 of them",
+            "others have 64, for 10 s",
+            "256 streams",
+            "3600",
+            "32 MiB",
+            "16 MiB",
+        ] {
             assert!(text.contains(limit), "{limit}: {text}");
         }
     }
