@@ -69,8 +69,8 @@ fn limits() -> String {
     format!(
         "Limits:\n  {connections} connections. If a token is asked, {reserved} of them are for clients with it;\n  \
          others have {strangers}, for {} s each. {streams} streams. A history of {values}\n  samples of {series} \
-         series. Clients that do not read are cut off when {} MiB wait for them;
-  scrapes have {} MiB more.",
+         series. Clients that do not read are cut off when {} MiB\n  wait for \
+         them; scrapes have {} MiB more.",
         first_time.as_secs(),
         limits.unread >> 20,
         limits.unread_scrapes >> 20,
