@@ -1,31 +1,31 @@
-//! Countersets and counters: what a registration says, whoever made it.
+//! Countersets and counters, as registered by any provider.
 
 use std::borrow::Cow;
 
 use crate::counter_type::CounterType;
 use crate::guid::Guid;
 
-/// Text of a registration: in the program for what is built in, owned for what came from elsewhere.
+/// Text of a registration: borrowed if built in, owned if it comes from elsewhere.
 pub type Text = Cow<'static, str>;
 
-/// Identifies one counter inside its counterset; means nothing without the counterset's [`Guid`].
+/// Id of a counter within its counterset; has no meaning without the counterset's [`Guid`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CounterId(pub u32);
 
-/// Which counters a query asks for.
+/// Counters that a query requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CounterFilter {
     /// Every counter of the counterset.
     #[doc(alias = "PERF_WILDCARD_COUNTER")]
     All,
-    /// One counter.
+    /// The counter with this id.
     One(CounterId),
 }
 
 impl CounterFilter {
     const WILDCARD: u32 = 0xFFFF_FFFF;
 
-    /// From the `CounterId` field of a PERF_COUNTER_IDENTIFIER.
+    /// Converts the `CounterId` field of a PERF_COUNTER_IDENTIFIER.
     #[must_use]
     pub const fn from_wire(id: u32) -> Self {
         match id {
@@ -34,7 +34,7 @@ impl CounterFilter {
         }
     }
 
-    /// The `CounterId` field of a PERF_COUNTER_IDENTIFIER.
+    /// Returns the `CounterId` field of a PERF_COUNTER_IDENTIFIER.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -44,44 +44,50 @@ impl CounterFilter {
     }
 }
 
-/// A kind of thing that is counted, with its counters: a PerfLib V2 registration.
+/// Counters that share the same instances: a PerfLib V2 counterset.
 ///
-/// **Shape**: counters in registration order, which is the order of every listing and result.
-/// Built-in ones stand in [`catalogue`](crate::catalogue).
+/// **Shape**: counters in registration order, which is the order of every listing and result. Built-in
+/// countersets are defined in [`catalogue`](crate::catalogue).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counterset {
-    /// The key. Names are for people.
+    /// Key of the counterset. Names are for users.
     pub guid: Guid,
-    /// English name.
+    /// English name of the counterset.
     pub name: Text,
-    /// English help: what it counts and how its instances are named. Empty = none.
+    /// English help text: what the counterset counts and how its instances are named. Empty = none.
     pub help: Text,
-    /// Who provides it.
+    /// GUID and name of the provider.
     pub provider: ProviderIdentity,
-    /// How many instances it may have.
+    /// Number of instances that the counterset can have.
     pub instance_type: InstanceType,
     /// All counters, in registration order.
     pub counters: Cow<'static, [Counter]>,
-    /// Names and help in other languages.
+    /// Names and help texts in other languages.
     pub translations: Cow<'static, [Translation]>,
-    /// Title index in the V1 format: even, its help is the next number.
+    /// Title index in the V1 format: even; the index of the help text is the next number.
     pub v1_index: Option<u32>,
-    /// The counter that people want first: what V1 blocks and PDH call the default counter.
+    /// The most useful counter: V1 blocks and PDH call it the default counter.
     pub default_counter: Option<CounterId>,
-    /// The counterset whose values it shows in another shape: counters of the same names, other instances.
+    /// Counterset whose values this counterset presents in another form: counters of the same names, other instances.
     pub view_of: Option<Guid>,
-    /// What its numbers cover, seen from a container; empty = not said.
+    /// Extent of the values as seen from inside a container, such as the whole machine; empty = not documented.
     pub scope: Text,
 }
 
 impl Counterset {
-    /// The counter with that id. The first one, should a foreign registration repeat an id.
+    /// Returns the counter with this id; the first one if a registration repeats an id.
     #[must_use]
     pub fn counter(&self, id: CounterId) -> Option<&Counter> {
         self.counters.iter().find(|c| c.id == id)
     }
 
-    /// The lowest detail level of the counters that are shown.
+    /// Returns `true` if the base of a counter is a 32-bit count that passes zero.
+    #[must_use]
+    pub fn base_wraps(&self, counter: &Counter) -> bool {
+        counter.divisor().and_then(|base| self.counter(base)).is_some_and(|base| base.wraps)
+    }
+
+    /// Returns the lowest detail level of the displayable counters.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         let shown = self.counters.iter().filter(|c| !c.attributes.contains(Attributes::NO_DISPLAYABLE));
@@ -89,60 +95,61 @@ impl Counterset {
     }
 }
 
-/// Who provides a counterset.
+/// Provider of a counterset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderIdentity {
-    /// The provider's GUID.
+    /// GUID of the provider.
     pub guid: Guid,
-    /// The provider's name.
+    /// Name of the provider.
     pub name: Text,
 }
 
-/// One counter of a counterset.
+/// Counter of a counterset.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counter {
-    /// The key inside the counterset.
+    /// Key of the counter within its counterset.
     pub id: CounterId,
     /// English name; some bases have none.
     pub name: Option<Text>,
-    /// English help: meaning, unit, source, how it differs from Windows. Empty = none.
+    /// English help text: meaning, unit, source, difference to Windows. Empty = none.
     pub help: Text,
-    /// How the raw value becomes a number for people.
+    /// Type, which decides how the raw value becomes a formatted value.
     pub counter_type: CounterType,
-    /// How it is shown.
+    /// Display attributes, such as hidden or hexadecimal.
     pub attributes: Attributes,
-    /// Who it is for.
+    /// Detail level: the intended audience.
     pub detail: DetailLevel,
     /// Power of ten for charts, -10..=10. Never applied to a formatted value by itself.
     pub default_scale: i32,
-    /// The counter that this one is divided by.
+    /// Counter that this counter is divided by.
     pub base: Option<CounterId>,
-    /// The counter that holds the object clock.
+    /// Counter that contains the object clock.
     pub perf_time: Option<CounterId>,
-    /// The counter that holds the object clock's frequency.
+    /// Counter that contains the frequency of the object clock.
     pub perf_freq: Option<CounterId>,
-    /// The counter that holds the number of items.
+    /// Counter that contains the number of items.
     pub multi: Option<CounterId>,
-    /// How instances are combined.
+    /// Function that combines the raw values of several instances.
     pub aggregate: Aggregate,
     /// UCUM unit of the formatted value; empty = a plain number.
     pub unit: Text,
-    /// The raw value is truncated to 32 bits and may pass zero once between two samples.
+    /// `true` if the raw value is truncated to 32 bits and can pass zero once between two samples.
     pub wraps: bool,
-    /// `true` if the formatted value is a share of one thing. Above 100 it is an error of measurement: it is cut to 100
-    /// and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that
-    /// [add up](crate::catalogue::adds_up).
+    /// `true` if the formatted value is a share of one resource. A share above 100 is a measurement error: it is
+    /// limited to 100 and marked [`Capped`](crate::Mark::Capped), except in a sum over instances that [add
+    /// up](crate::catalogue::adds_up).
     pub caps: bool,
-    /// Where the value comes from, as people of that system name it; empty = there is none, and it never has a value.
+    /// Source of the value, in the usual terms of that system; empty = no source exists, so the counter never has a
+    /// value.
     pub source: Text,
-    /// Why it may have no value, or never has one; empty = it always has one.
+    /// Reason why the counter sometimes or always has no value; empty = it always has a value.
     pub availability: Text,
     /// Title index in the V1 format.
     pub v1_index: Option<u32>,
 }
 
 impl Counter {
-    /// A counter that has no name and of which nothing else is said.
+    /// Creates a counter without a name and with default properties.
     #[must_use]
     pub const fn new(id: CounterId, counter_type: CounterType) -> Self {
         const NONE: Text = Cow::Borrowed("");
@@ -168,7 +175,7 @@ impl Counter {
         }
     }
 
-    /// A counter that a program publishes, of which nothing else is said. One of 4 bytes may pass its end.
+    /// Creates a counter of a publisher, with default properties. A raw value of 4 bytes is expected to wrap.
     #[must_use]
     pub fn published(id: CounterId, counter_type: CounterType) -> Self {
         Self {
@@ -178,40 +185,40 @@ impl Counter {
         }
     }
 
-    /// Its name, or `#` and its id where it has none: what a counter path takes back.
+    /// Returns the name of the counter, or `#` and its id if it has no name. Counter paths accept both.
     #[must_use]
     pub fn shown_name(&self) -> Cow<'_, str> {
         self.name.as_deref().map_or_else(|| format!("#{}", self.id.0).into(), Cow::Borrowed)
     }
 
-    /// The counter that this one is divided by: its base, or its number of items.
+    /// Returns the id of the divisor: the base, or the number of items.
     #[must_use]
     pub fn divisor(&self) -> Option<CounterId> {
         self.base.or(self.multi)
     }
 
-    /// Whether it has never a value on this system: it has no source, and a reason for that.
+    /// Returns `true` if the counter never has a value on this system: it has no source and a documented reason.
     #[must_use]
     pub fn is_never_there(&self) -> bool {
         self.source.is_empty() && !self.availability.is_empty()
     }
 
-    /// It, and the counters that it is computed with.
+    /// Returns the ids of this counter and of all counters that its formula needs.
     pub fn needed(&self) -> impl Iterator<Item = CounterId> + use<> {
         [Some(self.id), self.base, self.perf_time, self.perf_freq, self.multi].into_iter().flatten()
     }
 }
 
-/// Names and help of a counterset in one language.
+/// Names and help texts of a counterset in one language.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Translation {
     /// Windows language id (LCID).
     pub language: Language,
     /// Name of the counterset.
     pub name: Text,
-    /// Help of the counterset; empty = none.
+    /// Help text of the counterset; empty = none.
     pub help: Text,
-    /// Names and helps of counters; a counter may be missing.
+    /// Names and help texts of counters; a counter can be missing.
     pub counters: Cow<'static, [(CounterId, Text, Text)]>,
 }
 
@@ -220,43 +227,43 @@ pub struct Translation {
 pub struct Language(pub u32);
 
 impl Language {
-    /// The configured language of the machine that is asked.
+    /// Configured language of the queried machine.
     pub const DEFAULT: Self = Self(0);
-    /// English, neutral.
+    /// English, without a region.
     pub const ENGLISH: Self = Self(0x0009);
 
-    /// The primary language: the low 10 bits.
+    /// Returns the primary language: the low 10 bits.
     #[must_use]
     pub const fn primary(self) -> u32 {
         self.0 & 0x3FF
     }
 }
 
-/// How many instances a counterset may have. The numbers are the `InstanceType` field.
+/// Number of instances that a counterset can have. Stored in the `InstanceType` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InstanceType {
-    /// At most one, nameless in queries.
+    /// At most one instance, without a name in queries.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_INSTANCE")]
     Single,
-    /// Any number.
+    /// Any number of instances.
     #[doc(alias = "PERF_COUNTERSET_MULTI_INSTANCES")]
     Multiple,
-    /// Several, of which consumers see the aggregate.
+    /// Several instances; consumers receive only the aggregate.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_AGGREGATE")]
     SingleAggregate,
-    /// Several, and a synthetic `_Total`.
+    /// Several instances and a synthetic `_Total`.
     #[doc(alias = "PERF_COUNTERSET_MULTI_AGGREGATE")]
     MultiAggregate,
-    /// As `SingleAggregate`, and what has vanished stays in the aggregate.
+    /// Like `SingleAggregate`, with vanished instances still included in the aggregate.
     #[doc(alias = "PERF_COUNTERSET_SINGLE_AGGREGATE_HISTORY")]
     SingleAggregateHistory,
-    /// Rows of equal name are merged.
+    /// Several instances; rows with equal names are merged.
     #[doc(alias = "PERF_COUNTERSET_INSTANCE_AGGREGATE")]
     InstanceAggregate,
 }
 
 impl InstanceType {
-    /// From the `InstanceType` field.
+    /// Converts the `InstanceType` field; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -270,7 +277,7 @@ impl InstanceType {
         })
     }
 
-    /// The `InstanceType` field.
+    /// Returns the value of the `InstanceType` field.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -283,36 +290,36 @@ impl InstanceType {
         }
     }
 
-    /// Whether entries name an instance.
+    /// Returns `true` if entries of a query name an instance.
     #[must_use]
     pub const fn is_multiple(self) -> bool {
         matches!(self, Self::Multiple | Self::MultiAggregate | Self::InstanceAggregate)
     }
 }
 
-/// How raw values of instances are combined. The numbers are the `AggregateFunc` field.
+/// Function that combines raw values of instances. Stored in the `AggregateFunc` field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Aggregate {
     /// No aggregate.
     #[default]
     #[doc(alias = "PERF_AGGREGATE_UNDEFINED")]
     Undefined,
-    /// Sum.
+    /// Sum of all instances.
     #[doc(alias = "PERF_AGGREGATE_TOTAL")]
     Total,
-    /// Mean.
+    /// Mean of all instances.
     #[doc(alias = "PERF_AGGREGATE_AVG")]
     Avg,
-    /// Least.
+    /// Minimum of all instances.
     #[doc(alias = "PERF_AGGREGATE_MIN")]
     Min,
-    /// Greatest.
+    /// Maximum of all instances.
     #[doc(alias = "PERF_AGGREGATE_MAX")]
     Max,
 }
 
 impl Aggregate {
-    /// From the `AggregateFunc` field.
+    /// Converts the `AggregateFunc` field; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -325,7 +332,7 @@ impl Aggregate {
         })
     }
 
-    /// The `AggregateFunc` field.
+    /// Returns the value of the `AggregateFunc` field.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -338,21 +345,21 @@ impl Aggregate {
     }
 }
 
-/// Who a counter is for; V2 uses two levels.
+/// Intended audience of a counter; V2 uses two levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DetailLevel(pub u32);
 
 impl DetailLevel {
-    /// For everyone.
+    /// Counters for every user.
     #[doc(alias = "PERF_DETAIL_NOVICE")]
     pub const NOVICE: Self = Self(100);
-    /// For who knows the subject.
+    /// Counters for users who know the subject.
     #[doc(alias = "PERF_DETAIL_ADVANCED")]
     pub const ADVANCED: Self = Self(200);
-    /// For experts.
+    /// Counters for experts.
     #[doc(alias = "PERF_DETAIL_EXPERT")]
     pub const EXPERT: Self = Self(300);
-    /// For who wrote it: everything is of this level or one below.
+    /// Counters for their developer: the highest level, which includes every counter.
     #[doc(alias = "PERF_DETAIL_WIZARD")]
     pub const WIZARD: Self = Self(400);
 }
@@ -362,35 +369,35 @@ impl DetailLevel {
 pub struct Attributes(pub u64);
 
 impl Attributes {
-    /// The provider's slot holds the address of the value.
+    /// The provider stores the address of the value, not the value.
     #[doc(alias = "PERF_ATTRIB_BY_REFERENCE")]
     pub const BY_REFERENCE: Self = Self(0x01);
-    /// A helper (base, time, frequency): not shown.
+    /// The counter is a helper (base, time, frequency) and is not displayed.
     #[doc(alias = "PERF_ATTRIB_NO_DISPLAYABLE")]
     pub const NO_DISPLAYABLE: Self = Self(0x02);
-    /// Printed without separators between thousands.
+    /// The value is printed without thousands separators.
     #[doc(alias = "PERF_ATTRIB_NO_GROUP_SEPARATOR")]
     pub const NO_GROUP_SEPARATOR: Self = Self(0x04);
-    /// Printed as a real number.
+    /// The value is printed as a real number.
     #[doc(alias = "PERF_ATTRIB_DISPLAY_AS_REAL")]
     pub const DISPLAY_AS_REAL: Self = Self(0x08);
-    /// Printed in hexadecimal.
+    /// The value is printed in hexadecimal.
     #[doc(alias = "PERF_ATTRIB_DISPLAY_AS_HEX")]
     pub const DISPLAY_AS_HEX: Self = Self(0x10);
 
-    /// Whether all bits of `other` are set.
+    /// Returns `true` if all bits of `other` are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both sets of bits.
+    /// Returns the union of both sets of bits.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether a registration may have this combination.
+    /// Returns `true` if a registration is permitted to have this combination.
     #[must_use]
     pub const fn is_allowed(self) -> bool {
         let real_or_plain = self.contains(Self::NO_GROUP_SEPARATOR) || self.contains(Self::DISPLAY_AS_REAL);

@@ -1,4 +1,4 @@
-//! One counter of one instance, collected again and again.
+//! Repeated sampling of one counter of one instance.
 
 use std::sync::Arc;
 
@@ -16,23 +16,23 @@ use crate::provider::Want;
 use crate::rows::Rows;
 use crate::values::ticks;
 
-/// Makes samples of one counter of one instance without a query: what it takes of a counterset is found once.
+/// Sampler of one counter of one instance without a query: the needed parts of the counterset are looked up once.
 #[derive(Debug)]
 pub struct Sampler<'a> {
     set: Arc<Counterset>,
     identity: Identity<'a>,
     instances: InstanceFilters,
     counter: Counter,
-    /// The counter, and those that it is computed with: the columns of `rows`.
+    /// Counter and the counters that it is computed with: the columns of `rows`.
     needed: Vec<CounterId>,
     rows: Rows,
     divisor: Option<usize>,
-    /// Its own clock, if it has one: which, and where the reading and the ticks a second are.
+    /// Clock of the counter itself, if it has one, and the columns of its reading and its ticks per second.
     own_clock: Option<(Clock, Option<usize>, Option<usize>)>,
 }
 
 impl<'a> Sampler<'a> {
-    /// For a counter of a counterset and an instance, whatever its birth.
+    /// Creates a sampler for a counter of a counterset and an instance, whatever its birth.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounter`].
@@ -47,7 +47,7 @@ impl<'a> Sampler<'a> {
         let column = |id: Option<CounterId>| found.iter().position(|counter| Some(counter.id) == id);
         let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
         let clock = || counter.counter_type.decode().clock;
-        // A hint: the row is looked for by its very name.
+        // A hint for the source: the row is found by its exact name.
         let pattern = Pattern::new(&Utf16::from(identity.instance));
         let filter = InstanceFilter { pattern, id: InstanceIdFilter::One(identity.instance_id) };
         Ok(Self {
@@ -62,10 +62,10 @@ impl<'a> Sampler<'a> {
         })
     }
 
-    /// The sample that `collect` fills in, with these clocks if the counterset has none of its own.
+    /// Returns the sample that `collect` fills in, with these clocks if the counterset has none of its own.
     ///
     /// # Errors
-    /// Why there is none: nothing was collected, no row has its name and id, or there is no value in it.
+    /// The reason for no sample: nothing was collected, no row has the name and id, or the row has no value.
     pub fn sample(
         &mut self,
         clocks: &ClockReading,
@@ -91,11 +91,46 @@ impl<'a> Sampler<'a> {
             raw,
             base: divisor.and_then(number),
             wraps: counter.wraps,
-            base_wraps: false,
+            base_wraps: set.base_wraps(counter),
             clocks: match own_clock {
                 None => clocks,
                 Some((clock, time, freq)) => clocks.with(*clock, ticks(time), ticks(freq)),
             },
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use perfset_core::{CounterType, Guid, InstanceId, InstanceType, Name};
+
+    use super::*;
+    use crate::tests::set;
+
+    /// A 4-byte base that passes zero under an 8-byte value, as in `tests::a_base_wraps_by_itself` for a query.
+    #[test]
+    fn a_base_wraps_by_itself() {
+        let set = Arc::new(set(Guid::from_u128(1), InstanceType::Multiple));
+        let identity = Identity {
+            counterset: set.guid,
+            instance: Name::until_nul(b"a\0"),
+            instance_id: InstanceId(1),
+            birth: None,
+        };
+        let mut sampler = Sampler::new(&set, CounterId(5), identity).unwrap();
+        let mut sample = |value: u64, base: u64| {
+            let fill = |want: &Want<'_>, rows: &mut Rows| {
+                assert_eq!(want.counters, [CounterId(5), CounterId(9)]);
+                let mut row = rows.push("a", InstanceId(1), None);
+                row.set(0, value);
+                row.set(1, base);
+                Ok(())
+            };
+            sampler.sample(&ClockReading::default(), fill).unwrap()
+        };
+        let (old, new) = (sample(5_000, 0xFFFF_FFF0), sample(6_000, 0x10));
+        assert_eq!(new.counter_type, CounterType::PERF_AVERAGE_BULK);
+        let value = perfset_core::formula::format(Some(&old), &new);
+        assert_eq!(value.map(|value| value.raw), Ok(31.25));
     }
 }

@@ -1,4 +1,4 @@
-//! The values of a snapshot: rows of two of them put together, and numbers made of both.
+//! Values of a snapshot: rows of two snapshots are paired, and values computed from both.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,76 +22,76 @@ mod origins;
 
 pub(crate) use origins::Origins;
 
-/// One counter of one instance, for people.
+/// Value of one counter of one instance, formatted for users.
 #[derive(Clone, Debug)]
 pub struct Value<'a> {
-    /// Position of its entry in the query.
+    /// Position of the entry in the query.
     pub entry: usize,
-    /// The counterset.
+    /// Counterset of the counter.
     pub counterset: &'a Counterset,
-    /// The counter.
+    /// Counter that was collected.
     pub counter: &'a Counter,
-    /// The instance's name; of an entry that failed the name it asked for.
+    /// Name of the instance; for a failed entry the name that it requested.
     pub instance: Name<'a>,
-    /// The instance's id, where a result carries it.
+    /// Id of the instance, if the result contains it.
     pub instance_id: Option<InstanceId>,
-    /// The raw value.
+    /// Raw value, if it was delivered.
     pub raw: Option<RawValue>,
-    /// The raw value of its base, if it has one and it was delivered.
+    /// Raw value of the counter's base, if it has one and it was delivered.
     pub base: Option<RawValue>,
-    /// The formatted value, or why there is none.
+    /// Formatted value, or the reason for none.
     pub value: Result<FormattedValue, NoValue>,
-    /// What is special about it.
+    /// Mark of the value, if any.
     pub mark: Option<Mark>,
 }
 
 impl Value<'_> {
-    /// The raw value as it was counted: there is none of what a log's writer formatted.
+    /// Returns the raw value as counted: `None` if the writer of a log formatted it.
     #[must_use]
     pub fn counted(&self) -> Option<RawValue> {
         self.raw.filter(|_| self.mark != Some(Mark::Formatted))
     }
 }
 
-/// Where a value is that another one is computed with: which entry, and which of its columns.
+/// Location of an input of a formula: index of its entry, and of the column there.
 type Place = (usize, usize);
 
-/// How a counter is computed, and with what: wanted or not, and where it is.
+/// Formula of a counter and the locations of its inputs, requested or not.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Related {
     computation: Option<Computation>,
     base: Option<Place>,
-    /// Its own clock and that clock's frequency, if it has one: then the block's is not it.
+    /// Clock of the counter itself and that clock's frequency, if it has one. It replaces the block's.
     own_clock: Option<OwnClock>,
-    /// Whether the quick way applies: numbers of the same row are all that it takes, and their widths tell nothing.
+    /// `true` if the fast path applies: all inputs are numbers of the same row, and their widths do not matter.
     is_plain: bool,
 }
 
-/// Where the clock of a counter and its frequency are that stand in counters themselves.
+/// Locations of a counter's own clock and its frequency, which are counters themselves.
 #[derive(Clone, Copy, Debug)]
 struct OwnClock {
-    /// The clock that the counter's type names.
+    /// Clock that the counter's type names.
     clock: Clock,
     time: Option<Place>,
     freq: Option<Place>,
 }
 
 impl OwnClock {
-    /// The clocks of a block with this one in its place. A clock that was not delivered has no frequency: whatever
-    /// needs it has no value.
+    /// Replaces the named clock in the block's clocks. A clock that was not delivered has no frequency: a formula
+    /// that needs it has no value.
     fn over(&self, clocks: &Clocks, number: impl Fn(Place) -> Option<u64>) -> Clocks {
         let ticks = |place: Option<Place>| ticks(place.and_then(&number));
         clocks.with(self.clock, ticks(self.time), ticks(self.freq))
     }
 }
 
-/// A clock's reading, or its ticks a second, that stands in a counter.
+/// Converts a counter's value to a clock reading or to ticks per second; 0 if there is none.
 pub(crate) fn ticks(number: Option<u64>) -> i64 {
     number.map_or(0, |ticks| i64::try_from(ticks).unwrap_or(i64::MAX))
 }
 
 impl Related {
-    /// The clocks of a value: its entry's, with the counter's own where it has one.
+    /// Returns the clocks of a value: its entry's, with the counter's own if it has one.
     fn clocks(
         &self,
         entry_clocks: &Clocks,
@@ -107,7 +107,7 @@ impl Related {
     }
 }
 
-/// The rows of an older snapshot, in the order of a newer one's entries: whatever was added or deleted meanwhile.
+/// Returns the rows of an older snapshot in the order of a newer one's entries, which others may have joined or left.
 fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> {
     let mut rows: Vec<_> = entry_rows(old).into_iter().map(Some).collect();
     if Arc::ptr_eq(&old.entries, &new.entries) {
@@ -120,7 +120,7 @@ fn aligned<'a>(new: &Snapshot, old: &'a Snapshot) -> Vec<Option<EntryRows<'a>>> 
     new.entries.iter().map(&mut take).collect()
 }
 
-/// The rows of one result.
+/// Rows of one result.
 struct EntryRows<'a> {
     annex: Option<&'a EntryAnnex>,
     status: Status,
@@ -128,7 +128,7 @@ struct EntryRows<'a> {
     clocks: Clocks,
 }
 
-/// One row of one result. Results for one instance carry neither name nor id: the entry has the name.
+/// Row of a result. Results for one instance contain neither name nor id: the entry has the name.
 #[derive(Clone, Copy)]
 struct ResultRow<'a> {
     name: Name<'a>,
@@ -163,10 +163,10 @@ impl Cells<'_> {
     }
 }
 
-/// An `Option<RawValue>` that fits into two registers: there are many of them.
+/// Compact `Option<RawValue>` that fits into two registers, because there are many of them.
 #[derive(Clone, Copy)]
 struct Number {
-    /// 8 or 4 bytes; 0 = there is none.
+    /// Width of 8 or 4 bytes; 0 = no value.
     width: u32,
     value: u64,
 }
@@ -187,7 +187,7 @@ impl Number {
     }
 }
 
-/// The rows of each result of a snapshot's block.
+/// Returns the rows of each result of a snapshot's block.
 fn entry_rows(snapshot: &Snapshot) -> Vec<EntryRows<'_>> {
     let clocks = Clocks::from(&snapshot.clocks);
     let results = Block::parse(&snapshot.block).map(|block| block.results());
@@ -246,8 +246,8 @@ impl EntryRows<'_> {
     }
 }
 
-/// What the counters of one entry are computed with: from the same entry, else from another one that asks for the same
-/// instances.
+/// Returns the formula inputs of an entry's counters: from the same entry, else from another one with the same
+/// instance selection.
 pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec<Related> {
     let Some(own) = infos.get(entry) else { return Vec::new() };
     let in_entry = |at: usize, id: CounterId| {
@@ -256,7 +256,7 @@ pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec
     let find = |id| in_entry(entry, id).or_else(|| peers.iter().find_map(|at| in_entry(*at, id)));
     let set = own.counterset.as_deref();
     let of_counter = |counter: &Counter| {
-        let base_wraps = counter.divisor().and_then(|base| set?.counter(base)).is_some_and(|base| base.wraps);
+        let base_wraps = set.is_some_and(|set| set.base_wraps(counter));
         let computation = Computation::of(counter.counter_type);
         let base = counter.divisor().and_then(find);
         let has_clock = counter.perf_time.is_some() || counter.perf_freq.is_some();
@@ -278,41 +278,41 @@ pub(crate) fn related(infos: &[EntryInfo], entry: usize, peers: &[usize]) -> Vec
     own.counters().map(of_counter).collect()
 }
 
-/// The rows of all entries of a snapshot.
+/// Rows of all entries of a snapshot.
 type All<'a> = [Option<EntryRows<'a>>];
 
 fn rows_of<'a, 'b>(all: &'b All<'a>, entry: usize) -> Option<&'b EntryRows<'a>> {
     all.get(entry)?.as_ref()
 }
 
-/// Every value of a snapshot, made when it is asked for: all of them together are far larger than the block.
+/// Iterator over every value of a snapshot, computed on demand: all of them together are far larger than the block.
 pub(crate) struct AllValues<'a> {
     infos: &'a [EntryInfo],
     new: Vec<Option<EntryRows<'a>>>,
-    /// In the order of `infos`; empty without an older snapshot.
+    /// Older rows in the order of `infos`; empty without an older snapshot.
     old: Vec<Option<EntryRows<'a>>>,
-    /// The next entry to begin.
+    /// Index of the next entry to begin.
     entry: usize,
     current: Option<Current<'a>>,
 }
 
-/// Where [`AllValues`] is: an entry, a row of it and the one of the older result that is the same thing.
+/// Position of [`AllValues`]: an entry, a row of it, and the older row of the same instance.
 struct Current<'a> {
     entry: usize,
     info: &'a EntryInfo,
     set: &'a Counterset,
     clocks: Clocks,
     old_clocks: Clocks,
-    /// Those of this row and column and all that follow.
+    /// Notes of this row and column and of all that follow.
     notes: &'a [((usize, usize), Note)],
     finder: Finder<'a>,
     at: usize,
-    /// What is special about the values of this row that have no note.
+    /// Mark of this row's values that have no note.
     mark: Option<Mark>,
-    /// `None`: the entry failed.
+    /// Current row; `None` if the entry failed.
     row: Option<ResultRow<'a>>,
     older: Option<Older<'a>>,
-    /// Whether there is an older result with rows.
+    /// `true` if there is an older result with rows.
     has_older: bool,
     /// `true` if any value of the newer result is a total, and the same for the older one.
     with_totals: (bool, bool),
@@ -322,23 +322,23 @@ struct Current<'a> {
     column: usize,
 }
 
-/// The row of an older result that has name and id of a newer one.
+/// Row of an older result that has name and id of a newer one.
 #[derive(Clone, Copy)]
 struct Older<'a> {
     at: usize,
     row: ResultRow<'a>,
-    /// Whether both were born at the same time, and so are the same thing.
+    /// `true` if both have the same birth, and so are the same instance.
     is_same: bool,
 }
 
-/// What the usual case gives.
+/// Result of the fast path.
 #[derive(Clone, Copy)]
 enum Quick {
     Number(f64),
     NotDisplayable,
     NeedsTwoSamples,
     NewInstance,
-    /// It takes more to say.
+    /// The fast path does not apply.
     Unusual,
 }
 
@@ -361,7 +361,7 @@ impl<'a> Iterator for AllValues<'a> {
         }
     }
 
-    /// Hands over each value where it is made: it is large, and copied less so.
+    /// Passes on each value where it is computed: it is large, and this copies it less.
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(mut self, init: B, mut f: F) -> B {
         let mut all = init;
         loop {
@@ -389,7 +389,7 @@ impl<'a> AllValues<'a> {
         Self { infos, new, old, entry: 0, current: None }
     }
 
-    /// Goes on to the next row or entry.
+    /// Advances to the next row or entry.
     fn next_row(&mut self) -> Option<()> {
         if let Some(current) = &mut self.current {
             let at = current.at.saturating_add(1);
@@ -428,7 +428,7 @@ impl<'a> Current<'a> {
         Some(current)
     }
 
-    /// Whether there is such a row.
+    /// Begins a row; returns `true` if it exists.
     fn begin_row(&mut self, at: usize, new: &All<'a>, old: &All<'a>) -> bool {
         let Some(rows) = rows_of(new, self.entry) else { return false };
         let Some(row) = rows.rows.get(at).copied() else { return false };
@@ -467,7 +467,7 @@ impl<'a> Current<'a> {
         if self.has_totals && raw.width > 0 {
             mark = self.mark_of_both(mark, column, related, old);
         }
-        // Written in one place and with the value last: it is large, and this is done for each of many.
+        // Written in one place and with the value last: it is large, and there are many.
         let with = |value, mark| {
             Some(Value {
                 entry: self.entry,
@@ -481,7 +481,7 @@ impl<'a> Current<'a> {
                 mark,
             })
         };
-        // What the counter cannot have is cut, and says so.
+        // A value above the counter's maximum is capped and marked.
         let number = |raw: f64| {
             let counter_type = counter.counter_type;
             // A sum over threads reaches 100 for each processor.
@@ -539,7 +539,7 @@ impl<'a> Current<'a> {
         places.all(|place| birth(new, place, self.at) == birth(old, place, older.at))
     }
 
-    /// The note of that column of the row.
+    /// Returns the note of that column of the row.
     #[inline]
     fn note(&mut self, column: usize) -> Option<&'a Note> {
         while let [((row, at), note), rest @ ..] = self.notes {
@@ -554,7 +554,7 @@ impl<'a> Current<'a> {
         None
     }
 
-    /// The value of the usual case, and the usual reasons for none: the same as [`slow`](Self::slow) says.
+    /// Computes the value or the reason in the usual case, with the same result as [`slow`](Self::slow).
     #[inline]
     fn quick(&self, column: usize, related: &Related, raw: Number, base: Number) -> Quick {
         let number = |value: Option<f64>| value.map_or(Quick::Unusual, Quick::Number);
@@ -579,7 +579,7 @@ impl<'a> Current<'a> {
         }
     }
 
-    /// The value of every case.
+    /// Computes the value in every case.
     #[cold]
     fn slow(
         &self,
@@ -623,7 +623,7 @@ impl<'a> Current<'a> {
         computation.value(then.as_ref(), &now)
     }
 
-    /// A value of an entry without rows: the reason.
+    /// Returns the value of a failed entry: only the reason.
     #[cold]
     fn failure(&self, counter: &'a Counter, new: &All<'a>) -> Value<'a> {
         let rows = rows_of(new, self.entry);
@@ -644,7 +644,7 @@ impl<'a> Current<'a> {
     }
 }
 
-/// The most that a counter has which caps.
+/// Maximum value of a counter that caps.
 const MOST: f64 = 100.0;
 
 /// Returns the mark of a capped value: the one that users are shown already, else [`Mark::Capped`].
@@ -657,7 +657,7 @@ impl<'a> ResultRow<'a> {
         self.id == other.id && self.name == other.name
     }
 
-    /// What is in a place of the same row, which is in `entry`.
+    /// Returns an input of a formula from the same row, which is in `entry`.
     #[inline]
     fn number(&self, (place, column): Place, entry: usize, all: &All<'a>, at: usize) -> Number {
         if place == entry {
@@ -669,20 +669,20 @@ impl<'a> ResultRow<'a> {
     }
 }
 
-/// Name and id of a row.
+/// Key of a row: name and id.
 type RowKey<'a> = (&'a [u8], Option<InstanceId>);
 
-/// Finds rows of an older result: close behind the last one first, else by name and id.
+/// Finder for rows of an older result: close after the last one first, else by name and id.
 #[derive(Default)]
 struct Finder<'a> {
-    /// Where the next row is if the order is the same.
+    /// Index of the next row if the order is the same.
     next: usize,
     by_key: Option<HashMap<RowKey<'a>, usize>>,
 }
 
 impl<'a> Finder<'a> {
     fn find(&mut self, rows: &[ResultRow<'a>], wanted: &ResultRow<'_>) -> Option<usize> {
-        /// So many rows that follow one another may be gone before the others are found more slowly.
+        /// Maximum number of consecutive missing rows before the slower search.
         const NEAR: usize = 8;
         let near = rows.get(self.next..).unwrap_or_default().iter().take(NEAR);
         let at = match near.zip(self.next..).find(|(row, _)| row.is_same(wanted)) {
