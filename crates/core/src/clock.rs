@@ -1,30 +1,30 @@
-//! The three clocks of a collection, and how they hang together. The readings themselves come from outside.
+//! Clocks of a collection and the conversions between them. The caller passes the clock readings.
 
 use zerocopy::little_endian::U16;
 
 use crate::v2::raw;
 
-/// The clocks of one collection, as PERF_DATA_HEADER carries them.
+/// Clock readings of one collection, as stored in PERF_DATA_HEADER.
 ///
 /// Units: `perf_time` in ticks of `perf_freq` a second; `time_100ns` in 100 ns since 1601-01-01 UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct ClockReading {
-    /// `PerfTimeStamp`: monotonic.
+    /// `PerfTimeStamp`: reading of a monotonic clock.
     pub perf_time: i64,
     /// `PerfTime100NSec`: UTC, anchored once a process and advanced by the monotonic clock.
     pub time_100ns: i64,
     /// `PerfFreq`: ticks of `perf_time` a second.
     pub perf_freq: i64,
-    /// `SystemTime`: what people are shown, UTC.
+    /// `SystemTime`: the time shown to users, UTC.
     pub system_time: SystemTime,
 }
 
 impl ClockReading {
-    /// How far the wall clock was stepped away from `time_100ns`, in 100 ns: 0 as long as nobody set it and the machine
-    /// did not sleep.
+    /// Returns the offset of the wall clock from `time_100ns`, in 100 ns. The offset is 0 as long as the clock was
+    /// never set and the machine did not sleep.
     ///
-    /// To the tenth of a second, so that all collections between two steps give the same: the wall clock is read beside
-    /// the monotonic one, never at the same instant.
+    /// Rounded to a tenth of a second, so that all collections between two steps return the same offset: the wall
+    /// clock and the monotonic clock are never read at the same instant.
     #[must_use]
     pub fn step_100ns(&self) -> i64 {
         const TENTH: i64 = 1_000_000;
@@ -33,46 +33,48 @@ impl ClockReading {
         step.saturating_add(TENTH / 2).div_euclid(TENTH).saturating_mul(TENTH)
     }
 
-    /// When this was, for people and other programs: 100 ns since 1601 by the wall clock of that moment, smooth between
-    /// its steps.
+    /// Returns the time of the collection for users and other programs: 100 ns since 1601 by the wall clock of that
+    /// moment, smooth between steps of that clock.
     #[must_use]
     pub fn utc_100ns(&self) -> i64 {
         self.time_100ns.saturating_add(self.step_100ns())
     }
 
-    /// [`ClockReading::utc_100ns`] as so many milliseconds since 1970.
+    /// Returns [`ClockReading::utc_100ns`] in milliseconds since 1970.
     #[must_use]
     pub fn unix_ms(&self) -> i64 {
         self.utc_100ns().saturating_sub(UNIX_EPOCH_100NS).div_euclid(10_000)
     }
 }
 
-/// A civil date and time in UTC, to the millisecond. Kept as found: a foreign block may hold the 40th of May.
+/// A civil date and time in UTC, to the millisecond. Not validated: a block of another program might contain the 40th
+/// of May.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[doc(alias = "SYSTEMTIME")]
 pub struct SystemTime {
     /// Year of the Gregorian calendar.
     pub year: u16,
-    /// 1 to 12.
+    /// Month, 1 to 12.
     pub month: u16,
-    /// 0 = Sunday.
+    /// Day of the week; 0 = Sunday.
     pub day_of_week: u16,
-    /// 1 to 31.
+    /// Day of the month, 1 to 31.
     pub day: u16,
-    /// 0 to 23.
+    /// Hour, 0 to 23.
     pub hour: u16,
-    /// 0 to 59.
+    /// Minute, 0 to 59.
     pub minute: u16,
-    /// 0 to 59.
+    /// Second, 0 to 59.
     pub second: u16,
-    /// 0 to 999.
+    /// Millisecond, 0 to 999.
     pub millisecond: u16,
 }
 
 impl SystemTime {
-    /// The date and time of `time` 100 ns after 1601-01-01 UTC, cut to the millisecond.
+    /// Converts `time`, in 100 ns since 1601-01-01 UTC, to a date and time, truncated to the millisecond.
     ///
-    /// Times before 1601 give its first millisecond. The last that an `i64` reaches is in the year 30828.
+    /// Times before 1601 return the first millisecond of 1601. The last time that fits into an `i64` is in the year
+    /// 30828.
     #[must_use]
     #[expect(
         clippy::arithmetic_side_effects,
@@ -101,9 +103,10 @@ impl SystemTime {
         }
     }
 
-    /// The way back: 100 ns since 1601-01-01 UTC. `day_of_week` is not looked at.
+    /// Converts the date and time to 100 ns since 1601-01-01 UTC. `day_of_week` is ignored.
     ///
-    /// None if there is no such day or time of day, or if it is before 1601 or after what an `i64` reaches.
+    /// Returns `None` if the day or the time of day does not exist, before 1601, and if the result does not fit into
+    /// an `i64`.
     #[must_use]
     #[expect(
         clippy::arithmetic_side_effects,
@@ -139,24 +142,24 @@ impl std::fmt::Display for SystemTime {
     }
 }
 
-/// 100 ns between 1601-01-01 and 1970-01-01.
+/// Time between 1601-01-01 and 1970-01-01, in 100 ns.
 pub const UNIX_EPOCH_100NS: i64 = 116_444_736_000_000_000;
 
-/// One pair of readings of the monotonic and the wall clock, taken once a process.
+/// Pair of simultaneous readings of the monotonic clock and the wall clock, taken once per process.
 ///
-/// From then on UTC is the anchor plus what the monotonic clock has advanced, so that a stepped wall clock never
-/// corrupts a rate or an age.
+/// Later times are the anchor plus the advance of the monotonic clock, so that a stepped wall clock never corrupts a
+/// rate or an age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
-    /// What the wall clock showed, in 100 ns since 1601, when the monotonic clock was 0.
+    /// Wall clock time, in 100 ns since 1601, at which the monotonic clock was 0.
     pub zero_100ns: i64,
 }
 
 impl Anchor {
-    /// How far the wall clock may be from the anchored time before it counts as stepped: 1 ms.
+    /// Maximum difference between the wall clock and the anchored time that does not count as a step: 1 ms.
     const TOLERANCE_100NS: i64 = 10_000;
 
-    /// Takes the narrowest of 16 paired readings: `monotonic` in ns, `wall` in 100 ns since 1601.
+    /// Takes 16 paired readings and keeps the narrowest pair: `monotonic` in ns, `wall` in 100 ns since 1601.
     pub fn take(mut monotonic: impl FnMut() -> i64, mut wall: impl FnMut() -> i64) -> Self {
         let mut best: Option<(i64, Self)> = None;
         for _ in 0..16 {
@@ -171,16 +174,16 @@ impl Anchor {
         best.map_or(Self { zero_100ns: 0 }, |(_, anchor)| anchor)
     }
 
-    /// UTC in 100 ns since 1601 when the monotonic clock shows `monotonic_ns`.
+    /// Returns UTC, in 100 ns since 1601, at the monotonic time `monotonic_ns`.
     #[must_use]
     pub fn time_100ns(&self, monotonic_ns: i64) -> i64 {
         self.zero_100ns.saturating_add(monotonic_ns.div_euclid(100))
     }
 
-    /// The clocks of a collection from three readings in this order: monotonic, wall, monotonic.
+    /// Creates the clock reading of a collection from three readings in this order: monotonic, wall, monotonic.
     ///
-    /// `SystemTime` is the anchored time, unless the wall clock cannot have been read between the two monotonic
-    /// readings: then it was stepped, or the machine slept, and it is the wall clock.
+    /// `SystemTime` is the anchored time if the wall clock reading fits between the two monotonic readings. Otherwise
+    /// the wall clock was stepped or the machine slept, and `SystemTime` is the wall clock.
     #[must_use]
     pub fn reading(&self, before_ns: i64, wall_100ns: i64, after_ns: i64) -> ClockReading {
         let time_100ns = self.time_100ns(before_ns);

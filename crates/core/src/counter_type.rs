@@ -1,11 +1,12 @@
-//! `CounterType`: 32 bits that say how wide a raw value is, what it counts, and how it becomes a number for people.
+//! `CounterType`: 32 bits that define the width of a raw value, its meaning and its formula.
 
 use std::fmt;
 
-/// The type of a counter, as its 32 bits.
+/// Type of a counter: 32 bits.
 ///
-/// **Shape**: bit fields for size, kind, subtype, clock, calculation and display; [`decode`](Self::decode) takes
-/// them apart. A value that no constant names is legal: its fields can still be read, and it has no formula.
+/// **Shape**: bit fields for size, kind, subtype, clock, calculation and display; [`decode`](Self::decode) extracts
+/// them. A value without a named constant is legal: its fields can be decoded, and a formula exists if its
+/// [`meaning`](Self::meaning) equals that of a type with a formula.
 ///
 /// Source: `winperf.h`; MS Learn, "Counter Types".
 ///
@@ -27,7 +28,7 @@ macro_rules! counter_types {
                 pub const $name: Self = Self($value);
             )*
 
-            /// Every named type once, with the name that C code knows it by.
+            /// Every named type once, with its name in C.
             pub const ALL: &[(Self, &str)] = &[$((Self($value), stringify!($name)),)*];
         }
     };
@@ -77,16 +78,16 @@ counter_types! {
 }
 
 impl CounterType {
-    /// The other name of [`PERF_LARGE_RAW_BASE`](Self::PERF_LARGE_RAW_BASE).
+    /// Alias of [`PERF_LARGE_RAW_BASE`](Self::PERF_LARGE_RAW_BASE).
     pub const PERF_PRECISION_TIMESTAMP: Self = Self::PERF_LARGE_RAW_BASE;
 
-    /// The name that C code knows this type by.
+    /// Returns the name of this type in C.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Self::ALL.iter().find(|(known, _)| *known == self).map(|(_, name)| *name)
     }
 
-    /// The type of that C name.
+    /// Returns the type with this name in C.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         if name == "PERF_PRECISION_TIMESTAMP" {
@@ -95,7 +96,7 @@ impl CounterType {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(known, _)| *known)
     }
 
-    /// Takes the bit fields apart. Never fails: what a field does not define is [`Kind::Unknown`].
+    /// Extracts the bit fields. Never fails: undefined subtypes become [`Kind::Unknown`].
     #[must_use]
     pub fn decode(self) -> Decoded {
         let bits = self.0;
@@ -146,22 +147,23 @@ impl CounterType {
         }
     }
 
-    /// Whether the value is the denominator of another counter and nothing by itself.
+    /// Returns `true` if the value is only the denominator of another counter.
     ///
-    /// True for every base, and for third-party spellings of one such as 0x40030503.
+    /// This includes every named base and unnamed variants from other vendors, such as 0x40030503.
     #[must_use]
     pub fn is_base(self) -> bool {
         self.decode().kind == Kind::Counter(CounterKind::Base)
     }
 
-    /// Whether a value needs two samples: the delta bit, or one of the two averages, which lack that bit.
+    /// Returns `true` if a value needs two samples: the delta bit is set, or the type is one of the two averages,
+    /// which lack that bit.
     #[must_use]
     pub fn needs_two_samples(self) -> bool {
         let averages = [Self::PERF_AVERAGE_TIMER, Self::PERF_AVERAGE_BULK];
         self.decode().delta || averages.iter().any(|average| average.meaning() == self.meaning())
     }
 
-    /// Whether it can only be had together with a base: a value that is divided by one, or by a number of items.
+    /// Returns `true` if a value cannot be computed without a base: a denominator, or a number of items.
     #[must_use]
     pub fn needs_base(self) -> bool {
         let decoded = self.decode();
@@ -172,11 +174,11 @@ impl CounterType {
         }
     }
 
-    /// The bits that decide how a value is computed: two types with the same have the same formula.
+    /// Returns the bits that decide how a value is computed: two types with equal bits have the same formula.
     ///
-    /// Left out are the width, which the block says; the reserved low bits, which only tell bases apart; the clock,
-    /// which is an operand, except in multi timers, where two clocks have two formulas; and the suffix, where it is one
-    /// and no percentage. In a fraction it tells averages from shares.
+    /// Four fields are removed. The width is stored in the block. The reserved low bits only distinguish bases. The
+    /// clock is an operand, except in multi timers, where two clocks have two formulas. The display field is removed
+    /// if it is a suffix and no percentage, except in a fraction, where it distinguishes averages from shares.
     #[must_use]
     pub fn meaning(self) -> u32 {
         const WIDTH_AND_RESERVED: u32 = 0x0000_03FF;
@@ -195,9 +197,10 @@ impl CounterType {
         self.0 & !ignored
     }
 
-    /// Bytes of a value of this type in a V2 block that we write; 0 for what carries no number.
+    /// Returns the number of bytes of a value of this type in a V2 block that perfset writes; 0 for types without a
+    /// number.
     ///
-    /// A reader takes the width from the block instead, never from here.
+    /// A reader takes the width from the block instead, never from this function.
     #[must_use]
     pub fn value_len(self) -> u32 {
         if matches!(self, Self::PERF_AVERAGE_TIMER | Self::PERF_DOUBLE_RAW) {
@@ -210,7 +213,7 @@ impl CounterType {
         }
     }
 
-    /// What stands behind a formatted value: `/s`, `%`, `s` or nothing.
+    /// Returns the unit printed after a formatted value: `/s`, `%`, `s` or nothing.
     #[must_use]
     pub fn suffix(self) -> &'static str {
         match self.decode().display {
@@ -240,21 +243,21 @@ impl fmt::Debug for CounterType {
 /// The bit fields of a [`CounterType`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoded {
-    /// Bits 8-9: width of the value by the type; a block's own size field wins.
+    /// Bits 8-9: width of the value by its type; the size field of a block overrides it.
     pub size: Size,
-    /// Bits 10-11 and 16-19: what the value is.
+    /// Bits 10-11 and 16-19: kind and subtype of the value.
     pub kind: Kind,
     /// Bits 20-21: the clock of the denominator.
     pub clock: Clock,
-    /// Bit 22, PERF_DELTA_COUNTER: the difference of two samples counts.
+    /// Bit 22, PERF_DELTA_COUNTER: the difference of two samples is used.
     pub delta: bool,
-    /// Bit 23, PERF_DELTA_BASE: the difference of the base counts too.
+    /// Bit 23, PERF_DELTA_BASE: the difference of the base is used too.
     pub delta_base: bool,
     /// Bit 24, PERF_INVERSE_COUNTER: shown as one minus the share.
     pub inverse: bool,
     /// Bit 25, PERF_MULTI_COUNTER: scaled by a number of items.
     pub multi: bool,
-    /// Bits 28-30: what stands behind the value.
+    /// Bits 28-30: suffix of the formatted value.
     pub display: Display,
 }
 
@@ -267,31 +270,31 @@ pub enum Size {
     Large,
     /// PERF_SIZE_ZERO: no value.
     Zero,
-    /// PERF_SIZE_VARIABLE_LEN: the block says.
+    /// PERF_SIZE_VARIABLE_LEN: the block contains the length.
     Variable,
 }
 
-/// What a value is.
+/// Kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// PERF_TYPE_NUMBER.
+    /// PERF_TYPE_NUMBER: a number without calculation.
     Number(NumberKind),
-    /// PERF_TYPE_COUNTER.
+    /// PERF_TYPE_COUNTER: a value that a formula converts.
     Counter(CounterKind),
-    /// PERF_TYPE_TEXT.
+    /// PERF_TYPE_TEXT: a text instead of a number.
     Text(TextKind),
     /// PERF_TYPE_ZERO: always zero.
     Zero,
-    /// A subtype that no header defines.
+    /// Subtype that no header defines.
     Unknown,
 }
 
 /// Subtypes of PERF_TYPE_NUMBER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NumberKind {
-    /// PERF_NUMBER_HEX.
+    /// PERF_NUMBER_HEX: shown in hexadecimal.
     Hex,
-    /// PERF_NUMBER_DECIMAL.
+    /// PERF_NUMBER_DECIMAL: shown in decimal.
     Decimal,
     /// PERF_NUMBER_DEC_1000: shown divided by 1000.
     Dec1000,
@@ -300,7 +303,7 @@ pub enum NumberKind {
 /// Subtypes of PERF_TYPE_COUNTER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CounterKind {
-    /// PERF_COUNTER_VALUE.
+    /// PERF_COUNTER_VALUE: the value or its difference, without division.
     Value,
     /// PERF_COUNTER_RATE: divided by time.
     Rate,
@@ -312,22 +315,22 @@ pub enum CounterKind {
     Elapsed,
     /// PERF_COUNTER_QUEUELEN: a time-weighted queue length.
     QueueLen,
-    /// PERF_COUNTER_HISTOGRAM.
+    /// PERF_COUNTER_HISTOGRAM: never defined further.
     Histogram,
-    /// PERF_COUNTER_PRECISION: divided by a time stamp of its own.
+    /// PERF_COUNTER_PRECISION: divided by the difference of its own time stamps.
     Precision,
 }
 
 /// Subtypes of PERF_TYPE_TEXT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
-    /// PERF_TEXT_UNICODE.
+    /// PERF_TEXT_UNICODE: UTF-16LE text.
     Unicode,
-    /// PERF_TEXT_ASCII.
+    /// PERF_TEXT_ASCII: text of single bytes.
     Ascii,
 }
 
-/// The clock that a type divides by.
+/// Clock that the formula of a type divides by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// PERF_TIMER_TICK: PerfTime of the block, PerfFreq ticks a second.
@@ -336,14 +339,14 @@ pub enum Clock {
     Time100Ns,
     /// PERF_OBJECT_TIMER: the counterset's own clock.
     ObjectTime,
-    /// Both bits set.
+    /// Both clock bits are set.
     Unknown,
 }
 
-/// What stands behind a formatted value.
+/// Suffix of a formatted value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Display {
-    /// PERF_DISPLAY_NO_SUFFIX.
+    /// PERF_DISPLAY_NO_SUFFIX: no suffix.
     NoSuffix,
     /// PERF_DISPLAY_PER_SEC: "/sec".
     PerSec,
@@ -353,7 +356,7 @@ pub enum Display {
     Seconds,
     /// PERF_DISPLAY_NOSHOW: not shown by itself, except PERF_AVERAGE_BULK.
     NoShow,
-    /// A value that no header defines.
+    /// Value that no header defines.
     Unknown,
 }
 

@@ -1,60 +1,60 @@
-//! Formulas: raw values in, numbers for people out. Pure: the caller passes both samples.
+//! Formulas: convert raw values to formatted values. Pure: the caller passes both samples.
 //!
-//! [`format()`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in the fixed order, and computes. A
-//! new counter type is a new row there. A type that no row names is computed by the row whose types have the same bits,
-//! width and clock apart; if there is none, it has no formula.
+//! [`format()`] finds the [`Formula`] of a counter type in [`FORMULAS`], checks in a fixed order, and computes the
+//! value. A new counter type is a new row of that table. A type that no row lists uses the row with the same bits,
+//! except for width and clock; if no such row exists, the type has no formula.
 //!
 //! Source: MS Learn, "Calculating Counter Values" and "Retrieving Counter Data"; the comments of `winperf.h`. Where
-//! those are silent or disagree, the order of checks and the edge rules are this project's and stand in the vectors
-//! of `testdata/formulas`.
+//! these are silent or disagree, this project defines the order of checks and the edge cases: see the vectors of
+//! `testdata/formulas`.
 
 use crate::counter_type::{Clock, CounterType, Size};
 use crate::sample::{Numbers, Plain, Sample, pair, restarted, unwrapped, why_it_fell};
 use crate::value::{FormattedValue, NoValue, RawValue};
 
-/// What a formula takes from one sample.
+/// Operands that a formula takes from one sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The raw value, N.
     pub raw: u64,
-    /// What it is divided by: ticks of a clock, or the value of the base.
+    /// Divisor: ticks of a clock, or the value of the base.
     pub time: i128,
-    /// Ticks a second of that clock, F.
+    /// Ticks per second of that clock, F.
     pub freq: i64,
 }
 
-/// How the types of one row become numbers.
+/// Formula of several counter types.
 #[derive(Clone, Copy, Debug)]
 pub struct Formula {
-    /// The types computed so.
+    /// Counter types with this formula.
     pub types: &'static [CounterType],
-    /// The formula as people write it: N raw value, B base, D clock, F ticks a second, d difference.
+    /// Formula in usual notation: N raw value, B base, D clock, F ticks a second, d difference.
     pub text: &'static str,
-    /// What it divides by.
+    /// Divisor of the formula.
     pub denominator: Denominator,
     compute: Compute,
 }
 
 impl Formula {
-    /// Whether the value is the raw value as it is.
+    /// Returns `true` if the formatted value equals the raw value.
     #[must_use]
     pub fn gives_raw_value(&self) -> bool {
         self.types.contains(&CounterType::PERF_COUNTER_RAWCOUNT)
     }
 }
 
-/// What a formula divides by.
+/// Divisor of a formula.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Denominator {
-    /// None: a count.
+    /// No divisor: the value is a count.
     None,
-    /// The clock that the type names.
+    /// Clock of the counter type.
     Clock,
-    /// The base.
+    /// Base of the counter.
     Base,
-    /// The base, with PerfTime's frequency: the value is in ticks of PerfTime.
+    /// Base of a value in PerfTime ticks; the formula also needs the frequency of PerfTime.
     BaseOfTicks,
-    /// The clock that the type names; the base is a number of items.
+    /// Clock of the counter type; the base is a number of items.
     ClockAndItems,
 }
 
@@ -62,11 +62,11 @@ pub enum Denominator {
 enum Compute {
     Newest(fn(Reading) -> Result<f64, NoValue>),
     Difference(fn(Reading, Reading) -> Result<f64, NoValue>),
-    /// With the number of items in the newer sample.
+    /// Takes the number of items from the newer sample.
     OfItems(fn(Reading, Reading, u64) -> Result<f64, NoValue>),
 }
 
-/// Every type that has a formula.
+/// Formulas of all counter types that have one.
 pub const FORMULAS: &[Formula] = &[
     Formula {
         types: &[
@@ -195,7 +195,7 @@ pub const FORMULAS: &[Formula] = &[
     },
 ];
 
-/// The formula of a counter type: by its name, else by its bits.
+/// Returns the formula of a counter type: by listed type, otherwise by equal [`meaning`](CounterType::meaning).
 #[must_use]
 pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
     let named = FORMULAS.iter().find(|formula| formula.types.contains(&counter_type));
@@ -208,12 +208,13 @@ pub fn of(counter_type: CounterType) -> Option<&'static Formula> {
     })
 }
 
-/// The value of `new`, with the help of `old` where the type takes a difference.
+/// Computes the value of `new`; `old` is needed if the type takes a difference.
 ///
 /// # Errors
-/// The first of these, in this order: not displayable, needs two samples (or they do not belong together), missing
-/// base, negative value, negative denominator, negative time base. A value or a clock that fell has the reason for it
-/// where the samples tell: [`NoValue::Restarted`], [`NoValue::TimeWentBack`], [`NoValue::Wrapped`].
+/// The first of these, in this order: not displayable, needs two samples (or the samples do not belong together),
+/// missing base, negative value, negative denominator, negative time base. If a value or a clock decreased and the
+/// samples reveal the cause, the error is that cause: [`NoValue::Restarted`], [`NoValue::TimeWentBack`],
+/// [`NoValue::Wrapped`].
 pub fn format(old: Option<&Sample<'_>>, new: &Sample<'_>) -> Result<FormattedValue, NoValue> {
     let computation = Computation::of(new.counter_type).ok_or(NoValue::NotDisplayable)?;
     let computation = computation.wrapping(new.wraps, new.base_wraps);
@@ -224,7 +225,7 @@ pub fn format(old: Option<&Sample<'_>>, new: &Sample<'_>) -> Result<FormattedVal
     computation.value(Some(&old.numbers()), &new.numbers())
 }
 
-/// How the values of one counter are computed: found once, for who formats many.
+/// Formula and options of one counter, resolved once to format many values.
 #[derive(Clone, Copy, Debug)]
 pub struct Computation {
     formula: &'static Formula,
@@ -235,33 +236,34 @@ pub struct Computation {
 }
 
 impl Computation {
-    /// For a counter type; `None` if that has no formula.
+    /// Resolves the formula of a counter type; `None` if the type has none.
     #[must_use]
     pub fn of(counter_type: CounterType) -> Option<Self> {
         let clock = counter_type.decode().clock;
         Some(Self { formula: of(counter_type)?, counter_type, clock, wraps: false, base_wraps: false })
     }
 
-    /// The same, where raw values or bases of 4 bytes may pass zero once between two samples.
+    /// Returns a copy in which raw values or bases of 4 bytes can pass zero once between two samples.
     #[must_use]
     pub fn wrapping(self, wraps: bool, base_wraps: bool) -> Self {
         Self { wraps, base_wraps, ..self }
     }
 
-    /// Whether it takes a difference.
+    /// Returns `true` if the formula takes a difference of two samples.
     #[must_use]
     #[inline]
     pub fn needs_two_samples(&self) -> bool {
         !matches!(self.formula.compute, Compute::Newest(_))
     }
 
-    /// What it divides by.
+    /// Returns the divisor of the formula.
     pub(crate) fn denominator(&self) -> Denominator {
         self.formula.denominator
     }
 
-    /// The value of two samples of the same thing, where PerfTime did not fall, nothing passes zero and the width tells
-    /// nothing; [`value`](Self::value) gives the same, and says why there is none.
+    /// Computes the value without checks; `None` if there is none. The caller guarantees that both samples belong
+    /// together, PerfTime did not decrease, no value passes zero, and the width does not matter.
+    /// [`value`](Self::value) returns the same value, or the reason why there is none.
     #[must_use]
     #[doc(hidden)] // for the engine alone: it takes for granted what value() checks
     #[inline]
@@ -275,10 +277,10 @@ impl Computation {
         }
     }
 
-    /// The value of `new`, with the help of `old`, which is of the same thing, where the type takes a difference.
+    /// Computes the value of `new`; `old`, a sample of the same instance, is needed if the type takes a difference.
     ///
     /// # Errors
-    /// As [`format()`].
+    /// Same as [`format()`].
     #[inline]
     pub fn value(&self, old: Option<&Numbers<'_>>, new: &Numbers<'_>) -> Result<FormattedValue, NoValue> {
         let raw = match self.formula.compute {
@@ -317,7 +319,7 @@ impl Computation {
         value.map_err(|reason| why_it_fell(old, new, self.clock, reason))
     }
 
-    /// The newer numbers, counted on where they passed zero.
+    /// Returns the newer numbers, extended beyond 32 bits if they passed zero.
     fn mended<'n>(&self, old: &Numbers<'_>, new: &Numbers<'n>) -> Numbers<'n> {
         let mut mended = *new;
         if self.wraps {
@@ -345,7 +347,7 @@ impl Computation {
     }
 }
 
-/// The last value: `N1`.
+/// Returns the last value: `N1`.
 ///
 /// # Errors
 /// None.
@@ -353,16 +355,16 @@ pub fn raw_count(new: Reading) -> Result<f64, NoValue> {
     Ok(real(new.raw.into()))
 }
 
-/// The last value, which is an IEEE double: `N1`.
+/// Returns the last value, an IEEE double: `N1`.
 ///
 /// # Errors
-/// [`NoValue::NotDisplayable`] if it is not a number.
+/// [`NoValue::NotDisplayable`] if the value is infinite or not a number.
 pub fn raw_double(new: Reading) -> Result<f64, NoValue> {
     let value = f64::from_bits(new.raw);
     if value.is_finite() { Ok(value) } else { Err(NoValue::NotDisplayable) }
 }
 
-/// The last value, counted in thousandths: `N1 / 1000`. UNVERIFIED: no document shows a counter of that kind.
+/// Converts the last value from thousandths: `N1 / 1000`. UNVERIFIED: no document shows a counter of that kind.
 ///
 /// # Errors
 /// None.
@@ -370,30 +372,30 @@ pub fn raw_thousandths(new: Reading) -> Result<f64, NoValue> {
     Ok(real(new.raw.into()) / 1000.0)
 }
 
-/// How much it rose: `N1 - N0`.
+/// Returns the increase between two samples: `N1 - N0`.
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the value fell.
+/// [`NoValue::NegativeValue`] if the value decreased.
 pub fn delta(old: Reading, new: Reading) -> Result<f64, NoValue> {
     risen(old, new)
 }
 
-/// Mean length of a queue: `(N1 - N0) / (D1 - D0)`.
+/// Computes the mean length of a queue: `(N1 - N0) / (D1 - D0)`.
 ///
 /// Units: N length times time, in the unit of D. Source: `winperf.h`, PERF_COUNTER_QUEUELEN_TYPE.
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the value fell, [`NoValue::NegativeDenominator`] if no time passed.
+/// [`NoValue::NegativeValue`] if the value decreased, [`NoValue::NegativeDenominator`] if no time passed.
 pub fn queue_length(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(risen(old, new)? / passed(old, new)?)
 }
 
-/// Events per second: `(N1 - N0) / ((D1 - D0) / F)`.
+/// Computes events per second: `(N1 - N0) / ((D1 - D0) / F)`.
 ///
 /// Units: N events, D ticks, F ticks a second. Source: MS Learn, "Calculating Counter Values".
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the count fell, [`NoValue::NegativeDenominator`] if no time passed,
+/// [`NoValue::NegativeValue`] if the count decreased, [`NoValue::NegativeDenominator`] if no time passed,
 /// [`NoValue::NegativeTimebase`] if F is not positive.
 pub fn counter_rate(old: Reading, new: Reading) -> Result<f64, NoValue> {
     let events = risen(old, new)?;
@@ -401,78 +403,80 @@ pub fn counter_rate(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(events * frequency(new)? / ticks)
 }
 
-/// Share of time, in percent: `100 x (N1 - N0) / (D1 - D0)`.
+/// Computes a share of time, in percent: `100 x (N1 - N0) / (D1 - D0)`.
 ///
 /// Units: N and D in the same unit of time.
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the value fell, [`NoValue::NegativeDenominator`] if no time passed.
+/// [`NoValue::NegativeValue`] if the value decreased, [`NoValue::NegativeDenominator`] if no time passed.
 pub fn timer_share(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(100.0 * risen(old, new)? / passed(old, new)?)
 }
 
-/// Share of time that was not idle, in percent: `100 x (1 - (N1 - N0) / (D1 - D0))`. May be a little below 0.
+/// Computes the share of time that was not idle, in percent: `100 x (1 - (N1 - N0) / (D1 - D0))`. The result can be
+/// slightly negative.
 ///
 /// Units: N idle time and D time, in the same unit.
 ///
 /// # Errors
-/// As [`timer_share`].
+/// Same as [`timer_share`].
 pub fn timer_share_inverse(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(100.0 * (1.0 - risen(old, new)? / passed(old, new)?))
 }
 
-/// Activity of several items, in percent: `100 x ((N1 - N0) / ((D1 - D0) / F)) / B1`; 0 without items. Not limited to
-/// 100.
+/// Computes the activity of several items, in percent: `100 x ((N1 - N0) / ((D1 - D0) / F)) / B1`; 0 without items.
+/// Not limited to 100.
 ///
-/// Units: N and D ticks, F ticks a second, B items. As the documents have it: with N in ticks the share comes out F
-/// times too large, and no counter in any Windows is known to use it.
+/// Units: N and D ticks, F ticks a second, B items. The formula follows the documents, although with N in ticks the
+/// result is F times too large. No counter in any Windows is known to use it.
 ///
 /// # Errors
-/// As [`counter_rate`].
+/// Same as [`counter_rate`].
 pub fn multi_timer(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
     let per_second = counter_rate(old, new)?;
     Ok(if items == 0 { 0.0 } else { 100.0 * per_second / real(items.into()) })
 }
 
-/// Activity of several items, in percent: `100 x ((N1 - N0) / (D1 - D0)) / B1`; 0 without items. Not limited to 100.
+/// Computes the activity of several items, in percent: `100 x ((N1 - N0) / (D1 - D0)) / B1`; 0 without items. Not
+/// limited to 100.
 ///
 /// Units: N and D 100 ns, B items.
 ///
 /// # Errors
-/// As [`timer_share`].
+/// Same as [`timer_share`].
 pub fn multi_timer_100ns(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
     let share = timer_share(old, new)?;
     Ok(if items == 0 { 0.0 } else { share / real(items.into()) })
 }
 
-/// Activity of several items by their idle time, in percent: `100 x (B1 - (N1 - N0) / (D1 - D0))`; 0 without items. May
-/// be a little below 0, and not limited to 100.
+/// Computes the activity of several items from their idle time, in percent: `100 x (B1 - (N1 - N0) / (D1 - D0))`; 0
+/// without items. The result can be slightly negative and is not limited to 100.
 ///
 /// Units: N idle time of all items and D time, in the same unit, B items.
 ///
 /// # Errors
-/// As [`timer_share`].
+/// Same as [`timer_share`].
 pub fn multi_timer_inverse(old: Reading, new: Reading, items: u64) -> Result<f64, NoValue> {
     let idle = risen(old, new)? / passed(old, new)?;
     Ok(if items == 0 { 0.0 } else { 100.0 * (real(items.into()) - idle) })
 }
 
-/// Share of samples that hit, in percent: `100 x (N1 - N0) / (B1 - B0)`; 0 if nothing was sampled.
+/// Computes the share of samples that hit, in percent: `100 x (N1 - N0) / (B1 - B0)`; 0 if nothing was sampled.
 ///
 /// Units: N hits, B samples.
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the hits fell, [`NoValue::NegativeDenominator`] if the samples fell.
+/// [`NoValue::NegativeValue`] if the hits decreased, [`NoValue::NegativeDenominator`] if the samples decreased.
 pub fn sample_fraction(old: Reading, new: Reading) -> Result<f64, NoValue> {
     Ok(100.0 * average(old, new)?)
 }
 
-/// Amount per operation: `(N1 - N0) / (B1 - B0)`; 0 if there was no operation.
+/// Computes the amount per operation: `(N1 - N0) / (B1 - B0)`; 0 if there was no operation.
 ///
 /// Units: N amount, B operations.
 ///
 /// # Errors
-/// [`NoValue::NegativeValue`] if the amount fell, [`NoValue::NegativeDenominator`] if the operations fell.
+/// [`NoValue::NegativeValue`] if the amount decreased, [`NoValue::NegativeDenominator`] if the operations decreased.
 pub fn average(old: Reading, new: Reading) -> Result<f64, NoValue> {
     let amount = risen(old, new)?;
     let operations = difference(old, new);
@@ -483,18 +487,18 @@ pub fn average(old: Reading, new: Reading) -> Result<f64, NoValue> {
     }
 }
 
-/// Seconds per operation: `((N1 - N0) / F) / (B1 - B0)`; 0 if there was no operation.
+/// Computes the seconds per operation: `((N1 - N0) / F) / (B1 - B0)`; 0 if there was no operation.
 ///
 /// Units: N ticks of PerfTime, F ticks a second, B operations.
 ///
 /// # Errors
-/// As [`average`]; [`NoValue::NegativeTimebase`] if F is not positive.
+/// Same as [`average`]; [`NoValue::NegativeTimebase`] if F is not positive.
 pub fn average_seconds(old: Reading, new: Reading) -> Result<f64, NoValue> {
     let ticks = average(old, new)?;
     Ok(ticks / frequency(new)?)
 }
 
-/// A part of a whole, in percent: `100 x N1 / B1`; 0 if there is no whole. May be above 100.
+/// Computes a part of a whole, in percent: `100 x N1 / B1`; 0 if the whole is 0. The result can exceed 100.
 ///
 /// Units: N and B in the same unit.
 ///
@@ -504,12 +508,12 @@ pub fn fraction(new: Reading) -> Result<f64, NoValue> {
     Ok(if new.time == 0 { 0.0 } else { 100.0 * real(new.raw.into()) / real(new.time) })
 }
 
-/// Seconds since something began: `(D1 - N1) / F`; 0 if the beginning is 0, which means unknown.
+/// Computes the seconds since a start time: `(D1 - N1) / F`; 0 if the start time is 0, which means unknown.
 ///
 /// Units: N and D ticks, F ticks a second. Source: MS Learn, "Calculating Counter Values", `PERF_ELAPSED_TIME`.
 ///
 /// # Errors
-/// [`NoValue::NegativeTimebase`] if F is not positive, [`NoValue::BeginsLater`] if it has not begun yet.
+/// [`NoValue::NegativeTimebase`] if F is not positive, [`NoValue::BeginsLater`] if the start time is in the future.
 pub fn elapsed_seconds(new: Reading) -> Result<f64, NoValue> {
     let ticks_a_second = frequency(new)?;
     let elapsed = new.time.saturating_sub(new.raw.into());

@@ -1,9 +1,9 @@
-//! The 16-byte names of countersets and providers.
+//! GUIDs: 16-byte ids of countersets and providers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A GUID, as its 16 stored bytes: the first three fields little-endian, the rest in order.
+/// A GUID as 16 stored bytes: the first three fields little-endian, the rest in order.
 ///
 /// Ordered by the stored bytes, which is the order of an enumeration.
 ///
@@ -18,22 +18,22 @@ use std::str::FromStr;
 pub struct Guid([u8; 16]);
 
 impl Guid {
-    /// All bits zero: names nothing.
+    /// GUID with all bits zero: identifies nothing.
     pub const NIL: Self = Self([0; 16]);
 
-    /// From the 16 bytes as a block stores them.
+    /// Creates a GUID from 16 bytes as stored in a block.
     #[must_use]
     pub const fn from_wire(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
 
-    /// The 16 bytes as a block stores them.
+    /// Returns the 16 bytes as stored in a block.
     #[must_use]
     pub const fn to_wire(self) -> [u8; 16] {
         self.0
     }
 
-    /// From the digits as they are written, read as one number.
+    /// Creates a GUID from its written digits, read as one number.
     #[must_use]
     pub const fn from_u128(digits: u128) -> Self {
         let [a, b, c, d, e, f, g, h, rest @ ..] = digits.to_be_bytes();
@@ -41,7 +41,7 @@ impl Guid {
         Self([d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p])
     }
 
-    /// The digits as they are written, as one number.
+    /// Returns the written digits as one number.
     #[must_use]
     pub const fn to_u128(self) -> u128 {
         let [d, c, b, a, f, e, h, g, i, j, k, l, m, n, o, p] = self.0;
@@ -68,7 +68,7 @@ impl fmt::Debug for Guid {
     }
 }
 
-/// A text is not a GUID.
+/// Error: a text is not a GUID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is not a GUID: 8-4-4-4-12 hexadecimal digits, with or without braces, are expected")]
 pub struct NotAGuid(String);

@@ -1,27 +1,27 @@
-//! Instances: the things of one kind that exist now, and how one is known again later.
+//! Instances of a counterset and their identity over time.
 
 use std::num::NonZeroU64;
 
 use crate::guid::Guid;
 use crate::utf16::{Name, Utf16};
 
-/// A provider's number for an instance; stable while the thing lives, not unique for ever.
+/// Id of an instance, assigned by the provider. Constant as long as the instance exists; may be reused later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InstanceId(pub u32);
 
-/// Which instance ids a query asks for.
+/// Instance ids that a query requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum InstanceIdFilter {
-    /// Any id.
+    /// Instances with any id.
     Any,
-    /// One id.
+    /// The instance with this id.
     One(InstanceId),
 }
 
 impl InstanceIdFilter {
     const ANY: u32 = 0xFFFF_FFFF;
 
-    /// From the `InstanceId` field of a PERF_COUNTER_IDENTIFIER.
+    /// Converts the `InstanceId` field of a PERF_COUNTER_IDENTIFIER.
     #[must_use]
     pub const fn from_wire(id: u32) -> Self {
         match id {
@@ -30,7 +30,7 @@ impl InstanceIdFilter {
         }
     }
 
-    /// The `InstanceId` field of a PERF_COUNTER_IDENTIFIER.
+    /// Returns the `InstanceId` field of a PERF_COUNTER_IDENTIFIER.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -39,7 +39,7 @@ impl InstanceIdFilter {
         }
     }
 
-    /// Whether an instance with this id passes.
+    /// Returns `true` if the filter includes an instance with this id.
     #[must_use]
     pub fn matches(self, id: InstanceId) -> bool {
         match self {
@@ -49,43 +49,43 @@ impl InstanceIdFilter {
     }
 }
 
-/// Name and id of an instance that exists now.
+/// Name and id of an existing instance.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Instance {
-    /// The provider's name for it.
+    /// Name of the instance, assigned by the provider.
     pub name: Utf16,
-    /// The provider's number for it.
+    /// Id of the instance, assigned by the provider.
     pub id: InstanceId,
 }
 
-/// Tells two things apart that had the same name and number one after the other: start time of a process,
-/// generation of an instance. `None` = unknown.
+/// Distinguishes two instances that had the same name and id one after the other: start time of a process, generation
+/// of an instance. `None` = unknown.
 pub type Birth = Option<NonZeroU64>;
 
-/// Who answers for an instance.
+/// Program that provides an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Owner {
-    /// The operating system, or the program that asks.
+    /// Operating system, or the calling program.
     #[default]
     System,
-    /// A program that publishes counters of its own.
+    /// Program that publishes its own counters.
     Process {
-        /// Its process id; 0 of what several programs of that user give together.
+        /// Process id; 0 if several programs of that user provide the instance together.
         pid: u32,
-        /// The user that it runs as.
+        /// User id of the process.
         user: u32,
     },
 }
 
-/// What must agree before two samples may be compared: identity, not position.
+/// Identity of an instance. Two samples can be compared only if all fields are equal; positions do not matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity<'a> {
-    /// The counterset.
+    /// GUID of the counterset.
     pub counterset: Guid,
-    /// The instance's name.
+    /// Name of the instance.
     pub instance: Name<'a>,
-    /// The instance's id.
+    /// Id of the instance.
     pub instance_id: InstanceId,
-    /// The instance's birth.
+    /// Start time or generation of the instance.
     pub birth: Birth,
 }

@@ -1,8 +1,8 @@
-//! What the words of performance counters mean, and what the bytes say. No I/O.
+//! Data model, formulas and binary formats of performance counters. No I/O.
 //!
-//! A [`Counterset`] is a kind of thing that is counted, with its [`Counter`]s; an [`Instance`] is one such thing. A
-//! [`Sample`] is one counter of one instance at one time, and [`formula::format`] makes a number for people of two
-//! of them, or says with a [`NoValue`] why there is none.
+//! A [`Counterset`] is a set of [`Counter`]s that share the same [`Instance`]s. A [`Sample`] is one counter of one
+//! instance at one time. [`formula::format`] computes a formatted value from two samples, or returns a [`NoValue`]
+//! with the reason why there is none.
 //!
 //! ```
 //! use perfset_core::formula::{Reading, counter_rate};
@@ -12,9 +12,11 @@
 //! assert_eq!(counter_rate(old, new), Ok(5.0)); // ten events in two seconds
 //! ```
 //!
-//! [`pdh`] has what PDH calls them, and what it makes of raw values that a caller holds.
+//! [`pdh`] contains the statuses, raw counters and formats of PDH, and computes values from raw counters of the
+//! caller.
 //!
-//! [`v2`] turns PerfLib V2 blocks into checked views and back, [`v1`] does so for the performance data format.
+//! [`v2`] parses PerfLib V2 blocks into checked views and builds them; [`v1`] does the same for the performance data
+//! format.
 
 #![cfg_attr(
     test,

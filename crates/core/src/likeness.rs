@@ -1,12 +1,12 @@
-//! Names as people see them.
+//! Comparison of names by their visible appearance.
 
 use crate::utf16::upper;
 
-/// A name without what people do not see of it, or hardly: capitals, blanks around it, which blanks are inside and how
-/// many, and characters that show nothing.
+/// Reduces a name to its visible characters. Differences that users cannot see, or can hardly see, are removed:
+/// capitals, leading and trailing blanks, kind and number of inner blanks, and invisible characters.
 ///
-/// Two names with the same likeness are the same to whoever reads a list, so only one of them may stand for something
-/// that others rely on. Letters of other alphabets that look alike stay different.
+/// Two names with the same likeness look the same in a list, so only one of them may identify something that others
+/// rely on. Letters of other alphabets that look alike stay different.
 ///
 /// ```
 /// use perfset_core::likeness::likeness;
@@ -18,7 +18,7 @@ use crate::utf16::upper;
 #[must_use]
 pub fn likeness(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
-    // First as paths are compared: whoever asks for one of two such names gets the other.
+    // Capitals come first, as in the comparison of paths: a request for one of two such names returns the other.
     for c in char::decode_utf16(name.encode_utf16().map(upper)) {
         let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
         if is_blank(c) {
@@ -35,15 +35,15 @@ pub fn likeness(name: &str) -> String {
     out
 }
 
-/// A character that leaves room where it stands.
+/// Returns `true` if the character is displayed as blank space.
 fn is_blank(c: char) -> bool {
     const BRAILLE_BLANK: char = '\u{2800}';
     const FILLERS: [char; 4] = ['\u{115F}', '\u{1160}', '\u{3164}', '\u{FFA0}'];
     c.is_whitespace() || c == BRAILLE_BLANK || FILLERS.contains(&c)
 }
 
-/// A character that leaves no trace: a control, or one that Unicode lists as ignorable (`Default_Ignorable_Code_Point`,
-/// UCD 15, and the marks of annotations).
+/// Returns `true` if the character is invisible: a control, or a character that Unicode lists as ignorable
+/// (`Default_Ignorable_Code_Point`, UCD 15, and the marks of annotations).
 fn shows_nothing(c: char) -> bool {
     const IGNORABLE: [(u32, u32); 17] = [
         (0x00AD, 0x00AD),

@@ -1,6 +1,6 @@
-//! What PDH says: statuses, raw counters, formats, and values made of raw counters that a caller holds.
+//! PDH statuses, raw counters, formats, and values computed from raw counters of the caller.
 //!
-//! Pure, as the formulas are: who has raw counters, from a query or a log, has all that a value takes.
+//! Pure, like the formulas: raw counters from a query or a log contain everything that a value needs.
 
 mod calculation;
 mod format;

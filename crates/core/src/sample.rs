@@ -1,4 +1,4 @@
-//! The junction of everything that has a past: one counter of one instance at one time.
+//! Samples: one counter of one instance at one time.
 
 use crate::clock::ClockReading;
 use crate::counter_type::{Clock, CounterType};
@@ -6,44 +6,44 @@ use crate::counterset::CounterId;
 use crate::instance::Identity;
 use crate::value::{NoValue, RawValue};
 
-/// One counter of one instance at one time, with all that its formula needs.
+/// Value of one counter of one instance at one time, with everything that its formula needs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample<'a> {
-    /// Of which instance of which counterset.
+    /// Counterset and instance of the value.
     pub identity: Identity<'a>,
-    /// Of which counter.
+    /// Id of the counter.
     pub counter: CounterId,
-    /// How raw values become a number.
+    /// Counter type, which selects the formula.
     pub counter_type: CounterType,
-    /// The raw value.
+    /// Raw value of the counter.
     pub raw: RawValue,
-    /// The raw value of its base, if it has one and it was delivered.
+    /// Raw value of the base, if the counter has a base and it was delivered.
     pub base: Option<RawValue>,
-    /// Whether the raw value, stored in 4 bytes, may pass zero once between two samples.
+    /// `true` if the raw value is stored in 4 bytes and can pass zero once between two samples.
     pub wraps: bool,
-    /// The same of its base.
+    /// `true` if the base is stored in 4 bytes and can pass zero once between two samples.
     pub base_wraps: bool,
-    /// When.
+    /// Clock readings at the time of the sample.
     pub clocks: Clocks,
 }
 
 /// The clocks that formulas divide by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// Ticks of PerfTime.
+    /// Reading of PerfTime, in ticks.
     pub perf_time: i64,
-    /// Ticks of PerfTime a second.
+    /// Ticks of PerfTime per second.
     pub perf_freq: i64,
-    /// 100 ns since 1601 UTC.
+    /// Time in 100 ns since 1601, UTC.
     pub time_100ns: i64,
     /// Ticks of the counterset's own clock.
     pub object_time: i64,
-    /// Ticks of the counterset's own clock a second.
+    /// Ticks per second of the counterset's own clock.
     pub object_freq: i64,
 }
 
 impl Clocks {
-    /// A clock's reading and its ticks a second.
+    /// Returns the reading of a clock and its ticks per second; `None` for an unknown clock.
     #[must_use]
     #[inline]
     pub fn read(&self, clock: Clock) -> Option<(i64, i64)> {
@@ -55,7 +55,7 @@ impl Clocks {
         }
     }
 
-    /// The same with another reading of one clock, and its ticks a second.
+    /// Returns a copy with another reading of one clock and its ticks per second.
     #[must_use]
     pub fn with(self, clock: Clock, ticks: i64, freq: i64) -> Self {
         match clock {
@@ -67,7 +67,7 @@ impl Clocks {
     }
 }
 
-/// V2 sets without time counters of their own take 100 ns time as their object clock.
+/// Uses 100 ns time as the object clock, as for V2 countersets without time counters of their own.
 impl From<&ClockReading> for Clocks {
     fn from(reading: &ClockReading) -> Self {
         Self {
@@ -80,14 +80,14 @@ impl From<&ClockReading> for Clocks {
     }
 }
 
-/// The numbers of a sample, whoever's they are: all that a formula takes.
+/// Values of a sample that a formula needs, without identity and type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Numbers<'a> {
-    /// The raw value.
+    /// Raw value of the counter.
     pub raw: RawValue,
-    /// The raw value of its base, if it has one and it was delivered.
+    /// Raw value of the base, if the counter has a base and it was delivered.
     pub base: Option<RawValue>,
-    /// When.
+    /// Clock readings at the time of the sample.
     pub clocks: &'a Clocks,
 }
 
@@ -95,16 +95,16 @@ pub struct Numbers<'a> {
 #[doc(hidden)] // for Computation::usual
 #[derive(Clone, Copy, Debug)]
 pub struct Plain<'a> {
-    /// The raw value.
+    /// Raw value of the counter.
     pub raw: u64,
-    /// The raw value of its base, if it has one and it was delivered.
+    /// Raw value of the base, if the counter has a base and it was delivered.
     pub base: Option<u64>,
-    /// When.
+    /// Clock readings at the time of the sample.
     pub clocks: &'a Clocks,
 }
 
 impl<'a> Numbers<'a> {
-    /// Without widths.
+    /// Converts to [`Plain`], which drops the widths.
     #[inline]
     pub(crate) fn plain(&self) -> Plain<'a> {
         Plain { raw: self.raw.get(), base: self.base.map(RawValue::get), clocks: self.clocks }
@@ -112,18 +112,18 @@ impl<'a> Numbers<'a> {
 }
 
 impl Sample<'_> {
-    /// Its numbers.
+    /// Returns the values of the sample that a formula needs.
     #[must_use]
     pub fn numbers(&self) -> Numbers<'_> {
         Numbers { raw: self.raw, base: self.base, clocks: &self.clocks }
     }
 }
 
-/// Says whether two samples are of the same counter of the same thing.
+/// Checks that two samples belong to the same counter of the same instance.
 ///
 /// # Errors
-/// [`NoValue::NewInstance`] if they are of different things, [`NoValue::Replaced`] if only the birth differs,
-/// [`NoValue::TypeChanged`] if the counter was registered anew with another type.
+/// [`NoValue::NewInstance`] if the counters or instances differ, [`NoValue::Replaced`] if only the birth differs,
+/// [`NoValue::TypeChanged`] if the counter was registered again with another type.
 pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     let (a, b) = (&old.identity, &new.identity);
     let same_thing = (a.counterset, old.counter, a.instance_id) == (b.counterset, new.counter, b.instance_id)
@@ -140,7 +140,7 @@ pub fn pair(old: &Sample<'_>, new: &Sample<'_>) -> Result<(), NoValue> {
     Ok(())
 }
 
-/// Why a value or a clock fell: what the numbers tell, else `reason`.
+/// Returns the reason for a decreased value or clock: the cause that the numbers reveal, otherwise `reason`.
 pub(crate) fn why_it_fell(old: &Numbers<'_>, new: &Numbers<'_>, clock: Clock, reason: NoValue) -> NoValue {
     if !matches!(reason, NoValue::NegativeValue { .. } | NoValue::NegativeDenominator) {
         return reason;
@@ -158,8 +158,8 @@ pub(crate) fn why_it_fell(old: &Numbers<'_>, new: &Numbers<'_>, clock: Clock, re
     }
 }
 
-/// Whether the machine that counts was started anew between two readings: PerfTime fell, and has counted no longer than
-/// the 100 ns clock says that passed.
+/// Returns `true` if the measured machine was restarted between two readings: PerfTime decreased, and it has counted
+/// no longer than the time that passed by the 100 ns clock.
 pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
     if now.perf_time >= before.perf_time {
         return false;
@@ -169,7 +169,7 @@ pub(crate) fn restarted(before: &Clocks, now: &Clocks) -> bool {
     passed > 0 && now.perf_freq > 0 && counted <= passed.saturating_mul(now.perf_freq.into())
 }
 
-/// The newer of two 4-byte values, counted on from the older one if it passed zero.
+/// Extends the newer of two 4-byte values beyond 32 bits if the counter passed zero.
 ///
 /// A step of 2^31 or more is a reset, not a wrap, and stays as it is.
 pub(crate) fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
@@ -180,7 +180,7 @@ pub(crate) fn unwrapped(old: RawValue, new: RawValue) -> RawValue {
     RawValue::U64(u64::from(from).saturating_add(u64::from(to.wrapping_sub(from))))
 }
 
-/// Whether a step down may be a wrap: counted on, it is less than half of what 4 bytes hold.
+/// Returns `true` if a decrease can be a wrap: the wrapped increase is below 2^31, half of the range of 4 bytes.
 fn may_wrap(from: u32, to: u32) -> bool {
     to < from && to.wrapping_sub(from) < 1 << 31
 }

@@ -1,14 +1,14 @@
-//! The Win32 codes that PerfLib answers with.
+//! Win32 codes that PerfLib returns.
 
 use std::fmt;
 
-/// A Win32 code, of a function, an entry of a query or a result. 0 is success.
+/// Win32 code of a function, an entry of a query or a result. 0 is success.
 ///
 /// The constants keep their exact C spelling. Source: MS Learn, "System Error Codes".
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Status(pub u32);
 
-/// Constants of a type of codes, with their names and meanings.
+/// Defines the constants of a code type, with their names and meanings.
 macro_rules! codes {
     ($codes:ident: $($name:ident = $value:literal, $what:literal;)*) => {
         impl $codes {
@@ -17,7 +17,7 @@ macro_rules! codes {
                 pub const $name: Self = Self($value);
             )*
 
-            /// The name that C code knows this code by.
+            /// Returns the name of this code in C.
             #[must_use]
             pub const fn name(self) -> Option<&'static str> {
                 match self {
@@ -26,7 +26,7 @@ macro_rules! codes {
                 }
             }
 
-            /// What the code means, in words.
+            /// Returns the meaning of the code in words.
             #[must_use]
             pub const fn meaning(self) -> Option<&'static str> {
                 match self {
@@ -64,7 +64,7 @@ codes! { Status:
 }
 
 impl Status {
-    /// Whether this is ERROR_SUCCESS.
+    /// Returns `true` if the code is ERROR_SUCCESS.
     #[must_use]
     pub const fn is_success(self) -> bool {
         self.0 == 0

@@ -1,17 +1,17 @@
-//! UTF-16 text as blocks carry it: unpaired surrogates may occur, a NUL ends it.
+//! UTF-16 text as stored in blocks: NUL-terminated, possibly with unpaired surrogates.
 
 use std::fmt;
 
-/// A name as a block holds it: UTF-16LE, up to and without its NUL. Borrowed, not aligned.
+/// Name as stored in a block: UTF-16LE without the terminating NUL. Borrowed, not aligned.
 ///
-/// Displayed with U+FFFD for unpaired surrogates; compared by code units.
+/// Unpaired surrogates are displayed as U+FFFD; names are compared by code units.
 #[derive(Clone, Copy, Default)]
 pub struct Name<'a> {
     bytes: &'a [u8],
 }
 
 impl<'a> Name<'a> {
-    /// The text of `bytes` up to the first NUL unit, or all whole units if there is none.
+    /// Returns the text of `bytes` up to the first NUL unit, or all whole units if there is no NUL.
     #[must_use]
     pub fn until_nul(bytes: &'a [u8]) -> Self {
         let len = bytes
@@ -22,7 +22,7 @@ impl<'a> Name<'a> {
         Self { bytes: bytes.get(..len).unwrap_or_default() }
     }
 
-    /// The UTF-16 code units.
+    /// Returns the UTF-16 code units.
     pub fn units(self) -> impl DoubleEndedIterator<Item = u16> + ExactSizeIterator + Clone + 'a {
         self.bytes.chunks_exact(2).map(|unit| match unit {
             [low, high] => u16::from_le_bytes([*low, *high]),
@@ -30,13 +30,13 @@ impl<'a> Name<'a> {
         })
     }
 
-    /// The little-endian bytes, without the NUL.
+    /// Returns the little-endian bytes, without the NUL.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether the name has no units.
+    /// Returns `true` if the name has no code units.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.bytes.is_empty()
@@ -75,9 +75,9 @@ impl fmt::Debug for Name<'_> {
     }
 }
 
-/// Owned UTF-16 text without its NUL: an instance name or a pattern for one.
+/// Owned UTF-16 text without the NUL: an instance name or a pattern for one.
 ///
-/// Built from what a C caller or a block gave it keeps every unit, also what is not valid Unicode.
+/// Every unit from a C caller or a block is kept, including invalid Unicode.
 ///
 /// ```
 /// use perfset_core::Utf16;
@@ -94,19 +94,19 @@ impl Utf16 {
         Self(self.0.iter().map(|unit| upper(*unit)).collect())
     }
 
-    /// The code units.
+    /// Returns the UTF-16 code units.
     #[must_use]
     pub fn units(&self) -> &[u16] {
         &self.0
     }
 
-    /// The number of code units.
+    /// Returns the number of code units.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are no units.
+    /// Returns `true` if there are no code units.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -153,11 +153,11 @@ fn lossy(units: impl Iterator<Item = u16>, f: &mut fmt::Formatter<'_>) -> fmt::R
     char::decode_utf16(units).try_for_each(|c| f.write_char(c.unwrap_or(char::REPLACEMENT_CHARACTER)))
 }
 
-/// The simple upper-case form of one code unit: how names are compared (R-25).
+/// Returns the simple upper-case form of one code unit, which names are compared by (R-25).
 ///
-/// A unit whose capital is not one unit (a surrogate, `ß`) stays as it is. That is the full mapping of Unicode where it
-/// gives one unit, and differs from the simple mapping for the Greek letters with iota subscript (U+1F80 to U+1FFC),
-/// which stay as they are here.
+/// A unit whose capital is not exactly one unit (a surrogate, `ß`) is returned unchanged. This is the full mapping of
+/// Unicode if that gives one unit. It differs from the simple mapping for the Greek letters with iota subscript
+/// (U+1F80 to U+1FFC), which are returned unchanged.
 #[must_use]
 pub fn upper(unit: u16) -> u16 {
     if let Ok(ascii) = u8::try_from(unit) {

@@ -1,4 +1,4 @@
-//! Values for people, and the reasons for having none.
+//! Raw and formatted values, and the reasons for unavailable values.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::counter_type::{CounterType, Display};
 use crate::counterset::Text;
 use crate::status::Status;
 
-/// A raw value as a block carries it: unsigned, with the width it was stored in.
+/// Raw value as stored in a block: unsigned, with its stored width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RawValue {
-    /// 4 bytes.
+    /// Value of 4 bytes.
     U32(u32),
-    /// 8 bytes.
+    /// Value of 8 bytes.
     U64(u64),
 }
 
 impl RawValue {
-    /// The number.
+    /// Returns the value as a number, regardless of its width.
     #[must_use]
     pub const fn get(self) -> u64 {
         match self {
@@ -30,17 +30,18 @@ impl RawValue {
     }
 }
 
-/// A number for people: what a formula made of raw values.
+/// Formatted value: the result of a formula.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FormattedValue {
-    /// What the formula gave.
+    /// Result of the formula.
     pub raw: f64,
-    /// The type it was made by.
+    /// Counter type whose formula was used.
     pub counter_type: CounterType,
 }
 
 impl FormattedValue {
-    /// The value, but inverse types never below 0: idle time may run ahead of the clock.
+    /// Returns the value without an upper limit. Inverse types are never below 0: their idle time can run ahead of
+    /// the clock.
     #[must_use]
     #[doc(alias = "PDH_FMT_NOCAP100")]
     pub fn nocap(self) -> f64 {
@@ -48,7 +49,7 @@ impl FormattedValue {
         if decoded.inverse { self.raw.max(0.0) } else { self.raw }
     }
 
-    /// The value for a screen: as [`nocap`](Self::nocap), and percentages of one thing at most 100.
+    /// Returns the value for display: like [`nocap`](Self::nocap), with percentages of one item limited to 100.
     #[must_use]
     pub fn capped(self) -> f64 {
         let decoded = self.counter_type.decode();
@@ -57,80 +58,80 @@ impl FormattedValue {
     }
 }
 
-/// Why there is no value. Never shown as 0.
+/// Reason for a missing value. Never displayed as 0.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoValue {
-    /// The formula takes the difference of two samples and has one.
+    /// The formula needs two samples, and there is only one.
     #[error("needs a second sample")]
     NeedsTwoSamples,
-    /// A base, a text, a label, or a type without a formula.
+    /// The counter is a base, a text or a label, or its type has no formula.
     #[error("not a value for people")]
     NotDisplayable,
-    /// The counter that this one is divided by was not asked or not delivered.
+    /// The base of the counter was not requested or not delivered.
     #[error("its base is missing")]
     MissingBase,
-    /// The raw value fell, and nothing says why: the count was reset.
+    /// The raw value decreased without a known cause: the count was reset.
     #[error("the raw value fell from {from} to {to}")]
     NegativeValue {
-        /// In the older sample.
+        /// Raw value in the older sample.
         from: u64,
-        /// In the newer sample.
+        /// Raw value in the newer sample.
         to: u64,
     },
-    /// The raw value of 4 bytes fell so that it may have passed its end, and nothing says that this counter does.
+    /// The raw value of 4 bytes decreased and possibly wrapped, although the counter is not known to wrap.
     #[error("the raw value fell from {from} to {to}: it passed the end of its 4 bytes or was reset")]
     Wrapped {
-        /// In the older sample.
+        /// Raw value in the older sample.
         from: u32,
-        /// In the newer sample.
+        /// Raw value in the newer sample.
         to: u32,
     },
-    /// The machine that counts was started anew between the samples: its clock began again.
+    /// The measured machine was restarted between the samples: its clock began again.
     #[error("the machine restarted between the samples")]
     Restarted {
-        /// `true` if the raw value fell, too: PDH tests it before the clock.
+        /// `true` if the raw value decreased too: PDH tests it before the clock.
         value_fell: bool,
     },
-    /// A clock is earlier in the newer sample: it was set back, or the samples are in the wrong order.
+    /// A clock is earlier in the newer sample: the clock was set back, or the samples are in the wrong order.
     #[error("the clock went back between the samples")]
     TimeWentBack {
-        /// `true` if the raw value fell, too: PDH tests it before the clock.
+        /// `true` if the raw value decreased too: PDH tests it before the clock.
         value_fell: bool,
     },
-    /// The start time of something is later than now.
+    /// The start time is later than the time of the sample.
     #[error("it begins later than the sample was taken")]
     BeginsLater,
-    /// No time passed, or the base fell.
+    /// No time passed, or the base decreased.
     #[error("no time passed between the samples, or the base fell")]
     NegativeDenominator,
-    /// The clock's frequency is 0 or negative.
+    /// The frequency of the clock is 0 or negative.
     #[error("the clock's frequency is not positive")]
     NegativeTimebase,
-    /// The two samples are of different types.
+    /// The two samples have different counter types.
     #[error("the counter's type changed from {from} to {to}")]
     TypeChanged {
-        /// In the older sample.
+        /// Counter type in the older sample.
         from: CounterType,
-        /// In the newer sample.
+        /// Counter type in the newer sample.
         to: CounterType,
     },
-    /// The instance was not there in the older sample.
+    /// The instance was missing in the older sample.
     #[error("new: needs a second sample")]
     NewInstance,
-    /// Another thing now has the name and id of one that ended, or an aggregate is of other instances than before.
+    /// The instance was replaced by another with the same name and id, or the aggregate now covers other instances.
     #[error("replaced by another instance of that name, or by an aggregate of other instances")]
     Replaced,
-    /// This system, kernel or machine does not have it.
+    /// The value is unavailable on this system, kernel or machine.
     #[error("unavailable: {0}")]
     Unavailable(Text),
-    /// The system refuses it; the text says which permission would open it.
+    /// The system denies access; the text names the missing permission.
     #[error("denied: {0}")]
     Denied(Text),
-    /// Its source could not be read or understood; the text says which, where and why.
+    /// The source could not be read or parsed; the text names the source, the place and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
-    /// The provider did not answer in time.
+    /// The provider did not respond in time.
     #[error("the provider did not answer in time")]
     Late,
     /// No active instance matches the entry.
@@ -139,13 +140,13 @@ pub enum NoValue {
     /// The whole entry failed with this code.
     #[error("{0}")]
     Status(Status),
-    /// The block came without reasons.
+    /// The block contains no reasons.
     #[error("no reason was given")]
     NotGiven,
 }
 
 impl NoValue {
-    /// One word for programs: what `status` says in JSON.
+    /// Returns the keyword of the reason, as in the JSON field `status`.
     #[must_use]
     pub const fn keyword(&self) -> &'static str {
         match self {
@@ -175,13 +176,13 @@ impl NoValue {
 /// Remark on a value that was delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
-    /// The kernel's value fell although it counts upwards; this is the highest value so far.
+    /// The kernel's value decreased although it counts upwards; this is the highest value so far.
     Held,
     /// The source has not responded in time; this is its last value, with its age.
     Stale(Duration),
     /// The value was proven unchanged since it was last read, or is refreshed periodically.
     Reused,
-    /// The formula gave more than the counter's maximum, by an error of measurement; this is the maximum.
+    /// The result of the formula exceeded the counter's maximum by a measurement error; this is the maximum.
     Capped,
     /// The writer of the log formatted the value; the raw values are not known.
     Formatted,

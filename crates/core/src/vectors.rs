@@ -1,10 +1,10 @@
-//! Formula vectors: samples with the values that they must give, as a table that any implementation can run.
+//! Formula vectors: samples with their expected values, as a table that any implementation can run.
 //!
-//! **Shape**: CSV with a head. `id`, `type_name`, `type_hex`; `n0`, `n1` raw values and `b0`, `b1` bases (empty = none)
-//! of the older and the newer sample; `perf_time0/1`, `perf_freq`, `time100ns0/1`, `obj_time0/1`, `obj_freq`; `n_size`
-//! bytes of the raw value; `samples` (1 = there is no older one); `wrap32` (1 = values of 4 bytes may wrap); `status`;
-//! and, where that is `ok`, `value_raw`, `value_nocap`, `value_default`. Other columns are not looked at. No cell has a
-//! comma.
+//! **Shape**: CSV with a header line. `id`, `type_name`, `type_hex`; `n0`, `n1` raw values and `b0`, `b1` bases
+//! (empty = none) of the older and the newer sample; `perf_time0/1`, `perf_freq`, `time100ns0/1`, `obj_time0/1`,
+//! `obj_freq`; `n_size` bytes of the raw value; `samples` (1 = there is no older one); `wrap32` (1 = values of 4
+//! bytes may wrap); `status`; and, if that is `ok`, `value_raw`, `value_nocap`, `value_default`. Other columns are
+//! ignored. No cell contains a comma.
 
 use crate::counter_type::CounterType;
 use crate::counterset::CounterId;
@@ -15,46 +15,46 @@ use crate::sample::{Clocks, Sample};
 use crate::utf16::Name;
 use crate::value::{NoValue, RawValue};
 
-/// What the check of a table found.
+/// Result of checking a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// How many vectors there are.
+    /// Number of checked vectors.
     pub checked: usize,
-    /// What differs, a line each.
+    /// Differences, one line each.
     pub mismatches: Vec<String>,
 }
 
-/// The table cannot be read.
+/// Error: the table cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {why}")]
 pub struct BadTable {
-    /// Counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// The column's head.
+    /// Header of the column.
     pub column: &'static str,
-    /// What is wrong.
+    /// Description of the error.
     pub why: String,
 }
 
-/// One vector: samples, and what they must give.
+/// Test vector: samples and their expected result.
 #[derive(Clone, Debug)]
 pub struct Vector<'a> {
-    /// What it is called.
+    /// Name of the vector.
     pub id: &'a str,
     /// The older sample, if there is one.
     pub old: Option<Sample<'a>>,
-    /// The newer sample.
+    /// Newer of the two samples.
     pub new: Sample<'a>,
-    /// `ok`, or the check that fails.
+    /// Expected status: `ok`, or the check that fails.
     pub status: &'a str,
-    /// If it is `ok`: the value as the formula gives it, not capped, and capped.
+    /// Expected values if the status is `ok`: result of the formula, without upper limit, and limited.
     pub values: Option<[f64; 3]>,
 }
 
-/// The vectors of a table.
+/// Reads the vectors of a table.
 ///
 /// # Errors
-/// If a column is missing or a cell cannot be read.
+/// Fails if a column is missing or a cell cannot be read.
 pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, BadTable> {
     let mut lines = csv.lines().enumerate();
     let heads: Vec<_> = lines.next().map(|(_, heads)| heads.split(',').collect()).unwrap_or_default();
@@ -66,10 +66,10 @@ pub fn read(csv: &str) -> Result<Vec<Vector<'_>>, BadTable> {
     Ok(vectors)
 }
 
-/// Runs every vector of a table through [`format()`].
+/// Computes every vector of a table with [`format()`] and compares the results.
 ///
 /// # Errors
-/// As [`read`].
+/// Same as [`read`].
 pub fn check(csv: &str) -> Result<Report, BadTable> {
     let vectors = read(csv)?;
     let mismatch = |vector: &Vector<'_>| Some(format!("{}: {}", vector.id, vector.difference()?));
@@ -77,7 +77,7 @@ pub fn check(csv: &str) -> Result<Report, BadTable> {
 }
 
 impl Vector<'_> {
-    /// What is not as the vector says.
+    /// Returns the first difference between the computed and the expected result.
     fn difference(&self) -> Option<String> {
         let wanted = self.status;
         let value = match format(self.old.as_ref(), &self.new) {
@@ -96,7 +96,7 @@ impl Vector<'_> {
     }
 }
 
-/// The status of a vector whose value is missing for this reason: the check that failed.
+/// Returns the status of a vector without a value: the keyword of the check that failed.
 fn status(reason: &NoValue) -> &'static str {
     match reason {
         NoValue::Wrapped { .. }

@@ -1,4 +1,4 @@
-//! What a walk over a block meets, whatever its format: structures, fields, broken rules; and their look as text.
+//! Events of visiting a block of any format: structures, fields, violated rules. Also prints them as text.
 
 use std::fmt::{self, Write};
 use std::ops::ControlFlow;
@@ -13,90 +13,90 @@ use crate::v1::InstanceName;
 use crate::v2::{Kind, Value};
 use crate::wire::{Why, WireError};
 
-/// How to take broken rules.
+/// Treatment of violated rules.
 ///
-/// What cannot be read safely is an error in both; a rule that only writers have to keep (padding, reserved fields,
-/// exact sizes) is an error in one and forgiven in the other.
+/// Bytes that cannot be read safely are an error in both modes. Violations of rules that bind only writers (padding,
+/// reserved fields, exact sizes) are an error in one mode and ignored in the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// The first broken rule is an error.
+    /// The first violation is an error.
     Strict,
-    /// Broken rules are listed.
+    /// Violations are listed and otherwise ignored.
     Tolerant,
 }
 
-/// What a walk meets.
+/// Event during the visit of a block.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// A structure begins.
+    /// Start of a structure.
     Structure {
-        /// Its offset.
+        /// Offset of the structure.
         at: usize,
-        /// How deep it lies in others.
+        /// Nesting depth of the structure.
         depth: usize,
-        /// Its Microsoft name.
+        /// Microsoft's name of the structure.
         name: &'static str,
-        /// Its position among its like.
+        /// Index among the structures of the same kind.
         index: Option<usize>,
     },
-    /// A field of the structure that began last.
+    /// Field of the structure that was started last.
     Field {
-        /// Its offset.
+        /// Offset of the field.
         at: usize,
-        /// As its structure's.
+        /// Nesting depth of the structure that contains the field.
         depth: usize,
-        /// Its Microsoft name.
+        /// Microsoft's name of the field.
         name: &'static str,
-        /// What it holds.
+        /// Value of the field.
         value: FieldValue<'a>,
     },
-    /// The value of a counter, in the structure that began last.
+    /// Value of a counter, in the structure that was started last.
     CounterValue {
-        /// Its offset.
+        /// Offset of the value.
         at: usize,
-        /// As its structure's.
+        /// Nesting depth of the structure that contains the value.
         depth: usize,
-        /// The position of the counter's definition.
+        /// Position of the counter's definition.
         position: usize,
-        /// What it is.
+        /// Value of the counter.
         value: FieldValue<'a>,
     },
-    /// A rule that is broken here. What it cost is not visited: nothing, or what could not be read.
+    /// Violation of a rule at this point. Data that cannot be read because of it are not visited.
     Broken(WireError),
-    /// Legal, and unusual.
+    /// Remark on legal and unusual data.
     Unusual(WireError),
 }
 
-/// What a field holds.
+/// Value of a field.
 #[derive(Clone, Copy, Debug)]
 pub enum FieldValue<'a> {
-    /// A number.
+    /// Unsigned number of 32 bits.
     U32(u32),
-    /// A signed number.
+    /// Signed number of 32 bits.
     I32(i32),
-    /// A long number.
+    /// Signed number of 64 bits.
     I64(i64),
-    /// An id, or what stands for all of them.
+    /// Id, or the constant for all ids.
     IdOrAll(u32),
-    /// A Win32 code.
+    /// Win32 status code.
     Status(Status),
-    /// A GUID.
+    /// GUID of a counterset or provider.
     Guid(Guid),
-    /// A date and time.
+    /// Date and time, UTC or local.
     Time(SystemTime),
-    /// The kind of a result.
+    /// Type of a query result.
     Kind(Kind),
-    /// The type of a counter.
+    /// Type of a counter.
     CounterType(CounterType),
-    /// The attributes of a counter.
+    /// Attributes of a counter.
     Attributes(Attributes),
-    /// A text.
+    /// Text in UTF-16.
     Text(Name<'a>),
-    /// A text of bytes.
+    /// Text of single bytes.
     Ascii(&'a [u8]),
-    /// The name of a V1 instance, in its object's code page.
+    /// Name of a V1 instance, in the code page of its object.
     InstanceName(InstanceName<'a>),
-    /// A value.
+    /// Value of a counter, as stored.
     Value(Value<'a>),
     /// Bytes without a meaning.
     Bytes(&'a [u8]),
@@ -134,15 +134,16 @@ impl fmt::Display for FieldValue<'_> {
     }
 }
 
-/// Takes each event of a walk; to break off ends it.
+/// Visitor that receives each event; `Break` ends the visit.
 pub type Visit<'v> = dyn FnMut(Event<'_>) -> ControlFlow<()> + 'v;
 
-/// How many broken rules are listed for so many bytes: few enough to take little more memory than those.
+/// Returns the maximum number of listed violations for a number of bytes: few enough to need little more memory than
+/// the bytes.
 pub(crate) fn most_listed(bytes: usize) -> usize {
     bytes.wrapping_div(64).clamp(4, 1_000)
 }
 
-/// The broken rules of a walk over so many bytes; in strict mode the first is the error.
+/// Collects the violations that a visit of `bytes` bytes reports; in strict mode the first is the error.
 pub(crate) fn forgiven(
     mode: Mode,
     bytes: usize,
@@ -169,16 +170,16 @@ pub(crate) fn forgiven(
     }
 }
 
-/// Why a walk ends early.
+/// Reason for the early end of a visit.
 pub(crate) enum Stop {
-    /// The visitor has enough.
+    /// The visitor broke off.
     BrokenOff,
-    /// Nothing more can be read.
+    /// The next structure cannot be read.
     Unreadable(WireError),
 }
 
 impl Stop {
-    /// The end of a walk for its caller: to break off is no error.
+    /// Converts the end of a visit for its caller: breaking off is not an error.
     pub fn into_result(end: Result<(), Self>) -> Result<(), WireError> {
         match end {
             Ok(()) | Err(Self::BrokenOff) => Ok(()),
@@ -193,14 +194,14 @@ impl From<WireError> for Stop {
     }
 }
 
-/// A walk and its visitor.
+/// Visit of a block, with its visitor.
 pub(crate) struct Walk<'b, 'v> {
-    /// The whole block.
+    /// Bytes of the whole block.
     pub bytes: &'b [u8],
     visit: &'v mut Visit<'v>,
 }
 
-/// A structure that is being visited.
+/// Offset and depth of the structure that is being visited.
 #[derive(Clone, Copy)]
 pub(crate) struct Here {
     pub at: usize,
@@ -270,13 +271,13 @@ impl<'b, 'v> Walk<'b, 'v> {
     }
 }
 
-/// Writes a walk as text for people: every field with its offset, a line each; broken rules stand where they were met,
-/// with `!`, what is legal and unusual with `?`.
+/// Prints a visit as text: one line per field, with its offset. Violations are printed where they occur, marked `!`;
+/// legal and unusual data are marked `?`.
 ///
-/// Text of strangers is escaped. The lines before an error are good.
+/// Text from untrusted input is escaped. The lines before an error are valid.
 ///
 /// # Errors
-/// That of the walk. It is not part of the text.
+/// The error of the visit. It is not part of the text.
 pub fn dump(
     walk: impl FnOnce(&mut Visit<'_>) -> Result<(), WireError>,
     out: &mut impl Write,

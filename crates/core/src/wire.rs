@@ -1,10 +1,10 @@
-//! One way to read bytes that nobody vouches for.
+//! Bounds-checked reading of bytes from untrusted input.
 
 use std::fmt;
 
 use zerocopy::{FromBytes, Immutable, KnownLayout, Unaligned};
 
-/// The rest of some bytes, and where it starts. Every read is checked; a sub-cursor cannot pass its own end.
+/// Remaining bytes of a slice, with their offset. Every read is checked; a sub-cursor cannot read beyond its own end.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     rest: &'a [u8],
@@ -12,37 +12,37 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor over all of `bytes`, at offset 0.
+    /// Creates a cursor over all of `bytes`, at offset 0.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, at: 0 }
     }
 
-    /// A cursor over what follows the first `at` bytes.
+    /// Creates a cursor over the bytes after the first `at` ones.
     #[must_use]
     pub fn starting_at(bytes: &'a [u8], at: usize) -> Self {
         Self { rest: bytes.get(at..).unwrap_or_default(), at }
     }
 
-    /// The offset of the next byte from the start of the whole block.
+    /// Returns the offset of the next byte from the start of the whole block.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// The bytes that are left.
+    /// Returns the remaining bytes.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Whether nothing is left.
+    /// Returns `true` if no bytes remain.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
-    /// The next item of a list that fills the bytes to their end; after an error there is no other.
+    /// Parses the next item of a list that fills the bytes to their end; after an error the list ends.
     pub(crate) fn next_item<T>(
         &mut self,
         parse: impl FnOnce(&mut Self) -> Result<T, WireError>,
@@ -57,10 +57,10 @@ impl<'a> Cursor<'a> {
         Some(item)
     }
 
-    /// The next bytes as a `T`.
+    /// Reads the next bytes as a `T`.
     ///
     /// # Errors
-    /// [`Why::Truncated`] if they are too few.
+    /// [`Why::Truncated`] if too few bytes remain.
     pub fn read<T>(&mut self, what: &'static str) -> Result<&'a T, WireError>
     where
         T: FromBytes + KnownLayout + Immutable + Unaligned,
@@ -74,10 +74,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The next `len` bytes, as a cursor of their own.
+    /// Returns the next `len` bytes as a separate cursor.
     ///
     /// # Errors
-    /// [`Why::Truncated`] if they are too few.
+    /// [`Why::Truncated`] if too few bytes remain.
     pub fn take(&mut self, what: &'static str, len: usize) -> Result<Self, WireError> {
         match self.rest.split_at_checked(len) {
             Some((taken, rest)) => {
@@ -89,13 +89,13 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The body of a structure whose header of `header_len` bytes has just been read: what its size field leaves.
+    /// Returns the body of a structure whose header of `header_len` bytes was just read: `size` minus the header.
     ///
-    /// `what` names the size field, `field_at` is where it stands.
+    /// `what` is the name of the size field, `field_at` its offset.
     ///
     /// # Errors
-    /// [`Why::SizeTooSmall`] if the field does not cover the header, [`Why::SizeTooLarge`] if it reaches past the
-    /// end.
+    /// [`Why::SizeTooSmall`] if `size` is smaller than the header, [`Why::SizeTooLarge`] if it exceeds the remaining
+    /// bytes.
     pub fn body(
         &mut self,
         what: &'static str,
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         self.take(what, length(len)).map_err(|_| error(Why::SizeTooLarge { size, left }))
     }
 
-    /// An error at the next byte.
+    /// Creates an error at the offset of the next byte.
     #[must_use]
     pub fn error(&self, what: &'static str, why: Why) -> WireError {
         WireError::new(what, self.at, why)
@@ -123,28 +123,28 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A block could not be read.
+/// Error: a block cannot be read or violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WireError {
-    /// The structure or field, by its Microsoft name.
+    /// Microsoft's name of the structure or field.
     pub what: &'static str,
-    /// Its offset from the start of the whole block.
+    /// Offset of the structure or field from the start of the whole block.
     pub at: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub why: Why,
-    /// The number of the rule that says so; empty where the format's rules have no numbers.
+    /// Number of the violated rule; empty if the rules of the format have no numbers.
     pub rule: &'static str,
 }
 
 impl WireError {
-    /// An error at that offset.
+    /// Creates an error at an offset.
     #[must_use]
     pub fn new(what: &'static str, at: usize, why: Why) -> Self {
         Self { what, at, why, rule: "" }
     }
 
-    /// The same, by that rule.
+    /// Returns a copy of the error with the number of the violated rule.
     #[must_use]
     pub fn by(self, rule: &'static str) -> Self {
         Self { rule, ..self }
@@ -165,67 +165,67 @@ impl fmt::Display for WireError {
     }
 }
 
-/// What is wrong with a structure or field.
+/// Kind of error in a structure or field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Why {
     /// The bytes end too early.
     #[error("needs {needed} bytes, {left} are left")]
     Truncated {
-        /// Bytes that it takes.
+        /// Number of bytes needed.
         needed: usize,
-        /// Bytes that are there.
+        /// Number of bytes that remain.
         left: usize,
     },
-    /// A size field that does not cover its own structure.
+    /// A size field that is smaller than its own structure.
     #[error("size field is {size}, must be at least {least}")]
     SizeTooSmall {
-        /// What the field says.
+        /// Value of the field.
         size: u32,
-        /// What it must be at least.
+        /// Minimum permitted value of the field.
         least: u32,
     },
-    /// A size field that reaches past what contains it.
+    /// A size field that exceeds the bytes that contain the structure.
     #[error("size field is {size}, but only {left} bytes follow the header")]
     SizeTooLarge {
-        /// What the field says.
+        /// Value of the field.
         size: u32,
-        /// Bytes that follow the header.
+        /// Number of bytes after the header.
         left: usize,
     },
-    /// A count of more items than the bytes can hold.
+    /// A count of more items than fit into the bytes.
     #[error("counts {count} items, the bytes have room for {room}")]
     CountTooLarge {
-        /// What the field says.
+        /// Value of the field.
         count: u32,
-        /// How many there can be.
+        /// Maximum number of items.
         room: usize,
     },
-    /// An offset that leads out of the block.
+    /// An offset outside the block.
     #[error("offset is {offset}, the block has {len} bytes")]
     OffsetOutside {
-        /// What the field says.
+        /// Value of the field.
         offset: u32,
-        /// Bytes of the block.
+        /// Number of bytes of the block.
         len: usize,
     },
-    /// A name without its end.
+    /// A name without a terminating NUL.
     #[error("has no NUL inside its structure")]
     NoNul,
-    /// A field with a value that nothing defines.
+    /// A field with an undefined value.
     #[error("is {value}, which is not defined")]
     Undefined {
-        /// What the field says.
+        /// Value of the field.
         value: u32,
     },
     /// A field outside its limits.
     #[error("is {value}, must be from {least} to {most}")]
     OutOfRange {
-        /// What the field says.
+        /// Value of the field.
         value: i64,
-        /// What it must be at least.
+        /// Minimum permitted value of the field.
         least: i64,
-        /// What it may be at most.
+        /// Maximum permitted value of the field.
         most: i64,
     },
     /// A value of a V1 object that lies outside its counter block.
@@ -233,27 +233,27 @@ pub enum Why {
         "the value of PERF_COUNTER_DEFINITION {position} at byte {at} needs {needed} bytes, its block has {left}"
     )]
     ValueOutside {
-        /// The position of the definition that is wrong, from 0.
+        /// Position of the faulty definition, from 0.
         position: usize,
         /// Offset of the definition from the start of the whole block.
         at: usize,
-        /// Bytes that a counter block must have to hold the value.
+        /// Number of bytes that a counter block needs to contain the value.
         needed: usize,
-        /// Bytes that the object's counter block has.
+        /// Number of bytes of the object's counter block.
         left: usize,
     },
-    /// A text that should be a decimal number.
+    /// A text that is not a decimal number.
     #[error("is not a decimal number")]
     NotANumber,
-    /// Nothing that is wrong, but what few would expect.
+    /// A legal value that few readers expect.
     #[error("{0}")]
     Unusual(&'static str),
-    /// Something other than what this rule asks for.
+    /// A violation of the rule with this text.
     #[error("{0}")]
     Rule(&'static str),
 }
 
-/// A structure as the bytes have it, with its size.
+/// Defines a structure in its byte layout and checks its size.
 #[doc(hidden)] // for perfset-log
 #[macro_export]
 macro_rules! layout {
@@ -270,7 +270,8 @@ macro_rules! layout {
 #[doc(hidden)]
 pub use layout;
 
-/// A length or count from the wire as a `usize`: more than memory can hold is `usize::MAX`, which fits nowhere.
+/// Converts a length or count of a block to `usize`. A value larger than the address space becomes `usize::MAX`,
+/// which exceeds every limit.
 #[must_use]
 pub fn length(value: u32) -> usize {
     usize::try_from(value).unwrap_or(usize::MAX)

@@ -1,4 +1,4 @@
-//! Values of raw counters that the caller holds.
+//! Values computed from raw counters of the caller.
 
 use crate::counter_type::CounterType;
 use crate::formula::{Computation, Denominator};
@@ -8,7 +8,7 @@ use crate::value::{FormattedValue, NoValue, RawValue};
 
 use super::raw_counter::unsigned;
 
-/// How raw counters of one counter become values.
+/// Computes values from raw counters of one counter.
 ///
 /// ```
 /// use perfset_core::CounterType;
@@ -26,25 +26,25 @@ use super::raw_counter::unsigned;
 #[doc(alias = "PdhFormatFromRawValue")]
 #[doc(alias = "PdhCalculateCounterFromRawValue")]
 pub struct Calculation {
-    /// `None` for what has no formula.
+    /// Formula; `None` if the counter type has none.
     computation: Option<Computation>,
     time_base: i64,
     format: Format,
     scale: Scale,
 }
 
-/// A value with its status.
+/// Formatted value with its status.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(alias = "PDH_FMT_COUNTERVALUE")]
 pub struct CounterValue {
-    /// Whether there is a value, and if not why.
+    /// Status: valid, or the reason why there is no value.
     pub c_status: PdhStatus,
-    /// The value; `None` unless the status says that there is one.
+    /// Formatted value; `None` unless the status is valid.
     pub number: Option<Number>,
 }
 
 impl CounterValue {
-    /// No value, for this reason.
+    /// Creates a result without a value, with this status.
     #[must_use]
     pub const fn none(c_status: PdhStatus) -> Self {
         Self { c_status, number: None }
@@ -52,10 +52,10 @@ impl CounterValue {
 }
 
 impl Calculation {
-    /// For a counter type, the ticks a second of the clock that it divides by, and a format.
+    /// Creates a calculation for a counter type, the ticks per second of its clock, and a format.
     ///
     /// # Errors
-    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) for a base, which is no value.
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) for a base, which has no value of its own.
     pub fn new(counter_type: CounterType, time_base: i64, format: Format) -> Result<Self, PdhStatus> {
         if counter_type.is_base() {
             return Err(PdhStatus::PDH_INVALID_ARGUMENT);
@@ -64,19 +64,19 @@ impl Calculation {
         Ok(Self { computation, time_base, format, scale: Scale::ONE })
     }
 
-    /// The same, of a counter that has this scale factor.
+    /// Returns a copy for a counter with this scale factor.
     #[must_use]
     pub fn scaled(self, scale: Scale) -> Self {
         Self { scale, ..self }
     }
 
-    /// The format of its values.
+    /// Returns the format of the values.
     #[must_use]
     pub fn format(&self) -> Format {
         self.format
     }
 
-    /// The value of the newer of two raw counters; the older one is not looked at where the type takes no difference.
+    /// Computes the value of the newer of two raw counters; the older one is ignored if the type takes no difference.
     #[must_use]
     pub fn value(&self, newer: &RawCounter, older: Option<&RawCounter>) -> CounterValue {
         let formatted = match self.formatted(newer, older) {
@@ -87,10 +87,10 @@ impl Calculation {
         CounterValue { c_status: newer.c_status, number: Some(number) }
     }
 
-    /// The same before it becomes an integer: what means are made of.
+    /// Computes the value before conversion to an integer; means are computed from it.
     ///
     /// # Errors
-    /// The status of what has no value.
+    /// The status of a raw counter without a value, or the reason why the computation failed.
     pub fn double(&self, newer: &RawCounter, older: Option<&RawCounter>) -> Result<f64, PdhStatus> {
         Ok(self.format.double(self.formatted(newer, older)?, self.scale))
     }
@@ -113,7 +113,7 @@ impl Calculation {
         computation.value(then.as_ref(), &with(newer, &now)).map_err(none)
     }
 
-    /// A raw counter has one clock at most, which is all of them here.
+    /// Returns clocks that all have the reading of the only clock that a raw counter contains.
     fn clocks(&self, raw: &RawCounter) -> Clocks {
         let divides_by_clock = self.computation.is_some_and(|computation| {
             matches!(computation.denominator(), Denominator::Clock | Denominator::ClockAndItems)

@@ -1,10 +1,10 @@
-//! Formats: in which numbers a value is wanted, and what is done to it first.
+//! Number formats of PDH values and the adjustments before conversion.
 
 use crate::formula::{Formula, of};
 use crate::pdh::PdhStatus;
 use crate::value::{FormattedValue, RawValue};
 
-/// In which kind of number a value is wanted, and what is done to it first.
+/// Number format of a value, with the adjustments made before conversion.
 ///
 /// ```
 /// use perfset_core::pdh::{Format, Number, PdhStatus, Scale};
@@ -18,29 +18,29 @@ use crate::value::{FormattedValue, RawValue};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Format {
-    /// Which kind of number.
+    /// Type of the number.
     pub kind: FormatKind,
-    /// The counter's own scale factor is not applied.
+    /// `true` if the scale factor of the counter is not applied.
     #[doc(alias = "PDH_FMT_NOSCALE")]
     pub no_scale: bool,
-    /// Multiplied by 1,000, before it becomes an integer.
+    /// `true` if the value is multiplied by 1,000 before conversion to an integer.
     #[doc(alias = "PDH_FMT_1000")]
     pub thousandfold: bool,
-    /// Percentages may be above 100.
+    /// `true` if percentages can exceed 100.
     #[doc(alias = "PDH_FMT_NOCAP100")]
     pub no_cap: bool,
 }
 
-/// The kinds of numbers.
+/// Type of a formatted number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FormatKind {
-    /// An integer of 32 bits.
+    /// Integer of 32 bits.
     #[doc(alias = "PDH_FMT_LONG")]
     Long,
-    /// A real number.
+    /// Floating-point number.
     #[doc(alias = "PDH_FMT_DOUBLE")]
     Double,
-    /// An integer of 64 bits.
+    /// Integer of 64 bits.
     #[doc(alias = "PDH_FMT_LARGE")]
     Large,
 }
@@ -53,17 +53,18 @@ impl Format {
     const THOUSANDFOLD: u32 = 0x2000;
     const NOCAP100: u32 = 0x8000;
 
-    /// A kind of number and nothing else: scaled as the counter is, percentages at most 100.
+    /// Creates a format with the default adjustments: the scale of the counter applies, and percentages are limited
+    /// to 100.
     #[must_use]
     pub const fn new(kind: FormatKind) -> Self {
         Self { kind, no_scale: false, thousandfold: false, no_cap: false }
     }
 
-    /// From the bits of C.
+    /// Converts the `PDH_FMT_*` bits of the C API.
     ///
     /// # Errors
-    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) unless exactly one kind is set, and no bit that means
-    /// nothing here.
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) unless exactly one number type is set, and no
+    /// undefined bit.
     pub const fn from_bits(bits: u32) -> Result<Self, PdhStatus> {
         const FLAGS: u32 = Format::NOSCALE | Format::THOUSANDFOLD | Format::NOCAP100;
         let kind = match bits & !FLAGS {
@@ -80,7 +81,7 @@ impl Format {
         })
     }
 
-    /// The bits of C.
+    /// Returns the `PDH_FMT_*` bits of the C API.
     #[must_use]
     pub fn bits(self) -> u32 {
         let kind = match self.kind {
@@ -94,8 +95,8 @@ impl Format {
             | flag(self.no_cap, Self::NOCAP100)
     }
 
-    /// A value in this format, and the raw value that it was made of: integers show that to its last digit where the
-    /// formula only gives it back, and a real number has too few.
+    /// Converts a value to this format; `raw` is the raw value it was computed from. If the formula returns the raw
+    /// value, integers are taken from `raw`, since a double has too few digits.
     #[must_use]
     pub fn number(self, value: FormattedValue, raw: RawValue, scale: Scale) -> Number {
         const FEW_DIGITS: f64 = 9_007_199_254_740_992.0; // 2^53
@@ -119,14 +120,14 @@ impl Format {
         }
     }
 
-    /// Capped and scaled, and not yet made an integer. Never infinite.
+    /// Limits and scales the value without conversion to an integer. The result is never infinite.
     pub(super) fn double(self, value: FormattedValue, scale: Scale) -> f64 {
         let value = if self.no_cap { value.nocap() } else { value.capped() };
         let (factor, divisor) = self.factors(scale);
         (value * real(factor) / real(divisor)).clamp(f64::MIN, f64::MAX)
     }
 
-    /// What a value is multiplied with and divided by.
+    /// Returns the factor and the divisor of a value.
     fn factors(self, scale: Scale) -> (i128, i128) {
         let power = if self.no_scale { 0 } else { scale.0 };
         let ten = |power: i8| 10_i128.saturating_pow(u32::try_from(power).unwrap_or(0));
@@ -136,7 +137,7 @@ impl Format {
 }
 
 impl FormatKind {
-    /// A real number as this kind: cut towards zero, and the last that there is where it is too large.
+    /// Converts a floating-point number to this type: truncated towards zero, limited to the range of the type.
     #[expect(clippy::as_conversions, reason = "cuts towards zero and saturates, which is what is wanted")]
     #[must_use]
     pub fn number(self, value: f64) -> Number {
@@ -151,16 +152,16 @@ impl FormatKind {
 /// A formatted number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// `longValue`.
+    /// Number of 32 bits: `longValue`.
     Long(i32),
-    /// `doubleValue`.
+    /// Floating-point number: `doubleValue`.
     Double(f64),
-    /// `largeValue`.
+    /// Number of 64 bits: `largeValue`.
     Large(i64),
 }
 
 impl Number {
-    /// As a real number.
+    /// Returns the number as a floating-point number.
     #[must_use]
     pub fn as_double(self) -> f64 {
         match self {
@@ -171,25 +172,26 @@ impl Number {
     }
 }
 
-/// A power of ten, -7 to 7, that the values of a counter are multiplied with.
+/// Power of ten, -7 to 7, that the values of a counter are multiplied by.
 ///
-/// Set by whoever reads them. The default scale in a counter's registration is a hint for charts, and never applied.
+/// Set by the consumer of the values. The default scale in a counter's registration is a hint for charts and is never
+/// applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[doc(alias = "lScale")]
 pub struct Scale(i8);
 
 impl Scale {
-    /// Values as they are.
+    /// Scale factor 1: values stay unchanged.
     pub const ONE: Self = Self(0);
 
-    /// The power.
+    /// Returns the power of ten.
     #[must_use]
     pub fn power(self) -> i32 {
         self.0.into()
     }
 }
 
-/// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) beyond 7.
+/// Fails with [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) outside -7 to 7.
 impl TryFrom<i32> for Scale {
     type Error = PdhStatus;
 

@@ -1,4 +1,4 @@
-//! Raw counters: a raw value with the one other number that its formula divides by.
+//! Raw counters: a raw value with the one number that its formula divides by.
 
 use crate::counter_type::CounterType;
 use crate::formula::{Denominator, of};
@@ -6,31 +6,31 @@ use crate::pdh::PdhStatus;
 use crate::sample::{Clocks, Numbers};
 use crate::value::RawValue;
 
-/// A raw value as PDH has it: with one number that it is divided by, and without the widths of either.
+/// Raw value in the form of PDH: with its divisor, and without the widths of both numbers.
 ///
-/// Two of them are what a [`Calculation`](super::Calculation) takes.
+/// A [`Calculation`](super::Calculation) takes two raw counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PDH_RAW_COUNTER")]
 pub struct RawCounter {
-    /// Whether there is a value.
+    /// Status: valid, or the reason why there is no value.
     #[doc(alias = "CStatus")]
     pub c_status: PdhStatus,
-    /// When it was collected, in 100 ns since 1601: in logs of Windows local time, elsewhere UTC.
+    /// Time of collection, in 100 ns since 1601: local time in logs of Windows, otherwise UTC.
     #[doc(alias = "TimeStamp")]
     pub time: i64,
-    /// The counter's own number.
+    /// Raw value of the counter.
     #[doc(alias = "FirstValue")]
     pub first: i64,
-    /// What its type divides by: the value of the base, or the ticks of a clock; else 0.
+    /// Divisor by the counter type: the value of the base, or the ticks of a clock; otherwise 0.
     #[doc(alias = "SecondValue")]
     pub second: i64,
-    /// How many items are counted together, of the types that say it; else 1.
+    /// Number of items counted together, for the types that have one; otherwise 1.
     #[doc(alias = "MultiCount")]
     pub multi_count: u32,
 }
 
 impl RawCounter {
-    /// Of the numbers of a sample. If the base that they take is not there, there is no value.
+    /// Converts the numbers of a sample. If a needed base is missing, the status is invalid.
     #[must_use]
     pub fn new(counter_type: CounterType, time: i64, numbers: &Numbers<'_>) -> Self {
         let clock = counter_type.decode().clock;
@@ -54,26 +54,27 @@ impl RawCounter {
         Self { c_status, time, first: signed(numbers.raw.get()), second, multi_count }
     }
 
-    /// Of what has no value.
+    /// Creates a raw counter without a value.
     #[must_use]
     pub const fn none(c_status: PdhStatus, time: i64) -> Self {
         Self { c_status, time, first: 0, second: 0, multi_count: 1 }
     }
 }
 
-/// The ticks a second of the clock that a type names: 10,000,000 for 100 ns time, PerfTime's for types that name none.
+/// Returns the ticks per second of the clock of a type: 10,000,000 for 100 ns time, PerfTime's for types without a
+/// clock.
 #[must_use]
 #[doc(alias = "PdhGetCounterTimeBase")]
 pub fn time_base(counter_type: CounterType, clocks: &Clocks) -> i64 {
     clocks.read(counter_type.decode().clock).map_or(clocks.perf_freq, |(_, ticks_a_second)| ticks_a_second)
 }
 
-/// The same 64 bits: raw values have no sign, and those of PDH have one.
+/// Reinterprets the 64 bits of a raw value as signed: raw values are unsigned, and those of PDH are signed.
 fn signed(raw: u64) -> i64 {
     i64::from_ne_bytes(raw.to_ne_bytes())
 }
 
-/// The way back.
+/// Reinterprets the 64 bits of a PDH value as an unsigned raw value.
 pub(super) fn unsigned(raw: i64) -> RawValue {
     RawValue::U64(u64::from_ne_bytes(raw.to_ne_bytes()))
 }

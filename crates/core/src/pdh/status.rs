@@ -1,11 +1,11 @@
-//! The codes that PDH answers with, of functions and of values.
+//! PDH status codes of functions and values.
 
 use std::fmt;
 
 use crate::status::{Status, codes};
 use crate::value::NoValue;
 
-/// A code of PDH: what a function returns (`PDH_STATUS`), or how good a value is (`CStatus`).
+/// PDH status code: the result of a function (`PDH_STATUS`), or the quality of a value (`CStatus`).
 ///
 /// The constants keep their exact C spelling. Source: MS Learn, "Performance Data Helper Error Codes" and "Checking
 /// Counter Data Status Codes".
@@ -45,14 +45,14 @@ codes! { PdhStatus:
 }
 
 impl PdhStatus {
-    /// Whether a value of this status may be used.
+    /// Returns `true` if a value with this status is valid.
     #[must_use]
     pub const fn has_value(self) -> bool {
         matches!(self, Self::PDH_CSTATUS_VALID_DATA | Self::PDH_CSTATUS_NEW_DATA)
     }
 }
 
-/// The `CStatus` of a value that is missing for this reason.
+/// Converts the reason for a missing value to the `CStatus` of that value.
 impl From<&NoValue> for PdhStatus {
     fn from(reason: &NoValue) -> Self {
         match reason {
@@ -82,7 +82,7 @@ impl From<&NoValue> for PdhStatus {
     }
 }
 
-/// What PDH says where PerfLib failed with this code.
+/// Converts a PerfLib error to the PDH code for the same failure.
 impl From<Status> for PdhStatus {
     fn from(status: Status) -> Self {
         match status {

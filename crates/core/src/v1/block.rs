@@ -1,4 +1,4 @@
-//! A block and its objects, read.
+//! Reads a V1 block and its objects.
 
 use std::iter::FusedIterator;
 
@@ -10,40 +10,40 @@ use crate::counterset::DetailLevel;
 use crate::utf16::Name;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// The signature: "PERF".
+/// Signature of a block: "PERF" in UTF-16.
 pub(super) const SIGNATURE: [u8; 8] = *b"P\0E\0R\0F\0";
 
-/// A block of performance data: what one query returned.
+/// Block of performance data: the result of one query.
 ///
-/// **Shape**: header with clocks and the machine's name, then objects; each has definitions of counters, then values,
-/// of itself or of its instances.
+/// **Shape**: a header with clocks and the name of the machine, followed by objects. Each object has definitions of
+/// counters, followed by values: one set for the object, or one per instance.
 ///
-/// Binding the view checks the header; each step of an iterator checks what it yields, so that the getters cannot
-/// fail. A view borrows and allocates nothing. It accepts whatever can be read safely; [`read`](super::read) knows the
-/// rest of the rules.
+/// [`parse`](Self::parse) checks the header, and each step of an iterator checks the item that it returns, so that
+/// the getters cannot fail. A view borrows and allocates nothing. It accepts everything that can be read safely;
+/// [`read`](super::read) checks the other rules.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_DATA_BLOCK")]
 pub struct DataBlock<'a> {
     pub(super) header: &'a raw::DataBlockHeader,
-    /// From the header to the end of the objects.
+    /// Bytes of the header and all objects.
     pub(super) bytes: &'a [u8],
     pub(super) is_repaired: bool,
 }
 
 impl<'a> DataBlock<'a> {
-    /// Whether bytes begin as a block of this format does.
+    /// Returns `true` if the bytes begin with the signature of this format.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&SIGNATURE)
     }
 
-    /// Checks the header and binds the view to `TotalByteLength` bytes; what follows them is ignored.
+    /// Checks the header and creates a view of `TotalByteLength` bytes; later bytes are ignored.
     ///
-    /// Some writers leave the header out of that length; where the bytes are longer by just that, and the objects do
-    /// not end where the length says, it is added.
+    /// Some writers exclude the header from that length. The header length is added if the bytes are longer by
+    /// exactly this length and the objects do not end at the given length.
     ///
     /// # Errors
-    /// Rules R1 to R6 and R8.
+    /// Violation of one of the rules R1 to R6 and R8.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let header: &raw::DataBlockHeader =
             Cursor::new(bytes).read("PERF_DATA_BLOCK").map_err(|error| error.by("R1"))?;
@@ -89,8 +89,8 @@ impl<'a> DataBlock<'a> {
         Ok(Self { header, bytes: bytes.get(..end).unwrap_or_default(), is_repaired: is_short })
     }
 
-    /// The clocks of the header, as found. `system_time` is UTC, or local time in a block that Windows recorded: only
-    /// `time_100ns` is UTC everywhere.
+    /// Returns the clocks of the header, unmodified. `system_time` is UTC, except in a block recorded by Windows,
+    /// where it is local time; `time_100ns` is always UTC.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         ClockReading {
@@ -101,7 +101,7 @@ impl<'a> DataBlock<'a> {
         }
     }
 
-    /// The machine's name.
+    /// Returns the name of the machine.
     #[must_use]
     pub fn system_name(&self) -> Name<'a> {
         let at = length(self.header.system_name_at.get());
@@ -109,28 +109,29 @@ impl<'a> DataBlock<'a> {
         Name::until_nul(self.bytes.get(at..end).unwrap_or_default())
     }
 
-    /// The number of objects that the header promises.
+    /// Returns the number of objects according to the header.
     #[must_use]
     pub fn object_count(&self) -> u32 {
         self.header.object_count.get()
     }
 
-    /// The objects. An error that hides where the next object begins ends the iterator; after others the next object
-    /// follows.
+    /// Returns the objects. An error that hides the start of the next object ends the iterator; after other errors
+    /// the next object follows.
     #[must_use]
     pub fn objects(&self) -> Objects<'a> {
         let rest = Cursor::starting_at(self.bytes, length(self.header.header_len.get()));
         Objects { rest, left: self.object_count() }
     }
 
-    /// The first object with that title index. Objects may come in any order, also unasked ones.
+    /// Returns the first object with this title index. Objects can be in any order, including objects that were not
+    /// requested.
     #[must_use]
     pub fn object(&self, name_index: u32) -> Option<Object<'a>> {
         self.objects().flatten().find(|object| object.name_index() == name_index)
     }
 }
 
-/// Where the objects end, if each has room for itself.
+/// Returns the end offset of the objects, if all fit into the bytes.
 fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> {
     let mut rest = Cursor::starting_at(bytes, length(header.header_len.get()));
     for _ in 0..header.object_count.get() {
@@ -139,13 +140,13 @@ fn end_of_objects(header: &raw::DataBlockHeader, bytes: &[u8]) -> Option<usize> 
     Some(rest.at())
 }
 
-/// A field outside its limits.
+/// Creates an error for a field outside its limits.
 pub(super) fn out_of_range(value: usize, least: usize, most: usize) -> Why {
     let number = |n: usize| i64::try_from(n).unwrap_or(i64::MAX);
     Why::OutOfRange { value: number(value), least: number(least), most: number(most) }
 }
 
-/// The objects of a [`DataBlock`].
+/// Iterator over the objects of a [`DataBlock`].
 #[derive(Clone, Debug)]
 pub struct Objects<'a> {
     pub(super) rest: Cursor<'a>,
@@ -153,7 +154,7 @@ pub struct Objects<'a> {
 }
 
 impl Objects<'_> {
-    /// Where the next object begins in the block.
+    /// Returns the offset of the next object in the block.
     #[must_use]
     pub fn at(&self) -> usize {
         self.rest.at()
@@ -177,7 +178,8 @@ impl<'a> Iterator for Objects<'a> {
 
 impl FusedIterator for Objects<'_> {}
 
-/// The bytes of the next object, by R10 and the part of R11 that says where the object after it begins.
+/// Returns the bytes of the next object. Checks R10 and the part of R11 that determines the start of the following
+/// object.
 fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     let mut object = *rest;
     let left = object.rest().len();
@@ -190,7 +192,7 @@ fn next_object<'a>(rest: &mut Cursor<'a>) -> Result<Cursor<'a>, WireError> {
     rest.take("PERF_OBJECT_TYPE", total)
 }
 
-/// A kind of thing that is counted, with its values.
+/// Object: counters of the same kind of item, with their values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_OBJECT_TYPE")]
 pub struct Object<'a> {
@@ -200,24 +202,24 @@ pub struct Object<'a> {
     contents: Contents<'a>,
 }
 
-/// What an object has values of.
+/// Values of an object: one set, one per instance, or none.
 #[derive(Clone, Copy, Debug)]
 pub enum Contents<'a> {
-    /// Of itself: it never has instances.
+    /// Values of the object itself: it never has instances.
     #[doc(alias = "PERF_NO_INSTANCES")]
     Single(Values<'a>),
-    /// Of its instances, of which there may be none now.
+    /// Instances with their values; possibly none at the moment.
     Multiple(Instances<'a>),
-    /// Of nothing: the answer has definitions only. Says whether the object has instances.
+    /// No values: the response contains definitions only.
     #[doc(alias("PERF_METADATA_MULTIPLE_INSTANCES", "PERF_METADATA_NO_INSTANCES"))]
     Metadata {
-        /// Whether it has instances when values are asked.
+        /// `true` if the object has instances when values are requested.
         is_multiple: bool,
     },
 }
 
 impl<'a> Object<'a> {
-    /// The rest of R11, R13 to R16, and R20 and R21 of an object without instances.
+    /// Checks the rest of R11, R13 to R16, and R20 and R21 of an object without instances.
     fn parse(object: Cursor<'a>) -> Result<Self, WireError> {
         let at = object.at();
         let mut data = object;
@@ -264,55 +266,55 @@ impl<'a> Object<'a> {
         Ok(Self { header, at, definitions, contents })
     }
 
-    /// The object that begins at an offset of a block: for who has kept [where](Self::at) each one is.
+    /// Returns the object that begins at an offset of a block, such as one previously returned by [`at`](Self::at).
     #[must_use]
     pub fn starting_at(block: &'a [u8], at: usize) -> Option<Self> {
         next_object(&mut Cursor::starting_at(block, at)).and_then(Object::parse).ok()
     }
 
-    /// Where it begins in the block.
+    /// Returns the offset of the object in the block.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Its index in the name table.
+    /// Returns the index of the object's name in the name table.
     #[must_use]
     pub fn name_index(&self) -> u32 {
         self.header.name_index.get()
     }
 
-    /// Its index in the help table.
+    /// Returns the index of the object's help text in the help table.
     #[must_use]
     pub fn help_index(&self) -> u32 {
         self.header.help_index.get()
     }
 
-    /// Who it is for.
+    /// Returns the detail level: the intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.header.detail.get())
     }
 
-    /// The position of the counter that people want first.
+    /// Returns the position of the default counter, the most useful one.
     #[must_use]
     pub fn default_counter(&self) -> Option<u32> {
         u32::try_from(self.header.default_counter.get()).ok()
     }
 
-    /// The object's own clock and its ticks a second; 0 where no counter needs them.
+    /// Returns the object's own clock and its ticks per second; 0 if no counter needs them.
     #[must_use]
     pub fn clock(&self) -> (i64, i64) {
         (self.header.perf_time.get(), self.header.perf_freq.get())
     }
 
-    /// Its counters, by position.
+    /// Returns the definitions of the counters, by position.
     #[must_use]
     pub fn definitions(&self) -> Definitions<'a> {
         self.definitions
     }
 
-    /// What it has values of.
+    /// Returns the values or instances of the object.
     #[must_use]
     pub fn contents(&self) -> Contents<'a> {
         self.contents

@@ -1,4 +1,4 @@
-//! A block of performance data, written.
+//! Writes V1 blocks of performance data.
 
 use zerocopy::little_endian::{I32, I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
@@ -14,42 +14,42 @@ use crate::counterset::DetailLevel;
 use crate::v2::align8;
 use crate::wire::length;
 
-/// A block would be larger than its readers can take.
+/// Error: the block would be larger than readers can handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block would be larger than 2 GiB")]
 pub struct TooLarge;
 
-/// Writes a block that [`DataBlock::parse`](super::DataBlock::parse) reads; computes every length and offset itself.
+/// Writes a block that [`DataBlock::parse`](super::DataBlock::parse) reads; computes every length and offset.
 ///
-/// What it writes keeps every rule: padding is zero, values are aligned, a base lies 8 bytes behind its numerator,
-/// objects without instances come first, because some readers take the next object for their values.
+/// The block obeys every rule: padding is zero, values are aligned, and a base is 8 bytes after its numerator.
+/// Objects without instances come first, because some readers take the next object for their values.
 #[derive(Debug)]
 pub struct BlockBuilder {
-    /// The header, then the objects that have values or instances.
+    /// Header, followed by the objects that have values or instances.
     out: Vec<u8>,
     header_len: usize,
-    /// The objects that have neither.
+    /// Objects that have neither values nor instances.
     empty: Vec<u8>,
     object_count: u32,
 }
 
-/// What an object's header says.
+/// Header fields of a new object.
 #[derive(Clone, Copy, Debug)]
 pub struct NewObject {
-    /// Its index in the name table.
+    /// Index of the name in the name table.
     pub name_index: u32,
-    /// Its index in the help table.
+    /// Index of the help text in the help table.
     pub help_index: u32,
-    /// Who it is for.
+    /// Detail level: the intended audience.
     pub detail: DetailLevel,
-    /// The position of the counter that people want first.
+    /// Position of the default counter, the most useful one.
     pub default_counter: Option<u32>,
-    /// Its own clock and that clock's ticks a second: needed if a counter's type has the object timer.
+    /// The object's own clock and its ticks per second: required if a counter's type uses the object timer.
     pub clock: Option<(i64, i64)>,
 }
 
 impl NewObject {
-    /// An object for everyone, with a help text at the next index.
+    /// Creates an object for all users, with the help text at the next index.
     #[must_use]
     pub fn new(name_index: u32) -> Self {
         Self {
@@ -62,23 +62,23 @@ impl NewObject {
     }
 }
 
-/// What the definition of a counter says. A base directly follows its numerator.
+/// Definition of a new counter. A base directly follows its numerator.
 #[derive(Clone, Copy, Debug)]
 pub struct NewCounter {
-    /// Its index in the name table; of a base that of its numerator.
+    /// Index of the name in the name table; for a base, that of its numerator.
     pub name_index: u32,
-    /// Its index in the help table; of a base that of its numerator.
+    /// Index of the help text in the help table; for a base, that of its numerator.
     pub help_index: u32,
     /// Power of ten for charts; limited to -7..=7.
     pub default_scale: i32,
-    /// Who it is for.
+    /// Detail level: the intended audience.
     pub detail: DetailLevel,
-    /// How its raw value becomes a number, and how wide it is.
+    /// Counter type: the formula and the width of the raw value.
     pub counter_type: CounterType,
 }
 
 impl NewCounter {
-    /// A counter for everyone, with a help text at the next index.
+    /// Creates a counter for all users, with the help text at the next index.
     #[must_use]
     pub fn new(name_index: u32, counter_type: CounterType) -> Self {
         Self {
@@ -91,19 +91,19 @@ impl NewCounter {
     }
 }
 
-/// What the definition of an instance says.
+/// Definition of a new instance.
 #[derive(Clone, Copy, Debug)]
 pub struct NewInstance<'a> {
-    /// Its name in UTF-16, without a NUL.
+    /// Name in UTF-16, without a NUL.
     pub name: &'a [u16],
-    /// Its parent, which must be in the same block.
+    /// Parent instance, which must be in the same block.
     pub parent: Option<Parent>,
-    /// The number that says which instance it is; `None` if its name does.
+    /// Number that identifies the instance; `None` if the name does.
     pub unique_id: Option<i32>,
 }
 
 impl<'a> NewInstance<'a> {
-    /// An instance that its name identifies.
+    /// Creates an instance that is identified by its name.
     #[must_use]
     pub fn named(name: &'a [u16]) -> Self {
         Self { name, parent: None, unique_id: None }
@@ -111,7 +111,7 @@ impl<'a> NewInstance<'a> {
 }
 
 impl BlockBuilder {
-    /// Begins a block collected at that time on the machine of that name.
+    /// Starts a block with these collection clocks and this machine name.
     #[must_use]
     pub fn new(clocks: &ClockReading, system_name: &str) -> Self {
         let mut name: Vec<u8> = system_name.encode_utf16().flat_map(u16::to_le_bytes).collect();
@@ -139,15 +139,15 @@ impl BlockBuilder {
         Self { header_len: out.len(), out, empty: Vec::new(), object_count: 0 }
     }
 
-    /// Says which object people want first.
+    /// Sets the default object of the block.
     pub fn default_object(&mut self, name_index: u32) {
         if let Ok((header, _)) = raw::DataBlockHeader::mut_from_prefix(&mut self.out) {
             header.default_object = I32::new(i32::try_from(name_index).unwrap_or(-1));
         }
     }
 
-    /// An object that never has instances: a value for each counter, in their order. Counters of 4 bytes keep the low
-    /// 32 bits of theirs.
+    /// Writes an object that never has instances: one value per counter, in their order. Counters of 4 bytes store
+    /// the low 32 bits of their value.
     pub fn single(
         &mut self,
         object: &NewObject,
@@ -159,13 +159,13 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// An object with instances, which are written one by one; there may be none.
+    /// Starts an object with instances, which are written one by one; there may be none.
     pub fn multiple(&mut self, object: &NewObject, counters: &[NewCounter]) -> InstancesBuilder<'_> {
         let (start, layout) = self.begin(object, counters, 0);
         InstancesBuilder { builder: self, start, layout, instance_count: 0 }
     }
 
-    /// Definitions only, for a query that asks for no more.
+    /// Writes an object with definitions only, for a query that requests no values.
     pub fn metadata(&mut self, object: &NewObject, counters: &[NewCounter], is_multiple: bool) {
         let meaning = match is_multiple {
             true => PERF_METADATA_MULTIPLE_INSTANCES,
@@ -175,10 +175,10 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// The bytes.
+    /// Returns the bytes of the block.
     ///
     /// # Errors
-    /// If there are 2 GiB or more.
+    /// Fails if the block has 2 GiB or more.
     pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
         let total = self.out.len().saturating_add(self.empty.len());
         if i32::try_from(total).is_err() {
@@ -254,8 +254,8 @@ pub struct InstancesBuilder<'a> {
 }
 
 impl InstancesBuilder<'_> {
-    /// One instance with a value for each counter, in their order. Values that are missing are written as 0, for which
-    /// the format has no other word; values too many are left out.
+    /// Writes an instance with one value per counter, in their order. Missing values are written as 0, since the
+    /// format has no representation for them; surplus values are ignored.
     pub fn instance(&mut self, instance: &NewInstance<'_>, values: impl IntoIterator<Item = u64>) {
         let out = &mut self.builder.out;
         let name_len = instance.name.len().saturating_add(1).saturating_mul(2);
@@ -276,7 +276,7 @@ impl InstancesBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(1);
     }
 
-    /// Ends the object.
+    /// Finishes the object and sets its length and number of instances.
     pub fn finish(self) {
         let Self { builder, start, instance_count, .. } = self;
         builder.end(start);
@@ -292,7 +292,7 @@ impl InstancesBuilder<'_> {
     }
 }
 
-/// Where the values of each counter block go.
+/// Offsets of the values in each counter block.
 #[derive(Debug)]
 struct Layout {
     places: Vec<Place>,
@@ -306,8 +306,8 @@ struct Place {
 }
 
 impl Layout {
-    /// Values in the order of their definitions, aligned to their width; a base 8 bytes behind its numerator, and zeros
-    /// behind a base of 4 bytes.
+    /// Computes the layout: values in the order of their definitions, aligned to their width. A base is 8 bytes after
+    /// its numerator, and zeros follow a base of 4 bytes.
     fn of(counters: &[NewCounter]) -> Self {
         let mut places: Vec<Place> = Vec::new();
         let mut end: usize = 4;
@@ -327,7 +327,7 @@ impl Layout {
             places.push(Place { at, len });
             end = at.saturating_add(if is_base { 8 } else { len });
         }
-        // A block with more counters than bytes is one that readers refuse: labels and texts have none.
+        // Readers reject a block with more counters than bytes: labels and texts have no bytes.
         Self { places, block_len: align8(end.max(counters.len())) }
     }
 
@@ -351,7 +351,8 @@ fn pad(out: &mut Vec<u8>) {
     out.resize(align8(out.len()), 0);
 }
 
-/// A length for a field. One that does not fit is caught by [`BlockBuilder::finish`]: the whole is larger still.
+/// Converts a length to a field. A length that does not fit is detected by [`BlockBuilder::finish`]: the whole block
+/// is larger still.
 fn size(len: usize) -> U32 {
     U32::new(u32::try_from(len).unwrap_or(u32::MAX))
 }

@@ -1,4 +1,4 @@
-//! Definitions of counters, and how their values lie.
+//! Counter definitions of a V1 object and the layout of the values.
 
 use zerocopy::FromBytes;
 
@@ -7,22 +7,22 @@ use crate::counter_type::{CounterType, Kind, Size};
 use crate::counterset::DetailLevel;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// The counters of an object, by position.
+/// Counters of an object, by position.
 ///
-/// Several may have one title index: a base has that of its numerator. Only the position tells them apart.
+/// Several counters can have the same title index: a base has that of its numerator. Only the position is unique.
 #[derive(Clone, Copy, Debug)]
 pub struct Definitions<'a>(List<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum List<'a> {
-    /// All have 40 bytes: as every known writer makes them.
+    /// Definitions that all have 40 bytes, as every known writer produces.
     Uniform { all: &'a [raw::CounterDefinition], at: usize },
-    /// Longer ones are among them: walked by their lengths.
+    /// Definitions that include longer ones: read one by one, by their lengths.
     Walked { bytes: Cursor<'a>, count: u32 },
 }
 
 impl<'a> Definitions<'a> {
-    /// R14 and R15.
+    /// Checks R14 and R15.
     pub(super) fn parse(bytes: Cursor<'a>, count: u32, object_at: usize) -> Result<Self, WireError> {
         let room = bytes.rest().len().wrapping_div(40);
         if length(count) > room {
@@ -44,7 +44,7 @@ impl<'a> Definitions<'a> {
         Ok(Self(List::Walked { bytes, count }))
     }
 
-    /// How many there are.
+    /// Returns the number of definitions.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
@@ -53,19 +53,19 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no definitions.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The counters, in order.
+    /// Returns the counters, in order.
     #[must_use]
     pub fn iter(&self) -> DefinitionsIter<'a> {
         DefinitionsIter { list: self.0, next: 0, len: self.len() }
     }
 
-    /// The counter at a position.
+    /// Returns the counter at a position.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<Definition<'a>> {
         match self.0 {
@@ -78,7 +78,7 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// The counters of [`Definitions`], in order.
+/// Iterator over the counters of [`Definitions`], in order.
 #[derive(Clone, Debug)]
 pub struct DefinitionsIter<'a> {
     list: List<'a>,
@@ -109,7 +109,7 @@ impl<'a> Iterator for DefinitionsIter<'a> {
 
 impl ExactSizeIterator for DefinitionsIter<'_> {}
 
-/// One counter of an object.
+/// Counter definition of an object.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_DEFINITION")]
 pub struct Definition<'a> {
@@ -118,7 +118,7 @@ pub struct Definition<'a> {
 }
 
 impl<'a> Definition<'a> {
-    /// R14's last part and R15.
+    /// Checks the last part of R14, and R15.
     fn parse(rest: &mut Cursor<'a>) -> Result<Self, WireError> {
         let at = rest.at();
         let left = rest.rest().len();
@@ -134,43 +134,43 @@ impl<'a> Definition<'a> {
         Ok(Self { raw, at })
     }
 
-    /// Where it begins in the block.
+    /// Returns the offset of the definition in the block.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Its index in the name table.
+    /// Returns the index of the counter's name in the name table.
     #[must_use]
     pub fn name_index(&self) -> u32 {
         self.raw.name_index.get()
     }
 
-    /// Its index in the help table.
+    /// Returns the index of the counter's help text in the help table.
     #[must_use]
     pub fn help_index(&self) -> u32 {
         self.raw.help_index.get()
     }
 
-    /// Power of ten for charts.
+    /// Returns the power of ten for charts.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         self.raw.default_scale.get()
     }
 
-    /// Who it is for.
+    /// Returns the detail level: the intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.raw.detail.get())
     }
 
-    /// How its raw value becomes a number.
+    /// Returns the counter type, which selects the formula.
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
         CounterType(self.raw.counter_type.get())
     }
 
-    /// Bytes of its value, whatever the size bits of its type say. 0 = it has none.
+    /// Returns the number of bytes of the value, regardless of the size bits of the type. 0 = there is no value.
     #[must_use]
     pub fn value_len(&self) -> usize {
         match self.counter_type().decode().size {
@@ -179,16 +179,17 @@ impl<'a> Definition<'a> {
         }
     }
 
-    /// Where its value begins in a PERF_COUNTER_BLOCK.
+    /// Returns the offset of the value in a PERF_COUNTER_BLOCK.
     #[must_use]
     pub fn value_at(&self) -> usize {
         length(self.raw.counter_at.get())
     }
 
-    /// Whether the definition that follows it is its base, or its number of items.
+    /// Returns `true` if the following definition is the base or the number of items of this counter.
     ///
-    /// A base is found by the order of definitions, never by where its value lies. What follows and is no base is never
-    /// taken for one (R25), and what is another's base is no number of items.
+    /// A base is identified by the order of definitions, never by the offset of its value. A following definition
+    /// that is no base is never used as a base (R25), and the base of another counter type is never used as a number
+    /// of items.
     #[must_use]
     pub fn is_followed_by_base(&self, next: &Self) -> bool {
         let counter_type = self.counter_type();
@@ -199,18 +200,18 @@ impl<'a> Definition<'a> {
             }
     }
 
-    /// Whether its value is a text.
+    /// Returns `true` if the value is a text.
     #[must_use]
     pub fn is_text(&self) -> bool {
         matches!(self.counter_type().decode().kind, Kind::Text(_))
     }
 }
 
-/// How the values of an object lie in each of its counter blocks: found out once for all instances.
+/// Layout of the values in each counter block of an object, determined once for all instances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Layout<'a> {
     pub definitions: Definitions<'a>,
-    /// Where the first value is, if all are numbers of 8 bytes, one behind the other in the order of the definitions.
+    /// Offset of the first value, if all values are contiguous numbers of 8 bytes in the order of the definitions.
     pub dense_from: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Instances, their names and their values, read.
+//! Reads the instances of a V1 object, their names and their values.
 
 use std::fmt;
 use std::iter::FusedIterator;
@@ -13,7 +13,7 @@ use crate::utf16::{Name, Utf16};
 use crate::v2::Value;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// The instances of an object. After an error the iterator ends: nothing says where the next one begins.
+/// Instances of an object. After an error the iterator ends, because the start of the next instance is unknown.
 #[derive(Clone, Copy, Debug)]
 pub struct Instances<'a> {
     pub(super) rest: Cursor<'a>,
@@ -44,7 +44,7 @@ impl<'a> Iterator for Instances<'a> {
 
 impl FusedIterator for Instances<'_> {}
 
-/// One instance with its values.
+/// Instance of an object, with its values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_INSTANCE_DEFINITION")]
 pub struct Instance<'a> {
@@ -54,17 +54,17 @@ pub struct Instance<'a> {
     values: Values<'a>,
 }
 
-/// Which instance another one belongs to.
+/// Reference to the parent of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Parent {
-    /// The title index of the parent's object, which need not be in the block.
+    /// Title index of the parent's object, which is not necessarily in the block.
     pub object: u32,
-    /// Its position among that object's instances.
+    /// Position of the parent among the instances of that object.
     pub position: u32,
 }
 
 impl<'a> Instance<'a> {
-    /// R17 to R21.
+    /// Checks R17 to R21.
     #[inline]
     fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>, code_page: u32) -> Result<Self, WireError> {
         let at = rest.at();
@@ -82,19 +82,19 @@ impl<'a> Instance<'a> {
         Ok(Self { header, at, name, values })
     }
 
-    /// Where it begins in the block.
+    /// Returns the offset of the instance in the block.
     #[must_use]
     pub fn at(&self) -> usize {
         self.at
     }
 
-    /// Its name, without its parent's.
+    /// Returns the name of the instance, without the name of its parent.
     #[must_use]
     pub fn name(&self) -> InstanceName<'a> {
         self.name
     }
 
-    /// Its parent.
+    /// Returns the parent of the instance.
     #[must_use]
     pub fn parent(&self) -> Option<Parent> {
         let parent =
@@ -102,21 +102,21 @@ impl<'a> Instance<'a> {
         (parent.object != 0).then_some(parent)
     }
 
-    /// The number that says which instance it is; `None` if its name does.
+    /// Returns the number that identifies the instance; `None` if the name does.
     #[must_use]
     pub fn unique_id(&self) -> Option<i32> {
         let id = self.header.unique_id.get();
         (id != PERF_NO_UNIQUE_ID).then_some(id)
     }
 
-    /// Its values, in the order of the object's definitions.
+    /// Returns the values, in the order of the object's definitions.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         self.values
     }
 }
 
-/// R19: where the name is.
+/// Returns the bytes of the name. Checks R19.
 #[inline]
 fn name_of<'a>(
     header: &raw::InstanceDefinition,
@@ -144,14 +144,14 @@ fn name_of<'a>(
     Ok(bytes.get(name_at..name_at.saturating_add(name_len)).unwrap_or_default())
 }
 
-/// Code pages of UTF-16.
+/// Code pages of UTF-16, little-endian and big-endian.
 const UTF_16LE: u32 = 1200;
 const UTF_16BE: u32 = 1201;
 
-/// An instance's name as the block has it: in UTF-16, or in a code page.
+/// Instance name as stored in the block: in UTF-16 or in another code page.
 ///
-/// It ends at its first NUL, or with the bytes. A name that is not valid in its code page, or in one that nobody knows,
-/// is read as UTF-16, as Microsoft's own sample does. UNVERIFIED: no block with a code page is known.
+/// The name ends at the first NUL, or with the bytes. A name that is invalid in its code page, or in an unknown code
+/// page, is read as UTF-16, as in Microsoft's sample. UNVERIFIED: no block with a code page is known.
 #[derive(Clone, Copy, Debug)]
 pub struct InstanceName<'a> {
     bytes: &'a [u8],
@@ -159,7 +159,7 @@ pub struct InstanceName<'a> {
 }
 
 impl<'a> InstanceName<'a> {
-    /// Its bytes, without the NUL.
+    /// Returns the bytes of the name, without the NUL.
     #[must_use]
     pub fn as_bytes(self) -> &'a [u8] {
         match self.is_wide() {
@@ -168,13 +168,13 @@ impl<'a> InstanceName<'a> {
         }
     }
 
-    /// Whether it is in units of two bytes, as every known block has it.
+    /// Returns `true` if the name consists of units of two bytes, as in every known block.
     #[must_use]
     pub fn is_wide(self) -> bool {
         matches!(self.code_page, 0 | UTF_16LE | UTF_16BE)
     }
 
-    /// The name in UTF-16.
+    /// Returns the name in UTF-16.
     #[must_use]
     pub fn to_utf16(self) -> Utf16 {
         match self.in_code_page() {
@@ -203,24 +203,25 @@ impl fmt::Display for InstanceName<'_> {
     }
 }
 
-/// Counters may share their bytes, or have none; but many counters on few bytes, in many instances, would be work and
-/// memory without a measure. No rule of the format, but a limit of this reader: no known block has as many.
+/// Number of counters permitted in any block; a block of more bytes may contain one counter per byte. Counters can
+/// share bytes or have none, so without a limit few bytes in many instances would cost unbounded work and memory.
+/// This limit belongs to the reader, not to the format: no known block reaches it.
 const MOST_COUNTERS_OF_ANY_BLOCK: usize = 128;
 
-/// The values of one instance, or of an object that has none: by position of their definitions.
+/// Values of one instance, or of an object without instances, by position of their definitions.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_BLOCK")]
 pub struct Values<'a> {
     pub(super) at: usize,
-    /// The whole counter block, its length field included.
+    /// Whole counter block, including its length field.
     bytes: &'a [u8],
     definitions: Definitions<'a>,
-    /// All of them, where they lie one behind the other.
+    /// All values, if they are contiguous.
     dense: Option<&'a [U64]>,
 }
 
 impl<'a> Values<'a> {
-    /// R20 and R21. Which values are inside (R23) is found out when they are asked.
+    /// Checks R20 and R21. Values outside the block (R23) are detected when they are read.
     #[inline]
     pub(super) fn parse(rest: &mut Cursor<'a>, layout: Layout<'a>) -> Result<Self, WireError> {
         let at = rest.at();
@@ -245,20 +246,20 @@ impl<'a> Values<'a> {
         Ok(Self { at, bytes, definitions, dense })
     }
 
-    /// How many there are: as many as definitions.
+    /// Returns the number of values, which equals the number of definitions.
     #[must_use]
     pub fn len(&self) -> usize {
         self.definitions.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.definitions.is_empty()
     }
 
-    /// The value at a position; [`Value::Empty`] where the counter block has none, [`Value::Other`] for a text and
-    /// whatever else is not a number of 4 or 8 bytes.
+    /// Returns the value at a position: [`Value::Empty`] if the counter block contains none, [`Value::Other`] for a
+    /// text and everything else that is not a number of 4 or 8 bytes.
     #[must_use]
     pub fn get(&self, position: usize) -> Option<Value<'a>> {
         if let Some(values) = self.dense {
@@ -267,7 +268,7 @@ impl<'a> Values<'a> {
         self.definitions.get(position).map(|definition| self.value_of(&definition))
     }
 
-    /// The number of items of a multi timer without a definition of it: the 4 bytes behind its value.
+    /// Returns the number of items of a multi timer without its own definition of it: the 4 bytes after its value.
     ///
     /// Source: MS Learn, "Retrieving Counter Data", which reads it there.
     #[must_use]
@@ -277,7 +278,7 @@ impl<'a> Values<'a> {
         bytes.try_into().ok().map(u32::from_le_bytes)
     }
 
-    /// The values, in order.
+    /// Returns the values, in order.
     #[must_use]
     pub fn iter(&self) -> ValuesIter<'a> {
         match self.dense {
@@ -286,18 +287,18 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a definition's value lies inside the counter block (R23).
+    /// Returns `true` if the value of a definition is inside the counter block (R23).
     pub(super) fn holds(&self, definition: &Definition<'_>) -> bool {
         definition.value_at() >= 4
             && definition.value_at().saturating_add(definition.value_len()) <= self.bytes.len()
     }
 
-    /// Bytes of the counter block.
+    /// Returns the number of bytes of the counter block.
     pub(super) fn block_len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The value that a definition of the same object speaks of.
+    /// Returns the value of a definition, which must belong to the same object.
     #[must_use]
     #[inline]
     pub fn value_of(&self, definition: &Definition<'_>) -> Value<'a> {
@@ -322,7 +323,7 @@ impl<'a> IntoIterator for Values<'a> {
     }
 }
 
-/// The values of [`Values`], in order.
+/// Iterator over the values of [`Values`], in order.
 #[derive(Clone, Debug)]
 pub struct ValuesIter<'a>(Iter<'a>);
 
@@ -353,7 +354,7 @@ impl<'a> Iterator for ValuesIter<'a> {
         (left, Some(left))
     }
 
-    /// Decides once, not for each value, how to walk.
+    /// Selects the layout once, not for each value.
     #[inline]
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {

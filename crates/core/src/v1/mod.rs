@@ -1,9 +1,9 @@
 //! The V1 performance data format: the bytes of HKEY_PERFORMANCE_DATA, of remote registry reads and of recorded logs.
 //!
-//! [`DataBlock::parse`] reads a block, ours, Windows' or a stranger's; [`BlockBuilder`] writes one; [`NameTable`] and
-//! [`name_table`] do so for the tables that give title indexes their texts. [`walk()`] visits every field of a block
-//! and knows every rule; [`read`] is strict with them, or lists what it forgives;
-//! [`walk::dump`](crate::walk::dump) prints it.
+//! [`DataBlock::parse`] reads a block of perfset, Windows or any other program; [`BlockBuilder`] writes one.
+//! [`NameTable`] reads and [`name_table`] writes the tables that map title indexes to texts. [`walk()`] visits every
+//! field of a block and checks every rule. [`read`] fails at the first violation, or lists the violations that it
+//! ignores. [`walk::dump`](crate::walk::dump) prints a block.
 //!
 //! ```
 //! use perfset_core::v1::{BlockBuilder, Contents, DataBlock, NewCounter, NewInstance, NewObject};
@@ -42,9 +42,9 @@ pub use instance::{Instance, InstanceName, Instances, Parent, Values, ValuesIter
 pub use names::{NameTable, Names, NamesIter, name_table};
 pub use walk::{read, walk};
 
-/// PERF_NO_UNIQUE_ID: the name says which instance it is.
+/// PERF_NO_UNIQUE_ID: the instance is identified by its name.
 pub const PERF_NO_UNIQUE_ID: i32 = -1;
-/// PERF_NO_INSTANCES: the object never has instances, but values.
+/// PERF_NO_INSTANCES: the object has values and never has instances.
 pub const PERF_NO_INSTANCES: i32 = -1;
 /// PERF_METADATA_MULTIPLE_INSTANCES: definitions only, of an object with instances.
 pub const PERF_METADATA_MULTIPLE_INSTANCES: i32 = -2;

@@ -1,4 +1,4 @@
-//! Name tables: the texts of title indexes.
+//! Name tables: map title indexes to texts.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use crate::utf16::Name;
 use crate::walk::most_listed;
 use crate::wire::{Why, WireError};
 
-/// A table of names or helps: what a query for `Counter 009` or `Help 009` returned.
+/// Table of names or help texts: the result of a query for `Counter 009` or `Help 009`.
 ///
-/// **Shape**: pairs of a decimal index and its text, each a UTF-16 string with its NUL; another NUL ends the table. The
-/// first pair of a table of names is 1 and the last index that every system has, 1847. Source: MS Learn, "Retrieving
+/// **Shape**: pairs of a decimal index and its text, each a NUL-terminated UTF-16 string; another NUL ends the table.
+/// The first pair of a table of names is 1 and the last index of every system, 1847. Source: MS Learn, "Retrieving
 /// Counter Names and Help Text".
 #[derive(Clone, Copy, Debug)]
 pub struct NameTable<'a> {
@@ -17,13 +17,14 @@ pub struct NameTable<'a> {
 }
 
 impl<'a> NameTable<'a> {
-    /// Binds the view. Any bytes are a table: what is no pair of it is an error of [`iter`](Self::iter).
+    /// Creates a view. Any bytes are accepted: invalid pairs are errors of [`iter`](Self::iter).
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { bytes }
     }
 
-    /// The pairs, in their order. A pair whose index is no number is an error, and the next one follows it.
+    /// Returns the pairs, in their order. A pair whose index is not a number is an error, and the next pair follows
+    /// it.
     #[must_use]
     pub fn iter(&self) -> NamesIter<'a> {
         let last = self.bytes.iter().rposition(|byte| *byte != 0);
@@ -31,17 +32,17 @@ impl<'a> NameTable<'a> {
     }
 }
 
-/// The pairs of a [`NameTable`].
+/// Iterator over the pairs of a [`NameTable`].
 #[derive(Clone, Debug)]
 pub struct NamesIter<'a> {
     rest: &'a [u8],
     at: usize,
-    /// From here on there are only the NUL that ends the table, and what may pad it.
+    /// Offset after which there are only the NUL that ends the table, and padding.
     end: usize,
 }
 
 impl<'a> NamesIter<'a> {
-    /// The next string and where it stands. The last one may lack its NUL.
+    /// Returns the next string and its offset. The last string can lack its NUL.
     fn string(&mut self) -> Option<(usize, Name<'a>)> {
         if self.rest.len() < 2 {
             return None;
@@ -72,7 +73,7 @@ impl<'a> Iterator for NamesIter<'a> {
     }
 }
 
-/// A decimal number of digits only.
+/// Parses a decimal number that consists of digits only.
 fn number(text: Name<'_>) -> Option<u32> {
     let mut number: u32 = 0;
     for unit in text.units() {
@@ -82,13 +83,13 @@ fn number(text: Name<'_>) -> Option<u32> {
     (!text.is_empty()).then_some(number)
 }
 
-/// The texts of a name table, by index.
+/// Texts of a name table, by index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(BTreeMap<u32, String>);
 
 impl Names {
-    /// Reads a table; where it gives an index twice, the last text counts. Also returns the pairs that were skipped:
-    /// one for 64 bytes, and at most 1,000.
+    /// Reads a table; if an index occurs twice, the last text is used. Also returns errors for skipped pairs: at most
+    /// one per 64 bytes, and at most 1,000.
     #[must_use]
     pub fn read(table: NameTable<'_>) -> (Self, Vec<WireError>) {
         let most = most_listed(table.bytes.len());
@@ -104,29 +105,29 @@ impl Names {
         (names, skipped)
     }
 
-    /// Gives an index its text.
+    /// Sets the text of an index.
     pub fn insert(&mut self, index: u32, text: String) {
         self.0.insert(index, text);
     }
 
-    /// The text of an index.
+    /// Returns the text of an index.
     #[must_use]
     pub fn get(&self, index: u32) -> Option<&str> {
         self.0.get(&index).map(String::as_str)
     }
 
-    /// All indexes of a text, ascending: there may be several.
+    /// Returns all indexes of a text, ascending; several are possible.
     pub fn indexes(&self, text: &str) -> impl Iterator<Item = u32> {
         self.0.iter().filter(move |(_, known)| *known == text).map(|(index, _)| *index)
     }
 
-    /// All indexes and texts, ascending.
+    /// Returns all indexes and texts, ascending.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u32, &str)> {
         self.0.iter().map(|(index, text)| (*index, text.as_str()))
     }
 }
 
-/// Writes a table that [`NameTable`] reads: pairs as they come, and the NUL that ends it.
+/// Writes a table that [`NameTable`] reads: the pairs in the given order, and the NUL that ends the table.
 #[must_use]
 pub fn name_table<'a>(pairs: impl IntoIterator<Item = (u32, &'a str)>) -> Vec<u8> {
     let mut table = Vec::new();

@@ -1,4 +1,4 @@
-//! The structures of a V1 block as the bytes have them. No logic.
+//! Structures of a V1 block in their byte layout. No logic.
 
 #![expect(
     missing_debug_implementations,
@@ -12,9 +12,9 @@ use crate::v2::raw::SystemTime;
 use crate::wire::layout;
 
 layout! {
-    /// Begins a block. Source: MS Learn, `PERF_DATA_BLOCK`.
+    /// Header of a block. Source: MS Learn, `PERF_DATA_BLOCK`.
     ///
-    /// The members that a 32-bit header declares as pointers have 4 bytes on every Windows.
+    /// Members declared as pointers in a 32-bit header have 4 bytes on every Windows.
     #[doc(alias = "PERF_DATA_BLOCK")]
     DataBlockHeader, 88 {
         /// `Signature`: "PERF" in UTF-16.
@@ -25,117 +25,117 @@ layout! {
         version: U32,
         /// `Revision`: 1.
         revision: U32,
-        /// `TotalByteLength`: bytes of the block, this header included.
+        /// `TotalByteLength`: bytes of the block, including this header.
         total_len: U32,
         /// `HeaderLength`: offset of the first object.
         header_len: U32,
-        /// `NumObjectTypes`: how many objects follow.
+        /// `NumObjectTypes`: number of objects that follow.
         object_count: U32,
-        /// `DefaultObject`: a title index, or nothing that matters.
+        /// `DefaultObject`: a title index, or a meaningless value.
         default_object: I32,
         /// `SystemTime`: UTC, or local time in blocks that a Windows log recorded.
         system_time: SystemTime,
-        /// Four bytes that align what follows.
+        /// Four bytes that align the next field.
         padding: U32,
-        /// `PerfTime`: monotonic clock, ticks.
+        /// `PerfTime`: ticks of a monotonic clock.
         perf_time: I64,
-        /// `PerfFreq`: its ticks a second.
+        /// `PerfFreq`: ticks of `PerfTime` per second.
         perf_freq: I64,
         /// `PerfTime100nSec`: 100 ns since 1601-01-01 UTC.
         time_100ns: I64,
-        /// `SystemNameLength`: bytes, the NUL included.
+        /// `SystemNameLength`: number of bytes, including the NUL.
         system_name_len: U32,
-        /// `SystemNameOffset`: from the start of the block.
+        /// `SystemNameOffset`: offset from the start of the block.
         system_name_at: U32,
     }
 }
 
 layout! {
-    /// Begins an object. Source: MS Learn, `PERF_OBJECT_TYPE`.
+    /// Header of an object. Source: MS Learn, `PERF_OBJECT_TYPE`.
     #[doc(alias = "PERF_OBJECT_TYPE")]
     ObjectType, 64 {
-        /// `TotalByteLength`: to the next object.
+        /// `TotalByteLength`: number of bytes to the next object.
         total_len: U32,
-        /// `DefinitionLength`: to the first instance, or to the counter block.
+        /// `DefinitionLength`: number of bytes to the first instance, or to the counter block.
         definition_len: U32,
-        /// `HeaderLength`: to the first counter definition.
+        /// `HeaderLength`: number of bytes to the first counter definition.
         header_len: U32,
-        /// `ObjectNameTitleIndex`.
+        /// `ObjectNameTitleIndex`: index of the name.
         name_index: U32,
         /// `ObjectNameTitle`: 0.
         name_title: U32,
-        /// `ObjectHelpTitleIndex`.
+        /// `ObjectHelpTitleIndex`: index of the help text.
         help_index: U32,
         /// `ObjectHelpTitle`: 0.
         help_title: U32,
-        /// `DetailLevel`.
+        /// `DetailLevel`: the intended audience.
         detail: U32,
-        /// `NumCounters`: how many definitions follow.
+        /// `NumCounters`: number of definitions that follow.
         counter_count: U32,
         /// `DefaultCounter`: position of a definition, -1 = none.
         default_counter: I32,
-        /// `NumInstances`: a count, or one of three negative meanings.
+        /// `NumInstances`: a count, or one of three negative constants.
         instance_count: I32,
-        /// `CodePage`: of the instances' names; 0 is UTF-16.
+        /// `CodePage`: code page of the instance names; 0 is UTF-16.
         code_page: U32,
-        /// `PerfTime`: the object's own clock, ticks.
+        /// `PerfTime`: ticks of the object's own clock.
         perf_time: I64,
-        /// `PerfFreq`: its ticks a second.
+        /// `PerfFreq`: ticks of the object's own clock per second.
         perf_freq: I64,
     }
 }
 
 layout! {
-    /// Defines a counter of an object. Source: MS Learn, `PERF_COUNTER_DEFINITION`.
+    /// Definition of a counter of an object. Source: MS Learn, `PERF_COUNTER_DEFINITION`.
     #[doc(alias = "PERF_COUNTER_DEFINITION")]
     CounterDefinition, 40 {
-        /// `ByteLength`: to the next definition.
+        /// `ByteLength`: number of bytes to the next definition.
         byte_len: U32,
-        /// `CounterNameTitleIndex`.
+        /// `CounterNameTitleIndex`: index of the name.
         name_index: U32,
         /// `CounterNameTitle`: 0.
         name_title: U32,
-        /// `CounterHelpTitleIndex`.
+        /// `CounterHelpTitleIndex`: index of the help text.
         help_index: U32,
         /// `CounterHelpTitle`: 0.
         help_title: U32,
         /// `DefaultScale`: a power of ten.
         default_scale: I32,
-        /// `DetailLevel`.
+        /// `DetailLevel`: the intended audience.
         detail: U32,
-        /// `CounterType`.
+        /// `CounterType`: 32 bits that select the formula.
         counter_type: U32,
-        /// `CounterSize`: bytes of a value.
+        /// `CounterSize`: number of bytes of a value.
         counter_size: U32,
-        /// `CounterOffset`: of a value, from the start of its PERF_COUNTER_BLOCK.
+        /// `CounterOffset`: offset of a value from the start of its PERF_COUNTER_BLOCK.
         counter_at: U32,
     }
 }
 
 layout! {
-    /// Begins an instance; its name follows. Source: MS Learn, `PERF_INSTANCE_DEFINITION`.
+    /// Header of an instance, followed by its name. Source: MS Learn, `PERF_INSTANCE_DEFINITION`.
     #[doc(alias = "PERF_INSTANCE_DEFINITION")]
     InstanceDefinition, 24 {
-        /// `ByteLength`: to the instance's PERF_COUNTER_BLOCK.
+        /// `ByteLength`: number of bytes to the instance's PERF_COUNTER_BLOCK.
         byte_len: U32,
         /// `ParentObjectTitleIndex`: 0 = no parent.
         parent_object: U32,
         /// `ParentObjectInstance`: position of the parent among its object's instances.
         parent_instance: U32,
-        /// `UniqueID`: -1 = the name says who it is.
+        /// `UniqueID`: -1 = the name identifies the instance.
         unique_id: I32,
-        /// `NameOffset`: from the start of this structure.
+        /// `NameOffset`: offset from the start of this structure.
         name_at: U32,
-        /// `NameLength`: bytes, the NUL included.
+        /// `NameLength`: number of bytes, including the NUL.
         name_len: U32,
     }
 }
 
 layout! {
-    /// Begins the values of an instance. Source: MS Learn, `PERF_COUNTER_BLOCK`.
+    /// Header of the values of an instance. Source: MS Learn, `PERF_COUNTER_BLOCK`.
     #[doc(alias = "PERF_COUNTER_BLOCK")]
     CounterBlock, 4 {
-        /// `ByteLength`: this field, the values and their padding.
+        /// `ByteLength`: number of bytes of this field, the values and their padding.
         byte_len: U32,
     }
 }

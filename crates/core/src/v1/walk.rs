@@ -1,4 +1,4 @@
-//! Every field of a V1 block, in the order of the bytes, and every rule.
+//! Visits every field of a V1 block, in byte order, and checks every rule.
 
 use super::block::{Contents, DataBlock, Object};
 use super::definition::{Definition, Definitions};
@@ -9,26 +9,26 @@ use crate::v2::Value;
 use crate::walk::{Event, FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
 use crate::wire::{Why, WireError, length};
 
-/// Reads a block, and lists the rules that were forgiven: one for 64 bytes, and at most 1,000.
+/// Reads a block and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
 ///
-/// What is forgiven costs nothing, or costs the object or the rest of the instances where it stands: whatever can be
-/// read without it is in the view.
+/// A violation costs nothing, the object that contains it, or the remaining instances of that object. Everything that
+/// can be read without it is in the view.
 ///
 /// # Errors
-/// If the header cannot be read (R1 to R6, R8); in strict mode also the first broken rule.
+/// Fails if the header cannot be read (R1 to R6, R8); in strict mode also at the first violation.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(DataBlock<'_>, Vec<WireError>), WireError> {
     let forgiven = forgiven(mode, bytes.len(), |visit| walk(bytes, visit))?;
     Ok((DataBlock::parse(bytes)?, forgiven))
 }
 
-/// Visits every field of a block, in their order, until `visit` breaks off.
+/// Visits every field of a block, in byte order, until `visit` breaks off.
 ///
-/// Work is proportional to the bytes, and for a value to its definition. A printer, a strict reader, a property test
-/// and a fuzz target are all visitors of this one walk.
+/// Work is proportional to the number of bytes, and for each value to its definition. Printer, strict reader,
+/// property test and fuzz target are all visitors of this function.
 ///
 /// # Errors
-/// If the header cannot be read. Whatever is wrong behind it is an [`Event::Broken`], and the walk goes on with what
-/// can be read without it.
+/// Fails if the header cannot be read. Every later violation is an [`Event::Broken`], and the visit continues with
+/// everything that can be read without it.
 pub fn walk(bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
     let block = DataBlock::parse(bytes)?;
     Stop::into_result(data(&mut Walk::new(bytes, visit), &block))
@@ -201,7 +201,7 @@ fn visit_values(
     let len = values.block_len();
     walk.number(here, 0, "ByteLength", u32::try_from(len).unwrap_or(u32::MAX))?;
     walk.rule(len & 7 == 0, at, "PERF_COUNTER_BLOCK.ByteLength", "R22", "it is a multiple of 8")?;
-    // Many texts may lie on the same bytes: all together are no longer than the block.
+    // Many texts can share the same bytes: all together are limited to the length of the block.
     let mut text_left = len;
     let mut all = definitions.iter().enumerate().peekable();
     while let Some((position, definition)) = all.next() {
@@ -255,7 +255,7 @@ fn unusual(
     walk.event(Event::Unusual(remark))
 }
 
-/// R26: legal, and unusual.
+/// Reports R26: an unaligned structure or value is legal and unusual.
 fn unaligned(
     walk: &mut Walk<'_, '_>,
     offset: usize,

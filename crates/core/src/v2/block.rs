@@ -1,4 +1,4 @@
-//! A block of counter data, read.
+//! Reads V2 blocks of counter data.
 
 use std::iter::FusedIterator;
 
@@ -14,12 +14,14 @@ use crate::utf16::Name;
 use crate::value::RawValue;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// A block of counter data: what one collection of a query returned.
+/// Block of counter data: the result of one collection of a query.
 ///
-/// **Shape**: header with the clocks, then one result an entry of the query, in the order of the entries' indexes.
+/// **Shape**: a header with the clocks, followed by one result per entry of the query, in the order of the entries'
+/// indexes.
 ///
-/// Binding the view checks the header; each step of an iterator checks what it yields, so that the getters cannot
-/// fail. A view borrows and allocates nothing. What the documents allow is accepted, also what we would not write.
+/// [`parse`](Self::parse) checks the header, and each step of an iterator checks the item that it returns, so that
+/// the getters cannot fail. A view borrows and allocates nothing. Everything that the documents permit is accepted,
+/// including forms that perfset would not write.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_DATA_HEADER")]
 pub struct Block<'a> {
@@ -28,10 +30,10 @@ pub struct Block<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// Checks the header and binds the view to `dwTotalSize` bytes; what follows them is ignored.
+    /// Checks the header and creates a view of `dwTotalSize` bytes; later bytes are ignored.
     ///
     /// # Errors
-    /// If the bytes are fewer than the header, or than it says.
+    /// Fails if there are fewer bytes than a header, or fewer than the header requires.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let mut all = Cursor::new(bytes);
         let header: &raw::DataHeader = all.read("PERF_DATA_HEADER")?;
@@ -39,7 +41,7 @@ impl<'a> Block<'a> {
         Ok(Self { header, results })
     }
 
-    /// When it was collected.
+    /// Returns the clock readings of the collection.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         ClockReading {
@@ -50,20 +52,20 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// The number of results that the header promises.
+    /// Returns the number of results according to the header.
     #[must_use]
     pub fn result_count(&self) -> u32 {
         self.header.counter_count.get()
     }
 
-    /// The results. After an error the iterator ends.
+    /// Returns the results. After an error the iterator ends.
     #[must_use]
     pub fn results(&self) -> Results<'a> {
         Results { rest: self.results, left: self.result_count() }
     }
 }
 
-/// The results of a [`Block`].
+/// Iterator over the results of a [`Block`].
 #[derive(Clone, Debug)]
 pub struct Results<'a> {
     pub(super) rest: Cursor<'a>,
@@ -85,29 +87,29 @@ impl<'a> Iterator for Results<'a> {
 
 impl FusedIterator for Results<'_> {}
 
-/// The kind of a result: what its entry asked for.
+/// Type of a query result, decided by the request of its entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[doc(alias = "PerfCounterDataType")]
 pub enum Kind {
-    /// The entry failed, or matched nothing.
+    /// Error: the entry failed, or matched nothing.
     #[doc(alias = "PERF_ERROR_RETURN")]
     Error,
-    /// One counter of one instance.
+    /// Value of one counter of one instance.
     #[doc(alias = "PERF_SINGLE_COUNTER")]
     SingleCounter,
-    /// Several counters of one instance.
+    /// Values of several counters of one instance.
     #[doc(alias = "PERF_MULTIPLE_COUNTERS")]
     MultipleCounters,
-    /// One counter of several instances.
+    /// Values of one counter of several instances.
     #[doc(alias = "PERF_MULTIPLE_INSTANCES")]
     MultipleInstances,
-    /// Several counters of several instances.
+    /// Values of several counters of several instances.
     #[doc(alias = "PERF_COUNTERSET")]
     Counterset,
 }
 
 impl Kind {
-    /// From the `dwType` field.
+    /// Converts the `dwType` field; `None` if the value is undefined.
     #[must_use]
     pub const fn from_wire(value: u32) -> Option<Self> {
         Some(match value {
@@ -120,7 +122,7 @@ impl Kind {
         })
     }
 
-    /// The `dwType` field.
+    /// Returns the value of the `dwType` field.
     #[must_use]
     pub const fn to_wire(self) -> u32 {
         match self {
@@ -132,7 +134,7 @@ impl Kind {
         }
     }
 
-    /// The name that C code knows it by.
+    /// Returns the name of this type in C.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -145,32 +147,32 @@ impl Kind {
     }
 }
 
-/// The result of one entry.
+/// Result of one entry of a query.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_HEADER")]
 pub struct QueryResult<'a> {
-    /// 0, or why the entry failed.
+    /// Status: 0, or the reason why the entry failed.
     pub status: Status,
-    /// What was collected.
+    /// Collected values of the entry.
     pub body: Body<'a>,
     pub(super) header: &'a raw::CounterHeader,
     pub(super) at: usize,
-    /// What follows the structures that the kind has.
+    /// Bytes after the structures of this type.
     pub(super) trailing: Cursor<'a>,
 }
 
-/// What was collected for one entry.
+/// Collected values of one entry.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// Nothing: see the status.
+    /// No values: see the status.
     Error,
-    /// One counter of one instance.
+    /// Value of one counter of one instance.
     SingleCounter(Value<'a>),
-    /// Several counters of one instance: ids and values in the same order.
+    /// Values of several counters of one instance: ids and values in the same order.
     MultipleCounters(Ids<'a>, Values<'a>),
-    /// One counter of several instances.
+    /// Values of one counter of several instances.
     MultipleInstances(InstanceTable<'a>),
-    /// Several counters of several instances: each instance has the values in the order of the ids.
+    /// Values of several counters of several instances: each instance has the values in the order of the ids.
     Counterset(Ids<'a>, InstanceTable<'a>),
 }
 
@@ -203,7 +205,7 @@ impl<'a> QueryResult<'a> {
         Ok(Self { status: Status(header.status.get()), body, header, at, trailing: data })
     }
 
-    /// The kind of result.
+    /// Returns the type of the result.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.body {
@@ -216,7 +218,7 @@ impl<'a> QueryResult<'a> {
     }
 }
 
-/// The counters of a result, in the order of its values.
+/// Counter ids of a result, in the order of its values.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_MULTI_COUNTERS")]
 pub struct Ids<'a> {
@@ -242,25 +244,25 @@ impl<'a> Ids<'a> {
         Ok(Self { ids, header, at, padding: body })
     }
 
-    /// How many there are.
+    /// Returns the number of ids.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no ids.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// The ids, in order.
+    /// Returns the ids, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = CounterId> + Clone + 'a {
         self.ids.iter().map(|id| CounterId(id.get()))
     }
 }
 
-/// The instances of a result.
+/// Instances of a result.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_MULTI_INSTANCES")]
 pub struct InstanceTable<'a> {
@@ -284,20 +286,20 @@ impl<'a> InstanceTable<'a> {
         Ok(Self { columns, header, at, rows })
     }
 
-    /// How many instances the header promises.
+    /// Returns the number of instances according to the header.
     #[must_use]
     pub fn instance_count(&self) -> u32 {
         self.header.instance_count.get()
     }
 
-    /// The instances. After an error the iterator ends.
+    /// Returns the instances. After an error the iterator ends.
     #[must_use]
     pub fn rows(&self) -> InstanceRows<'a> {
         InstanceRows { rest: self.rows, left: self.instance_count(), columns: self.columns }
     }
 }
 
-/// The instances of an [`InstanceTable`].
+/// Iterator over the instances of an [`InstanceTable`].
 #[derive(Clone, Debug)]
 pub struct InstanceRows<'a> {
     pub(super) rest: Cursor<'a>,
@@ -324,13 +326,13 @@ impl<'a> Iterator for InstanceRows<'a> {
 
 impl FusedIterator for InstanceRows<'_> {}
 
-/// One instance, with its values if it stands in a result.
+/// Instance, with its values if it belongs to a result.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_INSTANCE_HEADER")]
 pub struct Instance<'a> {
     pub(super) header: &'a raw::InstanceHeader,
     pub(super) at: usize,
-    /// Name, NUL and padding.
+    /// Name, NUL and padding of the instance.
     pub(super) name_area: &'a [u8],
     values: Values<'a>,
 }
@@ -347,48 +349,48 @@ impl<'a> Instance<'a> {
         Ok(Self { header, at, name_area, values: Values(Cells::Uniform(&[])) })
     }
 
-    /// Its name.
+    /// Returns the name of the instance.
     #[must_use]
     pub fn name(&self) -> Name<'a> {
         Name::until_nul(self.name_area)
     }
 
-    /// Its id.
+    /// Returns the id of the instance.
     #[must_use]
     pub fn id(&self) -> InstanceId {
         InstanceId(self.header.instance_id.get())
     }
 
-    /// Its values, in the order of the result's ids.
+    /// Returns the values, in the order of the result's ids.
     #[must_use]
     pub fn values(&self) -> Values<'a> {
         self.values
     }
 }
 
-/// Whether a NUL unit is there: nearly always it is the last unit, or close to it.
+/// Returns `true` if there is a NUL unit: nearly always the last unit, or close to it.
 #[inline]
 pub(super) fn has_nul(area: &[u8]) -> bool {
     let mut units = area.chunks_exact(2);
     units.next_back() == Some(&[0, 0]) || units.any(|unit| unit == [0, 0])
 }
 
-/// A value as a block holds it. The width is the block's, whatever the counter's type says.
+/// Value as stored in a block. The width is that of the block, regardless of the counter's type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "PERF_COUNTER_DATA")]
 pub enum Value<'a> {
-    /// 4 bytes.
+    /// Number of 4 bytes.
     U32(u32),
-    /// 8 bytes.
+    /// Number of 8 bytes.
     U64(u64),
     /// No bytes: there is no value.
     Empty,
-    /// Any other width: not a number.
+    /// Bytes of any other width: not a number.
     Other(&'a [u8]),
 }
 
 impl<'a> Value<'a> {
-    /// The number, if it is one.
+    /// Returns the number, unless the value is empty or not a number.
     #[must_use]
     #[inline]
     pub fn number(self) -> Option<RawValue> {
@@ -411,7 +413,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Of a cell with 8, 4 or no bytes of data.
+    /// Reads a cell with 8, 4 or no bytes of data.
     #[inline]
     fn from_cell(cell: &Cell) -> Self {
         match cell.header.data_size.get() {
@@ -423,7 +425,7 @@ impl<'a> Value<'a> {
 }
 
 impl Cell {
-    /// The number, if there is one.
+    /// Returns the number, if the cell contains one.
     #[must_use]
     #[inline]
     pub fn number(&self) -> Option<RawValue> {
@@ -431,28 +433,28 @@ impl Cell {
     }
 }
 
-/// Values that were checked: the getters cannot fail.
+/// Checked values: the getters cannot fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Values<'a>(Cells<'a>);
 
 #[derive(Clone, Copy, Debug)]
 enum Cells<'a> {
-    /// All are numbers of 8 bytes: the shape of nearly every row.
+    /// Cells that are all numbers of 8 bytes: the layout of nearly every row.
     Long(&'a [Cell]),
-    /// All have 16 bytes, with 8, 4 or no bytes of data: the shape of every block that anyone writes.
+    /// Cells that all have 16 bytes, with 8, 4 or no bytes of data: the layout of every block that is written today.
     Uniform(&'a [Cell]),
-    /// Sizes differ: walked by their size fields.
+    /// Cells of different sizes, read one by one by their size fields.
     Walked { bytes: &'a [u8], count: usize },
 }
 
 impl<'a> Values<'a> {
-    /// Checks `count` PERF_COUNTER_DATA blocks.
+    /// Checks `count` PERF_COUNTER_DATA structures.
     ///
-    /// First as cells of 16 bytes, whose whole header is one integer; if one differs, field by field.
+    /// First as cells of 16 bytes, whose whole header is one integer; if a cell differs, field by field.
     #[inline]
     fn parse(rest: &mut Cursor<'a>, count: usize) -> Result<Self, WireError> {
         if let Ok((cells, _)) = <[Cell]>::ref_from_prefix_with_elems(rest.rest(), count) {
-            // Every cell is looked at, because a loop without exits takes several at once.
+            // Every cell is examined, because a loop without exits processes several cells at once.
             let differing = cells.iter().fold(0, |bits, cell| bits | (header_of(cell) ^ LONG));
             let values = match differing {
                 0 => Some(Cells::Long(cells)),
@@ -477,7 +479,7 @@ impl<'a> Values<'a> {
         Ok(Self(Cells::Walked { bytes, count }))
     }
 
-    /// How many there are.
+    /// Returns the number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         match self.0 {
@@ -486,13 +488,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value at a position.
+    /// Returns the value at a position.
     #[must_use]
     #[inline]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
@@ -502,7 +504,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The values, in order.
+    /// Returns the values, in order.
     #[must_use]
     pub fn iter(&self) -> ValuesIter<'a> {
         ValuesIter(match self.0 {
@@ -522,26 +524,27 @@ impl<'a> IntoIterator for Values<'a> {
     }
 }
 
-/// The header of a block of 16 bytes with 8 bytes of data, as one integer.
+/// Header of a cell of 16 bytes with 8 bytes of data, as one integer.
 const LONG: u64 = 16 << 32 | 8;
 
-/// A cell's header as one integer.
+/// Returns the header of a cell as one integer.
 #[inline]
 fn header_of(cell: &Cell) -> u64 {
     u64::from_le_bytes(zerocopy::transmute!(cell.header))
 }
 
-/// The bits in which the headers of blocks of 16 bytes with 8, 4 and no bytes of data differ.
+/// Bits that differ between the headers of cells of 16 bytes with 8, 4 and no bytes of data.
 const WIDTH_BITS: u64 = 8 | 4;
 
-/// Whether cells that differ in those bits only include one with both: 12 bytes of data, for which it has no room.
+/// Returns `true` if a cell has both of those bits set: 12 bytes of data, which do not fit. The cells must differ in
+/// those bits only.
 #[inline]
 fn any_too_wide(cells: &[Cell]) -> bool {
     let both = |cell| header_of(cell) & (header_of(cell) << 1) & 8;
     cells.iter().fold(0, |bits, cell| bits | both(cell)) != 0
 }
 
-/// One PERF_COUNTER_DATA block, field by field.
+/// Reads one PERF_COUNTER_DATA structure field by field.
 pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireError> {
     let at = rest.at();
     let header: &raw::CounterData = rest.read("PERF_COUNTER_DATA")?;
@@ -555,7 +558,7 @@ pub(super) fn walked_value<'a>(rest: &mut Cursor<'a>) -> Result<Value<'a>, WireE
     Ok(Value::from_bytes(value))
 }
 
-/// The values of [`Values`], in order.
+/// Iterator over the values of [`Values`], in order.
 #[derive(Clone, Debug)]
 pub struct ValuesIter<'a>(Iter<'a>);
 
@@ -589,7 +592,7 @@ impl<'a> Iterator for ValuesIter<'a> {
         (len, Some(len))
     }
 
-    /// Decides once, not for each value, how to walk.
+    /// Selects the layout once, not for each value.
     #[inline]
     fn fold<B, F: FnMut(B, Value<'a>) -> B>(self, init: B, mut f: F) -> B {
         match self.0 {

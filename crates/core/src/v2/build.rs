@@ -1,4 +1,4 @@
-//! A block of counter data, written.
+//! Writes V2 blocks of counter data.
 
 use zerocopy::little_endian::{I64, U32};
 use zerocopy::{FromBytes, IntoBytes};
@@ -13,15 +13,14 @@ use crate::instance::InstanceId;
 use crate::status::Status;
 use crate::wire::length;
 
-/// A block would be larger than its size fields can say.
+/// Error: the block would be too large for its size fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the block would be larger than 4 GiB")]
 pub struct TooLarge;
 
-/// Writes a block that [`Block::parse`](super::Block::parse) reads; computes every length itself.
+/// Writes a block that [`Block::parse`](super::Block::parse) reads; computes every length.
 ///
-/// What it writes keeps every rule for writers: sizes, padding and reserved fields, no empty tables, no empty single
-/// values.
+/// The block obeys every rule for writers: sizes, padding, reserved fields, no empty tables, no empty single values.
 #[derive(Debug)]
 pub struct BlockBuilder {
     out: Over,
@@ -29,14 +28,14 @@ pub struct BlockBuilder {
 }
 
 impl BlockBuilder {
-    /// Begins a block collected at that time.
+    /// Starts a block with these collection clocks.
     #[must_use]
     pub fn new(clocks: &ClockReading) -> Self {
         Self::over(Vec::new(), clocks)
     }
 
-    /// As [`new`](Self::new), over any other bytes: of a block with the same results and instances only the values are
-    /// written.
+    /// Starts a block that overwrites `bytes`. If they contain a block with the same results and instances, only
+    /// values change.
     #[must_use]
     pub fn over(bytes: Vec<u8>, clocks: &ClockReading) -> Self {
         let mut out = Over::new(bytes);
@@ -44,13 +43,13 @@ impl BlockBuilder {
         Self { out, result_count: 0 }
     }
 
-    /// The entry failed.
+    /// Writes the result of a failed entry.
     pub fn error(&mut self, status: Status) {
         let start = self.begin(Kind::Error, status);
         self.end(start);
     }
 
-    /// One counter of one instance. A value that cannot be had makes the entry fail.
+    /// Writes the value of one counter of one instance. If the value is unavailable, the entry fails.
     pub fn single(&mut self, value: Cell) {
         if value == Cell::EMPTY {
             return self.error(Status::ERROR_NO_DATA);
@@ -60,7 +59,7 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// Several counters of one instance.
+    /// Writes the values of several counters of one instance.
     pub fn multiple_counters(&mut self, values: impl IntoIterator<Item = (CounterId, Cell)> + Clone) {
         let start = self.begin(Kind::MultipleCounters, Status::ERROR_SUCCESS);
         self.ids(values.clone().into_iter().map(|(id, _)| id));
@@ -70,20 +69,20 @@ impl BlockBuilder {
         self.end(start);
     }
 
-    /// One counter of several instances: the table wants one value a row.
+    /// Starts a result with one counter of several instances: each row of the table has one value.
     pub fn multiple_instances(&mut self) -> TableBuilder<'_> {
         let start = self.begin(Kind::MultipleInstances, Status::ERROR_SUCCESS);
         self.table(start, 1)
     }
 
-    /// Where the next result begins: for [`again`](Self::again).
+    /// Returns the offset of the next result, for [`again`](Self::again).
     #[must_use]
     pub fn position(&self) -> usize {
         self.out.at
     }
 
-    /// One counter of the same instances as in the result that begins at `position`, which is of one counter too: names
-    /// are copied as they are. Values that are missing stay as they are there.
+    /// Writes one counter of the same instances as in the result at `position`, which also has one counter. Names are
+    /// copied unchanged; missing values are those of the copied result.
     pub fn again(&mut self, position: usize, values: impl IntoIterator<Item = Cell>) {
         let before = self.out.bytes.get(position..self.out.at).unwrap_or_default();
         let size = raw::CounterHeader::ref_from_prefix(before).map_or(0, |(header, _)| header.size.get());
@@ -98,10 +97,11 @@ impl BlockBuilder {
         }
     }
 
-    /// The next result of the block that is written over, if `fill` can use it: it stays as it is but for the values
-    /// that `fill` writes. Whoever calls this knows that it has the instances that it should have.
+    /// Keeps the next result of the overwritten block, if `fill` can use it: only the values that `fill` writes
+    /// change. The caller must know that the result has the right instances.
     ///
-    /// `None` if there is no such result or `fill` has no use for it: it is to be written as any other then.
+    /// Returns `None` if there is no such result or if `fill` returns `None`: the caller must then write the result
+    /// in full.
     pub fn keep(&mut self, fill: impl FnOnce(PatchResult<'_>) -> Option<()>) -> Option<()> {
         let (result, size) = patch(self.out.bytes.get_mut(self.out.at..)?)?;
         fill(result)?;
@@ -110,23 +110,24 @@ impl BlockBuilder {
         Some(())
     }
 
-    /// Several counters of several instances: the table wants a value a row for each id, in their order.
+    /// Starts a result with several counters of several instances: each row has one value per id, in the order of the
+    /// ids.
     pub fn counterset(&mut self, ids: impl IntoIterator<Item = CounterId>) -> TableBuilder<'_> {
         let start = self.begin(Kind::Counterset, Status::ERROR_SUCCESS);
         let columns = self.ids(ids);
         self.table(start, columns)
     }
 
-    /// Whether the bytes that are written over had the results and instances that were written so far, and no others.
+    /// Returns `true` if the overwritten bytes had exactly the results and instances that were written so far.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.out.is_moved && self.out.at == self.out.bytes.len()
     }
 
-    /// The bytes.
+    /// Returns the bytes of the block.
     ///
     /// # Errors
-    /// If a size does not fit its field.
+    /// Fails if a size does not fit its field.
     pub fn finish(mut self) -> Result<Vec<u8>, TooLarge> {
         self.out.cut();
         let size = u32::try_from(self.out.at).map_err(|_| TooLarge)?;
@@ -175,19 +176,19 @@ impl BlockBuilder {
     }
 }
 
-/// Writes the instances of a result. It must be [finished](Self::finish).
+/// Writes the instances of a result. The caller must call [`finish`](Self::finish) or [`fail`](Self::fail).
 #[derive(Debug)]
 pub struct TableBuilder<'a> {
     builder: &'a mut BlockBuilder,
     result_start: usize,
     start: usize,
-    /// Has the whole block meanwhile.
+    /// Rows of the table; they own the whole block until the table is finished.
     rows: TableRows,
     instance_count: u32,
 }
 
 impl TableBuilder<'_> {
-    /// One instance. Values that are missing are written as empty, values too many are left out.
+    /// Writes an instance. Missing values are written as empty; surplus values are ignored.
     pub fn row(
         &mut self,
         name: impl IntoIterator<Item = u16>,
@@ -199,20 +200,20 @@ impl TableBuilder<'_> {
         self.instance_count = self.instance_count.saturating_add(1);
     }
 
-    /// Lends the rows, to be written by others.
+    /// Lends the rows to another writer.
     #[must_use]
     pub fn lend(&mut self) -> TableRows {
         std::mem::take(&mut self.rows)
     }
 
-    /// Takes back what was [lent](Self::lend), with so many more instances.
+    /// Takes back the [lent](Self::lend) rows, to which `instances` instances were added.
     pub fn take_back(&mut self, rows: TableRows, instances: usize) {
         self.rows = rows;
         let instances = u32::try_from(instances).unwrap_or(u32::MAX); // the block is too large then
         self.instance_count = self.instance_count.saturating_add(instances);
     }
 
-    /// Ends the table. One without instances is never written: the entry has failed then.
+    /// Finishes the table. A table without instances is never written: the entry fails instead.
     pub fn finish(self) {
         if self.instance_count == 0 {
             return self.fail(Status::ERROR_NO_DATA);
@@ -225,7 +226,7 @@ impl TableBuilder<'_> {
         builder.end(result_start);
     }
 
-    /// Ends without a table, whatever was written: the entry has failed.
+    /// Discards the table: the entry fails with this status.
     pub fn fail(self, status: Status) {
         let Self { builder, result_start, rows, .. } = self;
         builder.out = rows.out;
@@ -235,18 +236,18 @@ impl TableBuilder<'_> {
     }
 }
 
-/// The part of a result that can be written anew.
+/// Values of an existing result that can be overwritten.
 #[derive(Debug)]
 pub enum PatchResult<'a> {
-    /// A failed entry: nothing.
+    /// Failed entry without values.
     Error,
-    /// The values of one instance.
+    /// Values of one instance.
     Cells(&'a mut [Cell]),
-    /// The values of several instances.
+    /// Values of several instances.
     Table(TablePatch<'a>),
 }
 
-/// The result at the beginning of these bytes, which a [`BlockBuilder`] wrote, and its length.
+/// Returns the result at the start of `bytes`, which a [`BlockBuilder`] wrote, and its length.
 fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
     let (header, _) = raw::CounterHeader::ref_from_prefix(bytes).ok()?;
     let (kind, size) = (Kind::from_wire(header.kind.get())?, length(header.size.get()));
@@ -264,7 +265,7 @@ fn patch(bytes: &mut [u8]) -> Option<(PatchResult<'_>, usize)> {
     Some((result, size))
 }
 
-/// The instances of a result, to be written anew in their order.
+/// Instances of an existing result, whose values are overwritten in order.
 #[derive(Debug)]
 pub struct TablePatch<'a> {
     rest: &'a mut [u8],
@@ -272,7 +273,7 @@ pub struct TablePatch<'a> {
 }
 
 impl<'a> TablePatch<'a> {
-    /// The values of the next instance.
+    /// Returns the values of the next instance.
     #[must_use]
     #[inline]
     pub fn row(&mut self) -> Option<&'a mut [Cell]> {
@@ -301,7 +302,7 @@ fn data_header(clocks: &ClockReading) -> raw::DataHeader {
     }
 }
 
-/// Writes a field that was left open.
+/// Writes a 4-byte field whose space was reserved.
 pub(super) fn put(out: &mut [u8], at: usize, value: u32) {
     if let Some(field) = out.get_mut(at..at.saturating_add(4)) {
         field.copy_from_slice(&value.to_le_bytes());

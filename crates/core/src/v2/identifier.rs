@@ -1,4 +1,4 @@
-//! The entries of a query as bytes.
+//! Entries of a query in the V2 byte format.
 
 use std::iter::FusedIterator;
 
@@ -16,17 +16,17 @@ use crate::wire::{Cursor, Why, WireError};
 
 use super::block::has_nul;
 
-/// PERF_COUNTER_IDENTIFIER blocks back to back, filling their bytes exactly.
+/// Iterator over contiguous PERF_COUNTER_IDENTIFIER blocks that fill their bytes exactly.
 ///
-/// An error is a walk error of R-21: too few bytes, or a size that is too small, too large or no multiple of 8. After
-/// it the iterator ends.
+/// Errors are those of R-21: too few bytes, or a size that is too small, too large or not a multiple of 8. After an
+/// error the iterator ends.
 #[derive(Clone, Debug)]
 pub struct Identifiers<'a> {
     rest: Cursor<'a>,
 }
 
 impl<'a> Identifiers<'a> {
-    /// The list in `bytes`.
+    /// Creates an iterator over the list in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -43,12 +43,12 @@ impl<'a> Iterator for Identifiers<'a> {
 
 impl FusedIterator for Identifiers<'_> {}
 
-/// One entry of a query.
+/// Entry of a query.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
 pub struct Identifier<'a> {
     pub(super) header: &'a raw::CounterIdentifier,
-    /// Where it starts.
+    /// Offset of the entry.
     pub at: usize,
     pub(super) name_area: &'a [u8],
 }
@@ -68,43 +68,43 @@ impl<'a> Identifier<'a> {
         Ok(Self { header, at, name_area })
     }
 
-    /// The counterset.
+    /// Returns the GUID of the requested counterset.
     #[must_use]
     pub fn counterset(&self) -> Guid {
         Guid::from_wire(self.header.counterset)
     }
 
-    /// Which counters.
+    /// Returns the requested counters.
     #[must_use]
     pub fn counter(&self) -> CounterFilter {
         CounterFilter::from_wire(self.header.counter_id.get())
     }
 
-    /// Which instance ids.
+    /// Returns the requested instance ids.
     #[must_use]
     pub fn instance_id(&self) -> InstanceIdFilter {
         InstanceIdFilter::from_wire(self.header.instance_id.get())
     }
 
-    /// Out: the code of this entry.
+    /// Returns the status of this entry, an output field.
     #[must_use]
     pub fn status(&self) -> Status {
         Status(self.header.status.get())
     }
 
-    /// Out: the position of its result.
+    /// Returns the position of the result, an output field.
     #[must_use]
     pub fn index(&self) -> u32 {
         self.header.index.get()
     }
 
-    /// What follows the fixed part: the name, if there is one, and what pads it.
+    /// Returns the bytes after the fixed part: the name, if there is one, and its padding.
     #[must_use]
     pub fn name_area(&self) -> &'a [u8] {
         self.name_area
     }
 
-    /// Which instances by name; `None` if the structure ends before a name.
+    /// Returns the requested instance names; `None` if the structure ends before a name.
     ///
     /// # Errors
     /// [`Why::NoNul`] if the name does not end inside the structure.
@@ -120,22 +120,22 @@ impl<'a> Identifier<'a> {
     }
 }
 
-/// What [`write()`] writes.
+/// Entry to be written by [`write()`].
 #[derive(Clone, Copy, Debug)]
 pub struct NewIdentifier<'a> {
-    /// The counterset.
+    /// GUID of the requested counterset.
     pub counterset: Guid,
-    /// Which counters.
+    /// Requested counters of the counterset.
     pub counter: CounterFilter,
-    /// Which instance ids.
+    /// Requested ids of instances.
     pub instance_id: InstanceIdFilter,
-    /// Which instances by name; `None` writes no name at all.
+    /// Requested instance names; with `None`, no name is written.
     pub name: Option<&'a [u16]>,
-    /// The position of its result; 0 in a request.
+    /// Position of the result; 0 in a request.
     pub index: u32,
 }
 
-/// Appends one PERF_COUNTER_IDENTIFIER block, status 0.
+/// Appends one PERF_COUNTER_IDENTIFIER block with status 0.
 pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
     let start = out.len();
     let header = raw::CounterIdentifier {
@@ -157,7 +157,7 @@ pub fn write(out: &mut Vec<u8>, new: &NewIdentifier<'_>) {
     *out = over.bytes;
 }
 
-/// Writes the status of the identifier that starts at `at`; nothing else changes.
+/// Sets the status of the identifier at offset `at`; nothing else changes.
 pub fn set_status(bytes: &mut [u8], at: usize, status: Status) {
     if let Some(Ok((header, _))) = bytes.get_mut(at..).map(raw::CounterIdentifier::mut_from_prefix) {
         header.status = U32::new(status.0);

@@ -1,4 +1,4 @@
-//! What a provider's control callback is told about.
+//! Requests passed to the control callback of a provider.
 
 use std::iter::FusedIterator;
 
@@ -13,7 +13,7 @@ use crate::instance::InstanceIdFilter;
 use crate::utf16::Name;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// PERF_COUNTER_IDENTITY blocks back to back; the end of the bytes is the end of the list.
+/// Iterator over contiguous PERF_COUNTER_IDENTITY blocks; the list ends with the bytes.
 ///
 /// After an error the iterator ends.
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ pub struct Identities<'a> {
 }
 
 impl<'a> Identities<'a> {
-    /// The list in `bytes`.
+    /// Creates an iterator over the list in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -39,7 +39,7 @@ impl<'a> Iterator for Identities<'a> {
 
 impl FusedIterator for Identities<'_> {}
 
-/// Which counters of which instances of which machine somebody asks for.
+/// Request of a consumer: counters of instances on a machine.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_IDENTITY")]
 pub struct CounterIdentity<'a> {
@@ -73,38 +73,38 @@ impl<'a> CounterIdentity<'a> {
         Ok(Self { header, at, machine, name })
     }
 
-    /// The counterset.
+    /// Returns the GUID of the requested counterset.
     #[must_use]
     pub fn counterset(&self) -> Guid {
         Guid::from_wire(self.header.counterset)
     }
 
-    /// Which counters.
+    /// Returns the requested counters.
     #[must_use]
     pub fn counter(&self) -> CounterFilter {
         CounterFilter::from_wire(self.header.counter_id.get())
     }
 
-    /// Which instance ids.
+    /// Returns the requested instance ids.
     #[must_use]
     pub fn instance_id(&self) -> InstanceIdFilter {
         InstanceIdFilter::from_wire(self.header.instance_id.get())
     }
 
-    /// Which machine.
+    /// Returns the name of the machine.
     #[must_use]
     pub fn machine(&self) -> Name<'a> {
         self.machine
     }
 
-    /// Which instances by name, if the request names any.
+    /// Returns the requested instance names, if the request contains any.
     #[must_use]
     pub fn name(&self) -> Option<Name<'a>> {
         self.name
     }
 }
 
-/// Appends one PERF_COUNTER_IDENTITY block: the structure, the machine, the name, zeros.
+/// Appends one PERF_COUNTER_IDENTITY block: structure, machine name, instance name, zeros.
 pub fn write(
     out: &mut Vec<u8>,
     counterset: Guid,

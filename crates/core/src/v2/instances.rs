@@ -1,4 +1,4 @@
-//! A list of instances: what an enumeration returns.
+//! Lists of instances, as returned by an enumeration.
 
 use std::iter::FusedIterator;
 
@@ -7,7 +7,7 @@ use super::over::Over;
 use crate::instance::InstanceId;
 use crate::wire::{Cursor, WireError};
 
-/// PERF_INSTANCE_HEADER blocks back to back; the end of the bytes is the end of the list.
+/// Iterator over contiguous PERF_INSTANCE_HEADER blocks; the list ends with the bytes.
 ///
 /// After an error the iterator ends.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub struct Instances<'a> {
 }
 
 impl<'a> Instances<'a> {
-    /// The list in `bytes`.
+    /// Creates an iterator over the list in `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self { rest: Cursor::new(bytes) }
@@ -33,7 +33,7 @@ impl<'a> Iterator for Instances<'a> {
 
 impl FusedIterator for Instances<'_> {}
 
-/// Appends one PERF_INSTANCE_HEADER block. The name is cut where a NUL would end it, and to 1023 units.
+/// Appends one PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
 pub fn write(out: &mut Vec<u8>, name: impl IntoIterator<Item = u16>, id: InstanceId) {
     let mut over = Over::behind(std::mem::take(out));
     over.instance(name, id);

@@ -1,11 +1,11 @@
-//! PerfLib V2 blocks: bytes to checked views, and back.
+//! PerfLib V2 blocks: parses bytes into checked views, and writes them.
 //!
-//! [`Block::parse`] reads what a query returned, ours, Windows' or a stranger's; [`BlockBuilder`] writes it. The other
-//! lists of the interface have a view and a writer each: [`identifier`], [`identity`], [`registration`], [`strings`],
-//! [`instances`]. What a provider says of its countersets is only read: [`template`].
+//! [`Block::parse`] reads a query result of perfset, Windows or any other program; [`BlockBuilder`] writes one. The
+//! other lists of the interface each have a view and a writer: [`identifier`], [`identity`], [`registration`],
+//! [`strings`], [`instances`]. Descriptions of countersets by a provider are only read: [`template`].
 //!
-//! [`walk()`] visits every field of any of them and knows the rules that writers keep;
-//! [`read`] is strict with it, or lists what it forgives; [`walk::dump`](crate::walk::dump) prints it.
+//! [`walk()`] visits every field of any of these formats and checks the rules for writers. [`read`] fails at the
+//! first violation, or lists the violations that it ignores. [`walk::dump`](crate::walk::dump) prints a block.
 //!
 //! ```
 //! use perfset_core::v2::{Block, BlockBuilder, Body, raw::Cell};
@@ -48,13 +48,13 @@ pub use build::{BlockBuilder, PatchResult, TableBuilder, TablePatch, TooLarge};
 pub use rows::TableRows;
 pub use walk::{Format, read, walk};
 
-/// The next multiple of 8.
+/// Rounds up to the next multiple of 8.
 pub(crate) fn align8(len: usize) -> usize {
     len.saturating_add(7) & !7
 }
 
-/// PERF_MAX_INSTANCE_NAME: characters of an instance name, the NUL included.
+/// PERF_MAX_INSTANCE_NAME: maximum number of characters of an instance name, including the NUL.
 pub const PERF_MAX_INSTANCE_NAME: usize = 1024;
 
-/// PERF_AGGREGATE_INSTANCE: the name of the instance that stands for all of a counterset.
+/// PERF_AGGREGATE_INSTANCE: name of the instance that aggregates all instances of a counterset.
 pub const PERF_AGGREGATE_INSTANCE: &str = "_Total";

@@ -1,40 +1,40 @@
-//! Bytes that are written over others.
+//! Writer that overwrites existing bytes.
 
 use super::raw::InstanceHeader;
 use super::{PERF_MAX_INSTANCE_NAME, align8};
 use crate::instance::InstanceId;
 
-/// Writes over what is there already: what tells where everything is stays if it is the same, values always change.
-/// From the first difference on, what was there is dropped.
+/// Overwrites existing bytes. Structure (names, ids, sizes) that is equal is kept, and values always change. From the
+/// first structural difference on, the existing bytes are dropped.
 ///
-/// So the result is the same whatever was there before, and of the same instances nothing moves.
+/// The result therefore does not depend on the existing bytes, and with the same instances nothing moves.
 #[derive(Debug, Default)]
 pub(super) struct Over {
     pub(super) bytes: Vec<u8>,
-    /// Up to here they are written.
+    /// Offset of the end of the written bytes.
     pub(super) at: usize,
-    /// Whether something was dropped, or was not there.
+    /// `true` if existing bytes were dropped or missing.
     pub(super) is_moved: bool,
 }
 
 impl Over {
-    /// Writes over all of `bytes`.
+    /// Creates a writer that overwrites `bytes` from the start.
     pub(super) fn new(bytes: Vec<u8>) -> Self {
         Self { bytes, at: 0, is_moved: false }
     }
 
-    /// Writes behind all of `bytes`.
+    /// Creates a writer that appends to `bytes`.
     pub(super) fn behind(bytes: Vec<u8>) -> Self {
         Self { at: bytes.len(), bytes, is_moved: false }
     }
 
-    /// Drops what is there behind what was written.
+    /// Drops the existing bytes after the written ones.
     pub(super) fn cut(&mut self) {
         self.bytes.truncate(self.at);
         self.is_moved = true;
     }
 
-    /// Writes what must be there exactly.
+    /// Writes structural bytes; if the existing bytes differ, they and everything after them are dropped.
     #[inline]
     pub(super) fn expect(&mut self, bytes: &[u8]) {
         let end = self.at.saturating_add(bytes.len());
@@ -50,7 +50,7 @@ impl Over {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes what moves nothing if it differs.
+    /// Writes value bytes; a difference moves nothing.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         let start = self.at;
         self.leave(bytes.len());
@@ -59,7 +59,7 @@ impl Over {
         }
     }
 
-    /// Leaves so many bytes to be written later.
+    /// Reserves `len` bytes that are written later.
     #[inline]
     pub(super) fn leave(&mut self, len: usize) {
         let end = self.at.saturating_add(len);
@@ -75,7 +75,7 @@ impl Over {
         self.bytes.resize(end, 0);
     }
 
-    /// Writes a field that was left; true if it was another.
+    /// Writes a reserved field; returns `true` if its value changed.
     #[inline]
     pub(super) fn put(&mut self, at: usize, value: u32) -> bool {
         let Some(field) = self.bytes.get_mut(at..at.saturating_add(4)) else { return false };
@@ -84,20 +84,21 @@ impl Over {
         differs
     }
 
-    /// The size since then, for a field. One that does not fit is caught in the end: the whole is larger still.
+    /// Returns the number of bytes since `start`, for a size field. A size that does not fit is detected at the end:
+    /// the whole block is larger still.
     #[inline]
     pub(super) fn size_since(&self, start: usize) -> u32 {
         u32::try_from(self.at.saturating_sub(start)).unwrap_or(u32::MAX)
     }
 
-    /// Writes zeros up to the next multiple of 8 from `start` on.
+    /// Writes zeros up to the next multiple of 8, counted from `start`.
     #[inline]
     pub(super) fn pad(&mut self, start: usize) {
         let len = self.at.saturating_sub(start);
         self.expect([0; 8].get(..align8(len).saturating_sub(len)).unwrap_or_default());
     }
 
-    /// Writes a name, its NUL and zeros up to the next multiple of 8 from `start` on.
+    /// Writes a name, its NUL and zeros up to the next multiple of 8, counted from `start`.
     #[inline]
     pub(super) fn name(&mut self, start: usize, name: impl IntoIterator<Item = u16>) {
         const UNIT: usize = size_of::<u16>();
@@ -122,7 +123,7 @@ impl Over {
         }
     }
 
-    /// Writes a PERF_INSTANCE_HEADER block. The name is cut where a NUL would end it, and to 1023 units.
+    /// Writes a PERF_INSTANCE_HEADER block. The name is truncated at the first NUL and to 1023 units.
     #[inline]
     pub(super) fn instance(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) {
         let start = self.at;
@@ -136,7 +137,7 @@ impl Over {
         }
     }
 
-    /// Writes again what was written from `start` on.
+    /// Writes a copy of the `len` bytes at `start`.
     pub(super) fn repeat(&mut self, start: usize, len: usize) {
         self.cut();
         let end = start.saturating_add(len).min(self.at);
@@ -145,7 +146,7 @@ impl Over {
     }
 }
 
-/// Whether these are the same bytes, as many as those. They are few: to call for a comparison would cost more.
+/// Returns `true` if both slices are equal. They are short: the call of a comparison function would cost more.
 #[inline]
 fn same(these: &[u8], those: &[u8]) -> bool {
     const WORD: usize = 8;

@@ -1,4 +1,4 @@
-//! The structures of a V2 block as the bytes have them. No logic.
+//! Structures of a V2 block in their byte layout. No logic.
 
 #![expect(
     missing_debug_implementations,
@@ -11,190 +11,192 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 use crate::wire::layout;
 
 layout! {
-    /// Begins every block of counter data. Source: MS Learn, `PERF_DATA_HEADER`.
+    /// Header of every block of counter data. Source: MS Learn, `PERF_DATA_HEADER`.
     #[doc(alias = "PERF_DATA_HEADER")]
     DataHeader, 48 {
-        /// `dwTotalSize`: bytes, this header included.
+        /// `dwTotalSize`: number of bytes, including this header.
         total_size: U32,
-        /// `dwNumCounters`: how many PERF_COUNTER_HEADER blocks follow.
+        /// `dwNumCounters`: number of PERF_COUNTER_HEADER blocks that follow.
         counter_count: U32,
-        /// `PerfTimeStamp`: monotonic clock, ticks.
+        /// `PerfTimeStamp`: ticks of a monotonic clock.
         perf_time: I64,
         /// `PerfTime100NSec`: 100 ns since 1601-01-01 UTC.
         time_100ns: I64,
-        /// `PerfFreq`: ticks a second.
+        /// `PerfFreq`: ticks of `PerfTimeStamp` per second.
         perf_freq: I64,
-        /// `SystemTime`: UTC.
+        /// `SystemTime`: wall clock time, UTC.
         system_time: SystemTime,
     }
 }
 
 layout! {
-    /// A date and time. Source: MS Learn, `SYSTEMTIME`.
+    /// Date and time. Source: MS Learn, `SYSTEMTIME`.
     #[doc(alias = "SYSTEMTIME")]
     SystemTime, 16 {
-        /// `wYear`.
+        /// `wYear`: year of the Gregorian calendar.
         year: U16,
         /// `wMonth`: 1 to 12.
         month: U16,
         /// `wDayOfWeek`: 0 = Sunday.
         day_of_week: U16,
-        /// `wDay`.
+        /// `wDay`: 1 to 31.
         day: U16,
-        /// `wHour`.
+        /// `wHour`: 0 to 23.
         hour: U16,
-        /// `wMinute`.
+        /// `wMinute`: 0 to 59.
         minute: U16,
-        /// `wSecond`.
+        /// `wSecond`: 0 to 59.
         second: U16,
-        /// `wMilliseconds`.
+        /// `wMilliseconds`: 0 to 999.
         millisecond: U16,
     }
 }
 
 layout! {
-    /// Begins each query result. Source: MS Learn, `PERF_COUNTER_HEADER`.
+    /// Header of each query result. Source: MS Learn, `PERF_COUNTER_HEADER`.
     #[doc(alias = "PERF_COUNTER_HEADER")]
     CounterHeader, 16 {
         /// `dwStatus`: Win32 code, 0 is success.
         status: U32,
-        /// `dwType`: see [`Kind`](super::Kind).
+        /// `dwType`: type of the result, see [`Kind`](super::Kind).
         kind: U32,
-        /// `dwSize`: bytes, this header included.
+        /// `dwSize`: number of bytes, including this header.
         size: U32,
-        /// `Reserved`: kept as found.
+        /// `Reserved`: written as 0; readers accept any value.
         reserved: U32,
     }
 }
 
 layout! {
-    /// Begins a list of counter ids. Source: MS Learn, `PERF_MULTI_COUNTERS`.
+    /// Header of a list of counter ids. Source: MS Learn, `PERF_MULTI_COUNTERS`.
     #[doc(alias = "PERF_MULTI_COUNTERS")]
     MultiCounters, 8 {
-        /// `dwSize`: bytes, this header and the ids included.
+        /// `dwSize`: number of bytes, including this header and the ids.
         size: U32,
-        /// `dwCounters`: how many ids follow.
+        /// `dwCounters`: number of ids that follow.
         counter_count: U32,
     }
 }
 
 layout! {
-    /// Begins a list of instances. Source: MS Learn, `PERF_MULTI_INSTANCES`.
+    /// Header of a list of instances. Source: MS Learn, `PERF_MULTI_INSTANCES`.
     #[doc(alias = "PERF_MULTI_INSTANCES")]
     MultiInstances, 8 {
-        /// `dwTotalSize`: bytes, this header and all instances included.
+        /// `dwTotalSize`: number of bytes, including this header and all instances.
         total_size: U32,
-        /// `dwInstances`: how many instances follow.
+        /// `dwInstances`: number of instances that follow.
         instance_count: U32,
     }
 }
 
 layout! {
-    /// Begins an instance; its name follows. Source: MS Learn, `PERF_INSTANCE_HEADER`.
+    /// Header of an instance, followed by its name. Source: MS Learn, `PERF_INSTANCE_HEADER`.
     #[doc(alias = "PERF_INSTANCE_HEADER")]
     InstanceHeader, 8 {
-        /// `Size`: bytes of this header, the name, its NUL and padding; the data are not included.
+        /// `Size`: number of bytes of this header, the name, its NUL and padding; the values are not included.
         size: U32,
-        /// `InstanceId`.
+        /// `InstanceId`: id of the instance.
         instance_id: U32,
     }
 }
 
 layout! {
-    /// Begins a value. Source: MS Learn, `PERF_COUNTER_DATA`.
+    /// Header of a value. Source: MS Learn, `PERF_COUNTER_DATA`.
     #[doc(alias = "PERF_COUNTER_DATA")]
     CounterData, 8 {
-        /// `dwDataSize`: bytes of the value.
+        /// `dwDataSize`: number of bytes of the value.
         data_size: U32,
-        /// `dwSize`: bytes of this header, the value and padding.
+        /// `dwSize`: number of bytes of this header, the value and padding.
         size: U32,
     }
 }
 
 layout! {
-    /// A PERF_COUNTER_DATA block of the size that every number has: header and 8 bytes.
+    /// PERF_COUNTER_DATA block of the usual size, 16 bytes: header and 8 bytes for a value.
     Cell, 16 {
-        /// Its header.
+        /// Header with the sizes of the value and of the block.
         header: CounterData,
-        /// The value, padded with zeros.
+        /// Value, padded with zeros.
         value: U64,
     }
 }
 
 layout! {
-    /// An entry of a query; its instance name follows. Source: MS Learn, `PERF_COUNTER_IDENTIFIER`.
+    /// Entry of a query, followed by its instance name. Source: MS Learn, `PERF_COUNTER_IDENTIFIER`.
     #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
     CounterIdentifier, 40 {
-        /// `CounterSetGuid`.
+        /// `CounterSetGuid`: GUID of the counterset.
         counterset: [u8; 16],
-        /// `Status`: out, Win32 code of this entry.
+        /// `Status`: output, Win32 code of this entry.
         status: U32,
-        /// `Size`: bytes of this structure, the name, its NUL and padding.
+        /// `Size`: number of bytes of this structure, the name, its NUL and padding.
         size: U32,
-        /// `CounterId`: or PERF_WILDCARD_COUNTER.
+        /// `CounterId`: a counter id, or PERF_WILDCARD_COUNTER.
         counter_id: U32,
-        /// `InstanceId`: or 0xFFFFFFFF.
+        /// `InstanceId`: an instance id, or 0xFFFFFFFF.
         instance_id: U32,
-        /// `Index`: out, position of the result in a block.
+        /// `Index`: output, position of the result in a block.
         index: U32,
-        /// `Reserved`.
+        /// `Reserved`: written as 0.
         reserved: U32,
     }
 }
 
 layout! {
-    /// What a control callback is told; machine and instance name follow. Source: MS Learn, `PERF_COUNTER_IDENTITY`.
+    /// Request to a control callback, followed by machine and instance name. Source: MS Learn,
+    /// `PERF_COUNTER_IDENTITY`.
     #[doc(alias = "PERF_COUNTER_IDENTITY")]
     CounterIdentity, 40 {
-        /// `CounterSetGuid`.
+        /// `CounterSetGuid`: GUID of the counterset.
         counterset: [u8; 16],
-        /// `BufferSize`: bytes of this structure and the two strings.
+        /// `BufferSize`: number of bytes of this structure and the two strings.
         buffer_size: U32,
-        /// `CounterId`: or PERF_WILDCARD_COUNTER.
+        /// `CounterId`: a counter id, or PERF_WILDCARD_COUNTER.
         counter_id: U32,
-        /// `InstanceId`: or 0xFFFFFFFF.
+        /// `InstanceId`: an instance id, or 0xFFFFFFFF.
         instance_id: U32,
-        /// `MachineOffset`: from the start of this structure.
+        /// `MachineOffset`: offset from the start of this structure.
         machine_offset: U32,
-        /// `NameOffset`: from the start of this structure, 0 = no name.
+        /// `NameOffset`: offset from the start of this structure, 0 = no name.
         name_offset: U32,
-        /// `Reserved`.
+        /// `Reserved`: written as 0.
         reserved: U32,
     }
 }
 
 layout! {
-    /// A provider's description of a counterset; PERF_COUNTER_INFO follow. Source: MS Learn, `PERF_COUNTERSET_INFO`.
+    /// Description of a counterset by its provider, followed by PERF_COUNTER_INFO structures. Source: MS Learn,
+    /// `PERF_COUNTERSET_INFO`.
     #[doc(alias = "PERF_COUNTERSET_INFO")]
     CountersetInfo, 40 {
-        /// `CounterSetGuid`.
+        /// `CounterSetGuid`: GUID of the counterset.
         guid: [u8; 16],
-        /// `ProviderGuid`.
+        /// `ProviderGuid`: GUID of the provider.
         provider: [u8; 16],
-        /// `NumCounters`: how many PERF_COUNTER_INFO follow.
+        /// `NumCounters`: number of PERF_COUNTER_INFO structures that follow.
         counter_count: U32,
-        /// `InstanceType`.
+        /// `InstanceType`: number of possible instances.
         instance_type: U32,
     }
 }
 
 layout! {
-    /// A provider's description of a counter. Source: MS Learn, `PERF_COUNTER_INFO`.
+    /// Description of a counter by its provider. Source: MS Learn, `PERF_COUNTER_INFO`.
     #[doc(alias = "PERF_COUNTER_INFO")]
     CounterInfo, 32 {
-        /// `CounterId`.
+        /// `CounterId`: id within the counterset.
         counter_id: U32,
-        /// `Type`.
+        /// `Type`: 32 bits that select the formula.
         counter_type: U32,
-        /// `Attrib`.
+        /// `Attrib`: bits that control the display.
         attributes: U64,
-        /// `Size`: bytes of the value, or of its address.
+        /// `Size`: number of bytes of the value, or of its address.
         size: U32,
-        /// `DetailLevel`.
+        /// `DetailLevel`: the intended audience.
         detail_level: U32,
         /// `Scale`: a signed power of ten.
         scale: U32,
-        /// `Offset`: out, from the end of PERF_COUNTERSET_INSTANCE to the value.
+        /// `Offset`: output, offset of the value from the end of PERF_COUNTERSET_INSTANCE.
         offset: U32,
     }
 }
@@ -203,15 +205,15 @@ layout! {
     /// Registration of a counterset. Source: MS Learn, `PERF_COUNTERSET_REG_INFO`.
     #[doc(alias = "PERF_COUNTERSET_REG_INFO")]
     CountersetRegInfo, 32 {
-        /// `CounterSetGuid`.
+        /// `CounterSetGuid`: GUID of the counterset.
         guid: [u8; 16],
-        /// `CounterSetType`: written 0, ignored.
+        /// `CounterSetType`: written as 0, ignored by readers.
         counterset_type: U32,
-        /// `DetailLevel`.
+        /// `DetailLevel`: the intended audience.
         detail_level: U32,
-        /// `NumCounters`: how many PERF_COUNTER_REG_INFO follow.
+        /// `NumCounters`: number of PERF_COUNTER_REG_INFO structures that follow.
         counter_count: U32,
-        /// `InstanceType`.
+        /// `InstanceType`: number of possible instances.
         instance_type: U32,
     }
 }
@@ -220,13 +222,13 @@ layout! {
     /// Registration of a counter. Source: MS Learn, `PERF_COUNTER_REG_INFO`.
     #[doc(alias = "PERF_COUNTER_REG_INFO")]
     CounterRegInfo, 48 {
-        /// `CounterId`.
+        /// `CounterId`: id within the counterset.
         counter_id: U32,
-        /// `Type`.
+        /// `Type`: 32 bits that select the formula.
         counter_type: U32,
-        /// `Attrib`.
+        /// `Attrib`: bits that control the display.
         attributes: U64,
-        /// `DetailLevel`.
+        /// `DetailLevel`: the intended audience.
         detail_level: U32,
         /// `DefaultScale`: a signed power of ten.
         default_scale: U32,
@@ -238,60 +240,60 @@ layout! {
         perf_freq_id: U32,
         /// `MultiId`, 0xFFFFFFFF = none.
         multi_id: U32,
-        /// `AggregateFunc`.
+        /// `AggregateFunc`: function that combines instances.
         aggregate: U32,
-        /// `Reserved`.
+        /// `Reserved`: written as 0.
         reserved: U32,
     }
 }
 
 layout! {
-    /// Begins a block of strings. Source: MS Learn, `PERF_STRING_BUFFER_HEADER`.
+    /// Header of a block of strings. Source: MS Learn, `PERF_STRING_BUFFER_HEADER`.
     #[doc(alias = "PERF_STRING_BUFFER_HEADER")]
     StringBufferHeader, 8 {
-        /// `dwSize`: bytes of the whole block.
+        /// `dwSize`: number of bytes of the whole block.
         size: U32,
-        /// `dwCounters`: how many PERF_STRING_COUNTER_HEADER follow.
+        /// `dwCounters`: number of PERF_STRING_COUNTER_HEADER structures that follow.
         counter_count: U32,
     }
 }
 
 layout! {
-    /// Where the string of a counter is. Source: MS Learn, `PERF_STRING_COUNTER_HEADER`.
+    /// Offset of the string of a counter. Source: MS Learn, `PERF_STRING_COUNTER_HEADER`.
     #[doc(alias = "PERF_STRING_COUNTER_HEADER")]
     StringCounterHeader, 8 {
-        /// `dwCounterId`.
+        /// `dwCounterId`: id of the counter.
         counter_id: U32,
-        /// `dwOffset`: from the start of the PERF_STRING_BUFFER_HEADER, 0xFFFFFFFF = no string.
+        /// `dwOffset`: offset from the start of the PERF_STRING_BUFFER_HEADER, 0xFFFFFFFF = no string.
         offset: U32,
     }
 }
 
 impl Cell {
-    /// A value that cannot be had: no bytes of data in a block of the usual size.
+    /// Unavailable value: no bytes of data in a block of the usual size.
     pub const EMPTY: Self = Self::new(0, 0);
 
-    /// Whether there is no value.
+    /// Returns `true` if the value is unavailable.
     #[must_use]
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.header.data_size.get() == 0
     }
 
-    /// A 4-byte value.
+    /// Creates a cell with a 4-byte value.
     #[must_use]
     pub const fn from_u32(value: u32) -> Self {
         #[expect(clippy::as_conversions, reason = "widening in a const function")]
         Self::new(4, value as u64)
     }
 
-    /// An 8-byte value.
+    /// Creates a cell with an 8-byte value.
     #[must_use]
     pub const fn from_u64(value: u64) -> Self {
         Self::new(8, value)
     }
 
-    /// Another value in the same width, which it must fit into.
+    /// Returns a cell of the same width with another value, which must fit into that width.
     #[must_use]
     #[inline]
     pub const fn with_value(self, value: u64) -> Self {

@@ -1,4 +1,4 @@
-//! The registration of a counterset as bytes: request codes 1 and 2.
+//! Registrations of countersets and counters in the V2 byte format: request codes 1 and 2.
 
 use std::iter::FusedIterator;
 
@@ -13,7 +13,7 @@ use crate::wire::{Cursor, Why, WireError, length};
 
 const NONE: u32 = 0xFFFF_FFFF;
 
-/// A PERF_COUNTERSET_REG_INFO block and the counters that follow it.
+/// View of a PERF_COUNTERSET_REG_INFO block and the counters that follow it.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTERSET_REG_INFO")]
 pub struct RegistrationInfo<'a> {
@@ -22,10 +22,10 @@ pub struct RegistrationInfo<'a> {
 }
 
 impl<'a> RegistrationInfo<'a> {
-    /// Checks the header and that the counters it promises are there; what follows them is ignored.
+    /// Checks the header and that all counters are present; later bytes are ignored.
     ///
     /// # Errors
-    /// If the bytes are too few, or a field has a value that nothing defines.
+    /// Fails if there are too few bytes, or if a field has an undefined value.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let mut all = Cursor::new(bytes);
         let header: &raw::CountersetRegInfo = all.read("PERF_COUNTERSET_REG_INFO")?;
@@ -44,32 +44,32 @@ impl<'a> RegistrationInfo<'a> {
         Ok(Self { header, counters })
     }
 
-    /// The counterset.
+    /// Returns the GUID of the counterset.
     #[must_use]
     pub fn guid(&self) -> Guid {
         Guid::from_wire(self.header.guid)
     }
 
-    /// Who it is for.
+    /// Returns the detail level: the intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.header.detail_level.get())
     }
 
-    /// How many instances it may have.
+    /// Returns the number of instances that the counterset can have.
     #[must_use]
     pub fn instance_type(&self) -> InstanceType {
         InstanceType::from_wire(self.header.instance_type.get()).unwrap_or(InstanceType::Single)
     }
 
-    /// Its counters, in registration order. After an error the iterator ends.
+    /// Returns the counters, in registration order. After an error the iterator ends.
     #[must_use]
     pub fn counters(&self) -> CounterInfos<'a> {
         CounterInfos { rest: self.counters }
     }
 }
 
-/// The counters of a [`RegistrationInfo`].
+/// Iterator over the counters of a [`RegistrationInfo`].
 #[derive(Clone, Debug)]
 pub struct CounterInfos<'a> {
     rest: Cursor<'a>,
@@ -85,7 +85,7 @@ impl<'a> Iterator for CounterInfos<'a> {
 
 impl FusedIterator for CounterInfos<'_> {}
 
-/// A PERF_COUNTER_REG_INFO.
+/// View of a PERF_COUNTER_REG_INFO block: the registration of a counter.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTER_REG_INFO")]
 pub struct CounterInfo<'a> {
@@ -94,10 +94,10 @@ pub struct CounterInfo<'a> {
 }
 
 impl<'a> CounterInfo<'a> {
-    /// The one counter that request code 2 returns.
+    /// Reads the single counter that request code 2 returns.
     ///
     /// # Errors
-    /// If the bytes are too few, or a field has a value that nothing defines.
+    /// Fails if there are too few bytes, or if a field has an undefined value.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         Self::read(&mut Cursor::new(bytes))
     }
@@ -113,61 +113,61 @@ impl<'a> CounterInfo<'a> {
         Ok(Self { raw, at })
     }
 
-    /// The key inside the counterset.
+    /// Returns the id of the counter within the counterset.
     #[must_use]
     pub fn id(&self) -> CounterId {
         CounterId(self.raw.counter_id.get())
     }
 
-    /// How raw values become numbers.
+    /// Returns the counter type, which selects the formula.
     #[must_use]
     pub fn counter_type(&self) -> CounterType {
         CounterType(self.raw.counter_type.get())
     }
 
-    /// How it is shown.
+    /// Returns the display attributes.
     #[must_use]
     pub fn attributes(&self) -> Attributes {
         Attributes(self.raw.attributes.get())
     }
 
-    /// Who it is for.
+    /// Returns the detail level: the intended audience.
     #[must_use]
     pub fn detail(&self) -> DetailLevel {
         DetailLevel(self.raw.detail_level.get())
     }
 
-    /// Power of ten for charts.
+    /// Returns the power of ten for charts.
     #[must_use]
     pub fn default_scale(&self) -> i32 {
         i32::from_le_bytes(self.raw.default_scale.to_bytes())
     }
 
-    /// The counter that it is divided by.
+    /// Returns the counter that this counter is divided by.
     #[must_use]
     pub fn base(&self) -> Option<CounterId> {
         related(self.raw.base_id)
     }
 
-    /// The counter that holds the object clock.
+    /// Returns the counter that contains the object clock.
     #[must_use]
     pub fn perf_time(&self) -> Option<CounterId> {
         related(self.raw.perf_time_id)
     }
 
-    /// The counter that holds the object clock's frequency.
+    /// Returns the counter that contains the frequency of the object clock.
     #[must_use]
     pub fn perf_freq(&self) -> Option<CounterId> {
         related(self.raw.perf_freq_id)
     }
 
-    /// The counter that holds the number of items.
+    /// Returns the counter that contains the number of items.
     #[must_use]
     pub fn multi(&self) -> Option<CounterId> {
         related(self.raw.multi_id)
     }
 
-    /// How instances are combined.
+    /// Returns the function that combines instances.
     #[must_use]
     pub fn aggregate(&self) -> Aggregate {
         Aggregate::from_wire(self.raw.aggregate.get()).unwrap_or_default()
@@ -178,7 +178,7 @@ fn related(id: U32) -> Option<CounterId> {
     (id.get() != NONE).then(|| CounterId(id.get()))
 }
 
-/// The block of request code 1.
+/// Writes the registration of a counterset: the response to request code 1.
 #[must_use]
 pub fn counterset_block(counterset: &Counterset) -> Vec<u8> {
     let header = raw::CountersetRegInfo {
@@ -195,7 +195,7 @@ pub fn counterset_block(counterset: &Counterset) -> Vec<u8> {
     out
 }
 
-/// The block of request code 2.
+/// Writes the registration of a counter: the response to request code 2.
 #[must_use]
 pub fn counter_block(counter: &Counter) -> Vec<u8> {
     let related = |id: Option<CounterId>| U32::new(id.map_or(NONE, |id| id.0));

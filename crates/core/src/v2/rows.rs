@@ -1,4 +1,4 @@
-//! The rows of a table, written over those of before.
+//! Rows of an instance table, written over earlier rows.
 
 use zerocopy::FromBytes;
 
@@ -8,8 +8,8 @@ use crate::instance::InstanceId;
 use crate::utf16::Name;
 use crate::wire::length;
 
-/// Instances and their values as they are in a block, one behind the other: by themselves, or
-/// [lent](super::TableBuilder::lend) by the block that they are for.
+/// Contiguous instances and their values in the block format. The rows are independent, or
+/// [lent](super::TableBuilder::lend) by the block that they belong to.
 ///
 /// ```
 /// use perfset_core::{InstanceId, v2::TableRows, v2::raw::Cell};
@@ -27,50 +27,51 @@ use crate::wire::length;
 #[derive(Debug, Default)]
 pub struct TableRows {
     pub(super) out: Over,
-    /// Bytes of the values of each.
+    /// Number of bytes of the values of each row.
     values_len: usize,
 }
 
-/// An instance without name and with id 0.
+/// Header of an instance without name and with id 0.
 const NAMELESS: [u8; 16] = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl TableRows {
-    /// No rows yet, each to have so many values.
+    /// Creates an empty table whose rows have `columns` values each.
     #[must_use]
     pub fn new(columns: usize) -> Self {
         Self::over(Over::default(), columns)
     }
 
-    /// As [`new`](Self::new), over what is there.
+    /// Creates a table that overwrites existing bytes.
     pub(super) fn over(out: Over, columns: usize) -> Self {
         Self { out, values_len: size_of::<Cell>().saturating_mul(columns) }
     }
 
-    /// Begins anew, over the rows that there are.
+    /// Starts again from the first row, overwriting the existing rows.
     pub fn restart(&mut self) {
         (self.out.at, self.out.is_moved) = (0, false);
     }
 
-    /// Ends: rows that did not come again are gone.
+    /// Finishes writing: existing rows that were not overwritten are dropped.
     pub fn end(&mut self) {
         if self.out.at < self.out.bytes.len() {
             self.out.cut();
         }
     }
 
-    /// Whether those that were written are those that were there: names, ids, order.
+    /// Returns `true` if the rows written so far have the same names, ids and order as the existing rows.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         !self.out.is_moved
     }
 
-    /// Where the next row begins: for [`instance`](Self::instance) and [`cells`](Self::cells).
+    /// Returns the offset of the next row, for [`instance`](Self::instance) and [`cells`](Self::cells).
     #[must_use]
     pub fn position(&self) -> usize {
         self.out.at
     }
 
-    /// The next row, and its values, which are empty. The name is cut where a NUL would end it, and to 1023 units.
+    /// Writes the next row and returns its values, which are empty. The name is truncated at the first NUL and to
+    /// 1023 units.
     #[inline]
     pub fn row(&mut self, name: impl IntoIterator<Item = u16>, id: InstanceId) -> &mut [Cell] {
         self.out.instance(name, id);
@@ -80,10 +81,11 @@ impl TableRows {
         cells
     }
 
-    /// As [`row`](Self::row), for the instance that the row at `position` of others has: what tells it is taken over,
-    /// or found to be the same, as a whole. If there is no such row, without name and with id 0.
+    /// Writes a row for the same instance as the row at `position` of `others`. Name and id are compared and copied
+    /// as a whole. If there is no such row, the new row has no name and id 0.
     ///
-    /// Its values are any, and all to be written: writing twice would cost as much as all else.
+    /// The returned values are arbitrary, and the caller must write all of them: clearing them first would cost as
+    /// much as the rest.
     #[inline]
     pub fn row_of(&mut self, others: &Self, position: usize) -> &mut [Cell] {
         let rest = others.out.bytes.get(position..).unwrap_or_default();
@@ -94,12 +96,12 @@ impl TableRows {
         self.last_cells()
     }
 
-    /// Takes back the row that begins there, and all behind it.
+    /// Removes the row at `position` and all rows after it.
     pub fn back_to(&mut self, position: usize) {
         self.out.at = self.out.at.min(position);
     }
 
-    /// The values of the row that was written last.
+    /// Returns the values of the row that was written last, for writing.
     #[inline]
     fn last_cells(&mut self) -> &mut [Cell] {
         let start = self.out.at.saturating_sub(self.values_len);
@@ -107,7 +109,7 @@ impl TableRows {
         <[Cell]>::mut_from_bytes(cells).unwrap_or_default()
     }
 
-    /// The values of the row that was written last, of which there must be one.
+    /// Returns the values of the row that was written last. At least one row must exist.
     #[must_use]
     #[inline]
     pub fn last(&self) -> &[Cell] {
@@ -116,14 +118,14 @@ impl TableRows {
         <[Cell]>::ref_from_bytes(cells).unwrap_or_default()
     }
 
-    /// Name and id of the row that begins there.
+    /// Returns the name and id of the row at `position`.
     #[must_use]
     pub fn instance(&self, position: usize) -> Option<(Name<'_>, InstanceId)> {
         let (header, name) = self.header(position)?;
         Some((Name::until_nul(name), InstanceId(header.instance_id.get())))
     }
 
-    /// The values of the row that begins there; none if there is no such row.
+    /// Returns the values of the row at `position`; empty if there is no such row.
     #[must_use]
     #[inline]
     pub fn cells(&self, position: usize) -> &[Cell] {

@@ -1,4 +1,4 @@
-//! Strings of a registration as bytes: names and helps of counters, and single strings.
+//! Strings of a registration in the V2 byte format: names and help texts of counters, and single strings.
 
 use zerocopy::FromBytes;
 
@@ -11,23 +11,23 @@ use crate::wire::{Cursor, Why, WireError, length};
 
 const NONE: u32 = 0xFFFF_FFFF;
 
-/// A block with one string a counter: request codes 5, 6 and 10.
+/// Block with one string per counter: request codes 5, 6 and 10.
 ///
-/// **Shape**: header, one offset a counter, the strings; offsets count from the start of the block.
+/// **Shape**: header, one offset per counter, the strings. Offsets count from the start of the block.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_STRING_BUFFER_HEADER")]
 pub struct StringBlock<'a> {
     pub(super) header: &'a raw::StringBufferHeader,
     pub(super) entries: &'a [raw::StringCounterHeader],
-    /// The whole block, `dwSize` bytes.
+    /// Bytes of the whole block, `dwSize` in number.
     whole: &'a [u8],
 }
 
 impl<'a> StringBlock<'a> {
-    /// Checks the header and that the offsets it promises are there; what follows `dwSize` bytes is ignored.
+    /// Checks the header and that all offsets are present; bytes after `dwSize` are ignored.
     ///
     /// # Errors
-    /// If the bytes are too few, or a size or count does not fit them.
+    /// Fails if there are too few bytes, or if a size or count does not fit them.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let mut all = Cursor::new(bytes);
         let header: &raw::StringBufferHeader = all.read("PERF_STRING_BUFFER_HEADER")?;
@@ -46,8 +46,8 @@ impl<'a> StringBlock<'a> {
         })
     }
 
-    /// The counters and their strings, in order. A string that is not there is `Ok(None)`; one that lies outside the
-    /// block or has no end there is an error, and the others are still good.
+    /// Returns the counters and their strings, in order. A missing string is `Ok(None)`. A string outside the block
+    /// or without an end in it is an error that does not affect the others.
     #[must_use]
     pub fn iter(&self) -> StringsIter<'a> {
         let budget = self.whole.len().saturating_mul(8);
@@ -55,10 +55,10 @@ impl<'a> StringBlock<'a> {
     }
 }
 
-/// The strings of a [`StringBlock`].
+/// Iterator over the strings of a [`StringBlock`].
 ///
-/// Strings may share bytes, but not so that reading them all costs many times their block: after 8 times its length
-/// every further string is an error.
+/// Strings can share bytes. To limit the cost of reading them all, every string after 8 times the length of the block
+/// is an error.
 #[derive(Clone, Debug)]
 pub struct StringsIter<'a> {
     whole: &'a [u8],
@@ -100,7 +100,7 @@ impl<'a> Iterator for StringsIter<'a> {
 
 impl ExactSizeIterator for StringsIter<'_> {}
 
-/// The block of those strings. A counter without a string has its place all the same.
+/// Writes a block with these strings. A counter without a string has an entry too.
 #[must_use]
 pub fn block<'a>(strings: impl IntoIterator<Item = (CounterId, Option<&'a str>)> + Clone) -> Vec<u8> {
     let mut out = vec![0; 8];
@@ -123,7 +123,7 @@ pub fn block<'a>(strings: impl IntoIterator<Item = (CounterId, Option<&'a str>)>
     out
 }
 
-/// A single string with its NUL: request codes 3, 4, 7 and 9. Not padded.
+/// Writes a single NUL-terminated string: request codes 3, 4, 7 and 9. Not padded.
 #[must_use]
 pub fn single(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()

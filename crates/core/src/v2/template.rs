@@ -1,4 +1,4 @@
-//! What a provider says of a counterset: PERF_COUNTERSET_INFO and its counters.
+//! Description of a counterset by its provider: PERF_COUNTERSET_INFO and its counters.
 
 use zerocopy::FromBytes;
 
@@ -10,10 +10,10 @@ use crate::counterset::{
 use crate::guid::Guid;
 use crate::wire::{Cursor, Why, WireError, length};
 
-/// Counters that a template may have.
+/// Maximum number of counters of a template.
 pub const MOST_COUNTERS: u32 = 65_536;
 
-/// A PERF_COUNTERSET_INFO block and the counters that follow it, checked.
+/// Checked view of a PERF_COUNTERSET_INFO block and the counters that follow it.
 #[derive(Clone, Copy, Debug)]
 #[doc(alias = "PERF_COUNTERSET_INFO")]
 pub struct Template<'a> {
@@ -23,11 +23,11 @@ pub struct Template<'a> {
 }
 
 impl<'a> Template<'a> {
-    /// Checks all of it; what follows the counters is ignored, and so are their `Offset`s.
+    /// Checks the block; bytes after the counters are ignored, and so are the `Offset` fields.
     ///
     /// # Errors
-    /// If the bytes are too few, there are no counters or too many, two have one id, a value that is no reference has
-    /// neither 4 nor 8 bytes, or the instance type is not defined.
+    /// Fails if there are too few bytes, no counters or too many, two counters with the same id, or an undefined
+    /// instance type. Also fails if a value that is not a reference has neither 4 nor 8 bytes.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, WireError> {
         let mut all = Cursor::new(bytes);
         let header: &raw::CountersetInfo = all.read("PERF_COUNTERSET_INFO")?;
@@ -60,13 +60,14 @@ impl<'a> Template<'a> {
         Ok(Self { header, instance_type, counters })
     }
 
-    /// How many counters it has.
+    /// Returns the number of counters.
     #[must_use]
     pub fn counter_count(&self) -> usize {
         self.counters.len()
     }
 
-    /// The counterset, as far as a provider tells: without names, and without relations between its counters.
+    /// Returns the counterset as far as the provider describes it: without names and without relations between
+    /// counters.
     #[must_use]
     pub fn counterset(&self) -> Counterset {
         let counter = |info: &raw::CounterInfo| Counter {

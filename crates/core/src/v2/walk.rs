@@ -1,4 +1,4 @@
-//! Every field of every V2 structure, in the order of the bytes, and the rules that writers keep.
+//! Visits every field of every V2 structure, in byte order, and checks the rules for writers.
 
 use super::block::{Block, Body, Ids, Instance, InstanceTable, Kind, QueryResult, Value, walked_value};
 use super::identifier::{Identifier, Identifiers};
@@ -12,45 +12,45 @@ use crate::utf16::Name;
 use crate::walk::{FieldValue, Here, Mode, Stop, Visit, Walk, forgiven};
 use crate::wire::{Cursor, WireError, length};
 
-/// The lists and blocks of PerfLib V2.
+/// Formats of PerfLib V2 lists and blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// PERF_DATA_HEADER: counter data.
+    /// PERF_DATA_HEADER: a block of counter data.
     Data,
     /// PERF_COUNTER_IDENTIFIER list: the entries of a query.
     Identifiers,
-    /// PERF_COUNTER_IDENTITY list: what control callbacks are told.
+    /// PERF_COUNTER_IDENTITY list: requests to control callbacks.
     Identities,
     /// PERF_INSTANCE_HEADER list: an enumeration of instances.
     Instances,
     /// PERF_COUNTERSET_REG_INFO and its counters: a registration.
     Registration,
-    /// PERF_STRING_BUFFER_HEADER: names or helps of counters.
+    /// PERF_STRING_BUFFER_HEADER: names or help texts of counters.
     Strings,
 }
 
 impl Format {
-    /// All formats.
+    /// All formats, each once.
     pub const ALL: [Self; 6] =
         [Self::Data, Self::Identifiers, Self::Identities, Self::Instances, Self::Registration, Self::Strings];
 }
 
-/// Reads a whole block of counter data, and lists the rules that were forgiven: one for 64 bytes, and at most 1,000.
+/// Reads a whole block of counter data and lists the ignored violations: at most one per 64 bytes, and at most 1,000.
 ///
 /// # Errors
-/// The first thing that cannot be read; in strict mode also the first broken rule.
+/// The first structure that cannot be read; in strict mode also the first violation.
 pub fn read(bytes: &[u8], mode: Mode) -> Result<(Block<'_>, Vec<WireError>), WireError> {
     let forgiven = forgiven(mode, bytes.len(), |visit| walk(Format::Data, bytes, visit))?;
     Ok((Block::parse(bytes)?, forgiven))
 }
 
-/// Visits every field of `bytes`, in their order, until `visit` breaks off.
+/// Visits every field of `bytes`, in byte order, until `visit` breaks off.
 ///
-/// Work is proportional to the bytes. A printer, a strict reader, a property test and a fuzz target are all visitors
-/// of this one walk.
+/// Work is proportional to the number of bytes. Printer, strict reader, property test and fuzz target are all
+/// visitors of this function.
 ///
 /// # Errors
-/// The first thing that cannot be read; what came before it has been visited.
+/// The first structure that cannot be read; everything before it has been visited.
 pub fn walk(format: Format, bytes: &[u8], visit: &mut Visit<'_>) -> Result<(), WireError> {
     let mut walk = Walk::new(bytes, visit);
     let end = match format {
@@ -84,7 +84,8 @@ impl Walk<'_, '_> {
         self.rule(bytes.is_empty(), at, what, "R-35", "nothing follows the last structure of a block")
     }
 
-    /// Text, NUL and zeros: `area` starts `header` bytes into its structure, which ends at the next multiple of 8.
+    /// Checks text, NUL and zeros: `area` starts `header` bytes into its structure, which ends at the next multiple
+    /// of 8.
     fn name_area(&mut self, area: &[u8], header: usize, at: usize, what: &'static str) -> Result<(), Stop> {
         let text = Name::until_nul(area).as_bytes().len();
         let used = text.saturating_add(2);
@@ -164,7 +165,7 @@ impl Walk<'_, '_> {
         self.trailing(result.trailing.rest(), result.trailing.at(), "PERF_COUNTER_HEADER")
     }
 
-    /// Returns where the ids end.
+    /// Visits the counter ids and returns the offset of their end.
     fn ids(&mut self, ids: &Ids<'_>) -> Result<usize, Stop> {
         let here = self.begin("PERF_MULTI_COUNTERS", ids.at, 2, None)?;
         let size = ids.header.size.get();
@@ -212,7 +213,7 @@ impl Walk<'_, '_> {
         self.name_area(instance.name_area, 8, here.at.saturating_add(8), "PERF_INSTANCE_HEADER name")
     }
 
-    /// `count` PERF_COUNTER_DATA blocks that the view has checked.
+    /// Visits `count` PERF_COUNTER_DATA blocks that the view has checked.
     fn values(&mut self, count: usize, at: usize, depth: usize) -> Result<(), Stop> {
         let mut rest = Cursor::starting_at(self.bytes, at);
         for index in 0..count {
