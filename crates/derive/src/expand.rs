@@ -1,4 +1,4 @@
-//! The code that the macro makes.
+//! Code that the derive macro generates.
 
 use perfset_core::{Attributes, CounterType, Guid};
 use proc_macro2::{Span, TokenStream};
@@ -7,10 +7,10 @@ use syn::{Data, DeriveInput, Error, Field, Fields, LitInt, LitStr, parse_quote};
 
 use crate::words::{CounterWords, SetWords, guid, help};
 
-/// The namespace of all GUIDs that are made of names: `catalog/namespace.toml`.
+/// Namespace of all GUIDs that are computed from names: `catalog/namespace.toml`.
 const NAMESPACE: Guid = Guid::from_u128(0x2fc4282c_29b6_4c65_910d_118bc1587ebd);
 
-/// UTF-16 units that a name may have.
+/// Maximum number of UTF-16 units of a name.
 const NAME_UNITS: usize = 1023;
 
 pub fn expand(input: &DeriveInput) -> Result<TokenStream, Error> {
@@ -117,7 +117,7 @@ fn instance_type(word: Option<&LitStr>) -> Result<(syn::Ident, bool), Error> {
     Ok((syn::Ident::new(name, Span::call_site()), is_aggregate))
 }
 
-/// A field and what is said of it.
+/// Field with its attributes, parsed.
 struct Counter<'a> {
     field: &'a Field,
     words: CounterWords,
@@ -130,7 +130,7 @@ struct Counter<'a> {
     brings_base: bool,
 }
 
-/// Fields whose counter is divided by another one, which they bring.
+/// Field types whose counter needs a base, which the field adds as a second counter.
 const WITH_BASE: [&str; 4] = ["AverageTimer", "Average", "Ratio", "Fraction"];
 
 fn counters<'a>(fields: Vec<&'a Field>, is_aggregate: bool) -> Result<Vec<Counter<'a>>, Error> {
@@ -234,7 +234,7 @@ fn attributes(words: Option<&LitStr>) -> Result<Attributes, Error> {
     Ok(all)
 }
 
-/// The variant that a word stands for.
+/// Returns the variant for a keyword; `usual` is the default keyword.
 fn choice(word: Option<&LitStr>, usual: &str, of: &[(&str, &str)]) -> Result<syn::Ident, Error> {
     let said = word.map_or_else(|| usual.to_owned(), LitStr::value);
     let at = word.map_or_else(Span::call_site, LitStr::span);
@@ -252,7 +252,7 @@ fn option(number: Option<&LitInt>) -> TokenStream {
 }
 
 impl Counter<'_> {
-    /// What the definition says of it.
+    /// Generates the call that adds this counter to the definition.
     fn described(&self, publish: &TokenStream) -> TokenStream {
         let Self { field, words, id, help, detail, aggregate, .. } = self;
         let kind = &field.ty;
@@ -290,7 +290,8 @@ impl Counter<'_> {
         }
     }
 
-    /// A type that was said has the field's width, and the base is where the ids count on it.
+    /// Generates compile-time checks: an explicit type has the width of the field, and the field adds a base exactly
+    /// if an id was reserved for it.
     fn check(&self, publish: &TokenStream) -> Option<TokenStream> {
         let kind = &self.field.ty;
         let brings_base = self.brings_base;

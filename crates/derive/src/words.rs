@@ -1,11 +1,11 @@
-//! The words of attributes.
+//! Parses the attributes of the derive macro.
 
 use perfset_core::Guid;
 use syn::meta::ParseNestedMeta;
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, ExprUnary, Lit, LitInt, LitStr, Meta, Path, UnOp};
 
-/// What `#[counterset(…)]` says.
+/// Parsed keywords of `#[counterset(…)]`.
 #[derive(Default)]
 pub struct SetWords {
     pub root: Option<Path>,
@@ -50,7 +50,7 @@ impl SetWords {
     }
 }
 
-/// What `#[counter(…)]` says.
+/// Parsed keywords of `#[counter(…)]`.
 #[derive(Default)]
 pub struct CounterWords {
     pub name: Option<LitStr>,
@@ -76,7 +76,7 @@ impl CounterWords {
                     *to = Some(word.value()?.parse()?);
                     Ok(())
                 };
-                // `type` is a keyword.
+                // A string, not an identifier: `type` is a keyword of Rust.
                 let name = word.path.get_ident().map(ToString::to_string).unwrap_or_default();
                 match name.as_str() {
                     "name" => text(&word, &mut words.name),
@@ -111,7 +111,7 @@ fn text(word: &ParseNestedMeta<'_>, to: &mut Option<LitStr>) -> Result<(), Error
     Ok(())
 }
 
-/// A whole number, which may be negative.
+/// Parses an integer, possibly negative.
 fn whole(expression: &Expr) -> Result<i32, Error> {
     match expression {
         Expr::Lit(ExprLit { lit: Lit::Int(number), .. }) => number.base10_parse(),
@@ -120,7 +120,7 @@ fn whole(expression: &Expr) -> Result<i32, Error> {
     }
 }
 
-/// Documentation comments as one text: lines of a paragraph are joined.
+/// Joins doc comments to one text; lines of a paragraph are joined by blanks.
 pub fn help(attributes: &[Attribute]) -> String {
     let mut help = String::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("doc")) {
@@ -141,7 +141,7 @@ pub fn help(attributes: &[Attribute]) -> String {
     help.trim_end().to_owned()
 }
 
-/// A GUID that was said, or one of version 5 of that name.
+/// Returns the given GUID, or the GUID of version 5 for this name.
 pub fn guid(said: Option<&LitStr>, namespace: Guid, name: &str) -> Result<Guid, Error> {
     match said {
         Some(text) => text.value().parse().map_err(|error| Error::new(text.span(), error)),
