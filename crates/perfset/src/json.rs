@@ -1,4 +1,4 @@
-//! Values as JSON objects, whose fields programs may rely on: `docs/output.md` says what each means.
+//! Values as JSON objects with stable field names: see `docs/output.md` for their meaning.
 
 use std::num::NonZeroU32;
 
@@ -8,45 +8,45 @@ use perfset_core::{NoValue, RawValue};
 use perfset_engine::path::PathValue;
 use serde::Serialize;
 
-/// One value for programs, field by field in the order in which they are written.
+/// JSON object of one value; fields are written in this order.
 #[derive(Clone, Debug, Serialize)]
 pub struct Record<'a> {
-    /// Whose it is, where that is not always the same.
+    /// Name of the machine, if the output can contain several machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<&'a str>,
-    /// When it was sampled: UTC, RFC 3339 with milliseconds.
+    /// Time of the sample: UTC, RFC 3339 with milliseconds.
     pub time: String,
-    /// The path of this one value.
+    /// Counter path of this single value.
     pub path: String,
-    /// The counterset's English name.
+    /// English name of the counterset.
     pub counterset: String,
-    /// The instance's name.
+    /// Name of the instance.
     pub instance: String,
-    /// The instance's id, where there are several instances.
+    /// Id of the instance, if the counterset can have several instances.
     pub instance_id: Option<u32>,
-    /// The counter's English name, or `#` and its id.
+    /// English name of the counter, or `#` and its id.
     pub counter: String,
-    /// The formatted value.
+    /// Formatted value, without an upper limit.
     pub value: Option<f64>,
-    /// `ok`, or the keyword of the reason for having no value.
+    /// `ok`, or the keyword of the reason for the missing value.
     pub status: &'static str,
-    /// The raw value.
+    /// Raw value of the counter.
     pub raw: Option<u64>,
-    /// The raw value that it is divided by.
+    /// Raw value of the base that the counter is divided by.
     pub base: Option<u64>,
-    /// The counter's type.
+    /// Name of the counter type.
     #[serde(rename = "type")]
     pub counter_type: String,
-    /// The unit of the formatted value.
+    /// Unit of the formatted value.
     pub unit: String,
-    /// Keyword of the value's mark, if it has one.
+    /// Keyword of the mark, if the value has one.
     pub mark: Option<&'static str>,
     /// Number of instances that a partial sum lacks.
     pub missing: Option<u32>,
 }
 
 impl Record<'_> {
-    /// A value of a sample that was taken then.
+    /// Converts a value of a sample with these clock readings.
     #[must_use]
     pub fn new(clocks: &ClockReading, v: &PathValue<'_>) -> Self {
         let value = &v.value;
@@ -70,7 +70,7 @@ impl Record<'_> {
         }
     }
 
-    /// The object, as one line without its end.
+    /// Returns the JSON object as one line without a line end.
     #[must_use]
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default() // texts and numbers can always be written

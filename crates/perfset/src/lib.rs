@@ -1,7 +1,7 @@
-//! Windows' performance counters as a library: one catalogue of everything that is counted, with names, types, help
-//! and formulas, on Linux.
+//! Windows performance counters as a library for Linux: a catalogue of countersets and counters with names, types,
+//! help texts and formulas.
 //!
-//! How busy is each processor?
+//! Example: utilization of each processor.
 //!
 //! ```no_run
 //! use perfset::{Entry, Snapshot, catalogue::processor_information as cpu};
@@ -23,30 +23,31 @@
 //! }
 //! ```
 //!
-//! **Shape**: a [`Machine`] has countersets; a [`Query`] has entries, each a counterset with filters for counters and
-//! instances; collecting fills a [`Snapshot`], which is a PerfLib V2 block, laid out by Windows' rules, and an
-//! annex with what a block has no place for: why a value is missing, when an instance was born. Two snapshots give
-//! [formatted values](Snapshot::values). Nothing is 0 because it is unknown: [`NoValue`] says why.
+//! **Shape**: a [`Machine`] has countersets. A [`Query`] has entries, each a counterset with filters for counters and
+//! instances. A collection fills a [`Snapshot`]: a PerfLib V2 block in the layout of Windows, and metadata that a
+//! block cannot contain, such as the reason for a missing value and the start time of an instance. [Formatted
+//! values](Snapshot::values) are computed from two snapshots. An unknown value is never reported as 0: [`NoValue`]
+//! contains the reason.
 //!
-//! [`catalogue`] has the built-in countersets with their GUIDs and counter ids as constants. [`v2`] and [`v1`] read and
-//! write blocks by themselves, also those of strangers; [`v1`] also makes a machine of blocks that were recorded.
-//! [`perflib`] has what PerfLib's functions for consumers take and give, as blocks; the C library is made of it.
-//! [`Provider`], [`Source`] and [`Sink`] are the seams for values, machines and outputs of your own.
+//! [`catalogue`] contains the built-in countersets, with their GUIDs and counter ids as constants. [`v2`] and [`v1`]
+//! read and write blocks independently of a machine, including blocks of other programs; [`v1`] also provides a
+//! [`Source`] for recorded blocks. [`perflib`] implements PerfLib's functions for consumers on blocks; the C library
+//! is built on it. [`Provider`], [`Source`] and [`Sink`] are the traits for custom values, machines and outputs.
 //!
-//! The example `cpu_perf_counters` reads all counters of all processors into a struct, as the class in Microsoft's
-//! documents does.
+//! The example `cpu_perf_counters` reads all counters of all processors into a struct, like the class in Microsoft's
+//! documents.
 
 #[cfg(feature = "json")]
 pub mod json;
 mod machine;
 
-/// The guide's program builds.
+/// Compiles the program in the publishing guide as a doc test.
 #[cfg(all(doctest, target_os = "linux"))]
 #[doc = include_str!("../../../docs/guides/publish.md")]
 mod guide {}
 
-/// The V1 performance data format: its blocks and name tables, both ways; a machine as V1, and V1 blocks as a
-/// [`Source`].
+/// The V1 performance data format: reads and writes its blocks and name tables, exports a machine as V1, and provides
+/// V1 blocks as a [`Source`].
 pub mod v1 {
     pub use perfset_core::v1::*;
     pub use perfset_engine::v1::*;

@@ -1,4 +1,4 @@
-//! Which machine is asked, and what answers for it on this system.
+//! Selects the local machine and its backend on this system.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,52 +14,53 @@ use perfset_engine::{Machine, SourceError};
 use perfset_linux::ProcessSource;
 use perfset_windows::capture::{self, Captured, Captures};
 
-/// This machine, with the counters of its operating system and the engine's own.
+/// Returns the local machine, with the counters of its operating system and of the engine itself.
 ///
-/// One for the whole process: every call gives another handle to it. On Linux the kernel's files are read below `/proc`
-/// and `/sys`, or below `PERFSET_PROC` and `PERFSET_SYS` as they were at the first call. On Windows the system's own
-/// functions are asked, or those of the library that `PERFSET_PERFLIB` names. In a program that has more rights than
-/// who started it the environment does not count.
+/// There is one local machine per process: every call returns another handle to it. On Linux, files below `/proc` and
+/// `/sys` are read, or below `PERFSET_PROC` and `PERFSET_SYS` as set at the first call. On Windows, the system's
+/// functions are called, or those of the library in `PERFSET_PERFLIB`. The environment is ignored in a program with
+/// elevated privileges.
 ///
-/// It has what programs of root and of this user publish; for root, and for members of the group of a directory that
-/// users share, what programs of all users publish, as [`all_users`]. [`Machine::left_out`] says what is not shown.
+/// The machine includes counters published by programs of root and of this user. For root, and for members of the
+/// group of a shared directory, it includes those of all users, like [`all_users`]. [`Machine::left_out`] returns the
+/// omitted data.
 #[must_use]
 pub fn local() -> Machine {
     static LOCAL: OnceLock<Machine> = OnceLock::new();
     LOCAL.get_or_init(|| chosen(Environment::of_local(), false)).clone()
 }
 
-/// As [`local`], with what programs of all users publish, as far as their files may be read: instances of users other
-/// than root and who asks have names that begin with the number of their user and `/`. Of files of these users, all of
-/// them together, at most 64 MiB and 100,000 instances are read.
+/// Returns the local machine like [`local`], including counters published by programs of all users whose files are
+/// readable. Instances of users other than root and the current user have names that begin with the user id and `/`.
+/// From the files of these users, at most 64 MiB and 100,000 instances are read in total.
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();
     ALL.get_or_init(|| chosen(Environment::of_local(), true)).clone()
 }
 
-/// This machine once more, with providers, descriptors and locks of its own that it shares with no other.
+/// Returns an independent handle to this machine, with its own providers, file descriptors and locks.
 ///
-/// For a process that was forked from one whose threads may have held the locks of [`local`]. `trusts_environment`:
-/// whether `PERFSET_PROC`, `PERFSET_SYS`, `PERFSET_RUNTIME_DIR` and the folders of the user's session count. A program
-/// with more rights than who started it must not trust them.
+/// Intended for a process that was forked from one whose threads might have held the locks of [`local`].
+/// `trusts_environment` decides whether `PERFSET_PROC`, `PERFSET_SYS`, `PERFSET_RUNTIME_DIR` and the directories of
+/// the user's session are used. A program with elevated privileges must not trust them.
 #[must_use]
 pub fn separate(trusts_environment: bool) -> Machine {
     let environment = if trusts_environment { Environment::OfLibrary } else { Environment::Ignored };
     chosen(environment, false)
 }
 
-/// What of the environment counts.
+/// Use of environment variables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Environment {
     Trusted,
-    /// As `Trusted`, but for the library that is asked in the system's place: it might be the one that asks.
+    /// Like `Trusted`, except that `PERFSET_PERFLIB` is ignored: the caller might be that library.
     OfLibrary,
     Ignored,
 }
 
 impl Environment {
-    /// That of a program, unless it has more rights than who started it.
+    /// Returns the mode for [`local`]: `Trusted`, or `Ignored` in a program with elevated privileges.
     fn of_local() -> Self {
         if backend::has_more_rights() { Self::Ignored } else { Self::Trusted }
     }
@@ -68,7 +69,7 @@ impl Environment {
         if self == Self::Ignored { None } else { env::var_os(name).filter(|value| !value.is_empty()) }
     }
 
-    /// The library whose functions are asked instead of the system's.
+    /// Returns the library whose functions replace those of the system.
     fn library(self) -> Option<PathBuf> {
         if cfg!(windows) && self == Self::Trusted {
             self.get("PERFSET_PERFLIB").map(PathBuf::from)
@@ -77,7 +78,7 @@ impl Environment {
         }
     }
 
-    /// The folder that answers in the machine's place.
+    /// Returns the directory of a capture that replaces the machine.
     fn capture(self) -> Option<PathBuf> {
         self.get("PERFSET_CAPTURE").filter(|_| self.library().is_none()).map(PathBuf::from)
     }
@@ -90,12 +91,12 @@ fn chosen(environment: Environment, all_users: bool) -> Machine {
     }
 }
 
-/// Writes what this machine's functions and its performance key answer into a new folder, to be sent and replayed:
-/// `PERFSET_CAPTURE` names a folder that answers in the machine's place, here too. Everything is collected twice, with
-/// a pause between.
+/// Records the responses of this machine's functions and of its performance key in a new directory, to be sent and
+/// replayed. `PERFSET_CAPTURE` names such a directory to replace the machine, also for this function. Everything is
+/// collected twice, with a pause in between.
 ///
 /// # Errors
-/// If the folder is there already, or cannot be written, or one that answers in the machine's place cannot be read.
+/// Fails if the directory exists or cannot be written, or if the directory in `PERFSET_CAPTURE` cannot be read.
 pub fn capture(
     folder: &Path,
     by: &str,
@@ -119,30 +120,32 @@ pub fn capture(
     capture::write(folder, &functions, &key, &options)
 }
 
-/// How processes and threads are read from now on: by machines that are made after this, so call it before the first
-/// [`local`]. Without it they are read as `PERFSET_PROCESS_SOURCE` says, or else in the cheapest way that can be had.
-/// Only the first call counts; whether it was this one.
+/// Sets the collection method for processes and threads; returns `true` if this was the first call. Only the first
+/// call has an effect. It applies to machines created later, so call this function before the first [`local`].
+/// Without a call, the variable `PERFSET_PROCESS_SOURCE` decides; if it is not set, the cheapest available method is
+/// used.
 #[cfg(target_os = "linux")]
 pub fn set_process_source(source: ProcessSource) -> bool {
     backend::PROCESS_SOURCE.set(source).is_ok()
 }
 
-/// Sets the longest time that a collection waits for others: programs that publish, firmware, sensors, NVIDIA's
-/// library, file systems. Whatever has not answered then has its previous value, marked
+/// Sets the maximum time that a collection waits for slow sources: publishers, firmware, sensors, NVIDIA's library,
+/// file systems. A source that has not responded by then has its previous value, marked
 /// [`Stale`](perfset_core::Mark::Stale), or none, with the reason [`Late`](perfset_core::NoValue::Late).
 ///
-/// It counts for machines that are made after this, so call it before the first [`local`]. Without it the variable
-/// `PERFSET_DEADLINE` counts, or else 100 ms. Only the first call has an effect; returns `true` if it was this one.
+/// The deadline applies to machines created later, so call this function before the first [`local`]. Without a call,
+/// the variable `PERFSET_DEADLINE` decides; if it is not set, the deadline is 100 ms. Only the first call has an
+/// effect; returns `true` if this was the first.
 #[cfg(target_os = "linux")]
 pub fn set_deadline(deadline: Duration) -> bool {
     backend::DEADLINE.set(deadline).is_ok()
 }
 
-/// Parses a deadline: seconds with or without a unit, as `0.5`, `2s`, `250ms`, `1m` or `1h`, from one millisecond to a
-/// day.
+/// Parses a deadline: seconds with or without a unit, such as `0.5`, `2s`, `250ms`, `1m` or `1h`, from one
+/// millisecond to one day.
 ///
 /// # Errors
-/// What is wrong with the text.
+/// Description of the error in the text.
 pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
     // "ms" ends with "s".
     let units = [("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3_600.0)];
@@ -156,10 +159,10 @@ pub fn parse_deadline(text: &str) -> Result<Duration, &'static str> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Returns the deadline that the variable `PERFSET_DEADLINE` sets, if it is set.
+/// Returns the deadline in the variable `PERFSET_DEADLINE`, if it is set.
 ///
 /// # Errors
-/// The value of the variable, and what is wrong with it. Machines then have the usual deadline.
+/// The value of the variable and a description of the error. Machines then have the default deadline.
 pub fn deadline_from_env() -> Result<Option<Duration>, (String, &'static str)> {
     let Some(value) = env::var_os("PERFSET_DEADLINE").filter(|value| !value.is_empty()) else {
         return Ok(None);
@@ -168,69 +171,69 @@ pub fn deadline_from_env() -> Result<Option<Duration>, (String, &'static str)> {
     parse_deadline(&value).map(Some).map_err(|why| (value.into_owned(), why))
 }
 
-/// Loads what reading all processes and threads in the cheapest way takes, with room for 65,536 of them, for the
-/// machine that is asked next: for programs that go on collecting and then
-/// [give up the right to](perfset_linux::drop_walk_capabilities). It costs some 100 ms of CPU time and 25 MB of the
-/// kernel's memory. Without it walks are loaded when they are needed.
+/// Loads the BPF task iterators for the next machine, with room for 65,536 processes and threads: the cheapest
+/// collection method. Intended for programs that keep collecting and then [drop the required
+/// capabilities](perfset_linux::drop_walk_capabilities). Costs about 100 ms of CPU time and 25 MB of kernel memory.
+/// Without this call, the iterators are loaded when they are needed.
 ///
-/// Before the first walk is loaded, here or then, a process with `CAP_BPF` or `CAP_SYS_ADMIN` is made not dumpable, for
-/// good: `docs/processes.md` says why, and what else changes by that.
+/// Before the first iterator is loaded, here or later, a process with `CAP_BPF` or `CAP_SYS_ADMIN` is permanently
+/// made not dumpable. `docs/processes.md` explains the reason and the other effects.
 ///
 /// # Errors
-/// Why processes will be read from files, which is slower and gives the same.
+/// Reason why processes will be read from files, which is slower and returns the same values.
 #[cfg(target_os = "linux")]
 pub fn prepare_walks() -> Result<(), String> {
     backend::prepare_walks()
 }
 
-/// What the clocks of this machine show: the same that collections carry.
+/// Returns the current clock readings of this machine, the same as in collections.
 #[must_use]
 pub fn now() -> ClockReading {
     backend::now()
 }
 
-/// [`ClockReading::perf_time`] of [`now`] alone, at a fifth of the cost.
+/// Returns only [`ClockReading::perf_time`] of [`now`], at a fifth of the cost.
 #[must_use]
 pub fn perf_time() -> i64 {
     backend::perf_time()
 }
 
-/// [`ClockReading::time_100ns`] of [`now`] alone.
+/// Returns only [`ClockReading::time_100ns`] of [`now`].
 #[must_use]
 pub fn time_100ns() -> i64 {
     backend::time_100ns()
 }
 
-/// The name of this machine, as other machines know it.
+/// Returns the name of this machine, as known to other machines.
 #[must_use]
 pub fn own_name() -> String {
     backend::own_name()
 }
 
-/// The name of this machine as Windows has it: what GetComputerName returns, and what V1 blocks carry.
+/// Returns the Windows name of this machine: the result of GetComputerName, as stored in V1 blocks.
 #[must_use]
 pub fn computer_name() -> String {
     computer_name_of(&backend::own_name())
 }
 
-/// The operating system and its version, for people.
+/// Returns the operating system and its version for display.
 #[must_use]
 pub fn system() -> String {
     backend::system()
 }
 
-/// Whether a name means this machine: none at all, `""`, `.`, `localhost` and its own do.
+/// Checks that a name denotes this machine: no name, `""`, `.`, `localhost` or its own name.
 ///
 /// # Errors
-/// [`SourceError::Remote`] (Windows' code 1722) for any other: remote machines are not built in.
+/// [`SourceError::Remote`] (Windows code 1722) for any other name: remote machines are not supported.
 pub fn is_local(name: Option<&str>) -> Result<(), SourceError> {
     local_machine(name, &backend::own_name())
 }
 
-/// The machine of that name.
+/// Returns the machine with this name.
 ///
 /// # Errors
-/// As [`is_local`].
+/// Same as [`is_local`].
 pub fn machine(name: Option<&str>) -> Result<Machine, SourceError> {
     is_local(name)?;
     Ok(local())
@@ -254,10 +257,10 @@ mod backend {
     pub use perfset_shm::folder::has_more_rights;
     use perfset_shm::read::Applications;
 
-    /// As it was said by the program.
+    /// Collection method set by the program.
     pub static PROCESS_SOURCE: OnceLock<ProcessSource> = OnceLock::new();
 
-    /// As it was said by the program.
+    /// Deadline set by the program.
     pub static DEADLINE: OnceLock<Duration> = OnceLock::new();
 
     fn deadline(trusts_environment: bool) -> Deadline {
@@ -285,7 +288,7 @@ mod backend {
         perfset_linux::prepare_walks(&roots(trusts_environment), process_source(trusts_environment))
     }
 
-    /// The functions that Windows has, over this machine.
+    /// Returns the functions of Windows, implemented on this machine.
     pub fn functions(environment: Environment) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         let machine = machine(environment, false);
         let key = ours::Key::new(machine.clone(), "X");
@@ -305,7 +308,7 @@ mod backend {
         let mut store = Store::new(system_folders(trusts_environment));
         let mut asked: Option<Instant> = None;
         let registered = move || {
-            // Registrations change seldom, and machines are asked often.
+            // Registrations rarely change, and machines are queried often.
             const PAUSE: Duration = Duration::from_secs(1);
             if asked.is_some_and(|asked| asked.elapsed() < PAUSE) {
                 return None;
@@ -344,7 +347,8 @@ mod backend {
     pub use perfset_windows::system::{own_name, perf_time, time_100ns, version as system};
     use perfset_windows::{PerfLib, PerformanceKey, Settings};
 
-    /// What starts a program with more rights than one's own asks for them, and has an environment of its own.
+    /// Returns `false`: a program that starts another with elevated privileges must request them, and Windows gives
+    /// the new process its own environment.
     pub fn has_more_rights() -> bool {
         false
     }
