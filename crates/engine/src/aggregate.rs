@@ -1,25 +1,25 @@
-//! What several instances give together.
+//! Aggregates of several instances.
 //!
-//! A provider delivers the instances themselves. Where the counterset is of an aggregate type, rows that stand for
-//! several of them are added behind theirs while they are collected, and which rows an entry selects follows from the
-//! type: see [`Shows`].
+//! A provider delivers the instances themselves. For a counterset of an aggregate type, the engine appends rows that
+//! stand for several instances during the collection. The type determines which rows an entry selects: see [`Shows`].
 //!
-//! **Missing values** are not zero: a cell is the aggregate of those instances that have one, marked
-//! [`Mark::Partial`] if others have none; if none has one, the reason is that of the first.
+//! **Missing values** are not zero. A cell aggregates the instances that have a value, and is marked
+//! [`Mark::Partial`] if others have none. If no instance has a value, the cell has the reason of the first instance.
 //!
-//! **Users** are never mixed: an aggregate is of the instances of one user, or of the system's, and its owner says
-//! whose. A table has one of each, in the order of their first instances; where there is one row it is that of the
-//! first instance's user.
+//! **Users** are never mixed: an aggregate combines the instances of one user, or those of the system, and belongs to
+//! that user. A table has one aggregate per user, in the order of their first instances. A result of one row has the
+//! aggregate of the first instance's user.
 //!
-//! **Totals of counts** follow the rule of all totals: see [`total`](crate::total). An instance that nobody saw before
-//! adds what it counts from then on, and all that it has only where the provider says that it began since. A row of one
-//! name (type 22) begins its counts anew when the last instance of that name was gone.
+//! **Totals of counts** follow the rule of all totals: see [`total`](crate::total). A newly seen instance adds only
+//! what it counts from then on, or all its counts if the provider reports that it began since. A row of one name
+//! (type 22) restarts its counts after the last instance of that name has ended.
 //!
-//! **Other rates** are over the same instances at both ends. A mean, a least or a most of counts means nothing if what
-//! it is of changes; nor does a total whose clock is a counter, and so an aggregate itself. Their birth is made of the
-//! identities of the instances, and of which of them lack a value: if either changes, it is another thing, and what
-//! takes a difference has no value for one interval. With a history (type 12) one that ends changes nothing, because it
-//! stays in.
+//! **Other rates** cover the same instances at both ends of an interval. A mean, minimum or maximum of counts is
+//! meaningless if its instances change. The same holds for a total whose clock is a counter, and so an aggregate
+//! itself. The birth of such an aggregate is computed from the identities of its instances, and from which of them
+//! lack a value. If either changes, the aggregate counts as a new instance: values computed from a difference are
+//! missing for one interval. With a history (type 12), an instance that ends changes nothing, because its last values
+//! stay in.
 
 use std::borrow::Cow;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -43,36 +43,36 @@ mod history;
 #[cfg(test)]
 mod tests;
 
-/// Adds the rows of one counterset that stand for several of its instances.
+/// Adds the rows that stand for several instances of one counterset.
 #[derive(Debug)]
 pub(crate) struct Aggregates {
     pub shows: Shows,
     columns: Vec<Column>,
-    /// Of those that have ended, if they count.
+    /// Last values of ended instances; `None` if the counterset type has no history.
     history: Option<History>,
     counts: Counts,
-    /// The rows of all parts, one part behind the other.
+    /// Row indexes of all parts, one part after the other.
     members: Vec<usize>,
     parts: Vec<Part>,
-    /// By column, of the part that is being put together.
+    /// Values of the part that is being aggregated, by column.
     gathered: Vec<Gathered>,
-    /// The name of that part.
+    /// Name of the part that is being aggregated.
     name: Vec<u16>,
 }
 
-/// What consumers see of the instances of a counterset of an aggregate type.
+/// Rows that consumers see of a counterset of an aggregate type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shows {
-    /// One row, the aggregate of all: types 4 and 12.
+    /// Single row, the aggregate of all instances: types 4 and 12.
     One,
-    /// The instances, and totals: type 6.
+    /// All instances, and totals: type 6.
     AllAndTotals,
-    /// A row for each name, the aggregate of all of that name: type 22.
+    /// Row for each name, the aggregate of all instances of that name: type 22.
     Names,
 }
 
 impl Shows {
-    /// What is shown where instances have aggregates.
+    /// Returns the rows that consumers see of a type; `None` if the type has no aggregates.
     pub fn of(instance_type: InstanceType) -> Option<Self> {
         match instance_type {
             InstanceType::Single | InstanceType::Multiple => None,
@@ -82,9 +82,10 @@ impl Shows {
         }
     }
 
-    /// Which instances must be known for what a filter selects.
+    /// Returns the filter of the instances that are needed for the rows that `filter` selects.
     pub fn asked(self, filter: &InstanceFilter) -> InstanceFilter {
-        // Of any id: one that is called as a total takes its place, one of the same name gives a row its id.
+        // Any id is needed: an instance named like a total replaces the total, and one of the same name gives a row
+        // its id.
         let of_names = || InstanceFilter { pattern: filter.pattern.clone(), ..InstanceFilter::any() };
         match self {
             Self::One => InstanceFilter::any(),
@@ -96,54 +97,54 @@ impl Shows {
     }
 }
 
-/// Whether a filter selects a total, which has the id 0.
+/// Returns `true` if a filter selects a total, which has the id 0.
 pub(crate) fn wants_total(filter: &InstanceFilter) -> bool {
     filter.matches(PERF_AGGREGATE_INSTANCE.encode_utf16(), InstanceId(0))
 }
 
-/// Whether a name is that of a total.
+/// Returns `true` if a name is that of a total.
 pub(crate) fn is_total(name: Name<'_>) -> bool {
     name.units().map(upper).eq(folded(PERF_AGGREGATE_INSTANCE))
 }
 
 /// Returns `true` if the name is that of a sum over instances: `_Total`, `0,_Total`, `_Total/_Total`.
 ///
-/// A program may be called `x_Total`, which is no sum.
+/// A program can be named `x_Total`, which is not a sum.
 pub(crate) fn names_sum(name: Name<'_>) -> bool {
     let before = name.as_bytes().strip_suffix(b"_\0T\0o\0t\0a\0l\0");
     before.is_some_and(|before| before.is_empty() || before.ends_with(b",\0") || before.ends_with(b"/\0"))
 }
 
-/// How one column is put together.
+/// Aggregation rule of one column.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     function: Aggregate,
-    /// The bits that its values have.
+    /// Mask of the bits that the column's values have.
     mask: u64,
-    /// What tells it from others in a birth.
+    /// Number that distinguishes the column from others in a birth.
     tag: u64,
     counter: CounterId,
-    /// For a total of counts: its index among those, and the rule by which it adds up.
+    /// Index among the totals of counts, and the rule for adding up; `None` if the column is not such a total.
     count: Option<(usize, Sum)>,
 }
 
 impl Column {
-    /// What it adds to a birth that an instance has no value in it.
+    /// Returns the number that is added to a birth if an instance has no value in this column.
     fn lack(&self, member: u64) -> u64 {
         if self.function == Aggregate::Undefined { 0 } else { mixed(member ^ self.tag) }
     }
 }
 
-/// Rows that belong together: where they are among the members.
+/// Rows that are aggregated together, as a range of the members.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// The first of the rows.
+    /// First of the rows.
     first: usize,
     start: usize,
     end: usize,
 }
 
-/// The user whose a row is; `None` is the system.
+/// User who owns a row; `None` is the system.
 type User = Option<u32>;
 
 fn user(owner: Owner) -> User {
@@ -153,7 +154,7 @@ fn user(owner: Owner) -> User {
     }
 }
 
-/// Who answers for what both answer for, who are of the same user.
+/// Combines two owners of the same user: the pid becomes 0 if the processes differ.
 fn both(a: Owner, b: Owner) -> Owner {
     match (a, b) {
         (Owner::Process { pid: a, user }, Owner::Process { pid: b, .. }) if a != b => {
@@ -163,7 +164,7 @@ fn both(a: Owner, b: Owner) -> Owner {
     }
 }
 
-/// The values of one column of several instances.
+/// Values of one column of several instances.
 #[derive(Clone, Debug, Default)]
 struct Gathered {
     numbers: Numbers,
@@ -177,18 +178,18 @@ struct Gathered {
 }
 
 impl Gathered {
-    /// Adds an instance without a value, for this reason.
+    /// Adds an instance without a value, with the reason.
     fn lack(&mut self, reason: Option<&NoValue>) {
         self.lacks = self.lacks.saturating_add(reason.is_none_or(is_missing).into());
         self.reason = self.reason.take().or_else(|| reason.cloned());
     }
 }
 
-/// What all functions need to know of some values.
+/// Count, sum, minimum and maximum of some values: the input of every aggregate function.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
     count: u64,
-    /// Wide enough for as many values as can be counted.
+    /// Sum, wide enough for as many values as can be counted.
     sum: u128,
     least: u64,
     most: u64,
@@ -205,7 +206,7 @@ impl Numbers {
         Self { count: 1, sum: value.into(), least: value, most: value }
     }
 
-    /// Of these values and those. Nobody counts 2^64 values, so the sum does not wrap either.
+    /// Combines two sets of values. The sum cannot wrap, because there are never 2^64 values.
     #[inline]
     fn and(self, other: Self) -> Self {
         Self {
@@ -216,7 +217,7 @@ impl Numbers {
         }
     }
 
-    /// The aggregate of values that have these bits, if there are any values.
+    /// Returns the aggregate of values that have the bits of `mask`, if there are any values.
     fn aggregate(&self, function: Aggregate, mask: u64) -> Option<u64> {
         let low = |n: u128| u64::try_from(n & u128::from(mask)).unwrap_or(mask);
         match function {
@@ -230,24 +231,24 @@ impl Numbers {
     }
 }
 
-/// What is said of a part besides its values.
+/// Identity of an aggregated row: everything except its name and values.
 struct About {
     id: InstanceId,
     owner: Owner,
     birth: u64,
-    /// Whether it is one row as it is.
+    /// `true` if the aggregate is a single row, copied unchanged.
     is_alone: bool,
 }
 
 impl Aggregates {
-    /// Of a counterset of an aggregate type, with these columns.
+    /// Creates the aggregation of these columns; `None` if the counterset is not of an aggregate type.
     pub fn new(set: &Counterset, counters: &[CounterId]) -> Option<Self> {
         let shows = Shows::of(set.instance_type)?;
         let mut place = 0_usize;
         let column = |id: &CounterId| {
             let counter = set.counter(*id);
             let is_short = counter.is_some_and(|counter| counter.counter_type.value_len() == 4);
-            // The bits of a floating-point number are no number.
+            // Integer functions cannot aggregate the bits of a floating-point number.
             let known = counter.filter(|counter| counter.counter_type != CounterType::PERF_DOUBLE_RAW);
             let function = known.map(|counter| counter.aggregate).unwrap_or_default();
             let total = known.filter(|_| function == Aggregate::Total);
@@ -276,9 +277,9 @@ impl Aggregates {
         })
     }
 
-    /// Takes over the counts of `before`, and its data about instances that have ended.
+    /// Moves the counts of `before` here, and its data about instances that have ended.
     ///
-    /// `sources` has the index that each column had in `before`.
+    /// `sources` contains, for each column, its index in `before`.
     pub fn take_over(&mut self, before: &mut Self, sources: &[Option<usize>]) {
         self.counts = std::mem::take(&mut before.counts);
         if let (Some(now), Some(before)) = (&mut self.history, before.history.take()) {
@@ -291,7 +292,8 @@ impl Aggregates {
         self.counts.start(now_100ns);
     }
 
-    /// Adds the one aggregate of all rows. There is none if there are no instances, nor ever were where those count.
+    /// Adds the one aggregate of all rows. Adds none if there are no instances, unless ended instances count and
+    /// there were any.
     pub fn add_one(&mut self, rows: &mut Rows) -> Range<usize> {
         rows.sort_notes();
         let count = rows.len();
@@ -311,8 +313,8 @@ impl Aggregates {
         count..rows.len()
     }
 
-    /// Adds the aggregates of these rows, at most so many: one of each user's, or of each name. The filter is what
-    /// selects them, if they are not all.
+    /// Adds at most `most` aggregates of these rows: one per user, or one per name. `filter` is the filter that
+    /// selected the rows, `None` if they are all rows.
     pub fn add(
         &mut self,
         rows: &mut Rows,
@@ -335,11 +337,11 @@ impl Aggregates {
         start..rows.len()
     }
 
-    /// Divides rows into those that belong together, in the order of the first of each.
+    /// Groups rows that are aggregated together, in the order of the first row of each group.
     fn divide(&mut self, rows: &Rows, wanted: impl ExactSizeIterator<Item = usize>) {
         let Self { shows, members, parts, .. } = self;
         let by_name = *shows == Shows::Names;
-        // For names all rows are wanted: in the order of before they are as good as sorted.
+        // Names need all rows: in the previous order they are nearly sorted.
         if !by_name || members.len() != wanted.len() {
             members.clear();
             members.extend(wanted);
@@ -361,7 +363,7 @@ impl Aggregates {
         parts.sort_unstable_by_key(|part| part.first);
     }
 
-    /// Puts a part together, its name too.
+    /// Aggregates one part, and sets its name.
     fn gather(&mut self, rows: &Rows, part: usize) -> Option<About> {
         let Self { shows, columns, members, parts, gathered, name, .. } = self;
         let part = parts.get(part)?;
@@ -403,7 +405,7 @@ impl Aggregates {
     }
 }
 
-/// Adds a row of what was put together.
+/// Adds an aggregated row.
 fn push(
     rows: &mut Rows,
     about: &About,
@@ -436,16 +438,16 @@ fn push(
     }
 }
 
-/// Why there is no aggregate where the counter has no function for it.
+/// Reason for no value if the counter has no aggregate function.
 const UNDEFINED: NoValue = NoValue::Unavailable(Cow::Borrowed("the counter has no aggregate"));
 
-/// What is special about the values of a row, by column.
+/// Returns a function that gives the mark of a row's value, by column.
 fn marks(rows: &Rows, row: usize) -> impl Fn(usize) -> Option<Mark> + '_ {
     let (of_row, has_notes) = (rows.row_mark(row), rows.notes(row).next().is_some());
     move |column| if has_notes { rows.mark(row, column) } else { of_row }
 }
 
-/// A number of a row's identity: name, id, birth and owner.
+/// Returns a hash of a row's identity: name, id, birth and owner.
 fn identity(rows: &Rows, row: usize) -> u64 {
     let owner = match rows.owner(row) {
         Owner::System => 0,
@@ -455,7 +457,8 @@ fn identity(rows: &Rows, row: usize) -> u64 {
     parts.into_iter().fold(hash(rows.name(row).units()), |all, part| mixed(all ^ part))
 }
 
-/// A number whose bits all depend on all of another's: sums of such numbers tell which were summed up.
+/// Mixes the bits of a number: each bit of the result depends on all bits of `number`. A sum of such numbers
+/// identifies the set of summands.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

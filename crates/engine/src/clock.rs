@@ -1,9 +1,9 @@
-//! The seam to the clocks.
+//! Interface to the clocks.
 
 use perfset_core::clock::ClockReading;
 
-/// Reads the clocks of a collection. One a process.
+/// Reads the clocks of a collection. There is one per process.
 pub trait Clock: Send {
-    /// All clocks, now.
+    /// Reads all clocks at the current time.
     fn read(&mut self) -> ClockReading;
 }

@@ -1,4 +1,4 @@
-//! How a query's entries are collected together: grouped by counterset, laid out once, then only written over.
+//! Collects the entries of a query together: grouped by counterset, laid out once, then only overwritten.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Place;
@@ -19,19 +19,19 @@ use crate::own::Account;
 use crate::pattern::Pattern;
 use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
 
-/// What a query's entries mean for the registry as it is, and their rows of the last collection.
+/// Entries of a query resolved against the current registry, and their rows of the last collection.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// The registry that it was made for; `None` if the entries are others by now.
+    /// Registry revision of this plan; `None` if the entries have changed since.
     revision: Option<u64>,
     infos: Arc<[EntryInfo]>,
     groups: Vec<Group>,
     entries: Vec<Planned>,
-    /// Changes whenever a block has to be laid out anew.
+    /// Number of the block layout; changes whenever a block must be laid out again.
     layout: u64,
 }
 
-/// One entry.
+/// Entry with its place in the plan and the form of its last result.
 #[derive(Debug)]
 struct Planned {
     target: Result<Target, SourceError>,
@@ -41,28 +41,28 @@ struct Planned {
 #[derive(Debug)]
 struct Target {
     group: usize,
-    /// Its columns in the group's rows.
+    /// Index of each of the entry's columns in the group's rows.
     columns: Vec<usize>,
-    /// Whether those are all the group's columns in their order.
+    /// `true` if `columns` are all the group's columns in their order.
     all_columns: bool,
-    /// Its filter in the group's filters.
+    /// Index of the entry's filter in the group's filters.
     filter: usize,
     kind: Kind,
-    /// Whether its table is all of the group's rows, and no other entry has any of them.
+    /// `true` if the entry's table has all rows of the group, and no other entry has any of them.
     is_whole: bool,
 }
 
-/// What an entry's result looks like now.
+/// Current form of an entry's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Failed(Status),
-    /// The values of one row.
+    /// Values of one row.
     Row(usize),
-    /// The values of all selected rows.
+    /// Values of all selected rows.
     Table,
 }
 
-/// Where the first table of one counter is that has those instances: by group and filter.
+/// Position of the first single-counter table with the same instances, by group and filter.
 type Written = HashMap<(usize, usize), usize>;
 
 impl Plan {
@@ -161,18 +161,19 @@ impl Plan {
         Self { revision: Some(shared.revision), infos: infos.into(), groups, entries, layout: next_number() }
     }
 
-    /// Whether it is for the same entries and this registry.
+    /// Returns `true` if the plan is for the current entries and this registry.
     pub fn is_for(&self, shared: &Shared) -> bool {
         self.revision == Some(shared.revision)
     }
 
-    /// The entries are others now.
+    /// Marks the plan as outdated because the entries changed.
     pub fn outdate(&mut self) {
         self.revision = None;
     }
 
-    /// Takes over what another plan's snapshots are paired by, if the entries mean the same as there: a counterset
-    /// that others registered meanwhile costs no interval. And what is known of instances that have ended.
+    /// Copies the identity that pairs snapshots from another plan, if the entries mean the same there. So a
+    /// counterset that others registered meanwhile costs no interval. Also copies the data about instances that have
+    /// ended.
     pub fn follow(&mut self, mut before: Self) {
         let same = |(a, b): (&EntryInfo, &EntryInfo)| a.means_as(b);
         if self.infos.len() == before.infos.len() && self.infos.iter().zip(before.infos.iter()).all(same) {
@@ -194,7 +195,7 @@ impl Plan {
         let clocks = shared.clock.read();
         let started = Instant::now();
         let collection = next_number();
-        // All who must be waited for are asked before anybody is waited for.
+        // Start all slow sources before waiting for any of them.
         let until = started.checked_add(shared.deadline).unwrap_or(started);
         for group in &self.groups {
             group.begin(shared, collection, until);
@@ -222,7 +223,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Finds the form of every entry whose rows are there; true if any differs from the collection before.
+    /// Determines the form of every entry whose rows are collected; returns `true` if any form or row changed since
+    /// the last collection.
     fn shape(&mut self) -> bool {
         let Self { groups, entries, .. } = self;
         let mut changed = false;
@@ -244,8 +246,8 @@ impl Plan {
         changed
     }
 
-    /// Writes the block over the one that is there, and collects what is written into it at once; true if anything in
-    /// it moved.
+    /// Overwrites the existing block, and collects groups that are written into it directly. Returns `true` if
+    /// anything in the block moved.
     fn write(
         &mut self,
         shared: &mut Shared,
@@ -295,7 +297,7 @@ impl Plan {
         Ok(moved)
     }
 
-    /// About as many bytes as a block has.
+    /// Returns the approximate size of the block in bytes.
     fn block_len(&self) -> usize {
         const HEADERS: usize = 64; // of the block, of a result
         const ROW: usize = 16; // its header, and what a name is padded with
@@ -314,7 +316,7 @@ impl Plan {
         len
     }
 
-    /// Writes the annex, and counts what is missing.
+    /// Writes the metadata of the entries, and counts missing values.
     fn annotate(&mut self, snapshot: &mut Snapshot) -> Account {
         let mut account = Account::default();
         for group in &self.groups {
@@ -348,7 +350,7 @@ impl Plan {
                 let reason = |column: &usize| rows.column_reason(*column).cloned();
                 annex.reasons.extend(target.columns.iter().map(reason));
             }
-            // A value that is missing alone has failed the entry, and its instance has a name all the same.
+            // If its only value is missing, the entry fails, and its instance still has a name.
             let named = group.selection(target.filter).first().filter(|_| group.outcome.is_ok());
             let is_one = group.set.instance_type.is_multiple() && !target.is_of_several();
             if let (Some(row), true) = (named, is_one) {
@@ -363,7 +365,8 @@ impl Plan {
                 }
             }
         }
-        // Those of several instances note by note, not entry by entry: there may be many, and none should search.
+        // For entries of several instances, visit note by note instead of entry by entry: there may be many, and this
+        // avoids searches.
         for group in &self.groups {
             for (row, column, note) in group.rows.all_notes() {
                 for (entry, column) in group.wanted_by.get(column).map(Vec::as_slice).unwrap_or_default() {
@@ -376,7 +379,7 @@ impl Plan {
         account
     }
 
-    /// Writes what the annex says of rows: once for all entries that select the same ones.
+    /// Writes the row metadata: once for all entries that select the same rows.
     fn note_rows(&mut self, annexes: &mut [EntryAnnex]) {
         let Self { groups, entries, .. } = self;
         for (planned, annex) in entries.iter().zip(annexes.iter_mut()) {
@@ -393,7 +396,7 @@ impl Plan {
                 }
             }
         }
-        // Now nobody else holds what is kept.
+        // No entry shares the stored metadata now, so it can be overwritten.
         for group in groups.iter_mut() {
             for at in 0..group.shared.len() {
                 let kept = group.shared.get_mut(at).and_then(Option::take);
@@ -435,8 +438,8 @@ impl Plan {
     }
 }
 
-/// Where those counters are in their counterset, ascending. Of several that an entry asks for, one that is no longer
-/// registered takes nothing from the others: the program that had it may have been replaced by another version.
+/// Returns the positions of counters in their counterset, ascending. Unregistered counters are skipped if any other
+/// is registered, because another version of the program might have replaced the old one.
 fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, SourceError> {
     let Some(ids) = counters.ids() else { return Ok((0..set.counters.len()).collect()) };
     let position = |id: &CounterId| set.counters.iter().position(|counter| counter.id == *id);
@@ -450,7 +453,7 @@ fn positions(set: &Counterset, counters: &Counters) -> Result<Vec<usize>, Source
     }
 }
 
-/// Marks those counters and what they are divided by.
+/// Marks these counters and their bases as wanted.
 fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
     for counter in counters.iter().filter_map(|at| set.counters.get(*at)) {
         for id in counter.needed() {
@@ -463,7 +466,7 @@ fn mark_wanted(set: &Counterset, counters: &[usize], wanted: &mut [bool]) {
 }
 
 impl Planned {
-    /// The rows that are in its result, ascending.
+    /// Returns the rows in the entry's result, ascending.
     fn selected<'a>(&'a self, group: &'a Group) -> &'a [usize] {
         match (&self.form, &self.target) {
             (Form::Row(row), _) => std::slice::from_ref(row),
@@ -472,13 +475,13 @@ impl Planned {
         }
     }
 
-    /// Where a row is in its result.
+    /// Returns the index of a row in the entry's result.
     fn position(&self, group: &Group, row: usize) -> Option<usize> {
         place(self.selected(group), row)
     }
 }
 
-/// Where a number is in an ascending list.
+/// Returns the index of a number in an ascending list.
 fn place(list: &[usize], number: usize) -> Option<usize> {
     if list.get(number) == Some(&number) {
         return Some(number); // all up to it are there, as is usual
@@ -487,12 +490,12 @@ fn place(list: &[usize], number: usize) -> Option<usize> {
 }
 
 impl Target {
-    /// Whether its result has a row for each selected instance, not only the values of one.
+    /// Returns `true` if the result has a row for each selected instance, not only the values of one.
     fn is_of_several(&self) -> bool {
         matches!(self.kind, Kind::MultipleInstances | Kind::Counterset)
     }
 
-    /// The form of the result.
+    /// Returns the form of the result.
     fn form(&self, group: &Group) -> Form {
         if let Err(error) = &group.outcome {
             return Form::Failed(error.status());
@@ -512,7 +515,7 @@ impl Target {
         self.columns.first().and_then(|at| cells.get(*at)).is_some_and(Cell::is_empty)
     }
 
-    /// Collects the group's rows as its table.
+    /// Collects the group's rows directly into the entry's table.
     fn collect(
         &self,
         group: &mut Group,
@@ -537,7 +540,7 @@ impl Target {
         }
     }
 
-    /// Writes its values over those of a result that has its layout.
+    /// Writes the entry's values over those of a result with the same layout.
     fn patch(&self, group: &Group, form: Form, result: PatchResult<'_>) -> Option<()> {
         match (result, form) {
             (PatchResult::Error, Form::Failed(_)) => {}
@@ -552,7 +555,7 @@ impl Target {
         Some(())
     }
 
-    /// Writes its result.
+    /// Appends the entry's result to a block.
     fn build(
         &self,
         group: &Group,
@@ -606,7 +609,7 @@ impl Target {
     }
 }
 
-/// A number that no layout and no collection of this process had.
+/// Returns a number that no layout and no collection of this process has had.
 fn next_number() -> u64 {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     static NEXT: AtomicU64 = AtomicU64::new(1);

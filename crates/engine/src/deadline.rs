@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest time that one collection waits for others, shared by all providers of a machine.
+/// Maximum time that one collection waits for others, shared by all providers of a machine.
 ///
-/// Others are programs that publish, firmware, drivers and mounted file systems. All of them are asked at once at the
-/// start of a collection, and [`Provider::begin`](crate::Provider::begin) passes the common end of waiting. Files are
-/// read without a limit.
+/// Others are publishers, firmware, drivers and mounted file systems. All requests start together at the beginning of
+/// a collection, and [`Provider::begin`](crate::Provider::begin) passes the common end of waiting. Files are read
+/// without a limit.
 ///
 /// Outside collections, requests come one at a time: instances are listed, entries are added. Their waits share a
 /// budget of one deadline, of which each wait may use half. The budget is refilled at a tenth of the time that passes,
@@ -21,7 +21,7 @@ pub struct Deadline {
     budget: Arc<Mutex<Budget>>,
 }
 
-/// Time that waits outside collections may still take.
+/// Time that is left for waits outside collections.
 #[derive(Debug)]
 struct Budget {
     left: Duration,
@@ -41,7 +41,7 @@ impl Deadline {
     pub const DEFAULT: Duration = Duration::from_millis(100);
     /// Longest deadline: longer ones are shortened to it.
     pub const MOST: Duration = Duration::from_secs(86_400);
-    /// Part of the deadline that a wait may take in any case, and that costs no budget.
+    /// Part of the deadline that a wait can always last, and that costs no budget.
     const FREE_PART: u32 = 100;
     /// Part of the passing time that is added to the budget.
     const REFILL_PART: u32 = 10;

@@ -1,8 +1,8 @@
-//! The entries of a query: which counters of which instances.
+//! Entries of a query: counters of instances.
 
 use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Utf16};
 
-/// One entry of a query: a counterset and three filters.
+/// Query entry: a counterset and three filters.
 ///
 /// ```
 /// use perfset_engine::Entry;
@@ -14,31 +14,31 @@ use perfset_core::{CounterFilter, CounterId, Guid, InstanceIdFilter, Utf16};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(alias = "PERF_COUNTER_IDENTIFIER")]
 pub struct Entry {
-    /// The counterset.
+    /// GUID of the counterset.
     pub counterset: Guid,
-    /// Which counters.
+    /// Counters that are collected.
     pub counters: Counters,
-    /// Which instances, by name: a pattern. `None` for a counterset with a single instance.
+    /// Pattern of instance names. `None` for a counterset with a single instance.
     pub instance: Option<Utf16>,
-    /// Which instances, by id.
+    /// Filter of instance ids.
     pub instance_id: InstanceIdFilter,
 }
 
-/// Which counters of a counterset: all, or some.
+/// Selection of counters of a counterset: all, or some.
 ///
-/// An identifier of PerfLib means all or one. Several in one entry give a result of the shape that all give, with
-/// each instance once.
+/// A PerfLib identifier selects all counters or one. An entry of several counters has a result of the same form as
+/// one of all counters, with each instance once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Counters {
-    /// Ascending, each once; `None` is all.
+    /// Selected ids, ascending and distinct; `None` is all.
     ids: Option<Box<[CounterId]>>,
 }
 
 impl Counters {
-    /// All that the counterset has.
+    /// Selection of all counters of the counterset.
     pub const ALL: Self = Self { ids: None };
 
-    /// These.
+    /// Selects counters by id.
     #[must_use]
     pub fn these(ids: impl IntoIterator<Item = CounterId>) -> Self {
         let mut ids: Vec<_> = ids.into_iter().collect();
@@ -47,7 +47,7 @@ impl Counters {
         Self { ids: Some(ids.into()) }
     }
 
-    /// These and those.
+    /// Returns the counters that `self` or `other` selects.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         match (&self.ids, &other.ids) {
@@ -56,7 +56,7 @@ impl Counters {
         }
     }
 
-    /// Their ids, ascending; `None` is all.
+    /// Returns the selected ids, ascending; `None` is all.
     #[must_use]
     pub fn ids(&self) -> Option<&[CounterId]> {
         self.ids.as_deref()
@@ -73,31 +73,31 @@ impl From<CounterFilter> for Counters {
 }
 
 impl Entry {
-    /// All counters of a counterset.
+    /// Creates an entry for all counters of a counterset.
     #[must_use]
     pub fn all(counterset: Guid) -> Self {
         Self { counterset, counters: Counters::ALL, instance: None, instance_id: InstanceIdFilter::Any }
     }
 
-    /// One counter of a counterset.
+    /// Creates an entry for one counter of a counterset.
     #[must_use]
     pub fn one(counterset: Guid, counter: CounterId) -> Self {
         Self::several(counterset, [counter])
     }
 
-    /// Several counters of a counterset.
+    /// Creates an entry for several counters of a counterset.
     #[must_use]
     pub fn several(counterset: Guid, counters: impl IntoIterator<Item = CounterId>) -> Self {
         Self { counters: Counters::these(counters), ..Self::all(counterset) }
     }
 
-    /// Of the instances that this pattern matches.
+    /// Restricts the entry to instances whose name matches a pattern.
     #[must_use]
     pub fn instance(self, pattern: &str) -> Self {
         Self { instance: Some(pattern.into()), ..self }
     }
 
-    /// Of the instances with this id.
+    /// Restricts the entry to instances with this id.
     #[must_use]
     pub fn instance_id(self, id: InstanceIdFilter) -> Self {
         Self { instance_id: id, ..self }

@@ -1,10 +1,10 @@
-//! Why a machine, a provider or a log did not answer.
+//! Errors of machines, providers and logs.
 
 use std::sync::Arc;
 
 use perfset_core::{CounterId, Guid, Language, NoValue, Status, Text};
 
-/// A source did not answer, or not with what was asked. [`status`](Self::status) is Windows' code for it.
+/// Failure of a source to deliver what was requested. [`status`](Self::status) returns the Windows code for it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -14,15 +14,15 @@ pub enum SourceError {
     /// The counterset does not have that counter.
     #[error("counterset {counterset} has no counter {}", counter.0)]
     UnknownCounter {
-        /// The counterset.
+        /// GUID of the counterset.
         counterset: Guid,
-        /// The counter.
+        /// Id of the missing counter.
         counter: CounterId,
     },
-    /// There is no help text.
+    /// The counterset has no help text.
     #[error("counterset {0} has no help text")]
     NoHelp(Guid),
-    /// The texts are not there in that language, and nothing close to it.
+    /// The texts exist neither in that language nor in one close to it.
     #[error("language {:#06x} is not installed", .0.0)]
     LanguageNotFound(Language),
     /// The counterset is known and has no active instance.
@@ -31,36 +31,36 @@ pub enum SourceError {
     /// Live data contradict the registration.
     #[error("counterset {0} has several instances, its registration allows one")]
     InvalidRegistration(Guid),
-    /// Another machine was asked.
+    /// The request is for another machine.
     #[error("\"{0}\" is another machine, and remote machines are not built in")]
     Remote(String),
-    /// The provider did not answer in time.
+    /// The provider did not respond in time.
     #[error("the provider did not answer in time")]
     Late,
-    /// The source is refused; the text says which, and what would open it.
+    /// Access to the source is denied; the text names the source and a way to open it.
     #[error("{0}")]
     Denied(Arc<str>),
-    /// The source could not be read or understood; the text says which, where and why.
+    /// The source could not be read or parsed; the text names the source, the position and the reason.
     #[error("{0}")]
     Failed(Arc<str>),
-    /// The program behind a counterset refused, with this code.
+    /// The publisher of the counterset refused the request, with this code.
     #[error("the program that publishes it answered {0}")]
     Refused(Status),
-    /// A function of the system failed.
+    /// A system function failed.
     #[error("{function}: {status}")]
     System {
-        /// Which, and of what, if it was asked for more than one thing.
+        /// Name of the function, and its object if it is used for several.
         function: Text,
-        /// Its code.
+        /// Code that the function returned.
         status: Status,
     },
-    /// A block would be larger than its size fields can say.
+    /// The block would be larger than its size fields can express.
     #[error("the block would be larger than 4 GiB")]
     TooLarge,
 }
 
 impl SourceError {
-    /// Windows' code.
+    /// Returns the Windows code of the error.
     #[must_use]
     pub const fn status(&self) -> Status {
         match self {
@@ -79,7 +79,7 @@ impl SourceError {
         }
     }
 
-    /// The same as a reason for having no value.
+    /// Converts the error to a reason for no value.
     #[must_use]
     pub fn reason(&self) -> NoValue {
         match self {

@@ -1,4 +1,4 @@
-//! Which instances are asked for: by one entry, and by all entries of a counterset together.
+//! Instance filters: of one entry, and of all entries of a counterset together.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -8,38 +8,38 @@ use perfset_core::{InstanceId, InstanceIdFilter};
 
 use crate::pattern::Pattern;
 
-/// Which instances an entry asks for.
+/// Selection of instances by one entry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InstanceFilter {
-    /// By name.
+    /// Pattern that the name must match.
     pub pattern: Pattern,
-    /// By id.
+    /// Filter that the id must match.
     pub id: InstanceIdFilter,
 }
 
 impl InstanceFilter {
-    /// Whether it asks for the instance with this name and id.
+    /// Returns `true` if the filter selects the instance with this name and id.
     pub fn matches(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
         self.id.matches(id) && self.pattern.matches(name)
     }
 
-    /// Asks for all instances.
+    /// Creates a filter that selects all instances.
     #[must_use]
     pub fn any() -> Self {
         Self { pattern: Pattern::any(), id: InstanceIdFilter::Any }
     }
 
-    /// Whether it asks for all instances.
+    /// Returns `true` if the filter selects all instances.
     pub fn is_any(&self) -> bool {
         self.id == InstanceIdFilter::Any && self.pattern.is_any()
     }
 }
 
-/// Several filters: an instance is asked for if any of them asks for it.
+/// Set of filters; it selects an instance if any of them does.
 ///
-/// Names without wildcards may be many, each of one process for example: they are found by their hash, so that an
-/// instance costs the same however many there are. What is hashed into the table is what was asked for, not what
-/// exists: whoever names instances cannot fill it.
+/// There can be many names without wildcards, for example one per process. They are found by hash, so that the cost
+/// per instance does not depend on their number. The table contains requested names, not existing ones: programs that
+/// name instances cannot fill it.
 ///
 /// ```
 /// use perfset_core::{InstanceId, InstanceIdFilter};
@@ -52,13 +52,13 @@ impl InstanceFilter {
 #[derive(Clone, Debug, Default)]
 pub struct InstanceFilters {
     all: Vec<InstanceFilter>,
-    /// The positions of those that are tried one after the other.
+    /// Positions of the filters that are tried one after the other.
     tried: Vec<usize>,
-    /// The positions of the others, which have names without wildcards, by the hash of their names.
+    /// Positions of the other filters, whose names have no wildcards, by the hash of the name.
     by_name: HashMap<u64, Vec<usize>>,
 }
 
-/// So many names are tried sooner than one is hashed.
+/// Maximum number of names that are compared one by one, which is faster than hashing.
 const FEW: usize = 8;
 
 impl FromIterator<InstanceFilter> for InstanceFilters {
@@ -80,12 +80,12 @@ impl FromIterator<InstanceFilter> for InstanceFilters {
 }
 
 impl InstanceFilters {
-    /// Whether any of them asks for the instance with this name and id.
+    /// Returns `true` if any filter selects the instance with this name and id.
     pub fn wants(&self, name: impl Iterator<Item = u16> + Clone, id: InstanceId) -> bool {
         self.matching(name, id).next().is_some()
     }
 
-    /// The positions of those that ask for the instance with this name and id.
+    /// Returns the positions of the filters that select the instance with this name and id.
     pub(crate) fn matching(
         &self,
         name: impl Iterator<Item = u16> + Clone,
@@ -115,7 +115,7 @@ impl PartialEq for InstanceFilters {
     }
 }
 
-/// FNV-1a, over units instead of bytes.
+/// Computes the FNV-1a hash over UTF-16 units instead of bytes.
 pub(crate) fn hash(capitals: impl Iterator<Item = u16>) -> u64 {
     const BASIS: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;

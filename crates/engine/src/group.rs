@@ -1,4 +1,4 @@
-//! What a query asks of one counterset.
+//! Requests of a query to one counterset.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,33 +14,33 @@ use crate::machine::Shared;
 use crate::provider::Want;
 use crate::rows::{AboutRows, Rows};
 
-/// All that is asked of one counterset: read once, however many entries want it.
+/// All requests of a query to one counterset, which is read once however many entries want it.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub set: Arc<Counterset>,
     slot: usize,
     pub counters: Vec<CounterId>,
     pub filters: InstanceFilters,
-    /// What the provider is asked for, if that is more.
+    /// Filters for the provider, if more instances are needed than `filters` select.
     asked: Option<InstanceFilters>,
-    /// What the instances give together, if the counterset has that.
+    /// Aggregation of the instances, if the counterset has aggregates.
     aggregates: Option<Aggregates>,
-    /// By filter: the rows that it selects, ascending; of a name without wildcards the first only.
+    /// Rows that each filter selects, ascending; for a name without wildcards only the first.
     pub selections: Vec<Vec<usize>>,
-    /// By filter, while an annex is written: what it says of those rows.
+    /// Metadata of the rows of each filter, while the metadata of a snapshot is written.
     pub shared: Vec<Option<Arc<AboutRows>>>,
-    /// How many rows of instances `selections` are of; `None` if they are not those of `rows`.
+    /// Number of instance rows that `selections` cover; `None` if they are not those of `rows`.
     selected: Option<usize>,
-    /// Whether an instance among those has the name of a total.
+    /// `true` if one of these instances has the name of a total.
     has_total: bool,
     pub rows: Rows,
-    /// By column: the entries of several instances that want it, and its place among their columns.
+    /// Entries of several instances that want each column, and the index among their columns.
     pub wanted_by: Vec<Vec<(usize, usize)>>,
-    /// Whether the rows are written into the block at once, as the table of the only entry: else they stay here, and
-    /// are copied.
+    /// `true` if the rows are written directly into the block, as the table of the only entry. Otherwise they stay
+    /// here, and are copied.
     pub in_block: bool,
     pub outcome: Result<(), SourceError>,
-    /// How long its provider took.
+    /// Time that the provider took.
     pub took: Duration,
 }
 
@@ -65,7 +65,7 @@ impl Group {
         }
     }
 
-    /// Says what is asked: which counters, by their positions in the counterset, and which instances.
+    /// Sets the requested counters, by their positions in the counterset, and the instances.
     pub fn prepare(&mut self, filters: Vec<InstanceFilter>, wanted: &[bool]) {
         let counters = self.set.counters.iter().zip(wanted).filter(|(_, wanted)| **wanted);
         let counters = counters.map(|(counter, _)| counter);
@@ -79,19 +79,19 @@ impl Group {
         self.filters = filters.into_iter().collect();
     }
 
-    /// Takes over what another group, which is given up, knows of instances that have ended.
+    /// Moves the data about ended instances here from another group, which is given up.
     pub fn follow(&mut self, before: &mut Self) {
         let (Some(now), Some(aggregates)) = (&mut self.aggregates, &mut before.aggregates) else { return };
         let source = |id| before.counters.iter().position(|before| before == id);
         now.take_over(aggregates, &self.counters.iter().map(source).collect::<Vec<_>>());
     }
 
-    /// Whether its rows can be written into a block at once: there is nothing to add to them.
+    /// Returns `true` if the rows can be written directly into a block, because no rows are added to them.
     pub fn is_plain(&self) -> bool {
         self.aggregates.is_none()
     }
 
-    /// Collects the rows, at that time in terms of PerfTime100NSec.
+    /// Collects the rows at a time in terms of PerfTime100NSec.
     pub fn collect(&mut self, shared: &mut Shared, collection: u64, time_100ns: i64) {
         self.rows.start();
         if let Some(aggregates) = &mut self.aggregates {
@@ -104,7 +104,7 @@ impl Group {
         self.rows.end();
     }
 
-    /// Collects the rows into a table, which has all of them.
+    /// Collects all rows directly into a table.
     pub fn collect_in(&mut self, table: &mut TableBuilder<'_>, shared: &mut Shared, collection: u64) {
         self.rows.start_in(table.lend());
         self.ask(shared, collection);
@@ -117,11 +117,11 @@ impl Group {
         self.selected = None; // they are not here
     }
 
-    /// Announces the collection to the provider, which asks all who must be waited for until then.
+    /// Announces the collection to the provider, which starts all requests that must be waited for until then.
     pub fn begin(&self, shared: &mut Shared, collection: u64, until: Instant) {
         let instances = self.asked.as_ref().unwrap_or(&self.filters);
         let want = Want { counterset: &self.set, counters: &self.counters, instances, collection };
-        // A provider that panics here fails again when it is collected, and says so there.
+        // A provider that panics here fails again when it is collected, and the error is reported there.
         let _ = shared.with_provider(self.slot, |provider| {
             provider.begin(&want, until);
             Ok(())
@@ -137,7 +137,7 @@ impl Group {
         *took = started.elapsed();
     }
 
-    /// The instances that consumers see.
+    /// Returns the instances that consumers see.
     pub fn instances(mut self, shared: &mut Shared) -> Result<Vec<Instance>, SourceError> {
         self.prepare(vec![InstanceFilter::any()], &[]);
         self.rows.start();
@@ -150,7 +150,7 @@ impl Group {
         Ok(self.selection(0).iter().filter_map(instance).collect())
     }
 
-    /// Adds the rows that stand for several instances, and finds the rows of every filter, if they may have changed.
+    /// Adds the rows that stand for several instances, and finds the rows of every filter if they can have changed.
     fn select(&mut self) {
         let Self { aggregates, filters, selections, rows, selected, has_total, .. } = self;
         let before = selected.take();
@@ -193,7 +193,7 @@ impl Group {
         }
     }
 
-    /// What an annex says of these rows, in memory that is kept.
+    /// Returns the metadata of these rows, in reused memory if no snapshot shares it.
     pub fn about(&self, kept: Option<Arc<AboutRows>>, selected: &[usize]) -> Arc<AboutRows> {
         let mut about = kept.filter(|kept| Arc::strong_count(kept) == 1).unwrap_or_default();
         if let Some(about) = Arc::get_mut(&mut about) {
@@ -202,7 +202,7 @@ impl Group {
         about
     }
 
-    /// The rows that a filter selects.
+    /// Returns the rows that a filter selects.
     pub fn selection(&self, filter: usize) -> &[usize] {
         self.selections.get(filter).map(Vec::as_slice).unwrap_or_default()
     }

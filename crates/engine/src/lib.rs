@@ -1,8 +1,9 @@
-//! The engine: a registry of countersets, queries over them, and the seams to what it does not know itself.
+//! The engine: a registry of countersets, queries over them, and interfaces to everything outside it.
 //!
-//! A [`Machine`] has [`Provider`]s and a [`Clock`]. A [`Query`] has entries; collected, it fills a [`Snapshot`]: a real
-//! V2 block with the reasons and births that a block has no place for. Whatever can be asked (this machine, another
-//! one, a log) is a [`Source`]; whatever takes samples (a screen, a log, an exporter) is a [`Sink`].
+//! A [`Machine`] has [`Provider`]s and a [`Clock`]. A [`Query`] has entries; each collection fills a [`Snapshot`]: a
+//! real V2 block, plus the reasons and births that a block cannot contain. Everything that can be queried (this
+//! machine, another one, a log) is a [`Source`]. Everything that receives samples (a screen, a log, an exporter) is a
+//! [`Sink`].
 //!
 //! ```
 //! use perfset_core::catalogue::perfset_engine as own;

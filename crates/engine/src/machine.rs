@@ -1,4 +1,4 @@
-//! This machine: its registry, its providers, its clock.
+//! Machine of the engine: registry, providers and clock.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::provider::{Catalogue, Provider, guarded};
 use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest, answer};
 
-/// A machine that can be asked for its countersets: registry, providers and clock, shared by all its queries.
+/// Source of countersets on this computer: registry, providers and clock, shared by all its queries.
 ///
 /// Cloning gives another handle to the same machine.
 #[derive(Clone, Debug)]
@@ -22,21 +22,21 @@ pub struct Machine {
     shared: Arc<Mutex<Shared>>,
 }
 
-/// A counterset that was not registered, and why.
+/// Reason that a counterset, or a part of one, was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistrationProblem {
-    /// Another provider registered the GUID before.
+    /// The GUID is already registered by another provider.
     #[error("counterset {guid} of \"{rejected}\" belongs to \"{owner}\"")]
     Taken {
-        /// The counterset.
+        /// GUID of the counterset.
         guid: Guid,
-        /// Who has it.
+        /// Name of the provider that registered the GUID first.
         owner: String,
-        /// Who wanted it too.
+        /// Name of the provider whose registration was rejected.
         rejected: String,
     },
-    /// The provider's catalogue could not be had.
+    /// The provider's catalogue is unavailable.
     #[error("a provider has no catalogue: {0}")]
     NoCatalogue(SourceError),
     /// A provider found something that it cannot use.
@@ -48,13 +48,13 @@ pub(crate) struct Shared {
     pub clock: Box<dyn Clock>,
     pub ledger: Arc<Ledger>,
     slots: Vec<Slot>,
-    /// By GUID, ascending.
+    /// Registered countersets by GUID, ascending.
     registry: Vec<Registered>,
     problems: Vec<RegistrationProblem>,
-    /// Changes whenever the registry does.
+    /// Number that changes whenever the registry changes.
     pub revision: u64,
     language: Language,
-    /// Longest time that a collection waits for others.
+    /// Maximum time that a collection waits for others.
     pub deadline: Duration,
 }
 
@@ -76,7 +76,7 @@ struct Registered {
 }
 
 impl Machine {
-    /// A machine with that clock and the engine's own counterset.
+    /// Creates a machine with that clock and the engine's own counterset.
     #[must_use]
     pub fn new(clock: Box<dyn Clock>) -> Self {
         let machine = Self::bare(clock);
@@ -85,7 +85,8 @@ impl Machine {
         machine
     }
 
-    /// A machine with that clock and nothing else: for what was recorded elsewhere, where our own cost says nothing.
+    /// Creates a machine with that clock and no counterset: for recorded data, to which this process's own cost is
+    /// irrelevant.
     #[must_use]
     pub fn bare(clock: Box<dyn Clock>) -> Self {
         let ledger = Arc::new(Ledger::default());
@@ -102,30 +103,31 @@ impl Machine {
         Self { shared: Arc::new(Mutex::new(shared)) }
     }
 
-    /// Adds a provider. Its countersets are there from the next call on; GUIDs that are taken stay with their owner.
+    /// Adds a provider. Its countersets exist from the next call on; GUIDs that are already registered stay with
+    /// their owner.
     ///
     /// A provider is called under the machine's lock: it must not call back.
     pub fn register(&self, provider: Box<dyn Provider>) {
         self.lock().slots.push(Slot { provider, last: None });
     }
 
-    /// The configured language, which language id 0 asks for.
+    /// Sets the language that language id 0 requests.
     pub fn set_language(&self, language: Language) {
         self.lock().language = language;
     }
 
-    /// Sets the longest time that a collection waits for others, [`Deadline::DEFAULT`] unless this is called.
+    /// Sets the maximum time that a collection waits for others, [`Deadline::DEFAULT`] unless this is called.
     pub fn set_deadline(&self, deadline: Duration) {
         self.lock().deadline = deadline.min(Deadline::MOST);
     }
 
-    /// Returns the longest time that a collection waits for others.
+    /// Returns the maximum time that a collection waits for others.
     #[must_use]
     pub fn deadline(&self) -> Duration {
         self.lock().deadline
     }
 
-    /// Returns the sources that have not answered in time and are not waited for now, for people: a line each.
+    /// Returns texts for users: a line for each source that did not respond in time and is not waited for now.
     #[must_use]
     pub fn late(&self) -> Vec<Text> {
         let mut shared = self.lock();
@@ -133,14 +135,14 @@ impl Machine {
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
-    /// The GUIDs of all registered countersets, ascending.
+    /// Returns the GUIDs of all registered countersets, ascending.
     #[must_use]
     #[doc(alias = "PerfEnumerateCounterSet")]
     pub fn countersets(&self) -> Vec<Guid> {
         self.lock().fresh().registry.iter().map(|r| r.set.guid).collect()
     }
 
-    /// A registered counterset.
+    /// Returns a registered counterset.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounterset`].
@@ -148,7 +150,7 @@ impl Machine {
         self.lock().fresh().find(guid).map(|(set, _)| Arc::clone(set))
     }
 
-    /// Where a counterset's values come from, for people.
+    /// Returns a text for users: the origin of a counterset's values.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounterset`].
@@ -163,7 +165,7 @@ impl Machine {
         Ok(catalogue.map(|catalogue| catalogue.origin.clone()).unwrap_or_default())
     }
 
-    /// What was not registered, and why.
+    /// Returns the countersets and parts that were not registered, with reasons.
     #[must_use]
     pub fn problems(&self) -> Vec<RegistrationProblem> {
         let mut shared = self.lock();
@@ -174,8 +176,8 @@ impl Machine {
         problems
     }
 
-    /// Those of the problems that concern a registered counterset: parts of it that are left out, and what is left out
-    /// because it would have its name or GUID.
+    /// Returns the problems that concern a registered counterset. They are its omitted parts, and data omitted
+    /// because its name or GUID would be the same.
     #[must_use]
     pub fn left_out(&self) -> Vec<(Guid, Text)> {
         let mut shared = self.lock();
@@ -183,7 +185,7 @@ impl Machine {
         shared.fresh().slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
-    /// What the providers say of how they get their values, for people: topics and sentences.
+    /// Returns texts for users: topics, and sentences on how the providers collect their values.
     #[must_use]
     pub fn about(&self) -> Vec<(Text, Text)> {
         let mut shared = self.lock();
@@ -191,8 +193,8 @@ impl Machine {
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
-    /// Returns sentences for people about data that is there and not delivered: how much, why, and what shows it.
-    /// Of one counterset, or of all.
+    /// Returns sentences for users about existing data that is not delivered: how much, why, and how to see it. They
+    /// concern one counterset, or all.
     #[must_use]
     pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<Text> {
         let mut shared = self.lock();
@@ -201,7 +203,7 @@ impl Machine {
         shared.slots.iter_mut().flat_map(|slot| ask(slot).unwrap_or_default()).collect()
     }
 
-    /// What a counterset's registration says.
+    /// Returns the requested part of a counterset's registration.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounterset`], [`UnknownCounter`](SourceError::UnknownCounter),
@@ -214,11 +216,12 @@ impl Machine {
         answer(set, request, shared.language)
     }
 
-    /// The active instances of a counterset, in the provider's order; of aggregate types what consumers see.
+    /// Returns the active instances of a counterset, in the provider's order; for aggregate types those that
+    /// consumers see.
     ///
     /// # Errors
     /// [`SourceError::UnknownCounterset`], [`NoInstances`](SourceError::NoInstances),
-    /// [`InvalidRegistration`](SourceError::InvalidRegistration), or what the provider answers.
+    /// [`InvalidRegistration`](SourceError::InvalidRegistration), or the provider's error.
     #[doc(alias = "PerfEnumerateCounterSetInstances")]
     pub fn instances(&self, guid: &Guid) -> Result<Vec<Instance>, SourceError> {
         let mut shared = self.lock();
@@ -232,7 +235,7 @@ impl Machine {
         }
     }
 
-    /// An empty query. No provider is asked for anything.
+    /// Returns an empty query. No provider is called.
     #[must_use]
     #[doc(alias = "PerfOpenQueryHandle")]
     pub fn query(&self) -> Query {
@@ -240,13 +243,13 @@ impl Machine {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Shared> {
-        // A provider's panic is caught inside; were there another one, what it left is still a registry.
+        // A provider's panic is caught inside. After any other panic the registry is still valid.
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Shared {
-    /// Asks every provider whether its catalogue changed, and takes over what did.
+    /// Checks every provider for a changed catalogue, and registers the changes.
     pub fn fresh(&mut self) -> &mut Self {
         let mut changed = false;
         let mut missing = Vec::new();
@@ -299,14 +302,14 @@ impl Shared {
         }
     }
 
-    /// A registered counterset and the slot of its provider.
+    /// Returns a registered counterset and the slot of its provider.
     pub fn find(&self, guid: &Guid) -> Result<(&Arc<Counterset>, usize), SourceError> {
         let at = self.registry.binary_search_by_key(guid, |r| r.set.guid);
         let found = at.ok().and_then(|at| self.registry.get(at));
         found.map(|r| (&r.set, r.slot)).ok_or(SourceError::UnknownCounterset(*guid))
     }
 
-    /// Calls a provider. A panic there is that call's failure and nobody else's.
+    /// Calls a provider. A panic of the provider fails that call only.
     pub fn with_provider<T>(
         &mut self,
         slot: usize,

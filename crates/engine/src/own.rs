@@ -1,4 +1,4 @@
-//! The engine's own counterset: what collecting costs.
+//! The engine's own counterset: costs of collections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,11 +28,11 @@ pub(crate) struct Ledger {
     source_layer: AtomicU64,
 }
 
-/// What one collection was.
+/// Cost and outcome of one collection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Account {
     pub took: Duration,
-    /// Ticks a second of the clock that averages are in.
+    /// Frequency, in ticks per second, of the clock that averages are in.
     pub perf_freq: i64,
     pub block_bytes: u64,
     pub source_bytes: u64,
@@ -67,7 +67,7 @@ impl Ledger {
     }
 }
 
-/// Publishes a [`Ledger`].
+/// Provider that publishes the totals of a [`Ledger`].
 #[derive(Debug)]
 pub(crate) struct OwnCounters {
     ledger: Arc<Ledger>,

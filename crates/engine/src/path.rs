@@ -1,8 +1,8 @@
-//! Counter paths: what people type, and what it stands for. To PerfLib what PDH is to it on Windows.
+//! Counter paths: parsing, binding, querying and formatting. They are to PerfLib what PDH is on Windows.
 //!
 //! A path names a counterset, instances and counters: `\Processor Information(_Total)\% Processor Time`.
-//! [`CounterPath`] is its grammar; [`PathQuery`] turns paths into as few entries of a query as it takes, and values
-//! into rows of paths.
+//! [`CounterPath`] is its grammar. [`PathQuery`] converts paths to as few query entries as possible, and values to
+//! rows of paths.
 
 mod bind;
 mod expand;

@@ -1,4 +1,4 @@
-//! Instance names with `*` and `?` (R-25).
+//! Patterns for instance names with `*` and `?` (R-25).
 
 use std::hash::{Hash, Hasher};
 
@@ -7,7 +7,7 @@ use perfset_core::{Name, Utf16};
 
 use crate::filters::hash;
 
-/// A pattern for instance names: `*` matches any units, `?` one; case does not matter; nothing is escaped.
+/// Pattern for instance names: `*` matches any units, `?` matches one. Case is ignored; there is no escape character.
 ///
 /// ```
 /// use perfset_engine::Pattern;
@@ -23,43 +23,44 @@ const ANY: u16 = 0x2A; // *
 const ONE: u16 = 0x3F; // ?
 
 impl Pattern {
-    /// The pattern of that text.
+    /// Creates the pattern of a text.
     #[must_use]
     pub fn new(text: &Utf16) -> Self {
         Self { upper: text.units().iter().map(|unit| upper(*unit)).collect() }
     }
 
-    /// The pattern that every name matches.
+    /// Creates the pattern that matches every name.
     #[must_use]
     pub fn any() -> Self {
         Self { upper: Box::new([ANY]) }
     }
 
-    /// Whether it contains a wildcard: a test of the text, not of what it matches (R-31).
+    /// Returns `true` if the pattern contains a wildcard: a test of its text, not of the names that it matches
+    /// (R-31).
     #[must_use]
     pub fn has_wildcard(&self) -> bool {
         self.upper.iter().any(|unit| matches!(*unit, ANY | ONE))
     }
 
-    /// Whether it is `*`: matches every name.
+    /// Returns `true` if the pattern is `*`, which matches every name.
     #[must_use]
     pub fn is_any(&self) -> bool {
         *self.upper == [ANY]
     }
 
-    /// The hash of the one name, in capitals, that a pattern without wildcards matches.
+    /// Returns the hash of the one name, in capitals, that a pattern without wildcards matches.
     pub(crate) fn hash_of_name(&self) -> u64 {
         hash(self.upper.iter().copied())
     }
 
-    /// Whether a name matches. Work: at most pattern length times name length.
+    /// Returns `true` if a name matches. Cost: at most pattern length times name length.
     pub fn matches(&self, name: impl Iterator<Item = u16> + Clone) -> bool {
         if self.is_any() {
             return true;
         }
         let mut pattern = self.upper.iter().copied();
         let mut name = name;
-        // Where to go on after a mismatch: behind the last `*`, one unit later in the name.
+        // Point to continue at after a mismatch: behind the last `*`, one unit later in the name.
         let mut retry: Option<(std::iter::Copied<std::slice::Iter<'_, u16>>, _)> = None;
         loop {
             match pattern.next() {
@@ -88,24 +89,24 @@ impl Pattern {
         }
     }
 
-    /// [`matches`](Self::matches) for a name of a block.
+    /// Returns `true` if a name of a block [`matches`](Self::matches).
     #[must_use]
     pub fn matches_name(&self, name: Name<'_>) -> bool {
         self.matches(name.units())
     }
 }
 
-/// A text as it is compared: in capitals, unit by unit.
+/// Converts a text for comparison: in capitals, unit by unit.
 pub(crate) fn folded(text: &str) -> impl Iterator<Item = u16> {
     text.encode_utf16().map(upper)
 }
 
-/// The same of units.
+/// Converts units for comparison, like [`folded`].
 pub(crate) fn folded_units(units: &[u16]) -> impl Iterator<Item = u16> {
     units.iter().map(|unit| upper(*unit))
 }
 
-/// A name that is equal to others as they are compared.
+/// Name that compares ignoring case.
 #[derive(Clone, Copy)]
 pub(crate) struct FoldedName<'a>(pub Name<'a>);
 

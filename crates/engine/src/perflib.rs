@@ -1,7 +1,7 @@
-//! The consumer functions over bytes: PerfLib's blocks and codes for what they are asked.
+//! Consumer functions over bytes: PerfLib's blocks and codes for each request.
 //!
-//! Together with [`Query::collect`], whose [`Snapshot::block`] is a PERF_DATA_HEADER block, this is all that
-//! Microsoft's functions do, but for their size protocol and their handles: those belong to C.
+//! With [`Query::collect`], whose [`Snapshot::block`] is a PERF_DATA_HEADER block, these functions do everything that
+//! Microsoft's functions do, except for their size protocol and their handles: those belong to C.
 //!
 //! [`Snapshot::block`]: crate::Snapshot::block
 
@@ -14,10 +14,10 @@ use crate::machine::Machine;
 use crate::query::Query;
 use crate::registration::RegRequest;
 
-/// The answer to a registration request, as a block.
+/// Returns the response to a registration request, as a block.
 ///
 /// # Errors
-/// ERROR_INVALID_PARAMETER for a request code outside 1 to 10; what [`Machine::registration`] answers.
+/// ERROR_INVALID_PARAMETER for a request code outside 1 to 10; the errors of [`Machine::registration`].
 #[doc(alias = "PerfQueryCounterSetRegistrationInfo")]
 pub fn registration_info(
     machine: &Machine,
@@ -31,10 +31,10 @@ pub fn registration_info(
     Ok(info.to_block())
 }
 
-/// The active instances of a counterset, as PERF_INSTANCE_HEADER blocks.
+/// Returns the active instances of a counterset, as PERF_INSTANCE_HEADER blocks.
 ///
 /// # Errors
-/// What [`Machine::instances`] answers.
+/// The errors of [`Machine::instances`].
 #[doc(alias = "PerfEnumerateCounterSetInstances")]
 pub fn enumerate_instances(machine: &Machine, counterset: &Guid) -> Result<Vec<u8>, Status> {
     let found = machine.instances(counterset).map_err(|error| error.status())?;
@@ -48,7 +48,7 @@ pub fn enumerate_instances(machine: &Machine, counterset: &Guid) -> Result<Vec<u
 /// Adds the entries of PERF_COUNTER_IDENTIFIER blocks and writes each one's status.
 ///
 /// # Errors
-/// ERROR_INVALID_PARAMETER if the blocks cannot be walked; then nothing is added and no status written.
+/// ERROR_INVALID_PARAMETER if the blocks cannot be parsed; then nothing is added and no status written.
 #[doc(alias = "PerfAddCounters")]
 pub fn add_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), Status> {
     for_each_entry(identifiers, |entry, name| query.add_checked(entry, name))
@@ -66,7 +66,8 @@ pub fn delete_counters(query: &mut Query, identifiers: &mut [u8]) -> Result<(), 
     })
 }
 
-/// One PERF_COUNTER_IDENTIFIER block an entry, by ascending index; of an entry of several counters one each.
+/// Returns a PERF_COUNTER_IDENTIFIER block per entry, by ascending index; an entry of several counters has one
+/// for each.
 #[must_use]
 #[doc(alias = "PerfQueryCounterInfo")]
 pub fn counter_info(query: &Query) -> Vec<u8> {
@@ -90,7 +91,7 @@ pub fn counter_info(query: &Query) -> Vec<u8> {
     list
 }
 
-/// Walks all blocks before any is processed, then writes the status of each.
+/// Parses all blocks before any is processed, then writes the status of each.
 fn for_each_entry(
     identifiers: &mut [u8],
     mut process: impl FnMut(&Entry, Result<(), ()>) -> Status,

@@ -1,4 +1,4 @@
-//! The seam to whoever knows values: the operating system's modules, applications, the engine itself.
+//! Interface of providers: the operating system's modules, publishers, the engine itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,31 +11,32 @@ use crate::error::SourceError;
 use crate::filters::InstanceFilters;
 use crate::rows::Rows;
 
-/// Fills rows of its countersets.
+/// Source of the values of some countersets.
 ///
-/// Keeps descriptors, buffers and marked last readings, shared by all queries; no state that one query could leave
-/// for another.
+/// Stores file descriptors, buffers and marked last readings, shared by all queries. It has no state that one query
+/// could leave for another.
 pub trait Provider: Send {
-    /// What it provides. The same `Arc` as last time says that nothing changed.
+    /// Returns the countersets of this provider. The same `Arc` as last time means that nothing changed.
     ///
     /// # Errors
-    /// Its countersets are then treated as not registered.
+    /// The countersets are then treated as not registered.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError>;
 
-    /// The active instances of a counterset: names and ids only. `rows` has no columns.
+    /// Adds the active instances of a counterset: names and ids only. `rows` has no columns.
     ///
     /// # Errors
-    /// The enumeration fails with this.
+    /// The enumeration fails with this error.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError>;
 
-    /// An entry was added to a query or removed from one. An answer other than success refuses the addition.
+    /// Notifies the provider that an entry was added to a query or removed from one. A status other than success
+    /// refuses the addition.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let _ = (change, entry);
         Status::ERROR_SUCCESS
     }
 
-    /// Announces a [`collect`](Self::collect) with the same request, so that all who must be waited for are asked at
-    /// once. `until` is the end of waiting for others, the same for all countersets of a collection.
+    /// Announces a [`collect`](Self::collect) with the same request, so that all slow sources start at once. `until`
+    /// is the end of waiting for others, the same for all countersets of a collection.
     ///
     /// The engine calls this for every counterset of a collection before it collects the first one. An implementation
     /// sends its requests and returns; it never waits.
@@ -43,50 +44,52 @@ pub trait Provider: Send {
         let _ = (want, until);
     }
 
-    /// The values of one counterset: a row for each instance that `want` asks for; more rows do no harm.
+    /// Collects the values of one counterset: a row for each instance that `want` requests; more rows do no harm.
     ///
-    /// Reads what the wanted counters need and nothing else. What cannot be had gets its reason in its cell.
+    /// Reads only the data that the wanted counters need. An unavailable value gets its reason in its cell.
     ///
     /// # Errors
-    /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this.
+    /// Only if there is nothing at all to deliver; every entry of the counterset then fails with this error.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError>;
 
-    /// Where the values of one of its countersets come from, for people, if that is not what its catalogue says.
+    /// Returns a text for users: the origin of a counterset's values, if it differs from the catalogue's.
     fn origin(&mut self, counterset: &Guid) -> Option<Text> {
         let _ = counterset;
         None
     }
 
-    /// What there is to say of how it gets its values here, for people: a topic, as `process source`, and a sentence.
+    /// Returns texts for users on how this provider collects its values: a topic, such as `process source`, and a
+    /// sentence.
     fn about(&mut self) -> Vec<(Text, Text)> {
         Vec::new()
     }
 
-    /// Data that is there and not delivered, for people: how much, why, and what shows it. Of one of its countersets,
-    /// or of all.
+    /// Returns sentences for users about existing data that is not delivered: how much, why, and how to see it. They
+    /// concern one counterset, or all.
     fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<Text> {
         let _ = counterset;
         Vec::new()
     }
 
-    /// Sources that have not answered in time and are not waited for now, for people: a line each, `WHO: SINCE WHEN`.
+    /// Returns a line for users for each source that did not respond in time and is not waited for now: `WHO: SINCE
+    /// WHEN`.
     fn late(&mut self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// What it found and cannot use, for people: what, and why.
+    /// Returns texts for users: data that was found and cannot be used, and why.
     fn problems(&mut self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// Those of its problems that concern a counterset that it serves, or that is there in place of another: which,
-    /// what is left out, and why.
+    /// Returns the problems that concern a counterset of this provider, or one that exists in place of another: its
+    /// GUID, the omitted part, and the reason.
     fn left_out(&mut self) -> Vec<(Guid, Text)> {
         Vec::new()
     }
 }
 
-/// Calls a provider. A panic there is that call's failure and nobody else's.
+/// Calls a provider. A panic of the provider fails that call only.
 pub(crate) fn guarded<T>(
     provider: &mut dyn Provider,
     call: impl FnOnce(&mut dyn Provider) -> Result<T, SourceError>,
@@ -95,48 +98,48 @@ pub(crate) fn guarded<T>(
         .unwrap_or_else(|_| Err(SourceError::Failed("the provider panicked".into())))
 }
 
-/// What a provider provides.
+/// Countersets of a provider, and their origin.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Catalogue {
-    /// Where its values come from, for people: an operating system, a program.
+    /// Origin of the values, for users: an operating system, a program.
     pub origin: Text,
-    /// Its countersets.
+    /// Countersets of the provider.
     pub countersets: Vec<Arc<Counterset>>,
 }
 
-/// What happened to an entry.
+/// Kind of change to a query's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It was added to a query.
+    /// The entry was added to a query.
     #[doc(alias = "PERF_ADD_COUNTER")]
     Added,
-    /// It was removed, or its query was closed.
+    /// The entry was removed, or its query was closed.
     #[doc(alias = "PERF_REMOVE_COUNTER")]
     Removed,
 }
 
-/// What one collection asks of one counterset: the union of a query's entries.
+/// Request of one collection to one counterset: the union of a query's entries.
 #[derive(Clone, Copy, Debug)]
 pub struct Want<'a> {
-    /// The counterset.
+    /// Counterset that is collected.
     pub counterset: &'a Counterset,
-    /// Its counters, in registration order: the columns of the rows.
+    /// Requested counters, in registration order: the columns of the rows.
     pub counters: &'a [CounterId],
-    /// Instances that pass any of these are asked for.
+    /// Filters of the requested instances; an instance is requested if it passes any of them.
     pub instances: &'a InstanceFilters,
-    /// Which collection it is for: the same number for all countersets of one collection, another for every other. A
-    /// source that several of them need is read once.
+    /// Number of the collection: the same for all countersets of one collection, different for every other. It lets a
+    /// source that several countersets need be read once.
     pub collection: u64,
 }
 
 impl Want<'_> {
-    /// Whether an instance is asked for. A hint: the engine filters again.
+    /// Returns `true` if an instance is requested. A hint: the engine filters again.
     #[must_use]
     pub fn wants(&self, name: &str, id: InstanceId) -> bool {
         self.instances.wants(name.encode_utf16(), id)
     }
 
-    /// Whether a counter is asked for.
+    /// Returns `true` if a counter is requested.
     #[must_use]
     pub fn has(&self, counter: CounterId) -> bool {
         self.counters.contains(&counter)

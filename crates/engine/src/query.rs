@@ -1,4 +1,4 @@
-//! A query: entries, and what they give when they are collected together.
+//! Query: entries that are collected together.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::pattern::{folded, folded_units};
 use crate::provider::Change;
 use crate::snapshot::{EntryInfo, Snapshot};
 
-/// A query handle: entries are added and deleted, and collected together.
+/// Query handle: entries are added and deleted, and collected together.
 ///
 /// ```
 /// # use perfset_core::{catalogue::perfset_engine as own, Status};
@@ -32,22 +32,22 @@ use crate::snapshot::{EntryInfo, Snapshot};
 #[derive(Debug)]
 pub struct Query {
     machine: Machine,
-    /// By number of addition, whose order is that of results (R-28).
+    /// Entries by number of addition, which is the order of results (R-28).
     entries: BTreeMap<u64, Entry>,
-    /// The numbers of the entries.
+    /// Numbers of the entries.
     numbers: HashMap<Key, u64>,
-    /// How many were added so far.
+    /// Number of entries added so far.
     added: u64,
     plan: Option<Plan>,
 }
 
-/// By what an entry is the same as another (R-24).
+/// Identity of an entry: two entries with equal keys are the same (R-24).
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Key {
     counterset: Guid,
     counters: Counters,
     instance_id: InstanceIdFilter,
-    /// In capitals; none of a single instance or aggregate, all of whose names are the same.
+    /// Name in capitals; `None` for a single instance or aggregate, all of whose names are the same.
     name: Option<Vec<u16>>,
 }
 
@@ -61,7 +61,7 @@ impl Key {
         }
     }
 
-    /// Of the entry for an aggregate, by the other name that it has.
+    /// Creates the key of an aggregate's entry, by its other name `_Total`.
     fn of_total(entry: &Entry) -> Self {
         Self::new(entry, Some(&PERF_AGGREGATE_INSTANCE.into()))
     }
@@ -72,16 +72,16 @@ impl Query {
         Self { machine, entries: BTreeMap::new(), numbers: HashMap::new(), added: 0, plan: None }
     }
 
-    /// Adds an entry. Whether its instances exist is not checked: they may come later (R-26).
+    /// Adds an entry. Its instances need not exist: they can appear later (R-26).
     ///
-    /// ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND, ERROR_INVALID_PARAMETER (R-23) and ERROR_ALREADY_EXISTS
-    /// (R-24), in this order, or what the provider answers.
+    /// Returns ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND, ERROR_INVALID_PARAMETER (R-23) and
+    /// ERROR_ALREADY_EXISTS (R-24), checked in this order, or the provider's status.
     #[must_use]
     pub fn add(&mut self, entry: &Entry) -> Status {
         self.add_checked(entry, Ok(()))
     }
 
-    /// As [`add`](Self::add), for an entry whose name may be corrupt, which is found at its place in the order.
+    /// Adds an entry like [`add`](Self::add). A corrupt name is reported at its place in the order of checks.
     pub(crate) fn add_checked(&mut self, entry: &Entry, name: Result<(), ()>) -> Status {
         let machine = self.machine.clone();
         let mut shared = machine.lock();
@@ -117,7 +117,8 @@ impl Query {
         status
     }
 
-    /// Deletes an entry. Later entries move up. ERROR_INVALID_PARAMETER if it is not in the query (R-27).
+    /// Deletes an entry. Later entries move up. Returns ERROR_INVALID_PARAMETER if the entry is not in the query
+    /// (R-27).
     #[must_use]
     pub fn delete(&mut self, entry: &Entry) -> Status {
         let removed = self.number(entry).and_then(|number| self.entries.remove(&number));
@@ -131,14 +132,14 @@ impl Query {
         Status::ERROR_SUCCESS
     }
 
-    /// The entries; the position of each is that of its result.
+    /// Returns the entries, in the order of their results.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = &Entry> {
         self.entries.values()
     }
 
-    /// Collects all entries once, into a snapshot that may have been used before.
+    /// Collects all entries once, into a new or reused snapshot.
     ///
-    /// What fails is inside, entry by entry and value by value.
+    /// Failures are inside the snapshot, entry by entry and value by value.
     ///
     /// # Errors
     /// [`SourceError::TooLarge`] only.
@@ -147,13 +148,13 @@ impl Query {
         current_plan(&mut self.plan, &self.entries, shared.fresh()).collect(&mut shared, snapshot)
     }
 
-    /// What the entries mean now.
+    /// Returns the entries resolved against the current registry.
     #[must_use]
     pub fn infos(&mut self) -> Arc<[EntryInfo]> {
         current_plan(&mut self.plan, &self.entries, self.machine.lock().fresh()).infos()
     }
 
-    /// The number of the same entry (R-24): that of a single instance has no name.
+    /// Returns the number of the same entry (R-24). An entry for a single instance has no name.
     fn number(&self, entry: &Entry) -> Option<u64> {
         let name = entry.instance.as_ref();
         let find = |name| self.numbers.get(&Key::new(entry, name)).copied();
@@ -162,7 +163,7 @@ impl Query {
     }
 }
 
-/// The plan for the registry as it is now.
+/// Returns the plan for the current registry, and rebuilds it if it is outdated.
 fn current_plan<'a>(
     plan: &'a mut Option<Plan>,
     entries: &BTreeMap<u64, Entry>,
@@ -187,11 +188,11 @@ impl Drop for Query {
 fn removed_from(machine: &Machine, entry: &Entry) {
     let mut shared = machine.lock();
     let Ok((_, slot)) = shared.find(&entry.counterset) else { return };
-    // The entry is gone whatever the provider says to it.
+    // The entry is deleted whatever the provider returns.
     let _ = shared.with_provider(slot, |provider| Ok(provider.entry(Change::Removed, entry)));
 }
 
-/// Whether a name may stand in an entry for that counterset (R-23).
+/// Returns `true` if a name is valid in an entry for that counterset (R-23).
 fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     if name.is_some_and(|name| name.len() >= PERF_MAX_INSTANCE_NAME || name.units().contains(&0)) {
         return false;
@@ -202,13 +203,13 @@ fn name_fits(set: &Counterset, name: Option<&Utf16>) -> bool {
     }
 }
 
-/// Whether a name may stand for the one row of a counterset that has one.
+/// Returns `true` if a name selects the only row of a counterset that has one row.
 pub(crate) fn names_the_one(instance_type: InstanceType, name: Option<&Utf16>) -> bool {
     let is_total = |name: &Utf16| folded_units(name.units()).eq(folded(PERF_AGGREGATE_INSTANCE));
     is_single_name(name) || Shows::of(instance_type) == Some(Shows::One) && name.is_some_and(is_total)
 }
 
-/// Whether a name may stand for a single instance: none, the empty one, or `*`.
+/// Returns `true` if a name selects a single instance: no name, the empty one, or `*`.
 fn is_single_name(name: Option<&Utf16>) -> bool {
     name.is_none_or(|name| matches!(name.units(), [] | [0x2A]))
 }

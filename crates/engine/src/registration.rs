@@ -1,4 +1,4 @@
-//! What a machine tells about a counterset: the ten registration requests.
+//! Registration of countersets: the ten registration requests and their responses.
 
 use std::sync::Arc;
 
@@ -7,44 +7,44 @@ use perfset_core::{Counter, CounterId, Counterset, Guid, Language, Text, Transla
 
 use crate::error::SourceError;
 
-/// One of the ten things that can be asked about a registered counterset.
+/// Registration request: one of the ten kinds, for a registered counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[doc(alias = "PerfRegInfoType")]
 pub enum RegRequest {
-    /// The counterset and all its counters.
+    /// Counterset with all its counters.
     #[doc(alias = "PERF_REG_COUNTERSET_STRUCT")]
     Counterset,
-    /// One counter.
+    /// Single counter.
     #[doc(alias = "PERF_REG_COUNTER_STRUCT")]
     Counter(CounterId),
-    /// Its name in a language.
+    /// Name of the counterset in a language.
     #[doc(alias = "PERF_REG_COUNTERSET_NAME_STRING")]
     CountersetName(Language),
-    /// Its help in a language.
+    /// Help text of the counterset in a language.
     #[doc(alias = "PERF_REG_COUNTERSET_HELP_STRING")]
     CountersetHelp(Language),
-    /// The names of its counters in a language.
+    /// Names of the counters in a language.
     #[doc(alias = "PERF_REG_COUNTER_NAME_STRINGS")]
     CounterNames(Language),
-    /// The helps of its counters in a language.
+    /// Help texts of the counters in a language.
     #[doc(alias = "PERF_REG_COUNTER_HELP_STRINGS")]
     CounterHelps(Language),
-    /// Who provides it.
+    /// Name of the provider.
     #[doc(alias = "PERF_REG_PROVIDER_NAME")]
     ProviderName,
-    /// Who provides it, as a GUID.
+    /// GUID of the provider.
     #[doc(alias = "PERF_REG_PROVIDER_GUID")]
     ProviderGuid,
-    /// Its English name.
+    /// English name of the counterset.
     #[doc(alias = "PERF_REG_COUNTERSET_ENGLISH_NAME")]
     CountersetEnglishName,
-    /// The English names of its counters.
+    /// English names of the counters.
     #[doc(alias = "PERF_REG_COUNTER_ENGLISH_NAMES")]
     CounterEnglishNames,
 }
 
 impl RegRequest {
-    /// From `requestCode` and `requestLangId`, which is a counter id for code 2 and ignored for 1 and 7 to 10.
+    /// Converts `requestCode` and `requestLangId`, which is a counter id for code 2 and ignored for 1 and 7 to 10.
     #[must_use]
     pub const fn from_wire(code: u32, language_or_id: u32) -> Option<Self> {
         let language = Language(language_or_id);
@@ -64,23 +64,23 @@ impl RegRequest {
     }
 }
 
-/// The answer to a [`RegRequest`].
+/// Response to a [`RegRequest`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum RegInfo {
-    /// The counterset with its counters.
+    /// Counterset with its counters.
     Counterset(Arc<Counterset>),
-    /// One counter.
+    /// Single counter.
     Counter(Counter),
-    /// A text.
+    /// Single text.
     Text(Text),
-    /// A text for each counter, in registration order; a counter may have none.
+    /// Text for each counter, in registration order; a counter might have none.
     Texts(Vec<(CounterId, Option<Text>)>),
-    /// A GUID.
+    /// GUID of the provider.
     Guid(Guid),
 }
 
 impl RegInfo {
-    /// The block that a C caller gets.
+    /// Converts the response to the block that a C caller gets.
     #[must_use]
     pub fn to_block(&self) -> Vec<u8> {
         match self {
@@ -93,7 +93,7 @@ impl RegInfo {
     }
 }
 
-/// Answers a request from a registration. `default` is the configured language of the machine.
+/// Responds to a request from a registration. `default` is the configured language of the machine.
 pub(crate) fn answer(
     set: &Arc<Counterset>,
     request: RegRequest,
@@ -112,7 +112,7 @@ pub(crate) fn answer(
             None => text(&set.name),
         },
         RegRequest::CountersetHelp(language) => {
-            // What is not translated is there in English: missing is only what is missing in every language.
+            // An untranslated help text is in English: it is missing only if it is missing in every language.
             let translated = texts(set, language, default)?.map(|translation| &translation.help);
             let help = translated.filter(|help| !help.is_empty()).unwrap_or(&set.help);
             if help.is_empty() {
@@ -135,7 +135,7 @@ pub(crate) fn answer(
     })
 }
 
-/// The texts of a language: exactly it, else its primary language; `None` is English.
+/// Returns the texts of exactly this language, else of its primary language; `None` is English.
 fn texts(set: &Counterset, wanted: Language, default: Language) -> Result<Option<&Translation>, SourceError> {
     let find = |language: Language| {
         let exact = set.translations.iter().find(|t| t.language == language);

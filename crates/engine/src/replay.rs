@@ -1,4 +1,4 @@
-//! What was recorded, played: a machine that stands still until it is told to go on.
+//! Replay of recorded data: a machine that stands still between steps.
 
 use std::sync::Arc;
 
@@ -13,15 +13,15 @@ use crate::query::Query;
 use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle};
 
-/// Plays what was recorded: the provider and the clock of a machine. Clones play the same sample.
+/// Player of recorded data: the provider and the clock of a machine. Clones play the same sample.
 pub trait Player: Provider + Clock + Clone + 'static {
-    /// Goes on to the next sample, at first to the first one; false at the end.
+    /// Advances to the next sample, at first to the first one. Returns `false` at the end.
     ///
     /// # Errors
-    /// If what was recorded cannot be read on.
+    /// If the next sample cannot be read.
     fn step(&mut self) -> Result<bool, SourceError>;
 
-    /// A machine that has what is played and nothing else.
+    /// Returns a machine that contains only the recorded data.
     fn machine(&self) -> Machine {
         let machine = Machine::bare(Box::new(self.clone()));
         machine.register(Box::new(self.clone()));
@@ -29,7 +29,7 @@ pub trait Player: Provider + Clock + Clone + 'static {
     }
 }
 
-/// A query over what was recorded: each step of it is the next sample.
+/// Query over recorded data: each step of it is the next sample.
 #[derive(Debug)]
 pub struct Replay<P> {
     player: P,
@@ -37,7 +37,7 @@ pub struct Replay<P> {
 }
 
 impl<P: Player> Replay<P> {
-    /// An empty query.
+    /// Creates an empty query over the player's data.
     #[must_use]
     pub fn new(player: P) -> Self {
         Self { query: player.machine().query(), player }

@@ -1,4 +1,4 @@
-//! What a provider fills: one row an instance, one column a wanted counter.
+//! Rows that a provider fills: one row per instance, one column per requested counter.
 
 use std::num::NonZeroU64;
 
@@ -9,16 +9,16 @@ use perfset_core::{Birth, Counter, CounterId, Instance, InstanceId, Mark, Name, 
 
 use crate::runs::Runs;
 
-/// The values of one counterset at one time, as they are in a block, with what a block has no place for.
+/// Values of one counterset at one time, encoded as in a block, with the metadata that a block cannot contain.
 ///
-/// Kept from collection to collection: as long as the same instances come in the same order nothing is allocated,
-/// and [`changed`](Self::changed) is false.
+/// Reused from collection to collection. While the same instances come in the same order, nothing is allocated, and
+/// [`changed`](Self::changed) is false.
 #[derive(Debug, Default)]
 pub struct Rows {
     columns: Vec<Column>,
     /// Names, ids and values.
     table: TableRows,
-    /// By row: where it is in `table`.
+    /// Position of each row in `table`.
     positions: Vec<usize>,
     about: AboutRows,
     /// Start of the collection in terms of PerfTime100NSec, if totals are made of the rows.
@@ -26,24 +26,24 @@ pub struct Rows {
     /// Earliest possible start of each instance, where it is known.
     began: Runs<Option<u64>>,
     notes: Vec<CellNote>,
-    /// By column: why cells without a value and a note have none. Empty if that was said of no column.
+    /// Reason of each column, for cells without a value and without a note. Empty if no column has one.
     reasons: Vec<Option<NoValue>>,
     bytes_read: u64,
     late: bool,
-    /// The counterset's own clocks, if its source has some.
+    /// Clocks of the counterset itself, if its source has some.
     clocks: Option<Clocks>,
-    /// Which of its ways the source took, if it has several.
+    /// Number of the collection method that the source used; 0 if it has only one.
     layer: u32,
-    /// Cells that were given a value.
+    /// Number of cells that have a value.
     delivered: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Column {
     counter: CounterId,
-    /// One of its cells, with 0.
+    /// Cell of this column with value 0.
     zero: Cell,
-    /// The bits that its values have.
+    /// Mask of the bits that values of the column have.
     mask: u64,
 }
 
@@ -61,24 +61,24 @@ impl Column {
     }
 }
 
-/// What is known of rows as a whole and a block has no place for.
+/// Metadata of rows, which a block cannot contain: births, owners and marks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AboutRows {
     births: Vec<Birth>,
     owners: Runs<Owner>,
-    /// What is special about their values that have no note.
+    /// Marks of the values that have no note.
     marks: Runs<Option<Mark>>,
 }
 
 impl AboutRows {
-    /// Forgets all rows.
+    /// Removes the metadata of all rows.
     pub fn clear(&mut self) {
         self.births.clear();
         self.owners.clear();
         self.marks.clear();
     }
 
-    /// Adds a row.
+    /// Appends the metadata of a row.
     pub fn push(&mut self, birth: Birth, owner: Owner, mark: Option<Mark>) {
         let row = self.births.len();
         self.births.push(birth);
@@ -86,7 +86,7 @@ impl AboutRows {
         self.marks.set(row, mark);
     }
 
-    /// Becomes what is known of some rows, ascending, of others.
+    /// Replaces this metadata by that of some rows, ascending, of `from`.
     pub fn select(&mut self, from: &Self, rows: &[usize]) {
         if rows.len() == from.births.len() {
             self.births.clone_from(&from.births);
@@ -100,17 +100,17 @@ impl AboutRows {
         }
     }
 
-    /// When a row began.
+    /// Returns the birth of a row.
     pub fn birth(&self, row: usize) -> Birth {
         self.births.get(row).copied().flatten()
     }
 
-    /// Whose a row is; the system's if there is no such row.
+    /// Returns the owner of a row; the system if there is no such row.
     pub fn owner(&self, row: usize) -> Owner {
         if row < self.births.len() { self.owners.get(row) } else { Owner::System }
     }
 
-    /// What is special about the values of a row that have no note.
+    /// Returns the mark of a row's values that have no note.
     #[inline]
     pub fn mark(&self, row: usize) -> Option<Mark> {
         if row < self.births.len() { self.marks.get(row) } else { None }
@@ -157,19 +157,19 @@ impl Note {
 
 #[derive(Clone, Debug)]
 struct CellNote {
-    /// Row and column: notes are in ascending order of it.
+    /// Row and column; notes are sorted by it in ascending order.
     at: (usize, usize),
     note: Note,
 }
 
 impl Rows {
-    /// Rows with these counters as columns.
+    /// Creates rows with these counters as columns.
     pub fn new<'a>(counters: impl IntoIterator<Item = &'a Counter>) -> Self {
         let columns: Vec<_> = counters.into_iter().map(Column::new).collect();
         Self { table: TableRows::new(columns.len()), columns, ..Self::default() }
     }
 
-    /// Begins a collection: all rows are to be filled again.
+    /// Begins a collection: all rows must be filled again.
     pub fn start(&mut self) {
         self.positions.clear();
         self.about.clear();
@@ -185,48 +185,49 @@ impl Rows {
         self.delivered = 0;
     }
 
-    /// Ends a collection: rows that did not come again are gone.
+    /// Ends a collection: rows that were not pushed again are removed.
     pub fn end(&mut self) {
         self.table.end();
         self.sort_notes();
     }
 
-    /// As [`start`](Self::start), for rows that are written into a block at once.
+    /// Begins a collection like [`start`](Self::start), with rows that are written directly into a block.
     pub(crate) fn start_in(&mut self, table: TableRows) {
         self.table = TableRows::default();
         self.start();
         self.table = table;
     }
 
-    /// As [`end`](Self::end), after that: names, ids and values are in the block now, and not here.
+    /// Ends a collection like [`end`](Self::end), after [`start_in`](Self::start_in). Names, ids and values are then
+    /// only in the block.
     pub(crate) fn end_in(&mut self) -> TableRows {
         let table = std::mem::replace(&mut self.table, TableRows::new(self.columns.len()));
         self.sort_notes();
         table
     }
 
-    /// Sorts the notes about single cells. Before that they cannot be found.
+    /// Sorts the notes about single cells. Lookups need that order.
     pub(crate) fn sort_notes(&mut self) {
         self.notes.sort_unstable_by_key(|note| note.at); // as good as sorted; and it allocates nothing
     }
 
-    /// The counters of the columns.
+    /// Returns the counters of the columns.
     pub fn columns(&self) -> impl ExactSizeIterator<Item = CounterId> + '_ {
         self.columns.iter().map(|column| column.counter)
     }
 
-    /// The next row: an instance that exists now. Its name is cut to 1023 units.
+    /// Adds the next row: an instance that exists now. Its name is cut to 1023 units.
     pub fn push(&mut self, name: &str, id: InstanceId, birth: Birth) -> Row<'_> {
         self.push_units(name.encode_utf16(), id, birth)
     }
 
-    /// As [`push`](Self::push), for a name that is UTF-16 already.
+    /// Adds a row like [`push`](Self::push), with a name that is UTF-16 already.
     pub fn push_units(&mut self, name: impl Iterator<Item = u16>, id: InstanceId, birth: Birth) -> Row<'_> {
         self.push_with(birth, |table| table.row(name, id))
     }
 
-    /// As [`push`](Self::push), for the instance that the row at `position` of `names` has: a provider that keeps them
-    /// so need not spell out a name each time.
+    /// Adds a row like [`push`](Self::push), for the instance at `position` of `names`. So a provider that stores its
+    /// names need not encode a name each time.
     #[inline]
     pub fn push_of(&mut self, names: &TableRows, position: usize, birth: Birth) -> Row<'_> {
         self.push_with(birth, |table| {
@@ -236,7 +237,7 @@ impl Rows {
         })
     }
 
-    /// As [`push_of`](Self::push_of), with a value for each column, in their order.
+    /// Adds a row like [`push_of`](Self::push_of), with a value for each column, in their order.
     #[inline]
     pub fn push_values(
         &mut self,
@@ -255,7 +256,7 @@ impl Rows {
         *delivered = delivered.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
     }
 
-    /// Takes the last row back: its instance went while it was read.
+    /// Removes the last row: its instance ended while it was read.
     pub fn pop(&mut self) {
         let Some(position) = self.positions.pop() else { return };
         let row = self.positions.len();
@@ -285,7 +286,8 @@ impl Rows {
         }
     }
 
-    /// Why a column has no value, in all rows that say nothing else: one note for a counter that no row can have.
+    /// Sets the reason for missing values of a column, in all rows without one of their own. One note serves a
+    /// counter that no row can have.
     pub fn none_in_column(&mut self, column: usize, reason: NoValue) {
         self.reasons.resize(self.columns.len(), None);
         if let Some(known) = self.reasons.get_mut(column) {
@@ -293,12 +295,12 @@ impl Rows {
         }
     }
 
-    /// Says whose the rows are that are pushed from now on: at first the system's.
+    /// Sets the owner of the rows that are pushed from now on: at first the system.
     pub fn set_owner(&mut self, owner: Owner) {
         self.about.owners.set(self.len(), owner);
     }
 
-    /// Notes that totals are made of the rows, in a collection that began at this time.
+    /// Records that totals are made of the rows, in a collection that began at this time.
     pub(crate) fn set_totals_at(&mut self, time_100ns: u64) {
         self.totals_at_100ns = Some(time_100ns);
     }
@@ -313,76 +315,78 @@ impl Rows {
 
     /// Sets the earliest start of the instances whose rows are pushed from now on, in terms of PerfTime100NSec.
     ///
-    /// A total that knew all instances at that time adds all that these have counted. Without a call it is unknown.
+    /// A total that contained all instances at that time adds all that these have counted. Without a call the start
+    /// is unknown.
     pub fn set_began(&mut self, began_100ns: Option<u64>) {
         self.began.set(self.len(), began_100ns);
     }
 
-    /// Gives the counterset clocks of its own, read when its source was.
+    /// Sets clocks of the counterset itself, read together with its source.
     pub fn set_clocks(&mut self, clocks: Clocks) {
         self.clocks = Some(clocks);
     }
 
-    /// The counterset's own clocks.
+    /// Returns the counterset's own clocks, if its source has some.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
 
-    /// Says which of its ways the source took, if it has several: the higher, the dearer.
+    /// Sets the number of the collection method that the source used, if it has several: the higher, the more
+    /// expensive.
     pub fn set_layer(&mut self, layer: u32) {
         self.layer = layer;
     }
 
-    /// Which of its ways the source took; 0 if it has one only.
+    /// Returns the number of the collection method that the source used; 0 if it has only one.
     #[must_use]
     pub fn layer(&self) -> u32 {
         self.layer
     }
 
-    /// Adds to the bytes that were read from the source for this collection.
+    /// Adds to the number of bytes that were read from the source for this collection.
     pub fn count_bytes_read(&mut self, bytes: usize) {
         self.bytes_read = self.bytes_read.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// The bytes that were read from the source for this collection.
+    /// Returns the number of bytes that were read from the source for this collection.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.bytes_read
     }
 
-    /// Says that these are older rows, because the source did not answer in time.
+    /// Marks the rows as older ones, because the source did not respond in time.
     pub fn set_late(&mut self) {
         self.late = true;
     }
 
-    /// Whether the source did not answer in time.
+    /// Returns `true` if the source did not respond in time.
     #[must_use]
     pub fn is_late(&self) -> bool {
         self.late
     }
 
-    /// Whether names, ids, order or number of the rows differ from the collection before; of the rows so far, before
-    /// the collection ends.
+    /// Returns `true` if names, ids, order or number of the rows differ from the last collection. Before the
+    /// collection ends, this is about the rows so far.
     #[must_use]
     pub fn changed(&self) -> bool {
         !self.table.is_kept()
     }
 
-    /// How many cells have no value.
+    /// Returns the number of cells that have no value.
     #[must_use]
     pub fn missing(&self) -> u64 {
         let cells = self.len().saturating_mul(self.columns.len());
         u64::try_from(cells).unwrap_or(u64::MAX).saturating_sub(self.delivered)
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.positions.len()
     }
 
-    /// Whether there are no rows.
+    /// Returns `true` if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.positions.is_empty()
@@ -392,25 +396,25 @@ impl Rows {
         self.table.instance(*self.positions.get(row)?)
     }
 
-    /// A row's name; empty if there is no such row.
+    /// Returns the name of a row; empty if there is no such row.
     #[must_use]
     pub fn name(&self, row: usize) -> Name<'_> {
         self.instance(row).map_or(Name::until_nul(&[]), |(name, _)| name)
     }
 
-    /// A row's id.
+    /// Returns the id of a row.
     #[must_use]
     pub fn id(&self, row: usize) -> Option<InstanceId> {
         self.instance(row).map(|(_, id)| id)
     }
 
-    /// A row's birth.
+    /// Returns the birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
         self.about.birth(row)
     }
 
-    /// Whose a row is.
+    /// Returns the owner of a row.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
         self.about.owner(row)
@@ -422,38 +426,38 @@ impl Rows {
         if row < self.len() { self.began.get(row) } else { None }
     }
 
-    /// What is known of the rows as a whole.
+    /// Returns the metadata of the rows.
     pub(crate) fn about(&self) -> &AboutRows {
         &self.about
     }
 
-    /// A row's cells, one a column; empty if there is no such row.
+    /// Returns the cells of a row, one per column; empty if there is no such row.
     #[must_use]
     #[inline]
     pub fn cells(&self, row: usize) -> &[Cell] {
         self.positions.get(row).map_or(&[], |position| self.table.cells(*position))
     }
 
-    /// The value of a cell, if it has one.
+    /// Returns the value of a cell, if it has one.
     #[must_use]
     pub fn number(&self, row: usize, column: usize) -> Option<u64> {
         self.raw(row, column).map(RawValue::get)
     }
 
-    /// The value of a cell in the width that it has, if it has one.
+    /// Returns the value of a cell in its own width, if it has one.
     #[must_use]
     pub fn raw(&self, row: usize, column: usize) -> Option<RawValue> {
         self.cells(row).get(column)?.number()
     }
 
-    /// What was said of single cells of a row: column and note, in order of the columns.
+    /// Returns the notes about single cells of a row: column and note, in order of the columns.
     pub fn notes(&self, row: usize) -> impl Iterator<Item = (usize, &Note)> {
         let from = self.notes.partition_point(|note| note.at.0 < row);
         let rest = self.notes.get(from..).unwrap_or_default();
         rest.iter().take_while(move |note| note.at.0 == row).map(|note| (note.at.1, &note.note))
     }
 
-    /// Why a cell without a value has none, as far as was said of it or of its column.
+    /// Returns the reason for a missing value, from the cell's note or its column.
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
@@ -462,18 +466,18 @@ impl Rows {
         }
     }
 
-    /// Why the cells of a column have no value, where they have none and say nothing else.
+    /// Returns the reason for missing values of a column that have no reason of their own.
     #[must_use]
     pub fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
     }
 
-    /// Whether any column has such a reason.
+    /// Returns `true` if any column has a reason for missing values.
     pub(crate) fn has_column_reasons(&self) -> bool {
         !self.reasons.is_empty()
     }
 
-    /// What is special about the value of a cell, as far as was said of it or of its row.
+    /// Returns the mark of a value, from the cell's note or its row.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
@@ -485,7 +489,7 @@ impl Rows {
         self.note(row, column).and_then(Note::counted_since)
     }
 
-    /// What is special about the values of a row that have no mark of their own.
+    /// Returns the mark of a row's values that have no mark of their own.
     #[must_use]
     pub fn row_mark(&self, row: usize) -> Option<Mark> {
         self.about.mark(row)
@@ -501,7 +505,7 @@ impl Rows {
         self.notes.iter().map(|CellNote { at: (row, column), note }| (*row, *column, note))
     }
 
-    /// Names and ids of all rows.
+    /// Returns names and ids of all rows.
     #[must_use]
     pub fn to_instances(&self) -> Vec<Instance> {
         let rows = (0..self.len()).filter_map(|row| self.instance(row));
@@ -509,7 +513,7 @@ impl Rows {
     }
 }
 
-/// One row, to be filled. A cell that is not touched has no value, and the reason of its column if that has one.
+/// Row to be filled. An unset cell has no value, and the reason of its column if there is one.
 #[derive(Debug)]
 pub struct Row<'a> {
     row: usize,
@@ -521,7 +525,7 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// The value of a column. Counters of 4 bytes keep its low 32 bits.
+    /// Sets the value of a column. Counters of 4 bytes store its low 32 bits.
     #[inline]
     pub fn set(&mut self, column: usize, value: u64) {
         let Some(kind) = self.columns.get(column) else { return };
@@ -536,7 +540,7 @@ impl Row<'_> {
         }
     }
 
-    /// The value of a column in the width that its source has, whatever the counter's type says.
+    /// Sets the value of a column in the width of its source, regardless of the counter's type.
     pub fn set_raw(&mut self, column: usize, value: RawValue) {
         match value {
             RawValue::U32(value) => self.put(column, Cell::from_u32(value)),
@@ -544,7 +548,7 @@ impl Row<'_> {
         }
     }
 
-    /// The value of a column, and what is special about it.
+    /// Sets the value of a column, and its mark.
     pub fn set_marked(&mut self, column: usize, value: u64, mark: Mark) {
         self.set(column, value);
         self.notes.push(CellNote { at: (self.row, column), note: Note::Marked(mark) });
@@ -558,13 +562,13 @@ impl Row<'_> {
         self.notes.push(CellNote { at: (self.row, column), note: Note::Counted(since_100ns, mark) });
     }
 
-    /// Marks all values of this row that are not marked themselves, whether they are there yet or not.
+    /// Marks all values of this row that have no mark of their own, whether they are set already or later.
     pub fn mark(&mut self, mark: Mark) {
         self.marks.set(self.row, Some(mark));
         self.marks.set(self.row.saturating_add(1), None);
     }
 
-    /// A column has no value here, and why.
+    /// Sets the reason that a column has no value in this row.
     pub fn none(&mut self, column: usize, reason: NoValue) {
         self.notes.push(CellNote { at: (self.row, column), note: Note::Missing(reason) });
     }

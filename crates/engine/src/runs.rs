@@ -1,9 +1,9 @@
-//! What is said of rows, where many rows in a row say the same.
+//! Run-length encoded values by row, for many consecutive rows with the same value.
 
-/// A value by row, kept once for all rows that follow each other and have the same: at first the default.
+/// Value by row, stored once for consecutive rows with the same value; initially the default.
 #[derive(Clone, Debug)]
 pub(crate) struct Runs<T> {
-    /// From which row on which value holds, ascending.
+    /// First row of each run and its value, ascending.
     starts: Vec<(usize, T)>,
 }
 
@@ -14,12 +14,12 @@ impl<T> Default for Runs<T> {
 }
 
 impl<T: Copy + Default + PartialEq> Runs<T> {
-    /// Nothing is said of any row.
+    /// Resets all rows to the default.
     pub fn clear(&mut self) {
         self.starts.clear();
     }
 
-    /// Says it of this row and all that follow; of them nothing was said yet.
+    /// Sets the value of this row and all that follow. No following row may have been set yet.
     pub fn set(&mut self, row: usize, value: T) {
         if self.starts.last().is_some_and(|(start, _)| *start == row) {
             self.starts.pop();
@@ -30,14 +30,14 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         }
     }
 
-    /// Forgets what was said of this row, and of all that follow.
+    /// Removes the values of this row and all that follow.
     pub fn truncate(&mut self, row: usize) {
         while self.starts.last().is_some_and(|(start, _)| *start >= row) {
             self.starts.pop();
         }
     }
 
-    /// What was said of a row.
+    /// Returns the value of a row.
     #[inline]
     pub fn get(&self, row: usize) -> T {
         let behind = self.starts.partition_point(|(start, _)| *start <= row);
@@ -45,7 +45,7 @@ impl<T: Copy + Default + PartialEq> Runs<T> {
         run.map(|(_, value)| *value).unwrap_or_default()
     }
 
-    /// Takes over what others say.
+    /// Copies the values of `other`.
     pub fn copy(&mut self, other: &Self) {
         self.starts.clone_from(&other.starts);
     }

@@ -1,4 +1,4 @@
-//! The seam to whoever takes samples: a screen, a pipe, a log, an exporter.
+//! Interface of receivers of samples: a screen, a pipe, a log, an exporter.
 
 use std::io;
 
@@ -7,66 +7,66 @@ use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle};
 use crate::values::Value;
 
-/// Takes the samples of a query, one set after the other.
+/// Receiver of the samples of a query, one set after the other.
 pub trait Sink {
-    /// Before the first set: what the query asks for.
+    /// Called before the first set, with the entries of the query.
     ///
     /// # Errors
-    /// Ends the run.
+    /// An error ends the run.
     fn begin(&mut self, entries: &[EntryInfo]) -> io::Result<()> {
         let _ = entries;
         Ok(())
     }
 
-    /// One set of samples.
+    /// Receives one set of samples.
     ///
     /// # Errors
-    /// Ends the run.
+    /// An error ends the run.
     fn sample_set(&mut self, set: &SampleSet<'_>) -> io::Result<()>;
 
-    /// After the last set.
+    /// Called after the last set.
     ///
     /// # Errors
-    /// The run has failed.
+    /// An error means that the run has failed.
     fn finish(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// All samples of one collection, and those before it.
+/// Samples of one collection, and those of the collection before it.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleSet<'a> {
-    /// This collection.
+    /// Snapshot of this collection.
     pub new: &'a Snapshot,
-    /// The one before; `None` for the first.
+    /// Snapshot of the collection before; `None` for the first.
     pub old: Option<&'a Snapshot>,
 }
 
 impl<'a> SampleSet<'a> {
-    /// Every value: see [`Snapshot::values`].
+    /// Returns every value: see [`Snapshot::values`].
     pub fn values(&self) -> impl Iterator<Item = Value<'a>> {
         self.new.values(self.old)
     }
 }
 
-/// A run ended early.
+/// Reason that a run ended early.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PumpError {
-    /// The source failed.
+    /// The source returned an error.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// The sink failed.
+    /// The sink returned an error.
     #[error("cannot write the samples")]
     Sink(#[from] io::Error),
 }
 
-/// Carries samples from a query to a sink until `wait` or the source says that it is over.
+/// Passes samples from a query to a sink until `wait` returns `false` or the source is at its end.
 ///
-/// `wait` is called between two collections: it sleeps until the next is due, and returns false to end.
+/// `wait` is called between two collections: it sleeps until the next is due, and returns `false` to end.
 ///
 /// # Errors
-/// What the source or the sink answers.
+/// The error of the source or the sink.
 pub fn pump(
     query: &mut dyn QueryHandle,
     sink: &mut dyn Sink,

@@ -1,4 +1,4 @@
-//! Providers that may take long: on threads that wait, with a deadline.
+//! Providers that can take long: they run on threads that wait, with a deadline.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
@@ -16,17 +16,18 @@ use crate::provider::{Catalogue, Change, Provider, Want, guarded};
 use crate::rows::{Note, Rows};
 use crate::waiters::{self, Kind};
 
-/// Lets a provider work on one of the [threads that wait](crate::waiters), and waits for it no longer than a deadline.
+/// Runs a provider on one of the [threads that wait](crate::waiters), and waits no longer than a deadline for it.
 ///
-/// If it is late, its last values are delivered, marked with their age ([`Mark::Stale`]), as far as they were asked
-/// for then: a counter that was not has [`NoValue::Late`], and without values of all the instances that are asked for
-/// now the counterset is late ([`SourceError::Late`]). What it has finished meanwhile is there for the next
-/// collection. It is never asked twice at a time: what is asked while it is busy waits behind that, once.
+/// If the provider is late, its last values are delivered, marked with their age ([`Mark::Stale`]). A counter that
+/// was not requested then has [`NoValue::Late`]. If the last values do not cover all requested instances, the
+/// counterset is late ([`SourceError::Late`]). Values that arrive later are there for the next collection. The
+/// provider never works on two requests at a time: a request sent while it is busy waits behind the others, and equal
+/// ones wait once.
 ///
-/// Nobody waits for long for one that hangs: what is out for one and a half deadlines is not waited for again until
-/// there is an answer, nor what took longer than the deadline the last time.
+/// A provider that hangs is not waited for long. A request without a response for one and a half deadlines is not
+/// waited for again until the response comes. Neither is a request that took longer than the deadline the last time.
 ///
-/// A panic there is that call's failure; the thread lives on.
+/// A panic of the provider fails that call only; the thread continues.
 #[derive(Debug)]
 pub struct Slow {
     requests: Sender<Request>,
@@ -35,40 +36,40 @@ pub struct Slow {
     deadline: Duration,
     /// Deadline of the machine, if that one counts: it covers all sources of a collection together.
     shared: Option<Deadline>,
-    /// Requests that are not answered yet, in their order.
+    /// Requests without a response yet, in their order.
     out: VecDeque<Question>,
-    /// Number of requests that were answered, in the order of sending.
+    /// Number of requests that have a response, in the order of sending.
     answered: u64,
-    /// Since when it has been at the first of them.
+    /// Time at which the provider began the first of the open requests.
     busy_since: Instant,
     /// Collections that were announced and not collected yet.
     begun: Vec<Begun>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// By counterset: its instances when they were last enumerated.
+    /// Instances of each counterset when they were last enumerated.
     names: HashMap<Guid, Rows>,
-    /// By counterset: its last values, one answer a shape of request, the newest last.
+    /// Last values of each counterset: one response per shape of request, the newest last.
     values: HashMap<Guid, VecDeque<Kept>>,
-    /// What it last said of itself.
+    /// Last texts of the provider about its collection.
     about: Vec<(Text, Text)>,
-    /// What it last said that it cannot use.
+    /// Last texts of the provider about data that it cannot use.
     problems: Vec<Text>,
 }
 
-/// Collection that was announced.
+/// Collection that was announced and not collected yet.
 #[derive(Debug)]
 struct Begun {
     collection: u64,
     asked: Arc<Asked>,
-    /// Number of the request whose answer is waited for.
+    /// Number of the request whose response is waited for.
     number: u64,
     until: Instant,
-    /// Result of the request; `None` until it is answered, and if it was sent for another collection.
+    /// Result of the request; `None` without a response, and if it was sent for another collection.
     outcome: Option<Result<Status, SourceError>>,
     /// `true` if the request was sent for this collection.
     is_own: bool,
 }
 
-/// The provider with its inbox, for the thread that works for it.
+/// Provider with its inbox, for the thread that works for it.
 struct Work {
     inner: Mutex<Inner>,
     /// Number of requests that are not done.
@@ -88,7 +89,7 @@ impl std::fmt::Debug for Work {
 }
 
 impl Work {
-    /// Does all requests that wait, one after the other.
+    /// Processes all waiting requests, one after the other.
     fn work(&self) {
         // Panics of the provider are caught inside.
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -97,7 +98,7 @@ impl Work {
             let began = Instant::now();
             let reply = guarded(&mut **provider, |provider| request.answer(provider));
             let catalogue = guarded(&mut **provider, |provider| provider.catalogue());
-            // Nobody may be listening any more; what was sent before is done all the same.
+            // The receiver might be dropped; requests that were sent before are processed all the same.
             let _ = outbox.send(Answer { catalogue, reply, took: began.elapsed() });
             if self.waiting.fetch_sub(1, AcqRel) == 1 {
                 return; // whoever sends another one has it worked on
@@ -106,7 +107,7 @@ impl Work {
     }
 }
 
-/// So many shapes of request to one counterset have their last values kept.
+/// Maximum number of request shapes per counterset whose last values are stored.
 const SHAPES: usize = 8;
 
 #[derive(Debug)]
@@ -119,7 +120,7 @@ enum Request {
     Problems,
 }
 
-/// What a request asks for, if it need not be asked again while it waits.
+/// Open request, comparable with others: an equal one is not sent again while it waits.
 #[derive(Debug)]
 enum Question {
     Catalogue,
@@ -130,7 +131,7 @@ enum Question {
     Problems,
 }
 
-/// What a [`Want`] says, to be sent and kept.
+/// Owned copy of a [`Want`], to be sent and stored.
 #[derive(Debug)]
 struct Asked {
     set: Arc<Counterset>,
@@ -155,20 +156,20 @@ enum Reply {
     Problems(Vec<Text>),
 }
 
-/// Values, and what they were asked with.
+/// Values, and the request that they respond to.
 #[derive(Debug)]
 struct Kept {
     asked: Arc<Asked>,
     rows: Rows,
-    /// Bytes read for them and not counted in any collection yet.
+    /// Number of bytes read for the values and not counted in any collection yet.
     uncounted: u64,
     at: Instant,
-    /// Whether they took longer than the deadline.
+    /// `true` if the response took longer than the deadline.
     was_late: bool,
 }
 
 impl Slow {
-    /// Takes over the provider and waits for its first catalogue, no longer than the deadline.
+    /// Wraps a provider, and waits no longer than the deadline for its first catalogue.
     #[must_use]
     pub fn new(provider: Box<dyn Provider>, deadline: Duration) -> Self {
         let mut slow = Self::idle(provider, deadline.min(Deadline::MOST), None);
@@ -176,8 +177,8 @@ impl Slow {
         slow
     }
 
-    /// Takes over the provider, with the deadline that it shares with the other sources of its machine. Asks it for
-    /// nothing yet.
+    /// Wraps a provider, with the deadline that it shares with the other sources of its machine. No request is sent
+    /// yet.
     #[must_use]
     pub fn sharing(provider: Box<dyn Provider>, deadline: &Deadline) -> Self {
         Self::idle(provider, deadline.length(), Some(deadline.clone()))
@@ -205,7 +206,7 @@ impl Slow {
         }
     }
 
-    /// Returns how long the oldest request has had no answer, if that is longer than the deadline.
+    /// Returns the time that the oldest request has been without a response, if that is longer than the deadline.
     #[must_use]
     pub fn late_for(&mut self) -> Option<Duration> {
         self.take_answers();
@@ -213,10 +214,11 @@ impl Slow {
         (!self.out.is_empty() && waited > self.deadline).then_some(waited)
     }
 
-    /// Asks, once it is not busy, and waits until the deadline for the answer, if it `is_patient`: what came of the
-    /// request, nothing if that is not known in time.
+    /// Waits until the provider is not busy, and sends a request. If the provider stays busy, the request waits
+    /// behind the others, unless an equal one does. If `is_patient`, waits for the response until the deadline.
+    /// Returns the outcome of the request, `None` if it is not known in time.
     fn ask(&mut self, request: Request, is_patient: bool) -> Option<Result<Status, SourceError>> {
-        // Its time is taken from the budget of the machine when it is dropped.
+        // The time of the wait is taken from the budget of the machine when it is dropped.
         let shared = self.shared.as_ref().filter(|_| is_patient).map(Deadline::wait);
         let until = match &shared {
             Some(wait) => wait.until(),
@@ -240,7 +242,7 @@ impl Slow {
         now.checked_add(self.deadline).unwrap_or(now)
     }
 
-    /// Sends, after what is still out.
+    /// Sends a request, behind those that are still open.
     fn send(&mut self, request: Request) {
         if self.out.is_empty() {
             self.busy_since = Instant::now();
@@ -259,19 +261,20 @@ impl Slow {
         self.answered.saturating_add(u64::try_from(self.out.len()).unwrap_or(u64::MAX))
     }
 
-    /// Takes over what was answered too late for whoever asked.
+    /// Stores responses that came too late for their requests.
     fn take_answers(&mut self) {
         while let Ok(answer) = self.answers.try_recv() {
             let _ = self.keep(answer);
         }
     }
 
-    /// Waits until all is answered: what came of the last request, nothing if that is not known in time.
+    /// Waits until all requests have a response. Returns the outcome of the last one, `None` if it is not known in
+    /// time.
     fn wait(&mut self, until: Instant) -> Option<Result<Status, SourceError>> {
         self.wait_for(self.sent(), until)
     }
 
-    /// Waits until the request of that number is answered: what came of it, nothing if that is not known in time.
+    /// Waits until the request of that number has a response. Returns its outcome, `None` if it is not known in time.
     fn wait_for(&mut self, number: u64, until: Instant) -> Option<Result<Status, SourceError>> {
         let most = self.deadline.saturating_add(self.deadline.checked_div(2).unwrap_or_default());
         loop {
@@ -294,7 +297,7 @@ impl Slow {
         }
     }
 
-    /// Takes over an answer. One that failed leaves what was there before.
+    /// Stores a response. A failed one leaves the earlier values.
     fn keep(&mut self, Answer { catalogue, reply, took }: Answer) -> Result<Status, SourceError> {
         self.out.pop_front();
         self.answered = self.answered.saturating_add(1);
@@ -328,7 +331,7 @@ impl Slow {
         Status::ERROR_SUCCESS
     }
 
-    /// Sends the request of a collection, behind what is still out, unless the same is out already.
+    /// Sends the request of a collection behind those that are still open, unless an equal one is open already.
     fn begin_until(&mut self, want: &Want<'_>, until: Instant) -> Begun {
         self.take_answers();
         let asked = Arc::new(Asked::new(want));
@@ -349,11 +352,11 @@ impl Slow {
         Begun { collection, asked, number, until, outcome: None, is_own: same.is_none() }
     }
 
-    /// Waits for a collection that was announced: what came of it, nothing if that is not known in time.
+    /// Waits for a collection that was announced. Returns its outcome, `None` if it is not known in time.
     fn end(&mut self, mut begun: Begun) -> Option<Result<Status, SourceError>> {
         let until = begun.until;
         if !begun.is_own && self.is_answered(begun.number, until) {
-            // What was sent for an earlier collection is answered: that is not the answer to this one.
+            // The request of an earlier collection has a response, which is not the one to this collection.
             self.send(Request::Collect(Arc::clone(&begun.asked)));
             (begun.number, begun.is_own) = (self.sent(), true);
         }
@@ -363,7 +366,7 @@ impl Slow {
         self.begun.pop()?.outcome
     }
 
-    /// Waits until then for the answer to the request of that number; returns `true` if there is one.
+    /// Waits until then for the response to the request of that number; returns `true` if there is one.
     fn is_answered(&mut self, number: u64, until: Instant) -> bool {
         self.answered >= number || self.wait_for(number, until).is_some()
     }
@@ -438,7 +441,8 @@ impl Asked {
         self.counters == other.counters && self.filters == other.filters
     }
 
-    /// Whether all instances that are wanted were asked for. What two filters together cover is not found out.
+    /// Returns `true` if the request covers all wanted instances. Instances that only two filters together cover are
+    /// not detected.
     fn covers(&self, want: &Want<'_>) -> bool {
         let covered = |wanted: &InstanceFilter| {
             self.filters.iter().any(|asked| {
@@ -449,20 +453,21 @@ impl Asked {
         self.filters == *want.instances || want.instances.iter().all(covered)
     }
 
-    /// How many of the wanted counters were asked for.
+    /// Returns the number of wanted counters that were requested.
     fn counters_of(&self, want: &Want<'_>) -> usize {
         want.counters.iter().filter(|id| self.counters.contains(id)).count()
     }
 }
 
-/// Of the values of all wanted instances, those of the most wanted counters, and of these the newest.
+/// Returns the stored values that cover all wanted instances and most wanted counters; of equal ones the newest.
 fn best<'a>(kept: &'a mut VecDeque<Kept>, want: &Want<'_>) -> Option<&'a mut Kept> {
     let covering = kept.iter_mut().filter(|kept| kept.asked.covers(want));
     covering.max_by_key(|kept| kept.asked.counters_of(want))
 }
 
 impl Provider for Slow {
-    /// The catalogue of its last answer; as long as there is none, or nothing in it, it is asked anew without waiting.
+    /// Returns the catalogue of the last response. If there is none or it is empty, requests it again without
+    /// waiting.
     fn catalogue(&mut self) -> Result<Arc<Catalogue>, SourceError> {
         self.take_answers();
         let nothing = self.catalogue.as_ref().map_or(true, |catalogue| catalogue.countersets.is_empty());
@@ -472,7 +477,7 @@ impl Provider for Slow {
         self.catalogue.clone()
     }
 
-    /// If it is late, the instances as they were last enumerated.
+    /// Returns the instances; if the provider is late, as they were last enumerated.
     fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         self.ask(Request::Instances(*counterset), true).transpose()?;
         let from = self.names.get(counterset).ok_or(SourceError::Late)?;
@@ -485,12 +490,13 @@ impl Provider for Slow {
         Ok(())
     }
 
-    /// Tells it of every change, in order, however late: an entry that it does not answer for in time is added, and a
-    /// removal is not waited for.
+    /// Sends every change to the provider, in order, however late. An entry without a response in time counts as
+    /// added; a removal is not waited for.
     fn entry(&mut self, change: Change, entry: &Entry) -> Status {
         let shared = self.shared.as_ref().map(Deadline::wait);
         let until = shared.as_ref().map_or_else(|| self.until(), |wait| wait.until());
-        // Though it may be busy: an addition waits, so what is out grows by little more than one each deadline.
+        // Sent even if the provider is busy: an addition waits, so the number of open requests grows by little more
+        // than one each deadline.
         self.send(Request::Entry(change, entry.clone()));
         let came = match change {
             Change::Added => self.wait(until),
@@ -501,7 +507,7 @@ impl Provider for Slow {
     }
 
     fn begin(&mut self, want: &Want<'_>, until: Instant) {
-        // Announcements of earlier collections that did not come.
+        // Drops announcements of earlier collections that were never collected.
         self.begun.retain(|begun| begun.collection == want.collection);
         let until = if self.shared.is_some() { until } else { self.until() };
         let begun = self.begin_until(want, until);
@@ -575,7 +581,7 @@ impl Provider for Slow {
         Ok(())
     }
 
-    /// If it is late, what it said last.
+    /// Returns the provider's texts; if it is late, the last ones.
     fn about(&mut self) -> Vec<(Text, Text)> {
         let _ = self.ask(Request::About, true); // what it said before is there all the same
         self.about.clone()
@@ -589,7 +595,7 @@ impl Provider for Slow {
         vec![format!("{}: no answer for {} s", names.join(", "), waited.as_secs()).into()]
     }
 
-    /// If it is late, what it said last.
+    /// Returns the provider's problems; if it is late, the last ones.
     fn problems(&mut self) -> Vec<Text> {
         let _ = self.ask(Request::Problems, true);
         self.problems.clone()

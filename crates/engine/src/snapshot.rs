@@ -1,4 +1,4 @@
-//! What one collection returned: the block, and what a block has no place for.
+//! Result of one collection: the block, and the metadata that a block cannot contain.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -15,93 +15,94 @@ use crate::entry::Entry;
 use crate::rows::{AboutRows, Note};
 use crate::values::{AllValues, Related, Value, have_same_rows, related};
 
-/// What one collection of a query returned: a V2 block and its annex.
+/// Result of one collection of a query: a V2 block and its metadata.
 ///
-/// Reused from collection to collection it allocates nothing while the same instances come; two of them, swapped,
-/// give [`values`](Self::values) of everything.
+/// A snapshot reused from collection to collection allocates nothing while the same instances come. Two snapshots,
+/// swapped, give [`values`](Self::values) of everything.
 #[derive(Debug, Default)]
 pub struct Snapshot {
-    /// The V2 block: what a C caller gets.
+    /// V2 block, as a C caller gets it.
     pub(crate) block: Vec<u8>,
     pub(crate) annex: Annex,
     pub(crate) entries: Arc<[EntryInfo]>,
     pub(crate) clocks: ClockReading,
-    /// The layout that `block` has; 0 = none.
+    /// Number of the layout of `block`; 0 = none.
     pub(crate) layout: u64,
 }
 
-/// What a block has no place for: births, owners, reasons and marks.
+/// Metadata that a block cannot contain: births, owners, reasons and marks.
 #[derive(Debug, Default)]
 pub struct Annex {
     pub(crate) entries: Vec<EntryAnnex>,
 }
 
-/// The annex of one entry.
+/// Metadata of one entry.
 #[derive(Debug, Default)]
 pub struct EntryAnnex {
-    /// Why the whole entry has no value.
+    /// Reason that the whole entry has no value.
     pub(crate) failure: Option<NoValue>,
-    /// What is known of each row: the same for all entries that select the same instances, which may be many of both.
+    /// Metadata of the rows, shared by all entries that select the same instances: there can be many of both.
     pub(crate) rows: Option<Arc<AboutRows>>,
-    /// The id of the one instance that the entry asks for: its result carries none.
+    /// Id of the one instance that the entry selects: its result contains none.
     pub(crate) instance_id: Option<InstanceId>,
-    /// The name of that instance as its provider spells it: the entry may spell it in another case. Empty if there is
-    /// no such instance.
+    /// Name of that instance in its provider's spelling: the entry might use another case. Empty if there is no such
+    /// instance.
     pub(crate) instance: Vec<u8>,
-    /// The counterset's own clocks, if its source has some.
+    /// Clocks of the counterset itself, if its source has some.
     pub(crate) clocks: Option<Clocks>,
-    /// How long the provider took for all that is asked of the counterset.
+    /// Time that the provider took for all requests to the counterset.
     pub(crate) took: Option<Duration>,
-    /// By column: why its cells have no value, where they have none and no note; empty if no column says so.
+    /// Reason for missing values without a note, by column; empty if no column has one.
     pub(crate) reasons: Vec<Option<NoValue>>,
-    /// What is special, by row and column, ascending.
+    /// Notes about single cells, by row and column, ascending.
     pub(crate) notes: Vec<((usize, usize), Note)>,
 }
 
 impl EntryAnnex {
-    /// Why the whole entry has no value.
+    /// Returns the reason that the whole entry has no value.
     #[must_use]
     pub fn failure(&self) -> Option<&NoValue> {
         self.failure.as_ref()
     }
 
-    /// The birth of a row.
+    /// Returns the birth of a row.
     #[must_use]
     pub fn birth(&self, row: usize) -> Birth {
         self.rows.as_ref()?.birth(row)
     }
 
-    /// Whose a row is.
+    /// Returns the owner of a row.
     #[must_use]
     pub fn owner(&self, row: usize) -> Owner {
         self.rows.as_ref().map_or(Owner::System, |rows| rows.owner(row))
     }
 
-    /// The id of the one instance of a result that carries neither name nor id.
+    /// Returns the id of the one instance, if the result contains neither name nor id.
     #[must_use]
     pub fn instance_id(&self) -> Option<InstanceId> {
         self.instance_id
     }
 
-    /// Returns the provider's own spelling of the one instance that an entry asks for. Its result carries no name.
+    /// Returns the provider's own spelling of the one instance that an entry selects. Its result contains no name.
     #[must_use]
     pub fn instance(&self) -> Option<Name<'_>> {
         (!self.instance.is_empty()).then(|| Name::until_nul(&self.instance))
     }
 
-    /// The counterset's own clocks, where its source has some.
+    /// Returns the counterset's own clocks, if its source has some.
     #[must_use]
     pub fn clocks(&self) -> Option<Clocks> {
         self.clocks
     }
 
-    /// How long the provider of its counterset took for all that the query asks of that; `None` if nobody was asked.
+    /// Returns the time that the provider took for all requests of the query to the counterset; `None` if it was not
+    /// called.
     #[must_use]
     pub fn took(&self) -> Option<Duration> {
         self.took
     }
 
-    /// Why a value that is missing is, as far as its source said.
+    /// Returns the reason for a missing value, if its source gave one.
     #[must_use]
     pub fn reason(&self, row: usize, column: usize) -> Option<&NoValue> {
         match self.note(row, column) {
@@ -110,7 +111,7 @@ impl EntryAnnex {
         }
     }
 
-    /// What is special about a value that is there.
+    /// Returns the mark of an existing value.
     #[must_use]
     pub fn mark(&self, row: usize, column: usize) -> Option<Mark> {
         self.note(row, column).and_then(Note::mark).or_else(|| self.row_mark(row))
@@ -133,7 +134,7 @@ impl EntryAnnex {
 
     /// Returns the birth of a value: its own, else that of its row.
     ///
-    /// The birth tells its instance from others with the same name and id.
+    /// The birth distinguishes its instance from others with the same name and id.
     #[must_use]
     pub fn birth_of(&self, row: usize, column: usize) -> Birth {
         self.counted_since(row, column).or_else(|| self.birth(row))
@@ -162,13 +163,13 @@ impl EntryAnnex {
         rest.by_ref().take_while(|((at, _), _)| *at == row).any(|(_, note)| note.is_of_total())
     }
 
-    /// What is special about the values of a row of which nothing else was said.
+    /// Returns the mark of a row's values without a mark of their own.
     #[inline]
     pub(crate) fn row_mark(&self, row: usize) -> Option<Mark> {
         self.rows.as_ref()?.mark(row)
     }
 
-    /// Why values of a column are missing where nothing else was said.
+    /// Returns the reason for missing values of a column without a reason of their own.
     pub(crate) fn column_reason(&self, column: usize) -> Option<&NoValue> {
         self.reasons.get(column)?.as_ref()
     }
@@ -179,18 +180,18 @@ impl EntryAnnex {
     }
 }
 
-/// An entry of the query, and what it means.
+/// Entry of a query, resolved against the registry.
 #[derive(Debug)]
 pub struct EntryInfo {
-    /// The entry.
+    /// Entry as it was added.
     pub entry: Entry,
-    /// Its counterset; `None` if that was uninstalled after the entry was added.
+    /// Counterset of the entry; `None` if it was uninstalled after the entry was added.
     pub counterset: Option<Arc<Counterset>>,
-    /// Its counters, as positions in the counterset: the columns of its result.
+    /// Positions of the entry's counters in the counterset: the columns of its result.
     pub(crate) counters: Vec<usize>,
-    /// For each of its counters, how and with what it is computed.
+    /// Formula and inputs of each of the counters.
     pub(crate) related: Vec<Related>,
-    /// The instance that it names, as a block would hold it.
+    /// Instance name of the entry, encoded as in a block.
     name: Vec<u8>,
 }
 
@@ -201,7 +202,7 @@ impl EntryInfo {
         Self { entry, counterset, counters, related: Vec::new(), name }
     }
 
-    /// Finds for all entries of a query what their counters are computed with.
+    /// Finds the formula inputs of the counters of all entries of a query.
     pub(crate) fn relate(infos: &mut [Self]) {
         let mut peers: HashMap<_, Vec<usize>> = HashMap::new();
         for (entry, info) in infos.iter().enumerate() {
@@ -216,18 +217,18 @@ impl EntryInfo {
         }
     }
 
-    /// Which instances it asks for: entries that have these in common can be computed with each other.
+    /// Returns the instance selection: entries with the same selection can be computed with each other.
     fn instances(&self) -> (Guid, InstanceIdFilter, Option<&Utf16>) {
         (self.entry.counterset, self.entry.instance_id, self.entry.instance.as_ref())
     }
 
-    /// The instance name that the entry asks for.
+    /// Returns the instance name that the entry selects.
     #[must_use]
     pub fn instance(&self) -> Name<'_> {
         Name::until_nul(&self.name)
     }
 
-    /// Whether results of both can be compared: the same entry, of the very same registration.
+    /// Returns `true` if results of both can be compared: the same entry, of the very same registration.
     pub(crate) fn means_as(&self, other: &Self) -> bool {
         let same_set = match (&self.counterset, &other.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -237,13 +238,13 @@ impl EntryInfo {
         same_set && self.entry == other.entry && self.counters == other.counters
     }
 
-    /// The counter of a column.
+    /// Returns the counter of a column.
     #[inline]
     pub(crate) fn counter<'a>(&self, set: &'a Counterset, column: usize) -> Option<&'a Counter> {
         set.counters.get(*self.counters.get(column)?)
     }
 
-    /// The counters of its result, in order.
+    /// Returns the counters of the result, in order.
     pub fn counters(&self) -> impl Iterator<Item = &Counter> {
         let all = self.counterset.as_deref().map(|set| &*set.counters).unwrap_or_default();
         self.counters.iter().filter_map(|at| all.get(*at))
@@ -251,32 +252,32 @@ impl EntryInfo {
 }
 
 impl Snapshot {
-    /// The V2 block.
+    /// Returns the V2 block.
     #[must_use]
     pub fn block(&self) -> &[u8] {
         &self.block
     }
 
-    /// When it was collected.
+    /// Returns the clocks at the time of the collection.
     #[must_use]
     pub fn clocks(&self) -> &ClockReading {
         &self.clocks
     }
 
-    /// The entries of the query, in the order of the block's results.
+    /// Returns the entries of the query, in the order of the block's results.
     #[must_use]
     pub fn entries(&self) -> &[EntryInfo] {
         &self.entries
     }
 
-    /// What the block has no place for, in the same order.
+    /// Returns the metadata of the entries, in the same order.
     #[must_use]
     pub fn annex(&self) -> &[EntryAnnex] {
         &self.annex.entries
     }
 
-    /// Returns `true` if both have the same rows: of the same entries, in the same order, each with the name, id, birth
-    /// and owner that it has in the other one. Their values, notes and marks may differ.
+    /// Returns `true` if both have the same rows. The entries must be the same, and their rows must have the same
+    /// order, names, ids, births and owners. Values, notes and marks can differ.
     ///
     /// Compares the delivered values row by row, however they were written; nothing is computed from them.
     #[must_use]
@@ -284,10 +285,10 @@ impl Snapshot {
         have_same_rows(self, other)
     }
 
-    /// Every value, in the order of entries, instances and counters; of an entry that failed each counter with the
+    /// Returns every value, in the order of entries, instances and counters; for a failed entry each counter with the
     /// reason.
     ///
-    /// Counters that take a difference have a value if `older` holds the same counter of the same thing.
+    /// A counter that takes a difference has a value if `older` contains the same counter of the same instance.
     pub fn values<'a>(&'a self, older: Option<&'a Self>) -> impl Iterator<Item = Value<'a>> {
         AllValues::new(self, older)
     }

@@ -1,4 +1,4 @@
-//! The seam to whatever can be asked: this machine, another one, Windows itself, a log.
+//! Interface of everything that can be queried: this machine, another one, Windows itself, a log.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,37 +12,37 @@ use crate::query::Query;
 use crate::registration::{RegInfo, RegRequest};
 use crate::snapshot::{EntryInfo, Snapshot};
 
-/// Anything that can be asked for countersets and their values.
+/// Source of countersets and their values.
 pub trait Source {
-    /// The GUIDs of its countersets, ascending.
+    /// Returns the GUIDs of all countersets, ascending.
     ///
     /// # Errors
-    /// If it cannot be reached.
+    /// If the source cannot be reached.
     fn countersets(&mut self) -> Result<Vec<Guid>, SourceError>;
 
-    /// What a counterset's registration says.
+    /// Returns the requested part of a counterset's registration.
     ///
     /// # Errors
-    /// If it cannot be reached, or does not have it.
+    /// If the source cannot be reached, or does not have the counterset.
     fn registration(&mut self, counterset: &Guid, request: RegRequest) -> Result<RegInfo, SourceError>;
 
-    /// The active instances of a counterset.
+    /// Returns the active instances of a counterset.
     ///
     /// # Errors
-    /// If it cannot be reached, or there is none.
+    /// If the source cannot be reached, or there is no instance.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError>;
 
-    /// An empty query.
+    /// Opens an empty query.
     ///
     /// # Errors
-    /// If it cannot be reached.
+    /// If the source cannot be reached.
     fn open(&mut self) -> Result<Box<dyn QueryHandle>, SourceError>;
 
-    /// One counter of one instance in all samples that were taken in a window, some at a time, the older first; until
-    /// `each` breaks off. It is what a query would make values of, at a fraction of the cost.
+    /// Passes all samples of one counter of one instance in a window to `each`, some at a time, oldest first, until
+    /// `each` breaks off. The samples equal those that a query would compute values from, at a fraction of the cost.
     ///
     /// # Errors
-    /// If it cannot be read, or does not have the counter.
+    /// If the source cannot be read, or does not have the counter.
     fn series(
         &mut self,
         counter: CounterId,
@@ -55,42 +55,42 @@ pub trait Source {
     }
 }
 
-/// One counter of one instance at a time that has passed.
+/// Recorded sample of one counter of one instance.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Past<'a> {
-    /// When, in 100 ns since 1601 UTC: the clocks that formulas divide by are the sample's own.
+    /// Time in 100 ns since 1601 UTC. Formulas divide by the sample's own clocks.
     pub time: i64,
-    /// The sample, or why it has no value.
+    /// Sample, or the reason for no value.
     pub sample: Result<Sample<'a>, NoValue>,
 }
 
-/// Whether a source has a past.
+/// Kind of a source: log or live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HasPast {
-    /// It is a log.
+    /// Log source: it has samples of the past.
     Yes,
-    /// It is live: there are no samples but those that are taken from now on.
+    /// Live source: it has only samples that are collected from now on.
     No,
 }
 
-/// A stretch of time, both ends included, in 100 ns since 1601 UTC.
+/// Time range, both ends included, in 100 ns since 1601 UTC.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[doc(alias = "PDH_TIME_INFO")]
 pub struct Window {
-    /// From when; `None` is from the beginning.
+    /// Start of the range; `None` is the beginning of the source.
     pub begin: Option<i64>,
-    /// Until when; `None` is to the end.
+    /// End of the range; `None` is the end of the source.
     pub end: Option<i64>,
 }
 
 impl Window {
-    /// Whether a time is in it.
+    /// Returns `true` if the range contains a time.
     #[must_use]
     pub fn contains(&self, time: i64) -> bool {
         self.begin.is_none_or(|begin| begin <= time) && self.end.is_none_or(|end| time <= end)
     }
 
-    /// What is in both.
+    /// Returns the intersection of two ranges.
     #[must_use]
     pub fn both(self, other: Self) -> Self {
         let begins = self.begin.into_iter().chain(other.begin);
@@ -99,30 +99,30 @@ impl Window {
     }
 }
 
-/// A query of any source.
+/// Query of any source.
 pub trait QueryHandle: Send {
-    /// Adds an entry.
+    /// Adds an entry to the query.
     fn add(&mut self, entry: &Entry) -> Status;
 
-    /// Deletes an entry.
+    /// Deletes an entry from the query.
     fn delete(&mut self, entry: &Entry) -> Status;
 
-    /// The entries in the order of their results, and what they mean.
+    /// Returns the resolved entries in the order of their results.
     fn info(&mut self) -> Arc<[EntryInfo]>;
 
-    /// The next sample of all entries: of a live source now, of a log the one that follows.
+    /// Reads the next sample of all entries: the current one of a live source, the following one of a log.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
     fn next(&mut self, snapshot: &mut Snapshot) -> Result<Next, SourceError>;
 }
 
-/// What [`QueryHandle::next`] did.
+/// Outcome of a call to [`QueryHandle::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The snapshot has a new sample.
     Sample,
-    /// The log is at its end; the snapshot is as it was.
+    /// The log is at its end; the snapshot is unchanged.
     End,
 }
 
@@ -162,8 +162,8 @@ impl QueryHandle for Query {
     }
 }
 
-/// The name that Windows gives a machine called `own`: the first label in capitals, at most 15 characters
-/// (MAX_COMPUTERNAME_LENGTH). GetComputerName returns it, and V1 blocks carry it.
+/// Returns the name that Windows gives a machine called `own`: the first label in capitals, at most 15 characters
+/// (MAX_COMPUTERNAME_LENGTH). GetComputerName returns it, and V1 blocks contain it.
 #[must_use]
 pub fn computer_name(own: &str) -> String {
     const MOST: usize = 15;

@@ -1,4 +1,4 @@
-//! A clock and a provider that do as they are told: for tests, examples, and authors of providers.
+//! Scripted clock and provider: for tests, examples, and authors of providers.
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::error::SourceError;
 use crate::provider::{Catalogue, Change, Provider, Want};
 use crate::rows::{Row, Rows};
 
-/// A clock that advances by one second a reading.
+/// Clock that advances by one second per reading.
 #[derive(Clone, Debug)]
 pub struct FixedClock(pub ClockReading);
 
@@ -34,46 +34,46 @@ impl Clock for FixedClock {
     }
 }
 
-/// What a [`Scripted`] provider provides now; shared, so that a test can change it.
+/// Current data and behaviour of a [`Scripted`] provider; shared, so that a test can change it.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
-    /// Its countersets.
+    /// Countersets of the provider.
     pub catalogue: Arc<Catalogue>,
-    /// Its rows.
+    /// Rows of every counterset.
     pub rows: Vec<ScriptRow>,
-    /// Columns that have no value where a row says nothing, and why.
+    /// Columns without a value in rows that give no reason of their own, and the reason.
     pub reasons: Vec<(usize, NoValue)>,
     /// Rows whose values are marked: ids and marks.
     pub marks: Vec<(u32, Mark)>,
     /// Values that are counted since a time of their own: ids, columns and times.
     pub counts: Vec<(u32, usize, u64)>,
-    /// When rows began: ids and births.
+    /// Births of rows: ids and births.
     pub births: Vec<(u32, u64)>,
-    /// Whose rows are that are not the system's: ids and owners.
+    /// Owners of rows that do not belong to the system: ids and owners.
     pub owners: Vec<(u32, Owner)>,
-    /// Fails every collection.
+    /// Error that fails every collection, if any.
     pub failure: Option<SourceError>,
-    /// Panics in every collection.
+    /// `true` to panic in every collection.
     pub panics: bool,
-    /// A collection begins when this can be locked: who holds it makes the provider late.
+    /// Lock that a collection waits for; holding it makes the provider late.
     pub gate: Arc<Mutex<()>>,
-    /// What it says of itself.
+    /// Texts that [`Provider::about`] returns.
     pub about: Vec<(Text, Text)>,
-    /// What it says that it cannot use.
+    /// Texts that [`Provider::problems`] returns.
     pub problems: Vec<Text>,
     /// Sentences that [`Provider::not_shown`] returns.
     pub not_shown: Vec<Text>,
-    /// What [`Provider::entry`] answers.
+    /// Status that [`Provider::entry`] returns; success if `None`.
     pub answer: Option<Status>,
-    /// What it was asked, in order.
+    /// Requests that the provider received, in order.
     pub log: Vec<String>,
 }
 
-/// A row of a [`Script`]: name, id, and the values of the wanted counters in order.
+/// Row of a [`Script`]: name, id, and the values of the wanted counters in order.
 pub type ScriptRow = (&'static str, u32, Vec<Result<u64, NoValue>>);
 
 impl Script {
-    /// The next of these rows.
+    /// Pushes the next scripted row.
     fn push<'a>(&self, rows: &'a mut Rows, name: &str, id: u32) -> Row<'a> {
         let owner = self.owners.iter().find(|(of, _)| *of == id).map(|(_, owner)| *owner);
         let birth =
@@ -83,12 +83,12 @@ impl Script {
     }
 }
 
-/// A provider that follows a [`Script`].
+/// Provider that follows a [`Script`].
 #[derive(Clone, Debug, Default)]
 pub struct Scripted(pub Arc<Mutex<Script>>);
 
 impl Scripted {
-    /// A provider of these countersets.
+    /// Creates a provider of these countersets.
     #[must_use]
     pub fn new(countersets: Vec<Counterset>) -> Self {
         let countersets = countersets.into_iter().map(Arc::new).collect();

@@ -1,12 +1,12 @@
-//! The rule of every row that stands for several instances: what `_Total` and an aggregate say.
+//! Totals: the rule of every row that stands for several instances, such as `_Total` and aggregates.
 //!
 //! **A level**, such as a working set, is the sum of the rows as they are now.
 //!
-//! **A count**, such as bytes that were read, is kept from collection to collection: it begins as the sum of the rows;
-//! from then on each row adds what it counted since the last collection of that column. A row that began since then
-//! adds all that it has, and what a row has given stays when its instance ends. So a total never falls because an
-//! instance ends, and the difference of two samples is the sum of the rows' differences where none began or ended.
-//! A count has a birth of its own, the time at which keeping it began: totals of two readers are never compared.
+//! **A count**, such as bytes that were read, is stored from collection to collection. It begins as the sum of the
+//! rows. From then on each row adds what it counted since the last collection of that column. A row that began since
+//! then adds all that it has. What a row has added stays when its instance ends. So a total never falls because an
+//! instance ends. If no row began or ended, the difference of two samples is the sum of the rows' differences. A
+//! count has a birth of its own, the time at which it was first stored: totals of two readers are never compared.
 //!
 //! **A count that is handed on** belongs to another row when its instance ends: the kernel adds what a process read and
 //! wrote to its parent when the parent waits for it. The total had that count already, so it is taken back from what
@@ -27,8 +27,8 @@
 //! - A row is read before or after it takes over a count. If it is read after that, and the ended instance before, the
 //!   total has that count twice, because a total never falls.
 //!
-//! **Shape**: a column is kept for each count, whoever asks for it and however often, with the last value of each
-//! member of the roster that it was collected with last. Columns that were collected together share that roster.
+//! **Shape**: there is one column for each count, regardless of the requests for it. It has the last value of each
+//! member of the roster that it was last collected with. Columns that were collected together share that roster.
 
 use std::cmp::Reverse;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -106,8 +106,8 @@ impl Sum {
 /// Identity of the instance of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Member {
-    /// Start of the instance, which tells it from earlier ones with its id. Birth and id together identify it, even
-    /// under another name.
+    /// Start of the instance, which distinguishes it from earlier ones with its id. Birth and id together identify
+    /// the instance, even under another name.
     pub birth: Birth,
     /// Id of the instance.
     pub id: u32,
@@ -129,11 +129,11 @@ pub enum Reading<'a> {
 /// Totals of rows. A key `K` identifies each column.
 #[derive(Debug)]
 pub struct Totals<K> {
-    /// Counts that are kept between collections.
+    /// Counts that are stored between collections.
     kept: Vec<Column<K>>,
     /// Columns requested in this collection, in their order.
     wanted: Vec<Wanted>,
-    /// One finder for each distinct roster of the columns. Their memory is reused.
+    /// Finders, one for each distinct roster of the columns. Their memory is reused.
     finders: Vec<Finder>,
     /// Number of finders in use.
     found_in: usize,
@@ -151,7 +151,7 @@ impl<K> Default for Totals<K> {
     }
 }
 
-/// Count that is kept from collection to collection.
+/// Count that is stored from collection to collection.
 #[derive(Debug)]
 struct Column<K> {
     key: K,
@@ -170,7 +170,7 @@ struct Column<K> {
     is_handed_on: bool,
     /// Increase of each row in this collection, by its place; `None` without a value. Only if counts are handed on.
     rises: Vec<Option<u64>>,
-    /// Counts of instances that ended, and that a parent may still take over.
+    /// Counts of instances that ended, and that a parent can still take over.
     ended: Vec<Ended>,
 }
 
@@ -179,7 +179,7 @@ struct Column<K> {
 struct Ended {
     parent: u32,
     count: u64,
-    /// `true` if it ended before the last collection.
+    /// `true` if the instance ended before the last collection.
     is_late: bool,
 }
 
@@ -218,7 +218,7 @@ struct Finder {
 }
 
 impl<K: PartialEq> Totals<K> {
-    /// Time without a request after which a count is forgotten. A later request begins it anew.
+    /// Time without a request after which a count is forgotten. A later request restarts it.
     pub(crate) const KEPT_100NS: u64 = 24 * 3_600 * 10_000_000;
     /// Precision of a start time: the kernel has that of a process to some 10 ms.
     const NEAR_100NS: u64 = 300_000;
@@ -232,7 +232,7 @@ impl<K: PartialEq> Totals<K> {
         self.kept.retain(|column| now_100ns.saturating_sub(column.collected_100ns) <= Self::KEPT_100NS);
     }
 
-    /// Forgets the counts with matching keys, so that the next collection begins them anew.
+    /// Removes the counts with matching keys, so that the next collection restarts them.
     pub fn forget(&mut self, is_one: impl Fn(&K) -> bool) {
         self.kept.retain(|column| !is_one(&column.key));
     }
@@ -314,8 +314,8 @@ impl<K: PartialEq> Totals<K> {
                 if wanted.reason.is_none() || is_better {
                     wanted.reason = Some(reason.clone());
                 }
-                // What had a count has one still, whatever the reason: it cannot be read now. And a count that is
-                // handed on comes back with another row.
+                // An instance that had a count still has one, whatever the reason: it cannot be read now. And a count
+                // that is handed on comes back with another row.
                 let comes_back = column.as_ref().is_some_and(|column| column.is_handed_on);
                 let lacks = last.is_some() || comes_back || is_missing(reason);
                 wanted.missing = wanted.missing.saturating_add(lacks.into());
@@ -371,7 +371,7 @@ impl<K: PartialEq> Totals<K> {
         }
     }
 
-    /// Ends the collection.
+    /// Ends the collection, and stores the counts for the next one.
     pub fn end(&mut self) {
         let Self { kept, wanted, finders, now, now_100ns, .. } = self;
         let mut new = None;
@@ -391,7 +391,7 @@ impl<K: PartialEq> Totals<K> {
             }
         }
         if let Some(new) = new {
-            // Nobody needs the rosters of before for these.
+            // The previous rosters are not needed for these finders.
             let used = finders.iter_mut().take(self.found_in);
             used.filter(|finder| finder.roster.members != *now)
                 .for_each(|finder| finder.roster = Arc::clone(&new));
@@ -453,10 +453,10 @@ impl<K> Column<K> {
     fn take_back(&mut self, finder: &Finder, now: &[Member]) {
         /// Maximum number of counts that are looked for.
         const MOST: usize = 4_096;
-        /// Process that takes over those whose parents ended.
+        /// Process that becomes the parent of processes whose parents ended.
         const INIT: u32 = 1;
         let Self { last, next, ended, rises, sum, .. } = self;
-        // What may be taken over: counts of those that ended since the last collection, and earlier ones.
+        // Counts that a parent can take over: of instances that ended since the last collection, and earlier ones.
         let gone = || {
             finder.roster.members.iter().zip(&finder.claimed).zip(&*last).filter(|((_, found), _)| !**found)
         };
@@ -468,7 +468,7 @@ impl<K> Column<K> {
         if open.is_empty() {
             return;
         }
-        // Where it may be: with the parent, or with the nearest ancestor that has not ended.
+        // The count goes to the parent, or to the nearest ancestor that has not ended.
         let mut families: Vec<_> = gone().map(|((member, _), _)| (member.id, member.parent)).collect();
         families.sort_unstable();
         for one in &mut open {
@@ -599,7 +599,7 @@ impl Finder {
             match first.filter(same_name).or_else(|| alike.find(same_name)) {
                 Some(at) => Some(at),
                 None if member.birth.is_none() => None,
-                // It has another name now, or its birth could not be told before.
+                // The instance has another name now, or its birth was unknown before.
                 None => first.or_else(|| roster.alike(None, member.id).find(is_free)),
             }
         });

@@ -17,9 +17,9 @@ const IDLE: Duration = Duration::from_secs(10);
 /// Kind of source that a job waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Firmware, sensors, drivers.
+    /// Device: firmware, sensors, drivers.
     Device,
-    /// Mounted file system.
+    /// Mounted file system, which might hang.
     Mount,
 }
 
@@ -31,8 +31,8 @@ struct Pool {
     process: u32,
     state: Mutex<State>,
     is_wanted: Condvar,
-    /// Pool of the process that was forked from this one: the threads here are not in it, and the lock may be held by
-    /// one of them for ever.
+    /// Pool of a process that was forked from this one: the threads here are not in it, and one of them may hold the
+    /// lock for ever.
     of_child: OnceLock<Arc<Pool>>,
 }
 
@@ -79,13 +79,13 @@ impl Pool {
         }
     }
 
-    /// Does jobs until there are none for a while.
+    /// Runs jobs until there are none for a while.
     fn work(&self) {
         let mut state = self.lock();
         loop {
             if let Some((kind, job)) = state.next() {
                 drop(state);
-                // Its source has no answer then; the thread goes on.
+                // The source has no response then; the thread continues.
                 let _ = catch_unwind(AssertUnwindSafe(job));
                 state = self.lock();
                 state.ran(kind);
@@ -103,13 +103,13 @@ impl Pool {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while it is locked; were that wrong, the numbers in it are still numbers.
+        // Nothing panics while it is locked; if that is wrong, the numbers in it are still valid.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Returns the position of the first job whose kind may have one more thread.
+    /// Returns the position of the first job whose kind is below its limit of threads.
     fn position(&self) -> Option<usize> {
         self.jobs.iter().position(|(kind, _)| self.running(*kind) < MOST_OF_A_KIND)
     }

@@ -1,4 +1,4 @@
-//! Counts of aggregates, kept from collection to collection.
+//! Counts of aggregates, stored from collection to collection.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -29,7 +29,7 @@ pub(super) struct Counts {
 
 /// Number of collections without use after which a filter and its counts are forgotten.
 ///
-/// A program may use a new filter in each collection: this bounds what is kept of them.
+/// A program might use a new filter in each collection: this limits the number of stored ones.
 const FILTER_ROUNDS: u64 = 60;
 
 /// Key of an aggregate: the instances that it adds up.
@@ -64,7 +64,7 @@ struct Kept {
 impl Counts {
     /// Begins a collection at a time in terms of PerfTime100NSec.
     ///
-    /// Aggregates of names that have gone are forgotten, because the number of names has no bound. Filters are
+    /// Aggregates of a name without instances are forgotten, because the number of names has no bound. Filters are
     /// forgotten after [`FILTER_ROUNDS`] collections without use, for the same reason. Other aggregates are forgotten
     /// after [`Totals::KEPT_100NS`] without use.
     pub fn start(&mut self, now_100ns: u64) {
@@ -113,7 +113,7 @@ impl Counts {
             known.insert(sought.clone(), Kept { time_100ns: 0, round: never, totals: Totals::default() });
         }
         let Kept { time_100ns, round: collected, totals } = known.get_mut(sought)?;
-        // Two filters may select the same.
+        // Two filters can select the same aggregate.
         if std::mem::replace(collected, *round) != *round {
             *time_100ns = *now_100ns;
             totals.start(*now_100ns);
@@ -141,7 +141,7 @@ fn add_up(
             name: 0, // the birth contains it
             parent: 0,
         };
-        // An instance with an unknown start may have counted before: that must not be added.
+        // An instance with an unknown start might have counted before: that must not be added.
         totals.row(member, rows.began_100ns(row).or(Some(0)));
         let mark = marks(rows, row);
         for (at, (cell, column)) in rows.cells(row).iter().zip(columns).enumerate() {

@@ -1,4 +1,4 @@
-//! Instances that have ended, where their last values count (type 12).
+//! Instances that have ended and whose last values still count (type 12).
 
 use std::collections::HashMap;
 
@@ -8,53 +8,54 @@ use super::{Column, Gathered, Numbers, User, both, identity, marks, user};
 use crate::rows::Rows;
 use crate::total::stronger;
 
-/// The last values of all instances of one user that a query ever collected.
+/// Last values of all instances of one user that a query ever collected.
 ///
-/// That user is the one of the first instance. What an instance lacks now counts as it was last, and is marked.
+/// The user is the owner of the first instance. A value that an instance lacks now counts as it was last, and is
+/// marked.
 #[derive(Debug, Default)]
 pub(super) struct History {
     user: Option<User>,
     owner: Owner,
     known: HashMap<Known, Last>,
-    /// What is looked for: kept, so that looking allocates nothing.
+    /// Key of the current lookup. The memory is reused, so that a lookup allocates nothing.
     sought: Known,
-    /// Counts collections.
+    /// Number of collections so far.
     round: u64,
-    /// Of all that were ever known.
+    /// Birth of the aggregate: a sum over all instances ever seen.
     birth: u64,
-    /// By column, what those gave that are no longer known one by one; empty if there are none.
+    /// Aggregated values of instances that are no longer stored individually, by column; empty if there are none.
     settled: Vec<Gathered>,
 }
 
-/// So many that have ended are known one by one. Beyond that the older half of them is settled: its values stay, and
-/// should one of them come again, it counts twice.
+/// Maximum number of ended instances stored individually. Beyond it the older half is settled: its values stay, and
+/// an instance of it that comes back counts twice.
 const MOST_ENDED: usize = 4096;
 
-/// What tells instances apart.
+/// Identity of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Known {
     name: Vec<u16>,
     id: u32,
     birth: Birth,
     owner: Owner,
-    /// Which of those that are equal otherwise, in one collection.
+    /// Index among instances that are equal otherwise, within one collection.
     nth: u32,
 }
 
 #[derive(Debug)]
 struct Last {
-    /// A number of its identity.
+    /// Hash of the instance's identity.
     member: u64,
-    /// The collection in which it was there last.
+    /// Last collection in which the instance was there.
     round: u64,
-    /// Of the first of those that are equal: how many more came in that collection.
+    /// Number of further equal instances in that collection; counted on the first of them.
     more: u32,
-    /// By column.
+    /// Last value of each column, if there ever was one.
     values: Vec<Option<u64>>,
 }
 
 impl History {
-    /// The same, for other columns: which of its own each of them is.
+    /// Converts the history to other columns: `sources` contains, for each new column, its old index.
     pub fn with_columns(mut self, sources: &[Option<usize>]) -> Self {
         for last in self.known.values_mut() {
             let value = |source: &Option<usize>| source.and_then(|at| last.values.get(at).copied().flatten());
@@ -68,8 +69,8 @@ impl History {
         self
     }
 
-    /// Takes over the values of these rows, and puts together all last values. Answers for whom they are and their
-    /// birth, unless there never was an instance.
+    /// Stores the values of these rows and aggregates all last values. Returns their owner and birth, or `None` if
+    /// there never was an instance.
     pub fn gather(
         &mut self,
         rows: &Rows,
@@ -88,7 +89,7 @@ impl History {
                 match value {
                     Some(value) => gathered.numbers = gathered.numbers.and(Numbers::of(*value)),
                     None => {
-                        // Those that are there have said so themselves.
+                        // Running instances have reported their missing values themselves.
                         let has_ended = last.round != self.round;
                         gathered.lacks = gathered.lacks.saturating_add(has_ended.into());
                         gathered.ended = gathered.ended.saturating_add(has_ended.into());
@@ -105,7 +106,7 @@ impl History {
         Some((self.owner, birth))
     }
 
-    /// Takes over the values of a row, and what is special about them.
+    /// Stores the values of a row, and their marks.
     fn note(&mut self, rows: &Rows, row: usize, columns: &[Column], gathered: &mut [Gathered]) {
         let (owner, Some(InstanceId(id))) = (rows.owner(row), rows.id(row)) else { return };
         if self.user.is_none() {
@@ -143,7 +144,7 @@ impl History {
         }
     }
 
-    /// Forgets who those are that ended first, but not what they gave, if they are too many.
+    /// If too many instances have ended, settles the older ones: their values stay, their identities are forgotten.
     fn settle(&mut self, columns: &[Column]) {
         let Self { known, round, settled, birth, .. } = self;
         let ended = known.values().map(|last| last.round).filter(|last| last != round);

@@ -1,4 +1,4 @@
-//! What the names in a path are bound to.
+//! Binding of the names in a path to countersets, counters and instances.
 
 use std::sync::Arc;
 
@@ -13,52 +13,52 @@ use crate::query::names_the_one;
 use crate::registration::{RegInfo, RegRequest};
 use crate::source::Source;
 
-/// A path means nothing on this source.
+/// Reason that a path cannot be bound to a source.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BindError {
     /// No counterset has that name.
     #[error("no counterset is named \"{name}\"")]
     NoCounterset {
-        /// As it was written.
+        /// Name as written in the path.
         name: String,
-        /// Names that are near.
+        /// Names that are similar.
         nearest: Vec<String>,
     },
     /// The counterset has no counter of that name.
     #[error("\"{counterset}\" has no counter \"{name}\"")]
     NoCounter {
-        /// The counterset's name.
+        /// Name of the counterset.
         counterset: String,
-        /// As it was written.
+        /// Name as written in the path.
         name: String,
-        /// Names that are near.
+        /// Names that are similar.
         nearest: Vec<String>,
     },
     /// The counterset has instances, and the path names none.
     #[error("\"{counterset}\" has instances, and the path says not which")]
     NeedsInstance {
-        /// The counterset's name.
+        /// Name of the counterset.
         counterset: String,
     },
     /// The counterset has no instances, or none now, and the path names one.
     #[error("\"{counterset}\" has no instances")]
     NoInstances {
-        /// The counterset's name.
+        /// Name of the counterset.
         counterset: String,
     },
     /// The counterset has no instance of that name now.
     #[error("\"{counterset}\" has no instance \"{name}\"")]
     NoInstance {
-        /// The counterset's name.
+        /// Name of the counterset.
         counterset: String,
-        /// As it was written.
+        /// Name as written in the path.
         name: String,
     },
-    /// The query refuses the entry.
+    /// The query refused the entry, with this code.
     #[error("the query refuses it: {0}")]
     Refused(Status),
-    /// The source failed.
+    /// The source returned an error.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
@@ -76,18 +76,19 @@ impl From<&BindError> for PdhStatus {
     }
 }
 
-/// What a path means on a source, as far as that can be said without asking for instances.
+/// Counterset, counters and instance selection of a path, resolved without enumerating instances.
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    /// The counterset.
+    /// Counterset that the path names.
     pub set: Arc<Counterset>,
-    /// Its counters that are meant, in the order of the counterset: one, or those of a pattern.
+    /// Counters that the path selects, in the order of the counterset: one, or those of a pattern.
     pub counters: Vec<CounterId>,
-    /// Which instances, as it is written: for a [`Selector`]. `None` is the nameless one of a counterset that has none.
+    /// Instance selection as written, for a [`Selector`]. `None` is the nameless instance of a counterset without
+    /// instances.
     pub instances: Option<String>,
 }
 
-/// What a path means on a source. The machine in it is not looked at: it says which source to ask.
+/// Binds a path to a source. The machine in the path is ignored: the caller uses it to choose the source.
 ///
 /// # Errors
 /// If counterset or counter do not exist, or the instance does not fit the counterset.
@@ -98,7 +99,7 @@ pub fn resolve(source: &mut dyn Source, path: &CounterPath) -> Result<Resolved, 
     Ok(Resolved { set, counters, instances })
 }
 
-/// The instance that a path names, as far as that fits the counterset. `None` is its nameless one.
+/// Returns the instance that a path names, if it fits the counterset. `None` is its nameless instance.
 pub(super) fn fitting_instance<'p>(
     set: &Counterset,
     instance: Option<&'p str>,
@@ -114,11 +115,11 @@ pub(super) fn fitting_instance<'p>(
     }
 }
 
-/// Every counterset of a source.
+/// Returns every counterset of a source.
 pub(super) fn countersets(source: &mut dyn Source) -> Result<Vec<Arc<Counterset>>, SourceError> {
     let mut all = Vec::new();
     for guid in source.countersets()? {
-        // One that went away meanwhile is not there.
+        // A counterset that was unregistered meanwhile is skipped.
         if let Ok(RegInfo::Counterset(set)) = source.registration(&guid, RegRequest::Counterset) {
             all.push(set);
         }
@@ -126,7 +127,7 @@ pub(super) fn countersets(source: &mut dyn Source) -> Result<Vec<Arc<Counterset>
     Ok(all)
 }
 
-/// By GUID, by English name, by a name in another language.
+/// Finds a counterset by GUID, by English name, or by a name in another language.
 pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc<Counterset>, BindError> {
     if let Ok(guid) = name.parse::<Guid>() {
         return match source.registration(&guid, RegRequest::Counterset) {
@@ -150,7 +151,8 @@ pub(super) fn find_counterset(source: &mut dyn Source, name: &str) -> Result<Arc
     })
 }
 
-/// By name or pattern, in English or another language, or by `#ID`. Helpers only by their own name or id.
+/// Finds counters by name or pattern, in English or another language, or by `#ID`. Helpers match only by their own
+/// name or id.
 pub(super) fn find_counters<'a>(set: &'a Counterset, text: &str) -> Result<Vec<&'a Counter>, BindError> {
     let names = |counter: &'a Counter| {
         let translated = set.translations.iter().flat_map(|t| t.counters.iter());

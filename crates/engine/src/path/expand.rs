@@ -1,4 +1,5 @@
-//! What paths mean on a source now: one path without wildcards for each counter of each instance; and what there is.
+//! Expansion of paths on a source: one path without wildcards per counter and instance. Also lists the available
+//! names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,21 +13,21 @@ use crate::error::SourceError;
 use crate::pattern::{Pattern, folded, folded_units};
 use crate::source::Source;
 
-/// What [`expand`] leaves as it is written.
+/// Parts of a path that [`expand`] leaves as written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unexpanded {
-    /// The counter.
+    /// `true` to leave the counter as written.
     #[doc(alias = "PDH_NOEXPANDCOUNTERS")]
     pub counters: bool,
-    /// The instance.
+    /// `true` to leave the instance as written.
     #[doc(alias = "PDH_NOEXPANDINSTANCES")]
     pub instances: bool,
 }
 
-/// The paths without wildcards that a path stands for now: instances in the order of the source, counters in that of
-/// the counterset. The second and later instances of a name are `name#1`, `name#2`.
+/// Expands a path to paths without wildcards: instances in the order of the source, counters in that of the
+/// counterset. The second and later instances of a name are `name#1`, `name#2`.
 ///
-/// Parent, instance, index and counter may each be a name or a pattern; helpers are left out.
+/// Parent, instance, index and counter can each be a name or a pattern; helpers are omitted.
 ///
 /// ```
 /// use perfset_engine::{Machine, path::{Unexpanded, expand}, testing::FixedClock};
@@ -38,8 +39,8 @@ pub struct Unexpanded {
 /// ```
 ///
 /// # Errors
-/// If counterset, counter or instance do not exist, or the instance does not fit the counterset: also a wildcard for
-/// instances where there are none.
+/// If counterset, counter or instance do not exist, or the instance does not fit the counterset. This includes an
+/// instance wildcard without instances.
 #[doc(alias = "PdhExpandWildCardPath")]
 #[doc(alias = "PdhExpandCounterPath")]
 pub fn expand(
@@ -83,11 +84,11 @@ pub fn expand(
     Ok(instances.iter().flat_map(|instance| counters.iter().map(move |c| one(instance, c))).collect())
 }
 
-/// Whether a text is a path that means something on a source: counterset and counter exist, and an instance that is
+/// Checks that a text is a valid path on a source: counterset and counter exist, and so does an instance that is
 /// named without a wildcard.
 ///
 /// # Errors
-/// The status that says what is wrong: an empty text is a wrong argument here.
+/// The status for the problem: an empty text is a wrong argument here.
 #[doc(alias = "PdhValidatePath")]
 #[doc(alias = "PdhValidatePathEx")]
 pub fn validate(source: &mut dyn Source, text: &str) -> Result<(), PdhStatus> {
@@ -109,10 +110,10 @@ fn validate_path(source: &mut dyn Source, path: &CounterPath) -> Result<(), Bind
     }
 }
 
-/// The names of the countersets that have a counter for people of this level or one below, each once.
+/// Returns the names of the countersets with a displayable counter of this detail level or below, each once.
 ///
 /// # Errors
-/// If the source cannot be asked.
+/// If the source cannot be read.
 #[doc(alias = "PdhEnumObjects")]
 pub fn objects(source: &mut dyn Source, detail: DetailLevel) -> Result<Vec<String>, SourceError> {
     let all = countersets(source)?;
@@ -120,19 +121,19 @@ pub fn objects(source: &mut dyn Source, detail: DetailLevel) -> Result<Vec<Strin
     Ok(unique(shown.map(|set| set.name.to_string())))
 }
 
-/// What one counterset has now.
+/// Counter and instance names of one counterset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectItems {
-    /// The names of its counters, each once, without helpers.
+    /// Names of the counters, each once, without helpers.
     pub counters: Vec<String>,
-    /// The names of its instances, each once; `None` if it has no instances at all.
+    /// Names of the instances, each once; `None` if the counterset has no instances at all.
     pub instances: Option<Vec<String>>,
 }
 
-/// The counters, of this level or one below, and the instances of a counterset.
+/// Returns the counters, of this detail level or below, and the instances of a counterset.
 ///
 /// # Errors
-/// If there is no such counterset, or the source cannot be asked.
+/// If there is no such counterset, or the source cannot be read.
 #[doc(alias = "PdhEnumObjectItems")]
 pub fn object_items(
     source: &mut dyn Source,
@@ -153,7 +154,7 @@ pub fn object_items(
     })
 }
 
-/// The instances there are; none is no error.
+/// Returns the current instances. Having none is no error.
 fn instances(source: &mut dyn Source, set: &Counterset) -> Result<Vec<Utf16>, SourceError> {
     match source.instances(&set.guid) {
         Ok(instances) => Ok(instances.into_iter().map(|instance| instance.name).collect()),
@@ -162,7 +163,7 @@ fn instances(source: &mut dyn Source, set: &Counterset) -> Result<Vec<Utf16>, So
     }
 }
 
-/// The names that a text means, numbered where there are several of a name. A name by itself means the first.
+/// Returns the names that a text selects, numbered if several have the same name. A plain name selects the first.
 fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     let (selector, is_name) = (Selector::new(text), Selector::is_plain(text) && !is_pattern(text));
     let mut seen: HashMap<Vec<u16>, usize> = HashMap::new();
@@ -178,17 +179,17 @@ fn meant(names: &[Utf16], text: &str) -> Vec<String> {
     meant
 }
 
-/// A name, and for the second and later of that name which one it is.
+/// Returns a name, with its index appended for the second and later of that name.
 pub(super) fn with_index(name: &str, occurrence: usize) -> String {
     if occurrence == 0 { name.to_owned() } else { format!("{name}#{occurrence}") }
 }
 
-/// Whether a text may mean several names: a pattern, alternatives, all but one.
+/// Returns `true` if a text can select several names: a pattern, alternatives, or an exclusion.
 pub(super) fn is_pattern(text: &str) -> bool {
     Pattern::new(&text.into()).has_wildcard() || text.starts_with(['{', '!'])
 }
 
-/// Each name once, in the order in which they come; case does not tell names apart.
+/// Returns each name once, in order of first appearance, ignoring case.
 fn unique(names: impl Iterator<Item = String>) -> Vec<String> {
     let mut seen: HashSet<Vec<u16>> = HashSet::new();
     names.filter(|name| seen.insert(folded(name).collect())).collect()

@@ -1,31 +1,31 @@
-//! Counters by words of their names and helps.
+//! Search for counters by words of their names and help texts.
 
 use std::sync::Arc;
 
 use perfset_core::{Attributes, Counter, Counterset};
 
-/// A counter that was found, as its counterset and its place in it.
+/// Counter that matched a search, as its counterset and its index in it.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The counterset.
+    /// Counterset of the counter.
     pub counterset: Arc<Counterset>,
     at: usize,
 }
 
 impl Found {
-    /// The counter.
+    /// Returns the counter that matched.
     #[must_use]
     pub fn counter(&self) -> Option<&Counter> {
         self.counterset.counters.get(self.at)
     }
 
-    /// The path of the counter in all instances.
+    /// Returns the path of the counter in all instances.
     #[must_use]
     pub fn path(&self) -> String {
         self.counter().map(|counter| path_of(&self.counterset, counter)).unwrap_or_default()
     }
 
-    /// The first sentence of the counter's help, without its point.
+    /// Returns the first sentence of the counter's help text, without its full stop.
     #[must_use]
     pub fn help(&self) -> &str {
         let help = self.counter().map(|counter| &*counter.help).unwrap_or_default();
@@ -33,15 +33,15 @@ impl Found {
     }
 }
 
-/// The path of a counter in all instances.
+/// Returns the path of a counter in all instances.
 #[must_use]
 pub fn path_of(set: &Counterset, counter: &Counter) -> String {
     let instance = if set.instance_type.is_multiple() { "(*)" } else { "" };
     format!("\\{}{instance}\\{}", set.name, counter.shown_name())
 }
 
-/// The counters whose counterset, name or help have all the words: those whose names have them before those whose
-/// helps only mention them. `all`: also those that never have a value on this system.
+/// Returns the counters whose counterset, name or help text contain all the words. Matches in names come before
+/// matches in help texts. `all` includes counters that never have a value on this system.
 #[must_use]
 pub fn find(countersets: &[Arc<Counterset>], words: &[impl AsRef<str>], all: bool) -> Vec<Found> {
     let words: Vec<_> = words.iter().map(|word| word.as_ref().to_lowercase()).collect();

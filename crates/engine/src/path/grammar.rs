@@ -1,4 +1,4 @@
-//! The grammar of counter paths: `[\\MACHINE]\COUNTERSET[(INSTANCES)]\COUNTER`, also with forward slashes.
+//! Grammar of counter paths: `[\\MACHINE]\COUNTERSET[(INSTANCES)]\COUNTER`, also with forward slashes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use perfset_core::pdh::PdhStatus;
 
 use super::instance_name::InstanceName;
 
-/// A counter path, taken apart. Nothing is looked up yet.
+/// Counter path, parsed. Nothing is looked up yet.
 ///
-/// Inside the brackets stands an instance's name or a pattern with `*` and `?`; `{a,b}` is one of several, `!name` all
-/// but one, `name#1` the second of that name. The counter is a name or such a pattern, or `#7` for an id. The
-/// counterset is a name, or a GUID in braces. There is no escape.
+/// The brackets contain an instance name, or a pattern with `*` and `?`. `{a,b}` selects one of several, `!name` all
+/// except one, `name#1` the second of that name. The counter is a name or such a pattern, or `#7` for an id. The
+/// counterset is a name, or a GUID in braces. There is no escape character.
 ///
 /// Source: MS Learn, "Specifying a Counter Path".
 ///
@@ -27,41 +27,41 @@ use super::instance_name::InstanceName;
 #[doc(alias = "PDH_COUNTER_PATH_ELEMENTS")]
 #[doc(alias = "PdhParseCounterPath")]
 pub struct CounterPath {
-    /// The machine, without its backslashes; `None` is this one.
+    /// Machine name without its backslashes; `None` is this machine.
     pub machine: Option<String>,
-    /// The counterset's name or `{GUID}`.
+    /// Counterset name or `{GUID}`.
     pub counterset: String,
-    /// What stands between the brackets; `None` if there are none.
+    /// Text between the brackets; `None` if there are none.
     pub instance: Option<String>,
-    /// The counter's name, pattern, or `#ID`.
+    /// Counter name, pattern, or `#ID`.
     pub counter: String,
 }
 
-/// A text is not a counter path.
+/// Reason that a text is not a counter path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathError {
-    /// Nothing at all.
+    /// The path is empty.
     #[error("the path is empty")]
     #[doc(alias = "PDH_CSTATUS_NO_COUNTERNAME")]
     Empty,
-    /// It does not begin with a slash of either kind.
+    /// The path does not begin with a slash of either kind.
     #[error("\"{0}\" does not begin with \\ or /")]
     #[doc(alias = "PDH_CSTATUS_BAD_COUNTERNAME")]
     NoSlash(String),
-    /// A counterset without a counter.
+    /// The path has a counterset without a counter.
     #[error("\"{0}\" names a counterset and no counter")]
     NoCounter(String),
-    /// A machine and nothing else.
+    /// The path has a machine and nothing else.
     #[error("\"{0}\" names a machine and no counterset")]
     NoCounterset(String),
     /// A bracket is open and not closed before the counter.
     #[error("\"{0}\" has a bracket that is not closed before the counter")]
     OpenBracket(String),
-    /// Longer than Windows allows.
+    /// The path is longer than Windows allows.
     #[error("the path has {0} characters, more than {max}", max = CounterPath::MAX_LEN)]
     TooLong(usize),
-    /// Its parts, put together, are the path of other parts: there is no escape.
+    /// The parts, joined to a text, are parsed as other parts, because there is no escape character.
     #[error("\"{0}\" is not the path of the names that it was made of")]
     Ambiguous(String),
 }
@@ -76,14 +76,14 @@ impl From<&PathError> for PdhStatus {
 }
 
 impl CounterPath {
-    /// PDH_MAX_COUNTER_PATH: characters of a path.
+    /// PDH_MAX_COUNTER_PATH: maximum number of characters of a path.
     #[doc(alias = "PDH_MAX_COUNTER_PATH")]
     pub const MAX_LEN: usize = 2048;
 
-    /// The text that says these parts and no others. [`Display`](fmt::Display) writes whatever they are.
+    /// Formats the path, and checks that it is parsed as the same parts. [`Display`](fmt::Display) does not check.
     ///
     /// # Errors
-    /// If a part is missing or all are too long, or if a name has characters that make it the path of something else.
+    /// If a part is missing, if the path is too long, or if characters in a name make the text a different path.
     #[doc(alias = "PdhMakeCounterPath")]
     pub fn make(&self) -> Result<String, PathError> {
         let text = self.to_string();
@@ -91,10 +91,10 @@ impl CounterPath {
         if read == *self { Ok(text) } else { Err(PathError::Ambiguous(text)) }
     }
 
-    /// The name between the brackets, taken apart: parent, name and index.
+    /// Parses the name between the brackets: parent, name and index.
     ///
     /// # Errors
-    /// [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if it cannot be.
+    /// [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if the name cannot be parsed.
     pub fn instance_name(&self) -> Result<Option<InstanceName>, PdhStatus> {
         self.instance.as_deref().map(str::parse).transpose()
     }
@@ -146,13 +146,14 @@ enum Missing {
 
 type Parts<'a> = (&'a str, Option<&'a str>, &'a str);
 
-/// With backslashes. Names of instances may have brackets: where they do not go in pairs, the last `)\` ends one.
+/// Splits a path with backslashes. Instance names can contain brackets: if brackets are unpaired, the last `)\` ends
+/// the instance.
 fn split(rest: &str) -> Result<Parts<'_>, Missing> {
     split_at(rest, '\\', |behind| behind.rsplit_once(")\\"))
 }
 
-/// With slashes: the counter is the whole rest, slashes included. A slash in the name of a built-in counterset, such as
-/// Block I/O, does not end it.
+/// Splits a path with slashes: the counter is the whole rest, slashes included. A slash in the name of a built-in
+/// counterset, such as Block I/O, does not end the counterset.
 fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
     let unpaired = |behind| str::split_once(behind, ")/");
     let slash_of = |name: &str| {
@@ -169,8 +170,8 @@ fn split_slashed(rest: &str) -> Result<Parts<'_>, Missing> {
     Ok((rest.get(..len).unwrap_or_default(), instance, counter))
 }
 
-/// The instance stands in the first brackets that end right before a separator; brackets that do not are part of the
-/// counterset's name.
+/// Splits at a separator. The instance is in the first brackets that end right before a separator; other brackets are
+/// part of the counterset's name.
 fn split_at<'a>(
     rest: &'a str,
     separator: char,
@@ -202,7 +203,7 @@ fn split_at<'a>(
         .ok_or(Missing::Counter)
 }
 
-/// Where the bracket closes that is open before `text`.
+/// Returns the offset of the bracket that closes the one opened before `text`.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -216,7 +217,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// As PDH writes it, with backslashes.
+/// Writes the path as PDH does, with backslashes.
 impl fmt::Display for CounterPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(machine) = &self.machine {

@@ -1,4 +1,4 @@
-//! The greatest of many values.
+//! Selection of the greatest values.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -7,22 +7,22 @@ use perfset_core::CounterId;
 
 use super::query::PathValue;
 
-/// Keeps of each counter of a path so many of the greatest values, the greatest first. Instances that sum others up,
-/// and what is idle, are left out where there are others.
+/// Retains the `most` greatest values of each counter of a path, greatest first. Sums over other instances, and idle
+/// instances, are removed if there are others.
 pub fn keep_greatest<'a, V: Borrow<PathValue<'a>>>(
     values: &mut Vec<V>,
     most: usize,
     number: impl Fn(&PathValue<'a>) -> Option<f64>,
 ) {
     let number = |v: &V| number(v.borrow()).unwrap_or(f64::NEG_INFINITY);
-    // A path's counters stay in the order in which they came.
+    // The counters of a path keep their order.
     let mut groups: HashMap<(usize, CounterId), (usize, bool)> = HashMap::new();
     let group = |v: &V| (v.borrow().path, v.borrow().value.counter.id);
     for v in &*values {
         let next = groups.len();
         groups.entry(group(v)).or_insert((next, false)).1 |= !v.borrow().sums_up();
     }
-    // Each is looked up once, and not in each comparison.
+    // Look up each value once, not in each comparison.
     let place = |v: V| {
         let (at, has_others) = groups.get(&group(&v)).copied().unwrap_or_default();
         (!v.borrow().sums_up() || !has_others).then(|| (at, number(&v), v))

@@ -1,11 +1,11 @@
-//! Names of instances as PDH writes them: `parent/name#index`.
+//! Instance names in PDH syntax: `parent/name#index`.
 
 use std::fmt;
 use std::str::FromStr;
 
 use perfset_core::pdh::PdhStatus;
 
-/// The name of an instance, taken apart: `name`, `name#index`, `parent/name` or `parent/name#index`.
+/// Instance name, parsed: `name`, `name#index`, `parent/name` or `parent/name#index`.
 ///
 /// ```
 /// use perfset_engine::path::InstanceName;
@@ -17,21 +17,21 @@ use perfset_core::pdh::PdhStatus;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[doc(alias = "PdhParseInstanceName")]
 pub struct InstanceName {
-    /// The name of what it is a part of: what stands before the first slash.
+    /// Name of the parent: the text before the first slash.
     pub parent: Option<String>,
-    /// Its own name.
+    /// Name without parent and index.
     pub name: String,
-    /// Which one of that name it is, in one sample: 0 is the first. Not an identity.
+    /// Index among instances of that name in one sample: 0 is the first. Not an identity.
     pub index: u32,
 }
 
 impl InstanceName {
-    /// MAX_PATH: a name that can be taken apart has fewer characters.
+    /// MAX_PATH: names of this many characters or more cannot be parsed.
     pub const MAX_LEN: usize = 260;
 }
 
-/// [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if there is no name or no parent where one must be, if the
-/// index is too large, and if it is too long.
+/// Fails with [`PDH_INVALID_INSTANCE`](PdhStatus::PDH_INVALID_INSTANCE) if the name or parent is empty, the index is
+/// too large, or the text is too long.
 impl FromStr for InstanceName {
     type Err = PdhStatus;
 
@@ -54,7 +54,7 @@ impl FromStr for InstanceName {
     }
 }
 
-/// The first of a name has no index, and neither has one whose index is the greatest that there is: to C it means none.
+/// Writes no index for the first instance of a name, nor for index `u32::MAX`, which means no index in C.
 impl fmt::Display for InstanceName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = &self.parent {
@@ -68,16 +68,16 @@ impl fmt::Display for InstanceName {
     }
 }
 
-/// A name and the index behind its last `#`: digits, or a pattern of them.
+/// Splits a name from the index after its last `#`: digits, or a pattern of them.
 pub(super) fn numbered(text: &str) -> Option<(&str, &str)> {
     let is_digits = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'*' | b'?'));
     text.rsplit_once('#').filter(|(_, digits)| !digits.is_empty() && is_digits(digits))
 }
 
-/// A name without the characters that the grammar of PDH's paths needs: `(` and `)` are square brackets then, `#`, `\`
-/// and `/` underscores.
+/// Replaces the characters that the grammar of PDH's paths needs: `(` and `)` become square brackets, `#`, `\` and
+/// `/` become underscores.
 ///
-/// For what is written for readers of PDH's paths. Paths of our own take names as they are.
+/// Used in output for readers of PDH's paths. This project's own paths take names unchanged.
 ///
 /// ```
 /// assert_eq!(perfset_engine::path::substituted(r"Intel(R) #2 a/b\c"), "Intel[R] _2 a_b_c");

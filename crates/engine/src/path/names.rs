@@ -1,10 +1,11 @@
-//! Names that people mistype.
+//! Suggestions for mistyped names.
 
 use perfset_core::utf16::upper;
 
-/// The names nearest to a text, best first: at most `most`, and none that is further than half of its own length.
+/// Returns the names nearest to a text, best first: at most `most`, and none that differs by more than half of its
+/// length.
 ///
-/// A name that contains the text is nearer than any that has to be spelt differently.
+/// A name that contains the text is nearer than any name with another spelling.
 #[must_use]
 pub fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
     let wanted = folded(text);
@@ -22,12 +23,13 @@ pub fn nearest<'a>(text: &str, names: impl IntoIterator<Item = &'a str>, most: u
 }
 
 fn folded(text: &str) -> Vec<u16> {
-    // Longer than any name: a hostile text must not cost its square.
+    // Longer than any name, and bounded because the cost is quadratic and the text is untrusted input.
     const MOST: usize = 200;
     text.encode_utf16().map(upper).take(MOST).collect()
 }
 
-/// How many units must be put in, left out or changed, or neighbours swapped (the optimal string alignment distance).
+/// Returns the number of units to insert, delete or change, or of neighbours to swap (the optimal string alignment
+/// distance).
 fn distance(a: &[u16], b: &[u16]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=b.len()).collect();

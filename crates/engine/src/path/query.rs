@@ -1,4 +1,4 @@
-//! Paths bound to a source: as few entries of a query as it takes, and values by path.
+//! Paths bound to a source: a query with as few entries as possible, and its values by path.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -20,10 +20,10 @@ use crate::snapshot::{EntryInfo, Snapshot};
 use crate::source::{Next, QueryHandle, Source};
 use crate::values::Value;
 
-/// Paths that are collected together, and their last two samples.
+/// Query by paths: the paths are collected together, and the last two samples stored.
 ///
-/// Paths that ask for the same instances share an entry of the query, in which are what their counters are divided by
-/// as well. What does not exist yet is no error: a pattern means what is there when it is collected.
+/// Paths with the same instances share an entry of the query, which also contains the bases of their counters. An
+/// instance that does not exist yet is no error: a pattern selects the instances of each collection.
 ///
 /// ```
 /// use perfset_engine::{Machine, path::PathQuery, testing::FixedClock};
@@ -39,18 +39,18 @@ use crate::values::Value;
 pub struct PathQuery {
     query: Box<dyn QueryHandle>,
     pub(super) paths: Vec<Bound>,
-    /// What is in the query, in its order; besides, before the first sample, those that are `replaced`.
+    /// Entries of the query in its order; before the first sample also those in `replaced`.
     entries: Vec<Entry>,
-    /// Positions of entries that are no longer in the query: they are taken out all at once, since many may be.
+    /// Positions of entries that are no longer in the query. They are removed all at once, because there can be many.
     replaced: HashSet<usize>,
-    /// Each of these, and the later entry that replaced it, in the order in which that was.
+    /// Each replaced entry and the later entry that replaced it, in the order of replacement.
     moved: Vec<(usize, usize)>,
-    /// Positions of the entries of the same instances, ascending; empty if it has to be made anew.
+    /// Positions of the entries of the same instances, ascending; empty if it must be rebuilt.
     places: HashMap<Instances, Vec<usize>>,
     pub(super) new: Snapshot,
     old: Snapshot,
     pub(super) samples: u64,
-    /// Whether there may be entries that no path needs.
+    /// `true` if there might be entries that no path needs.
     has_unused: bool,
 }
 
@@ -61,25 +61,24 @@ impl std::fmt::Debug for PathQuery {
 }
 
 impl PathValue<'_> {
-    /// The path of this one value for readers of PDH's paths: characters that their grammar needs are
-    /// [`substituted`] in the instance, whose second and later of a name are numbered.
+    /// Returns the path of this value for readers of PDH's paths. In the instance, characters that their grammar
+    /// needs are [`substituted`], and the second and later of a name are numbered.
     #[must_use]
     pub fn pdh_path(&self, machine: Option<&str>) -> CounterPath {
         self.named(machine, &substituted(&self.value.instance.to_string()))
     }
 
-    /// The path of this one value with its names as they are: those of a log are PDH's already.
+    /// Returns the path of this value with unchanged names: names in a log already have PDH's syntax.
     #[must_use]
     pub fn own_path(&self, machine: Option<&str>) -> CounterPath {
         self.named(machine, &self.value.instance.to_string())
     }
 
-    /// Whether the instance is a sum of others, or the time in which nothing ran: `_Total`, `0,_Total`, `Idle`,
-    /// `Idle:0`.
+    /// Returns `true` if the instance is a sum of others, or idle time: `_Total`, `0,_Total`, `Idle`, `Idle:0`.
     #[must_use]
     pub fn sums_up(&self) -> bool {
         let name = self.value.instance.as_bytes();
-        // A program may be called Idle too; the idle process has the id 0.
+        // A program can be named Idle too; the idle process has the id 0.
         names_sum(self.value.instance)
             || matches!(name, b"I\0d\0l\0e\0" | b"I\0d\0l\0e\0:\x000\0")
                 && self.value.instance_id.is_some_and(|id| id.0 == 0)
@@ -95,7 +94,7 @@ impl PathValue<'_> {
     }
 }
 
-/// The instances of an entry: counterset, name in capitals, id.
+/// Instances of an entry: counterset, name in capitals, id.
 type Instances = (Guid, Option<Vec<u16>>, InstanceIdFilter);
 
 fn instances_of(entry: &Entry) -> Instances {
@@ -103,41 +102,41 @@ fn instances_of(entry: &Entry) -> Instances {
     (entry.counterset, name, entry.instance_id)
 }
 
-/// A path, and what it is bound to.
+/// Path with the counterset, counters and entries that it is bound to.
 #[derive(Debug)]
 pub(super) struct Bound {
-    /// The path, with the counterset's own name.
+    /// Path with the counterset's own name.
     pub path: CounterPath,
     pub set: Arc<Counterset>,
-    /// What formatted values are multiplied with.
+    /// Factor for formatted values.
     pub scale: Scale,
-    /// Whether the formatted values of the last sample were read.
+    /// `true` if the formatted values of the last sample were read.
     pub is_read: Cell<bool>,
-    /// Whether a wildcard asks for whatever the counterset has.
+    /// `true` if a wildcard selects all counters of the counterset.
     all_counters: bool,
-    /// Its counters, and the positions of their entries in the query.
+    /// Counters of the path, and the positions of their entries in the query.
     pub counters: Vec<(CounterId, usize)>,
-    /// What the engine's own pattern does not say.
+    /// Selection that the engine's own pattern cannot express, if any.
     selector: Option<Selector>,
-    /// The instances as they were written, as a block would hold them.
+    /// Instance selection as written, encoded as in a block.
     instance: Vec<u8>,
 }
 
-/// One value of one path.
+/// Value of a path: one counter of one instance.
 #[derive(Clone, Debug)]
 pub struct PathValue<'a> {
     /// Position of the path, in the order of addition.
     pub path: usize,
-    /// The value, its counter and its instance.
+    /// Value with its counter and instance.
     pub value: Value<'a>,
-    /// Which instance of that name it is, from 0, in this sample; case does not tell names apart. Not an identity.
+    /// Index among instances of that name in this sample, from 0, ignoring case. Not an identity.
     pub occurrence: usize,
-    /// Which row of its entry.
+    /// Index of the row in its entry.
     pub(super) row: usize,
 }
 
 impl<'a> PathValue<'a> {
-    /// The same counter of the same instance with another value, of another sample.
+    /// Returns the same counter of the same instance with a value of another sample.
     #[must_use]
     pub fn with(&self, value: Value<'a>) -> Self {
         Self { value, ..*self }
@@ -145,10 +144,10 @@ impl<'a> PathValue<'a> {
 }
 
 impl PathQuery {
-    /// A query without paths.
+    /// Creates a query without paths.
     ///
     /// # Errors
-    /// If the source cannot be asked.
+    /// If the source cannot be read.
     pub fn open(source: &mut dyn Source) -> Result<Self, SourceError> {
         Ok(Self {
             query: source.open()?,
@@ -166,7 +165,7 @@ impl PathQuery {
 
     /// Binds a path to the source that this query was opened on, and adds it. Returns its position.
     ///
-    /// The machine in the path is not looked at: it says which source to open.
+    /// The machine in the path is ignored: the caller uses it to choose the source.
     ///
     /// # Errors
     /// If counterset or counter do not exist, or the instance does not fit the counterset.
@@ -190,8 +189,8 @@ impl PathQuery {
         Ok(self.paths.len().saturating_sub(1))
     }
 
-    /// The position in the query of an entry that has these counters of these instances: one that is there, or one
-    /// that gets them added. After a sample it is a new one, because an entry that changes loses its interval.
+    /// Returns the position of a query entry with these counters of these instances: an existing entry, or one
+    /// extended by them. After a sample it is a new entry, because an entry that changes loses its interval.
     fn entry(&mut self, wanted: Entry) -> Result<usize, BindError> {
         let union =
             |known: &Entry| Entry { counters: known.counters.union(&wanted.counters), ..known.clone() };
@@ -228,12 +227,12 @@ impl PathQuery {
         Ok(last)
     }
 
-    /// Takes the entries out that others replaced.
+    /// Removes the entries that others replaced.
     fn drop_replaced(&mut self) {
         if self.replaced.is_empty() {
             return;
         }
-        // Each is replaced by a later one, which may be replaced as well.
+        // Each entry is replaced by a later one, which may be replaced as well.
         let mut places: Vec<usize> = (0..self.entries.len()).collect();
         for (from, to) in std::mem::take(&mut self.moved).into_iter().rev() {
             let end = places.get(to).copied();
@@ -258,7 +257,7 @@ impl PathQuery {
         }
     }
 
-    /// Takes a path out. Later ones move up. What no other path asks is not collected any more.
+    /// Removes a path. Later paths move up. Entries that no other path needs are not collected any more.
     pub fn remove(&mut self, path: usize) {
         if path < self.paths.len() {
             self.paths.remove(path);
@@ -266,7 +265,7 @@ impl PathQuery {
         }
     }
 
-    /// Takes the entries out that no path needs. Not before the next sample, because the last one has them.
+    /// Removes the entries that no path needs. Not before the next sample, because the last one still contains them.
     fn drop_unused(&mut self) {
         if !std::mem::take(&mut self.has_unused) {
             return;
@@ -291,7 +290,7 @@ impl PathQuery {
 
     /// Returns the birth of a value of the last sample: the start of its instance, or of counting if that is separate.
     ///
-    /// Name, id and birth together tell the value's instance from all others.
+    /// Name, id and birth together identify the value's instance.
     #[must_use]
     pub fn birth(&self, value: &PathValue<'_>) -> Birth {
         let annex = self.new.annex().get(value.value.entry)?;
@@ -300,7 +299,7 @@ impl PathQuery {
         annex.birth_of(value.row, column)
     }
 
-    /// Takes a sample of all paths; the one before stays as the older of two.
+    /// Collects a sample of all paths; the previous one becomes the older of the two.
     ///
     /// # Errors
     /// If there is nothing to deliver at all.
@@ -319,33 +318,33 @@ impl PathQuery {
         next
     }
 
-    /// Returns `true` if the last sample has the rows of the one before; see [`Snapshot::has_rows_of`]. Paths that were
-    /// added or removed in between are not looked at.
+    /// Returns `true` if the last sample has the rows of the one before; see [`Snapshot::has_rows_of`]. Paths that
+    /// were added or removed in between are ignored.
     #[must_use]
     pub fn has_same_rows(&self) -> bool {
         self.older().is_some_and(|older| self.new.has_rows_of(older))
     }
 
-    /// How many entries the paths take, those for bases included.
+    /// Returns the number of entries that the paths need, including bases.
     #[must_use]
     pub fn entries_len(&self) -> usize {
         self.entries.len().saturating_sub(self.replaced.len())
     }
 
-    /// The last sample.
+    /// Returns the last sample.
     #[must_use]
     pub fn snapshot(&self) -> &Snapshot {
         &self.new
     }
 
-    /// The values of the last sample, path by path; in each, counter by counter.
+    /// Returns the values of the last sample, path by path, and in each path counter by counter.
     #[must_use]
     pub fn values(&self) -> Vec<PathValue<'_>> {
         if self.samples == 0 {
             return Vec::new();
         }
         let mut by_entry: Vec<Vec<PathValue<'_>>> = vec![Vec::new(); self.entries.len()];
-        // Values come row by row: which of its name a row is, is found out at its first counter.
+        // Values come row by row: the occurrence of a row's name is determined at its first counter.
         let first = |info: &EntryInfo| info.counters().next().map(|counter| counter.id);
         let firsts: Vec<Option<CounterId>> = self.new.entries().iter().map(first).collect();
         let mut occurrences: HashMap<(usize, FoldedName<'_>), usize> = HashMap::new();
@@ -365,14 +364,14 @@ impl PathQuery {
             let of_entry = |entry: usize| by_entry.get(entry).map(Vec::as_slice).unwrap_or_default();
             if bound.all_counters {
                 let values = bound.counters.first().map(|(_, entry)| of_entry(*entry)).unwrap_or_default();
-                // Helpers are there as well.
+                // Helpers are in the entry as well.
                 let shown =
                     |v: &&PathValue<'_>| !v.value.counter.attributes.contains(Attributes::NO_DISPLAYABLE);
                 bound.choose(path, values.iter().filter(shown), &mut all);
                 continue;
             }
             for (counter, entry) in &bound.counters {
-                // Every row has all counters, and an entry that failed has each once.
+                // Every row has all counters, and a failed entry has each counter once.
                 let counters = self.new.entries().get(*entry).map(EntryInfo::counters).into_iter().flatten();
                 let ids: Vec<_> = counters.map(|counter| counter.id).collect();
                 let Some(column) = ids.iter().position(|id| id == counter) else { continue };
@@ -383,14 +382,14 @@ impl PathQuery {
         all
     }
 
-    /// The sample before the last one.
+    /// Returns the sample before the last one.
     pub(super) fn older(&self) -> Option<&Snapshot> {
         (self.samples > 1).then_some(&self.old)
     }
 }
 
 impl Bound {
-    /// Adds those values that are of the instances meant.
+    /// Adds the values whose instances the path selects.
     fn choose<'a, 'b>(
         &'a self,
         path: usize,
@@ -406,7 +405,8 @@ impl Bound {
         }
     }
 
-    /// That none of an entry's instances is meant: once a counter, as if the entry itself had found none.
+    /// Returns one value without an instance per counter, as if the entry had found no instance: the path selects
+    /// none of them.
     fn nothing<'a, 'b>(
         &'a self,
         values: impl Iterator<Item = &'b PathValue<'a>>,
@@ -432,12 +432,12 @@ impl Bound {
     }
 
     fn means(&self, PathValue { value, occurrence, .. }: &PathValue<'_>) -> bool {
-        // What failed as a whole has no instances to choose from.
+        // An entry that failed as a whole has no instances to choose from.
         let failed = value.instance_id.is_none();
         failed || self.selector.as_ref().is_none_or(|s| s.matches(value.instance.units(), *occurrence))
     }
 
-    /// Whether it may mean several values.
+    /// Returns `true` if the path can have several values.
     pub(super) fn is_several(&self) -> bool {
         self.counters.len() != 1 || self.path.instance.as_deref().is_some_and(is_pattern)
     }

@@ -1,4 +1,4 @@
-//! The last sample as PDH gives it: raw counters, formatted values with statuses, and what is known of a counter.
+//! Last sample in PDH's terms: raw counters, formatted values with statuses, and counter information.
 
 use perfset_core::pdh::{CounterValue, Format, PdhStatus, RawCounter, Scale, time_base};
 use perfset_core::sample::{Clocks, Numbers};
@@ -9,39 +9,39 @@ use super::query::{Bound, PathQuery, PathValue};
 use crate::source::Next;
 use crate::values::Origins;
 
-/// What is known of one counter of a path.
+/// Information about one counter of a path.
 #[derive(Clone, Debug, PartialEq)]
 #[doc(alias = "PDH_COUNTER_INFO")]
 pub struct CounterInfo<'a> {
-    /// Its id.
+    /// Id of the counter.
     pub counter: CounterId,
-    /// Its type.
+    /// Type of the counter.
     pub counter_type: CounterType,
-    /// Whether its first value in the last sample is one, and if not why.
+    /// Status of the counter's first value in the last sample: valid, or the reason why not.
     #[doc(alias = "CStatus")]
     pub c_status: PdhStatus,
-    /// What its formatted values are multiplied with.
+    /// Factor for formatted values.
     #[doc(alias = "lScale")]
     pub scale: Scale,
-    /// The power of ten for charts that its registration has. Not applied.
+    /// Power of ten for charts, from the registration. Not applied.
     #[doc(alias = "lDefaultScale")]
     pub default_scale: i32,
-    /// The path with the names that the registration has; [`instance_name`](CounterPath::instance_name) takes its
-    /// instance apart.
+    /// Path with the names of the registration; [`instance_name`](CounterPath::instance_name) parses its instance.
     #[doc(alias = "szFullPath")]
     pub path: CounterPath,
-    /// What it means; empty = not said.
+    /// Help text; empty if there is none.
     #[doc(alias = "szExplainText")]
     pub help: &'a str,
-    /// The ticks a second of the clock that its type names, as far as that is known.
+    /// Ticks per second of the clock that the counter's type names, if known.
     #[doc(alias = "PdhGetCounterTimeBase")]
     pub time_base: Option<i64>,
 }
 
-/// The last sample as PDH gives it.
+/// Last sample in PDH's terms.
 ///
-/// Each of these but [`raw_counters`](Self::raw_counters) and [`formatted`](Self::formatted) makes the values of all
-/// paths anew: who reads many paths calls [`values`](Self::values) once, and one of those two with all of them.
+/// Each of these methods recomputes the values of all paths, except [`raw_counters`](Self::raw_counters) and
+/// [`formatted`](Self::formatted). To read many paths, call [`values`](Self::values) once, and pass all values to one
+/// of those two.
 ///
 /// ```
 /// use perfset_engine::path::{Format, FormatKind, Number, PathQuery, PdhStatus};
@@ -63,8 +63,8 @@ pub struct CounterInfo<'a> {
 /// # Ok::<_, Box<dyn std::error::Error>>(())
 /// ```
 impl PathQuery {
-    /// [`collect`](Self::collect) with the code that PDH has for what came of it: PDH_NO_DATA if nothing was asked or
-    /// none of the instances is there, PDH_NO_MORE_DATA at the end of a log.
+    /// Calls [`collect`](Self::collect) and returns PDH's code for the outcome. It is PDH_NO_DATA if there are no
+    /// paths or none of the instances exists, PDH_NO_MORE_DATA at the end of a log.
     #[doc(alias = "PdhCollectQueryData")]
     pub fn collect_status(&mut self) -> PdhStatus {
         if self.paths.is_empty() {
@@ -81,7 +81,7 @@ impl PathQuery {
         }
     }
 
-    /// The raw counter of each of these values, which are of this query and its last sample.
+    /// Returns the raw counter of each of these values, which are of this query and its last sample.
     #[must_use]
     pub fn raw_counters(&self, values: &[PathValue<'_>]) -> Vec<RawCounter> {
         let mut origins = Origins::new(&self.new, self.older());
@@ -104,7 +104,7 @@ impl PathQuery {
         values.iter().map(raw_counter).collect()
     }
 
-    /// Each of these values, which are of this query and its last sample, in a format; from then on they count as read.
+    /// Formats these values, which are of this query and its last sample; from then on they count as read.
     #[must_use]
     pub fn formatted(&self, values: &[PathValue<'_>], format: Format) -> Vec<CounterValue> {
         let statuses = self.statuses(values);
@@ -122,11 +122,11 @@ impl PathQuery {
         values.iter().zip(statuses).map(in_format).collect()
     }
 
-    /// The raw counter of a path that means one value.
+    /// Returns the raw counter of a path that selects one value.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path,
-    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if it may mean several.
+    /// [`PDH_INVALID_ARGUMENT`](PdhStatus::PDH_INVALID_ARGUMENT) if it can have several values.
     #[doc(alias = "PdhGetRawCounterValue")]
     pub fn raw_value(&self, path: usize) -> Result<RawCounter, PdhStatus> {
         let values = self.value(path)?;
@@ -134,8 +134,8 @@ impl PathQuery {
         Ok(raw.unwrap_or(RawCounter::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED, 0)))
     }
 
-    /// The values of a path with their raw counters; instances of the same name have the same name, and their
-    /// occurrence beside it.
+    /// Returns the values of a path with their raw counters. Instances of the same name have the same name,
+    /// distinguished by their occurrence.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path,
@@ -148,8 +148,8 @@ impl PathQuery {
         Ok(values.into_iter().zip(raw).collect())
     }
 
-    /// The value of a path that means one, in a format. Where there is none its status says why, and a function in C
-    /// returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
+    /// Formats the value of a path that selects one. If there is no value, the status gives the reason, and a C
+    /// function returns [`PDH_INVALID_DATA`](PdhStatus::PDH_INVALID_DATA).
     ///
     /// # Errors
     /// As [`raw_value`](Self::raw_value).
@@ -160,10 +160,11 @@ impl PathQuery {
         Ok(value.unwrap_or(CounterValue::none(PdhStatus::PDH_CSTATUS_ITEM_NOT_VALIDATED)))
     }
 
-    /// The values of a path in a format; instances of the same name have the same name, and their occurrence beside it.
+    /// Formats the values of a path. Instances of the same name have the same name, distinguished by their
+    /// occurrence.
     ///
     /// # Errors
-    /// As [`raw_array`](Self::raw_array), and if no value has a number the status of the first.
+    /// As [`raw_array`](Self::raw_array), and the status of the first value if no value has a number.
     #[doc(alias = "PdhGetFormattedCounterArray")]
     #[doc(alias = "PDH_FMT_COUNTERVALUE_ITEM")]
     pub fn formatted_array(
@@ -191,7 +192,7 @@ impl PathQuery {
         Ok(())
     }
 
-    /// What is known of each counter of a path.
+    /// Returns information about each counter of a path.
     ///
     /// # Errors
     /// [`PDH_INVALID_HANDLE`](PdhStatus::PDH_INVALID_HANDLE) if there is no such path.
@@ -203,8 +204,8 @@ impl PathQuery {
         Ok(self.infos_of(bound, &values, &mut origins))
     }
 
-    /// Returns the [`info`](Self::info) of each path of some values, which are of this query and its last sample, path
-    /// by path; the values are gone through once.
+    /// Returns the [`info`](Self::info) of each path of some values, which are of this query and its last sample,
+    /// path by path. The values are visited once.
     #[must_use]
     pub fn infos(&self, values: &[PathValue<'_>]) -> Vec<(usize, Vec<CounterInfo<'_>>)> {
         let mut origins = Origins::new(&self.new, self.older());
@@ -246,7 +247,7 @@ impl PathQuery {
         self.paths.get(path).ok_or(PdhStatus::PDH_INVALID_HANDLE)
     }
 
-    /// The values of a path that means one.
+    /// Returns the value of a path that selects one; empty before the first sample.
     fn value(&self, path: usize) -> Result<Vec<PathValue<'_>>, PdhStatus> {
         match self.bound(path)?.is_several() {
             true => Err(PdhStatus::PDH_INVALID_ARGUMENT),
@@ -254,7 +255,7 @@ impl PathQuery {
         }
     }
 
-    /// The values of a path that may mean several.
+    /// Returns the values of a path that can have several.
     fn values_of(&self, path: usize) -> Result<Vec<PathValue<'_>>, PdhStatus> {
         self.bound(path)?;
         match self.samples {
@@ -263,7 +264,7 @@ impl PathQuery {
         }
     }
 
-    /// The `CStatus` of each formatted value.
+    /// Returns the `CStatus` of each formatted value.
     fn statuses(&self, values: &[PathValue<'_>]) -> Vec<PdhStatus> {
         self.statuses_by(values, &mut Origins::new(&self.new, self.older()))
     }
@@ -272,7 +273,7 @@ impl PathQuery {
         values.iter().map(|v| good_or(v).err().unwrap_or_else(|| self.good(v, origins))).collect()
     }
 
-    /// The status of a value that is there: whether it is new and was not read since.
+    /// Returns the status of an existing value: new if it changed and was not read since, else valid.
     fn good(&self, v: &PathValue<'_>, origins: &mut Origins<'_>) -> PdhStatus {
         let is_read = self.paths.get(v.path).is_some_and(|bound| bound.is_read.get());
         match !is_read && origins.is_new(&v.value, v.row) {
@@ -282,7 +283,7 @@ impl PathQuery {
     }
 }
 
-/// The status of a value that is not there.
+/// Returns the status of a missing value as the error.
 fn good_or(v: &PathValue<'_>) -> Result<(), PdhStatus> {
     v.value.value.as_ref().map(drop).map_err(PdhStatus::from)
 }

@@ -1,11 +1,11 @@
-//! Which names a part of a path means: `*`, `?`, `{a,b}`, `!name`, `name#n`.
+//! Selection of names by a part of a path: `*`, `?`, `{a,b}`, `!name`, `name#n`.
 
 use perfset_core::Utf16;
 
 use super::instance_name::numbered;
 use crate::pattern::Pattern;
 
-/// A part of a path as a test for names.
+/// Part of a path, as a test for names.
 ///
 /// ```
 /// use perfset_engine::path::Selector;
@@ -13,26 +13,26 @@ use crate::pattern::Pattern;
 /// assert!(disks.matches("sda".encode_utf16(), 0) && !disks.matches("sdb".encode_utf16(), 0));
 /// ```
 ///
-/// A text without alternatives, exclusion and number is a name or pattern and nothing else.
+/// A text without alternatives, exclusion and number is only a name or pattern.
 #[derive(Clone, Debug)]
 pub struct Selector {
-    /// Any of these.
+    /// Alternatives; a name must match one of them.
     wanted: Vec<Choice>,
-    /// None of these.
+    /// Exclusions; a name must match none of them.
     unwanted: Vec<Pattern>,
 }
 
 #[derive(Clone, Debug)]
 struct Choice {
-    /// The whole text: names may end in `#` and digits themselves.
+    /// Whole text, because names can end in `#` and digits themselves.
     whole: Pattern,
-    /// Name and number of `name#n`: the number may be a pattern too.
+    /// Name and number of `name#n`; the number can be a pattern too.
     nth: Option<(Pattern, Pattern)>,
 }
 
 impl Selector {
-    /// The selector of a text. Braces hold alternatives; those that begin with `!` are excluded. Only exclusions mean
-    /// all others.
+    /// Parses the selector of a text. Braces contain alternatives; those that begin with `!` are excluded. If there
+    /// are only exclusions, all other names are selected.
     #[must_use]
     pub fn new(text: &str) -> Self {
         let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -49,7 +49,8 @@ impl Selector {
         selector
     }
 
-    /// Whether the engine's own pattern for this text says the same: one name or pattern, not numbered.
+    /// Returns `true` if the engine's own pattern for this text selects the same: one name or pattern, without a
+    /// number.
     #[must_use]
     pub fn is_plain(text: &str) -> bool {
         let selector = Self::new(text);
@@ -57,7 +58,8 @@ impl Selector {
         one && selector.unwanted.is_empty() && !text.starts_with('{')
     }
 
-    /// Whether a name is meant, which is the `occurrence`th of that name in its list, counted from 0.
+    /// Returns `true` if the selector matches a name that is the `occurrence`th of that name in its list, counted
+    /// from 0.
     #[must_use]
     pub fn matches(&self, name: impl Iterator<Item = u16> + Clone, occurrence: usize) -> bool {
         let wanted = self.wanted.iter().any(|choice| {
@@ -74,7 +76,7 @@ impl Selector {
 impl Choice {
     fn new(text: &str) -> Self {
         let nth = numbered(text).map(|(name, number)| {
-            // Zeros in front of a number say nothing.
+            // Leading zeros of a number are ignored.
             let number = number.parse::<usize>().map_or_else(|_| number.to_owned(), |n| n.to_string());
             (pattern(name), pattern(&number))
         });

@@ -1,4 +1,4 @@
-//! Statistics over a run: least, greatest and mean of each counter of each instance.
+//! Statistics over a run: minimum, maximum and mean of each counter of each instance.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use perfset_core::{CounterId, InstanceId, Utf16};
 
 use super::query::PathValue;
 
-/// What the values of one counter of one instance were over a run.
+/// Statistics of the values of one counter of one instance over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[doc(alias = "PDH_STATISTICS")]
 pub struct Statistics {
-    /// Values that there were.
+    /// Number of values in the run.
     pub count: u64,
-    /// The least value.
+    /// Minimum of the values.
     pub min: f64,
-    /// The greatest value.
+    /// Maximum of the values.
     pub max: f64,
-    /// The sum of all values.
+    /// Sum of all values.
     sum: f64,
 }
 
 impl Statistics {
-    /// Of raw counters that a caller holds in a ring: `first` is the position of the oldest, the one before it the
-    /// newest. Counted are values, of which types that take a difference have one less than raw counters. They are
-    /// capped and scaled as the calculation says; [`FormatKind::number`](super::FormatKind::number) makes integers of
-    /// the results.
+    /// Computes the statistics of raw counters in a caller's ring buffer. `first` is the index of the oldest; the
+    /// newest is before it. The count is that of values: types that take a difference have one less than raw
+    /// counters. Values are capped and scaled as in the calculation;
+    /// [`FormatKind::number`](super::FormatKind::number) converts the results to integers.
     ///
     /// ```
     /// use perfset_core::CounterType;
@@ -71,7 +71,7 @@ impl Statistics {
         self.sum += value;
     }
 
-    /// The mean of the samples that had a value.
+    /// Returns the mean of the samples that had a value.
     #[must_use]
     pub fn mean(&self) -> f64 {
         #[expect(clippy::as_conversions, reason = "no run has 2^53 samples")]
@@ -80,16 +80,16 @@ impl Statistics {
     }
 }
 
-/// What tells one series of a run from another.
+/// Identity of a series in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Series {
     /// Position of the path.
     pub path: usize,
-    /// The counter.
+    /// Id of the counter.
     pub counter: CounterId,
-    /// The instance's name.
+    /// Name of the instance.
     pub instance: Utf16,
-    /// The instance's id, where results carry it.
+    /// Id of the instance, if results contain it.
     pub instance_id: Option<InstanceId>,
 }
 
@@ -101,7 +101,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Adds a sample: every value that there is; what is missing counts nowhere.
+    /// Adds every existing value of a sample; missing values count nowhere.
     pub fn add(&mut self, values: &[PathValue<'_>]) {
         for PathValue { path, value, .. } in values {
             let Ok(formatted) = &value.value else { continue };
@@ -122,7 +122,7 @@ impl Run {
         }
     }
 
-    /// All series, in the order in which they first had a value.
+    /// Returns all series, in the order in which they first had a value.
     #[must_use]
     pub fn series(&self) -> &[(Series, Statistics)] {
         &self.all

@@ -1,4 +1,4 @@
-//! A machine's answer to a value name.
+//! Response of a machine to a value name.
 
 use perfset_core::clock::ClockReading;
 use perfset_core::counter_type::Clock;
@@ -15,30 +15,30 @@ use crate::machine::Machine;
 use crate::registration::{RegInfo, RegRequest};
 use crate::snapshot::{EntryAnnex, EntryInfo, Snapshot};
 
-/// What a value name was answered with.
+/// Response to a value name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// A PERF_DATA_BLOCK, or a table of names or helps.
+    /// PERF_DATA_BLOCK, or a table of names or help texts.
     pub bytes: Vec<u8>,
-    /// Objects that are not in the block.
+    /// Requested objects that are not in the block.
     pub left_out: Vec<LeftOut>,
 }
 
-/// An object that was asked and is not in the block.
+/// Object that was requested and is not in the block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {reason}")]
 pub struct LeftOut {
-    /// Its name.
+    /// Name of the object.
     pub name: String,
-    /// Why it has no values.
+    /// Reason that the object has no values.
     pub reason: NoValue,
 }
 
-/// Answers a value name as the performance data key of Windows does.
+/// Responds to a value name as the performance data key of Windows does.
 ///
-/// An object has the counters that have a value in this collection; where only some instances have one, the others
-/// have 0, for which the format has no other word. What this system never has is not defined, and never 0. Nothing is
-/// costly so far.
+/// An object has the counters that have a value in this collection. If only some instances have a value, the others
+/// have 0, because the format cannot express a missing value. A counter that this system never has is not defined,
+/// and never 0. No object is costly so far.
 ///
 /// # Errors
 /// [`SourceError::LanguageNotFound`]; [`SourceError::TooLarge`] for a block of 2 GiB.
@@ -59,7 +59,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
         ValueName::Global | ValueName::MetadataGlobal => sets.iter().map(|set| &**set).collect(),
         ValueName::Costly | ValueName::MetadataCostly => Vec::new(),
         ValueName::Objects(indexes) => {
-            // Programs may have kept the indexes of an earlier version.
+            // Clients may have stored the indexes of an earlier version.
             let indexes: Vec<u32> = indexes.iter().map(|index| catalogue::current_v1_index(*index)).collect();
             let asked = |set: &&Counterset| of(set).is_some_and(|index| indexes.contains(&index));
             sets.iter().map(|set| &**set).filter(asked).collect()
@@ -93,7 +93,7 @@ pub fn query(machine: &Machine, name: &ValueName, system_name: &str) -> Result<A
     Ok(Answer { bytes, left_out })
 }
 
-/// The object that people want first: the one that was asked alone, else Processor.
+/// Returns the default object for users: the only one that was requested, else Processor.
 fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> Option<u32> {
     const PROCESSOR: u32 = 238;
     let mut indexes = wanted.iter().filter_map(|set| titles.of_counterset(set.guid));
@@ -103,7 +103,8 @@ fn default_object(name: &ValueName, wanted: &[&Counterset], titles: &Titles) -> 
     }
 }
 
-/// The countersets with their texts in a language; what is not translated stays English, as long as anything is.
+/// Returns the countersets with their texts in a language. Untranslated texts stay English, as long as anything is
+/// translated.
 fn in_language(
     machine: &Machine,
     sets: &[std::sync::Arc<Counterset>],
@@ -139,7 +140,7 @@ fn in_language(
     if is_known { Ok(translated) } else { Err(SourceError::LanguageNotFound(language)) }
 }
 
-/// Writes the result of one entry as an object.
+/// Writer of the result of one entry as an object.
 struct ObjectWriter<'a> {
     set: &'a Counterset,
     titles: &'a Titles,
@@ -148,7 +149,7 @@ struct ObjectWriter<'a> {
     clocks: &'a ClockReading,
 }
 
-/// A row of a result: name and cells, by the counters of the entry.
+/// Row of a result: name and cells, by the counters of the entry.
 struct Row<'a> {
     name: Vec<u16>,
     cells: Vec<BlockValue<'a>>,
@@ -211,7 +212,7 @@ impl ObjectWriter<'_> {
         Ok(())
     }
 
-    /// The rows; none of a counterset whose instances are all gone.
+    /// Returns the rows; none for a counterset whose instances have all ended.
     fn rows<'b>(&self, body: Body<'b>, is_multiple: bool) -> Result<Vec<Row<'b>>, NoValue> {
         let single = |cells| vec![Row { name: Vec::new(), cells }];
         Ok(match body {
@@ -231,7 +232,7 @@ impl ObjectWriter<'_> {
         })
     }
 
-    /// The counters that people are shown and that have a value in some row, each with what it is divided by.
+    /// Returns the displayable counters that have a value in some row, each with its base or multi-timer count.
     fn written(&self, rows: &[Row<'_>]) -> Vec<(&Counter, Option<&Counter>)> {
         let has_value = |counter: &Counter| {
             let column = self.column(counter);
@@ -241,7 +242,7 @@ impl ObjectWriter<'_> {
         for counter in self.set.counters.iter() {
             let is_shown = !counter.attributes.contains(Attributes::NO_DISPLAYABLE);
             let divisor = counter.divisor().and_then(|id| self.set.counter(id));
-            // Without instances nothing has a value, and all that this system can have is defined.
+            // Without instances no counter has a value, and all counters that this system can have are defined.
             let is_there = match rows.is_empty() {
                 true => !counter.source.is_empty() || counter.availability.is_empty(),
                 false => has_value(counter) && divisor.is_none_or(has_value),
@@ -257,7 +258,7 @@ impl ObjectWriter<'_> {
         self.info.counters().position(|other| other.id == counter.id)
     }
 
-    /// The object's clock: its own, else that in its counters, else 100 ns time.
+    /// Returns the object's clock: its own, else that in its counters, else 100 ns time.
     fn clock(&self, rows: &[Row<'_>]) -> (i64, i64) {
         let in_counters = || {
             let (time, freq) = self.set.counters.iter().find_map(|c| Some((c.perf_time?, c.perf_freq?)))?;

@@ -1,4 +1,4 @@
-//! V1 blocks as a source.
+//! V1 blocks as a log source.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -19,12 +19,12 @@ use crate::replay::{Player, Replay};
 use crate::rows::Rows;
 use crate::source::{QueryHandle, Source};
 
-/// Blocks of one machine, the older first, as a source with a past: each step of a query is the next block.
+/// Log source of one machine's V1 blocks, oldest first: each step of a query is the next block.
 ///
-/// An object is a counterset. One that the catalogue knows by its name has the catalogue's GUID, and its counters the
-/// catalogue's ids; any other has the GUID that its name gives (UUID version 5), and its counters' ids are their
-/// positions. An instance's name is `parent/child`; its id is its UniqueID, else which of that name it is; where an
-/// object has elapsed times and an id counter, the start time is its birth.
+/// An object is a counterset. If the catalogue contains its name, it has the catalogue's GUID, and its counters the
+/// catalogue's ids. Any other object has the GUID computed from its name (UUID version 5), and its counters' ids are
+/// their positions. An instance's name is `parent/child`. Its id is its UniqueID, else its index among instances of
+/// that name. If an object has elapsed times and an id counter, the start time is the birth.
 ///
 /// ```
 /// use perfset_core::walk::Mode;
@@ -45,7 +45,7 @@ use crate::source::{QueryHandle, Source};
 #[derive(Clone, Debug)]
 pub struct Blocks {
     recorded: Arc<Recorded>,
-    /// Answers what does not depend on the block.
+    /// Machine for requests that do not depend on the block.
     machine: Machine,
 }
 
@@ -56,19 +56,19 @@ struct Recorded {
     catalogue: Arc<Catalogue>,
 }
 
-/// Something that is not taken over from a block, or that is strange about it.
+/// Data of a block that was omitted, or that is irregular.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}")]
 pub struct Problem {
-    /// Which block, from 0.
+    /// Index of the block, from 0.
     pub block: usize,
-    /// What it is.
+    /// Description of the problem.
     pub what: Trouble,
 }
 
 impl Blocks {
-    /// Takes blocks of one machine, the older first, and the table of their names; without one the names are those that
-    /// Windows has everywhere and the catalogue knows, and `#` and the index for others.
+    /// Creates a source of blocks of one machine, oldest first, with the table of their names. Without a table, names
+    /// that every Windows has are used if the catalogue contains them, and `#` and the index for others.
     ///
     /// # Errors
     /// If a block cannot be read; in strict mode also if it breaks a rule.
@@ -93,7 +93,7 @@ impl Blocks {
         Ok((Self { machine: newest.machine(), recorded }, problems))
     }
 
-    /// Its countersets and what they are called by people.
+    /// Returns the machine with the countersets and their texts.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -109,7 +109,7 @@ impl Source for Blocks {
         self.machine.registration(counterset, request)
     }
 
-    /// Those of the newest block.
+    /// Returns the instances of the newest block.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }
@@ -119,11 +119,11 @@ impl Source for Blocks {
     }
 }
 
-/// Plays blocks, one at a time.
+/// Player of blocks, one at a time.
 #[derive(Clone, Debug)]
 struct BlockPlayer {
     recorded: Arc<Recorded>,
-    /// How many steps were taken: the last one to the block that is played.
+    /// Number of steps taken, including the one to the current block.
     steps: Arc<AtomicUsize>,
 }
 

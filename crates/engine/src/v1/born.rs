@@ -1,4 +1,4 @@
-//! What is registered for a V1 object: a counterset made of its definitions.
+//! Registration of a V1 object: a counterset built from its definitions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use perfset_core::{
 };
 use uuid::Uuid;
 
-/// The counterset of an object, and where its values are.
+/// Counterset of an object, and the locations of its values.
 #[derive(Debug)]
 pub(super) struct Born {
     pub set: Arc<Counterset>,
-    /// The object's title index.
+    /// Title index of the object.
     pub name_index: u32,
-    /// By position in the counterset.
+    /// Locations of the counters' values, by position in the counterset.
     pub columns: Vec<Column>,
-    /// Columns that tell when an instance began: its start time, and the number without which that means nothing.
+    /// Columns of an instance's birth: its start time, and the id without which the start time means nothing.
     pub birth: Option<(usize, usize)>,
     /// Title index and type of each definition of the last object seen.
     shape: Vec<(u32, CounterType)>,
 }
 
-/// Where a counter's value is.
+/// Location of a counter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub by_type: TypeKey,
@@ -35,12 +35,12 @@ pub(super) struct Column {
     pub place: Place,
 }
 
-/// A definition's title index, its type, and which it is of those that have both.
+/// Key by type: title index, type, and index among definitions with both.
 pub(super) type TypeKey = (u32, CounterType, u32);
-/// A definition's title index, whether it is a base, and which it is of those.
+/// Key by title index: title index, `true` for a base, and index among definitions with both.
 pub(super) type IndexKey = (u32, bool, u32);
 
-/// Counts the definitions of an object.
+/// Key generator for the definitions of an object.
 #[derive(Default)]
 pub(super) struct Keys {
     types: HashMap<(u32, CounterType), u32>,
@@ -48,7 +48,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The keys of the next one.
+    /// Returns the keys of the next definition.
     pub fn next(&mut self, name_index: u32, counter_type: CounterType) -> (TypeKey, IndexKey) {
         let is_base = counter_type.is_base();
         let of_type = self.types.entry((name_index, counter_type)).or_default();
@@ -62,18 +62,18 @@ impl Keys {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Place {
-    /// Where the definition says.
+    /// At the offset in the definition.
     Value,
-    /// Behind the value of a multi timer that no definition of its items follows.
+    /// After the value of a multi timer, if no definition of its item count follows.
     ItemsBehind,
 }
 
-/// Ids of counters that the catalogue does not know begin here in a counterset that it does know; they are counted by
-/// position. In other countersets the position is the id.
+/// First id of counters that the catalogue does not contain, in a counterset that it does contain; they are counted
+/// by position. In other countersets the position is the id.
 const UNKNOWN_IDS: u32 = 0x1_0000;
-/// Ids of numbers of items without a definition begin here.
+/// First id of item counts without a definition.
 const ITEMS_IDS: u32 = 0x2_0000;
-/// Ids of counters that only a later block has begin here, where theirs are taken.
+/// First id of counters that only a later block has, if their own ids are in use.
 const LATER_IDS: u32 = 0x4_0000;
 /// Title indexes of ID Process and ID Thread, for blocks without a name table.
 const ID_INDEXES: [u32; 2] = [784, 804];
@@ -114,7 +114,7 @@ impl Born {
     }
 }
 
-/// Whether an object has instances.
+/// Returns the instance type of an object: single or multiple.
 pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
     match object.contents() {
         Contents::Multiple(_) | Contents::Metadata { is_multiple: true } => InstanceType::Multiple,
@@ -122,7 +122,8 @@ pub(super) fn instance_type(object: &Object<'_>) -> InstanceType {
     }
 }
 
-/// A text of a name table as a name: no longer than a name may be, because a table may give it to many.
+/// Returns a text of a name table as a name, cut to the maximum length of a name, because a table can use it many
+/// times.
 fn title(text: &str) -> String {
     let mut left = PERF_MAX_INSTANCE_NAME.saturating_sub(1);
     let fits = |c: &char| {
@@ -138,14 +139,14 @@ fn shape(object: &Object<'_>) -> impl Iterator<Item = (u32, CounterType)> {
 }
 
 impl Born {
-    /// Whether an object has the counters of the last one seen, so that there is nothing to take over.
+    /// Returns `true` if an object has the counters of the last one seen, so that there is nothing to add.
     pub fn is_like(&self, object: &Object<'_>) -> bool {
         shape(object).eq(self.shape.iter().copied())
     }
 
-    /// Takes over the counters that only a later block has; false if there would be more than `most`.
+    /// Adds the counters that only a later block has. Returns `false` if there would be more than `most`.
     ///
-    /// An instance has a birth only if every block has what tells it.
+    /// An instance has a birth only if every block has the columns for it.
     pub fn extend(&mut self, later: Self, most: usize) -> bool {
         let own = Places::of(&self.columns);
         let theirs = Places::of(&later.columns);
@@ -182,7 +183,7 @@ impl Born {
     }
 }
 
-/// Where columns are, by both of their keys.
+/// Indexes of columns, by both of their keys.
 struct Places {
     by_type: HashMap<(TypeKey, Place), usize>,
     by_index: HashMap<(IndexKey, Place), usize>,
@@ -203,7 +204,7 @@ impl Places {
     }
 }
 
-/// The GUID of an object that the catalogue does not know.
+/// Returns the GUID of an object that the catalogue does not contain.
 #[must_use]
 pub fn guid_of_object(name: &str) -> Guid {
     let namespace = Uuid::from_u128(catalogue::NAMESPACE.to_u128());
@@ -264,7 +265,7 @@ impl Maker<'_> {
         }
         let attributes =
             if is_hidden(counter_type) { Attributes::NO_DISPLAYABLE } else { Attributes::default() };
-        // A base has its numerator's index, and would take its name.
+        // A base has the title index of its numerator, and would get the same name.
         let own_name = name.filter(|_| !is_base(definition));
         self.counters.push(Counter {
             name: match own_name {
@@ -308,7 +309,7 @@ impl Maker<'_> {
         self.columns.push(Column { place: Place::ItemsBehind, ..column });
     }
 
-    /// The catalogue's counter of that name, if none has been taken for it yet.
+    /// Returns the catalogue's counter of that name, if it is not in use yet.
     fn known_counter(&self, name: &str) -> Option<&'static Counter> {
         let counter = self.known?.counters.iter().find(|counter| counter.name.as_deref() == Some(name))?;
         (!self.taken.contains(&counter.id)).then_some(counter)
@@ -325,13 +326,13 @@ fn is_base(definition: &Definition<'_>) -> bool {
     definition.counter_type().is_base()
 }
 
-/// Bases, and what asks not to be shown; averages do so too, and are shown.
+/// Returns `true` for bases, and for types that must not be shown, except averages.
 fn is_hidden(counter_type: CounterType) -> bool {
     let is_average = counter_type.meaning() == CounterType::PERF_AVERAGE_BULK.meaning();
     counter_type.is_base() || (counter_type.decode().display == Display::NoShow && !is_average)
 }
 
-/// The unit that the catalogue knows for a counter computed alike, else what the type says.
+/// Returns the catalogue's unit for a counter with the same formula, else the unit of the type.
 #[must_use]
 pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     let alike = like.filter(|counter| counter.counter_type.meaning() == counter_type.meaning());
@@ -344,7 +345,7 @@ pub fn unit_of(counter_type: CounterType, like: Option<&Counter>) -> Text {
     }
 }
 
-/// Elapsed time and a number of the thing, where an object has both.
+/// Returns the columns of elapsed time and id, if an object has both.
 fn birth(counters: &[Counter], columns: &[Column]) -> Option<(usize, usize)> {
     let is_start =
         |counter: &Counter| counter.counter_type.decode().kind == Kind::Counter(CounterKind::Elapsed);

@@ -1,8 +1,7 @@
 //! The V1 performance data format: a machine as V1 blocks, and V1 blocks as a source.
 //!
-//! [`Blocks`] makes a [`Source`](crate::Source) of blocks that were recorded or sent, so that queries, paths and
-//! screens read them like a machine. [`query`] answers as HKEY_PERFORMANCE_DATA does: `Global`, title indexes, name
-//! tables.
+//! [`Blocks`] is a [`Source`](crate::Source) of recorded or received blocks, so that queries, paths and screens read
+//! them like a machine. [`query`] responds as HKEY_PERFORMANCE_DATA does: `Global`, title indexes, name tables.
 
 mod answer;
 mod blocks;

@@ -1,4 +1,4 @@
-//! V1 objects as countersets, as far as blocks have shown them.
+//! V1 objects as countersets, built from the blocks seen so far.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -19,60 +19,60 @@ use crate::error::SourceError;
 use crate::provider::{Catalogue, Want};
 use crate::rows::Rows;
 
-/// The objects of one machine's blocks: what a provider that plays such blocks is made of.
+/// Countersets of one machine's blocks: the data of a provider that plays such blocks.
 #[derive(Debug, Default)]
 pub struct ObjectSets {
     sets: Vec<Born>,
     by_guid: HashMap<Guid, usize>,
     by_index: HashMap<u32, usize>,
-    /// Whose blocks they are, once there was one.
+    /// Name of the machine of the blocks; `None` before the first block.
     machine: Option<String>,
 }
 
-/// A block that was recorded, and where its objects are.
+/// Recorded block with the offsets of its objects.
 #[derive(Debug)]
 pub struct Recording {
     bytes: Vec<u8>,
     clocks: ClockReading,
-    /// Where each object is, by title index.
+    /// Offset of each object, by title index.
     objects: HashMap<u32, usize>,
-    /// Names of the instances of objects that others belong to: read once, on first need.
+    /// Instance names of parent objects, by title index: read once, on first need.
     parents: Mutex<HashMap<u32, Arc<[Utf16]>>>,
 }
 
-/// What is wrong with a block.
+/// Problem of a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// A rule that lenient reading forgave; what could not be read for it is not there.
+    /// The block breaks a rule and was read leniently; data that could not be read is missing.
     #[error(transparent)]
     Broken(WireError),
-    /// A second object with a title index or a name: left out.
+    /// A second object has the same title index or name: omitted.
     #[error("object {0} is left out: another one has its title index or its name")]
     Repeated(u32),
-    /// An object that has instances in one block and none in another: left out of the later one.
+    /// The object has instances in one block and none in another: omitted from the later one.
     #[error("object {0} is left out: it has instances in one block and none in another")]
     Changed(u32),
-    /// More of something than any machine has.
+    /// The block has more objects or counters than any machine has.
     #[error("object {name_index} is left out: more than {MOST} {what}")]
     TooMany {
-        /// The object's title index.
+        /// Title index of the object.
         name_index: u32,
-        /// Of what.
+        /// Name of the items that are too many.
         what: &'static str,
     },
-    /// Blocks of two machines have nothing to do with each other.
+    /// The block is of another machine than the blocks before it, so their data are unrelated.
     #[error("it is left out: it is of the machine \"{0}\", not of that of the blocks before it")]
     OtherMachine(String),
 }
 
-/// Objects in a block, and counters in an object: far more than any machine has, and few enough that what costs their
-/// square costs nothing.
+/// Maximum number of objects in a block, and of counters in an object. It is far above that of any machine, and low
+/// enough that quadratic costs are negligible.
 const MOST: usize = 4_096;
 
 impl ObjectSets {
-    /// Takes over the objects of the next block, the older first, and the names that it was made with. What is strange
-    /// about it is said besides.
+    /// Adds the objects of the next block, oldest first, and the names that belong to it. Also returns the problems
+    /// of the block.
     ///
     /// # Errors
     /// If the block cannot be read; in strict mode also if it breaks a rule.
@@ -107,13 +107,13 @@ impl ObjectSets {
             }
         }
         troubles.truncate(MOST); // a stranger's block may have any number
-        // SystemTime is the local time in blocks that Windows recorded: only PerfTime100nSec is UTC everywhere.
+        // SystemTime is the local time in blocks recorded by Windows: only PerfTime100nSec is UTC everywhere.
         let clocks = block.clocks();
         let clocks = ClockReading { system_time: SystemTime::from_100ns(clocks.time_100ns), ..clocks };
         Ok((Recording { bytes, clocks, objects, parents: Mutex::default() }, troubles))
     }
 
-    /// Takes over one object, perhaps not all of its counters; or does not.
+    /// Adds one object, possibly without some of its counters, or omits it.
     fn take(
         &mut self,
         object: &Object<'_>,
@@ -153,28 +153,28 @@ impl ObjectSets {
         Ok(Ok(()))
     }
 
-    /// The GUIDs of the countersets that they are, in the order in which they came.
+    /// Returns the GUIDs of the countersets, in the order in which they were added.
     pub fn guids(&self) -> impl Iterator<Item = Guid> {
         self.sets.iter().map(|born| born.set.guid)
     }
 
-    /// The counterset with that GUID.
+    /// Returns the counterset with that GUID.
     #[must_use]
     pub fn counterset(&self, guid: &Guid) -> Option<&Arc<Counterset>> {
         self.sets.get(*self.by_guid.get(guid)?).map(|born| &born.set)
     }
 
-    /// The countersets that they are.
+    /// Returns the catalogue of the countersets.
     #[must_use]
     pub fn catalogue(&self) -> Catalogue {
         let countersets = self.sets.iter().map(|born| Arc::clone(&born.set)).collect();
         Catalogue { origin: self.machine.clone().unwrap_or_default().into(), countersets }
     }
 
-    /// Fills in names and ids of the instances that a counterset has in a block.
+    /// Adds names and ids of the instances that a counterset has in a block.
     ///
     /// # Errors
-    /// If the counterset is no object of these, or the block does not have it.
+    /// If the counterset is not an object of these blocks, or this block does not have it.
     pub fn instances(
         &self,
         recording: &Recording,
@@ -186,7 +186,7 @@ impl ObjectSets {
         })
     }
 
-    /// Fills in what is wanted of a block.
+    /// Adds the requested values of a block.
     ///
     /// # Errors
     /// As [`instances`](Self::instances).
@@ -216,7 +216,7 @@ impl ObjectSets {
         })
     }
 
-    /// The object that a counterset is, and where it is in a block.
+    /// Returns the object of a counterset, and its place in a block.
     fn object<'a>(
         &self,
         recording: &'a Recording,
@@ -231,14 +231,14 @@ impl ObjectSets {
     }
 }
 
-/// An object of the current block.
+/// Object of the current block.
 struct Playing<'a> {
     recording: &'a Recording,
     object: Object<'a>,
 }
 
 impl Playing<'_> {
-    /// Visits its rows: names, ids, values.
+    /// Visits the object's rows: names, ids, values.
     fn rows(&self, visit: &mut dyn FnMut(&Utf16, InstanceId, Values<'_>)) -> Result<(), SourceError> {
         match self.object.contents() {
             Contents::Single(values) => visit(&Utf16::default(), InstanceId(0), values),
@@ -251,7 +251,7 @@ impl Playing<'_> {
                 for instance in instances.flatten() {
                     let name = parents.full_name(&instance);
                     let occurrence = seen.entry(name.clone()).or_default();
-                    // A UniqueID is a number of 4 bytes, whatever its sign.
+                    // A UniqueID is a number of 4 bytes, regardless of its sign.
                     let unique_id = instance.unique_id().map(|id| u32::from_le_bytes(id.to_le_bytes()));
                     visit(&name, InstanceId(unique_id.unwrap_or(*occurrence)), instance.values());
                     *occurrence = occurrence.saturating_add(1);
@@ -262,7 +262,7 @@ impl Playing<'_> {
     }
 }
 
-/// The definitions of an object by both of their keys.
+/// Definitions of an object by both of their keys.
 struct Definitions<'a> {
     by_type: HashMap<TypeKey, Definition<'a>>,
     by_index: HashMap<IndexKey, Definition<'a>>,
@@ -280,13 +280,13 @@ impl<'a> Definitions<'a> {
         all
     }
 
-    /// Where a counter is in this block.
+    /// Finds a counter in this block.
     fn find(&self, born: &Born, id: CounterId) -> Found<'a> {
         let column = born.set.counters.iter().position(|counter| counter.id == id);
         column.and_then(|at| born.columns.get(at)).map_or(Found::Nowhere, |column| self.column(column))
     }
 
-    /// Wherever its title index is now: the same of those that have it, and its type if any has that.
+    /// Finds a column by type if any definition matches, else by title index: at the same index among equal ones.
     fn column(&self, column: &Column) -> Found<'a> {
         let same = self.by_type.get(&column.by_type).or_else(|| self.by_index.get(&column.by_index));
         match same {
@@ -299,10 +299,10 @@ impl<'a> Definitions<'a> {
     }
 }
 
-/// Where a counter is in a block.
+/// Place of a counter in a block.
 enum Found<'a> {
     At(Definition<'a>, Place),
-    /// Its type is another than it was registered with.
+    /// The type differs from the registered one.
     Changed {
         from: CounterType,
         to: CounterType,
@@ -334,27 +334,27 @@ impl Found<'_> {
     }
 }
 
-/// When an instance began. A number of 0 stands for totals, and for things that begin or end.
+/// Returns the birth of an instance. An id of 0 gives none: totals have it, and things that begin or end.
 fn birth_of(start: &Found<'_>, id: &Found<'_>, values: Values<'_>) -> Birth {
     let id = id.value(values).ok()?.get();
     NonZeroU64::new(start.value(values).ok()?.get()).filter(|_| id != 0)
 }
 
 impl Recording {
-    /// When it was taken.
+    /// Returns the clocks at the time of the block.
     #[must_use]
     pub fn clocks(&self) -> ClockReading {
         self.clocks
     }
 
-    /// How many bytes the block has.
+    /// Returns the size of the block in bytes.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "a block has at least its header")]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The block itself: memory for the next one.
+    /// Returns the bytes of the block, to reuse the memory for the next one.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
@@ -364,7 +364,8 @@ impl Recording {
         Object::starting_at(&self.bytes, *self.objects.get(&name_index)?)
     }
 
-    /// `parent/child`, or the child alone if its parent is not in the block; cut to the length that a name may have.
+    /// Returns `parent/child`, or the child alone if its parent is not in the block; cut to the maximum length of a
+    /// name.
     fn full_name(&self, instance: &V1Instance<'_>) -> Utf16 {
         let own = instance.name().to_utf16();
         let parents = instance.parent().map(|parent| (self.parents(parent.object), parent.position));
@@ -381,7 +382,7 @@ impl Recording {
         Utf16::from(units.as_slice())
     }
 
-    /// The names of an object's instances; none of one that is not in the block.
+    /// Returns the names of an object's instances; none if the object is not in the block.
     fn parents(&self, name_index: u32) -> Arc<[Utf16]> {
         let mut parents = self.parents.lock().unwrap_or_else(PoisonError::into_inner);
         let names = parents.entry(name_index).or_insert_with(|| {

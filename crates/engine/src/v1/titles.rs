@@ -1,23 +1,25 @@
-//! Title indexes: the numbers that V1 has for names.
+//! Title indexes: the numbers that V1 uses for names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use perfset_core::v1::{Names, name_table};
 use perfset_core::{Counter, CounterId, Counterset, Guid, Text, catalogue};
 
-/// Where indexes of applications begin, and where they end: even numbers by a hash of what they name.
+/// First index of publishers' countersets and counters, and the end of the range: even numbers by a hash of GUID and
+/// id.
 const FIRST: u32 = 1 << 17;
 const END: u32 = 1 << 20;
 
-/// The last index that every system has, a help's; what is installed has higher ones. `Base Index` in the registry.
+/// Last index that every system has, that of a help text; installed countersets have higher ones. `Base Index` in the
+/// registry.
 pub const BASE_INDEX: u32 = 1_847;
 const END_MARKER: &str = "End Marker";
 
-/// The title indexes of countersets and their counters.
+/// Title indexes of countersets and their counters.
 ///
-/// Those of the catalogue are fixed for ever. Any other counterset or counter has an even number from 2^17 to 2^20, by
-/// a hash of its GUID and id; clashes are resolved in the order of GUIDs and of registration, each by the next free
-/// number. A help text has the number behind its name's.
+/// Indexes of the catalogue never change. Any other counterset or counter has an even number from 2^17 to 2^20, by a
+/// hash of its GUID and id. Clashes are resolved in the order of GUIDs and of registration, each by the next free
+/// number. The index of a help text is that of the name plus 1.
 #[derive(Clone, Debug, Default)]
 pub struct Titles {
     indexes: BTreeMap<(Guid, Option<CounterId>), u32>,
@@ -25,7 +27,7 @@ pub struct Titles {
 }
 
 impl Titles {
-    /// Numbers all of these, which are in the order of their GUIDs.
+    /// Assigns indexes to these countersets, which are in the order of their GUIDs.
     pub fn new<'a>(countersets: impl IntoIterator<Item = &'a Counterset> + Clone) -> Self {
         let mut taken = BTreeSet::new();
         let fixed = |set: &'a Counterset| {
@@ -48,25 +50,25 @@ impl Titles {
     }
 
     fn insert(&mut self, key: (Guid, Option<CounterId>), index: Option<u32>, name: &Text, help: &Text) {
-        // Without an index it is not in V1: there are more counters than numbers for them.
+        // Without an index the counter is not in V1: there are more counters than numbers for them.
         let Some(index) = index else { return };
         self.indexes.insert(key, index);
         self.names.entry(index).or_insert_with(|| (name.clone(), help.clone()));
     }
 
-    /// The index of a counterset.
+    /// Returns the index of a counterset.
     #[must_use]
     pub fn of_counterset(&self, counterset: Guid) -> Option<u32> {
         self.indexes.get(&(counterset, None)).copied()
     }
 
-    /// The index of a counter.
+    /// Returns the index of a counter.
     #[must_use]
     pub fn of_counter(&self, counterset: Guid, counter: &Counter) -> Option<u32> {
         self.indexes.get(&(counterset, Some(counter.id))).copied()
     }
 
-    /// All names, by index.
+    /// Returns all names, by index.
     #[must_use]
     pub fn names(&self) -> Names {
         let mut names = Names::default();
@@ -76,8 +78,8 @@ impl Titles {
         names
     }
 
-    /// The table of names: what `Counter 009` answers. As on Windows it begins with the last index that every system
-    /// has, where an end is marked.
+    /// Returns the table of names, the response to `Counter 009`. As on Windows it begins with the last index that
+    /// every system has, where an end marker is.
     #[must_use]
     pub fn name_table(&self) -> Vec<u8> {
         let mut pairs: BTreeMap<u32, &str> = self.names.iter().map(|(i, (name, _))| (*i, &**name)).collect();
@@ -87,7 +89,7 @@ impl Titles {
         name_table(pairs)
     }
 
-    /// The table of helps: what `Help 009` answers. Names without a help are not in it.
+    /// Returns the table of help texts, the response to `Help 009`. Names without a help text are not in it.
     #[must_use]
     pub fn help_table(&self) -> Vec<u8> {
         let helps = self.names.iter().map(|(index, (_, help))| (index.saturating_add(1), &**help));
@@ -97,9 +99,10 @@ impl Titles {
     }
 }
 
-/// The names that the catalogue knows for the indexes that every Windows has: for blocks without a name table.
+/// Returns the catalogue's names of the indexes that every Windows has: for blocks without a name table.
 ///
-/// Our own indexes begin at 20,000, where those of another machine name whatever it has installed.
+/// This project's own indexes begin at 20,000. On other machines, those indexes belong to whatever is installed
+/// there.
 #[must_use]
 pub fn windows_names() -> Names {
     const OURS: u32 = 20_000;
@@ -112,7 +115,7 @@ pub fn windows_names() -> Names {
     names
 }
 
-/// The first free number from the one on that the hash gives.
+/// Returns the first free number, starting at the hash.
 fn free(taken: &mut BTreeSet<u32>, counterset: Guid, counter: Option<CounterId>) -> Option<u32> {
     let count = END.wrapping_sub(FIRST).wrapping_div(2);
     let slot = hash(counterset, counter).checked_rem(count).unwrap_or(0);
@@ -125,7 +128,8 @@ fn free(taken: &mut BTreeSet<u32>, counterset: Guid, counter: Option<CounterId>)
     Some(index)
 }
 
-/// FNV-1a over the GUID as digits and the counter's id; a counterset itself counts as an id that no counter has.
+/// Computes the FNV-1a hash over the GUID in big-endian bytes and the counter's id; a counterset itself has an id
+/// that no counter has.
 fn hash(counterset: Guid, counter: Option<CounterId>) -> u32 {
     let id = counter.map_or(u32::MAX, |id| id.0);
     let bytes = counterset.to_u128().to_be_bytes().into_iter().chain(id.to_be_bytes());

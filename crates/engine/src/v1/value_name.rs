@@ -1,41 +1,41 @@
-//! Value names: what HKEY_PERFORMANCE_DATA is asked.
+//! Value names: requests to HKEY_PERFORMANCE_DATA.
 
 use std::str::FromStr;
 
 use perfset_core::Language;
 
-/// What a value name asks for. Words are compared whole, and without case.
+/// Request of a value name. Words are compared as a whole, ignoring case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueName {
     /// `Global`, or nothing: every object that is not costly.
     Global,
-    /// `Costly`: objects that take long.
+    /// `Costly`: objects that take long to collect.
     Costly,
     /// `238 2`: objects by title index. Indexes that no object has are ignored.
     Objects(Vec<u32>),
     /// `MetadataGlobal`: definitions without values.
     MetadataGlobal,
-    /// `MetadataCostly`.
+    /// `MetadataCostly`: definitions of costly objects without values.
     MetadataCostly,
-    /// `Counter 009`: the table of names.
+    /// `Counter 009`: table of names.
     Names(Language),
-    /// `Help 009` or `Explain 009`: the table of helps.
+    /// `Help 009` or `Explain 009`: table of help texts.
     Helps(Language),
 }
 
-/// A text is not a value name.
+/// Reason that a text is not a value name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BadValueName {
-    /// Another machine, through this one's key: obsolete.
+    /// The value name requests another machine through this one's key: obsolete.
     #[error("\"{0}\" asks another machine through this one, which is not supported")]
     Foreign(String),
-    /// A word that means nothing.
+    /// The value name contains an unknown word.
     #[error(
         "\"{0}\" is neither Global, Costly, a list of title indexes nor Counter, Help or Explain with a language"
     )]
     Unknown(String),
-    /// Something other than a language id behind `Counter`, `Help` or `Explain`.
+    /// The text after `Counter`, `Help` or `Explain` is not a language id.
     #[error("\"{0}\" is not a language id: three or four hexadecimal digits, like 009")]
     Language(String),
 }
@@ -66,7 +66,7 @@ impl FromStr for ValueName {
     }
 }
 
-/// A hexadecimal language id; none is English.
+/// Parses a hexadecimal language id; none is English.
 fn language(words: &[&str]) -> Result<Language, BadValueName> {
     let bad = || BadValueName::Language(words.join(" "));
     match words {

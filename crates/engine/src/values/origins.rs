@@ -6,7 +6,7 @@ use perfset_core::sample::Clocks;
 use super::{All, AllValues, EntryRows, Finder, Value, rows_of};
 use crate::snapshot::{EntryInfo, Snapshot};
 
-/// Two snapshots, to look up data that values made of them do not carry: their clocks, and if they are new.
+/// Lookup of data that values made of two snapshots do not contain: their clocks, and if they are new.
 pub(crate) struct Origins<'a> {
     infos: &'a [EntryInfo],
     new: Vec<Option<EntryRows<'a>>>,
