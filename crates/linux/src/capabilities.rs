@@ -1,18 +1,18 @@
-//! The rights that loading walks takes.
+//! Capabilities for loading BPF task iterators.
 
 use std::io;
 
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
-/// Gives up `CAP_BPF` and `CAP_PERFMON` for good, and no other capability: walks that are loaded go on. No more can be
-/// loaded, unless there is `CAP_SYS_ADMIN`, which contains both rights, as root has it. For programs that go on
-/// collecting; a library has no business with its program's capabilities.
+/// Gives up `CAP_BPF` and `CAP_PERFMON` for good, and no other capability. Task iterators that are loaded keep
+/// working. No more can be loaded, except with `CAP_SYS_ADMIN`, which root has and which includes both capabilities.
+/// Meant for programs that keep collecting; a library must not change its program's capabilities.
 ///
-/// Capabilities are a thread's: those of other threads could not be given up. Call it at the start of `main`.
+/// Capabilities belong to a thread: those of other threads could not be given up. Call it at the start of `main`.
 ///
 /// # Errors
-/// If there are other threads, or `/proc` does not tell: then nothing happened. If the kernel refuses, which it does
-/// not.
+/// If there are other threads, or `/proc` does not show their number: then nothing was changed. If the kernel
+/// refuses, which does not happen in practice.
 pub fn drop_walk_capabilities() -> io::Result<()> {
     let sets = capabilities(None)?;
     let unneeded = CapabilitySet::BPF | CapabilitySet::PERFMON;

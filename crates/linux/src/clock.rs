@@ -1,4 +1,4 @@
-//! The clocks and the name of this machine.
+//! Clocks and host name of this machine.
 
 use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
 
@@ -6,7 +6,7 @@ use perfset_core::clock::{Anchor, ClockReading, UNIX_EPOCH_100NS};
 use perfset_engine::Clock;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The clocks of this machine. All of them share the one anchor of the process.
+/// Clocks of this machine. All instances share the anchor of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -19,7 +19,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Taken at the first call. Without a lock, so that a process that forks at that moment does not inherit a held one.
+/// Returns the anchor of this process, taken at the first call. Uses no lock: a process that forks at that moment
+/// would inherit a held one.
 fn anchor() -> Anchor {
     #[cfg(test)]
     if let Some(anchor) = crate::faults::kernel::anchor() {
@@ -30,7 +31,7 @@ fn anchor() -> Anchor {
     let zero_100ns = match ZERO_100NS.load(Relaxed) {
         UNTAKEN => {
             let ours = Anchor::take(monotonic_ns, wall_100ns).zero_100ns;
-            // Whoever comes first is everybody's.
+            // The first thread that stores its anchor sets the anchor of the whole process.
             ZERO_100NS.compare_exchange(UNTAKEN, ours, Relaxed, Relaxed).err().unwrap_or(ours)
         }
         taken => taken,
@@ -38,27 +39,29 @@ fn anchor() -> Anchor {
     Anchor { zero_100ns }
 }
 
-/// When this machine started: PerfTime100NSec less the time since, sleep included.
+/// Returns the start time of this machine: PerfTime100NSec less the time since, sleep included.
 ///
-/// The same at every call, unless the machine sleeps: the monotonic clock stands still then, and PerfTime100NSec with
-/// it.
+/// The result is the same at every call, unless the machine sleeps: the monotonic clock stands still then, and
+/// PerfTime100NSec with it.
 #[must_use]
 pub fn start_100ns() -> u64 {
     let start = anchor().time_100ns(0).saturating_sub(slept_ns() / 100);
     u64::try_from(start).unwrap_or(0)
 }
 
-/// [`start_100ns`] to 10 ms, which is how fine the kernel counts when a process started.
+/// Returns [`start_100ns`] rounded to 10 ms, the resolution of process start times in the kernel.
 ///
-/// Every program takes its own anchor, and so finds another start by some 100 ns. What tells a process from another
-/// must be the same for all of them, or two recordings by two programs would share no process.
+/// Every program takes its own anchor, so its start time differs by some 100 ns. The start time of a process
+/// identifies it and must be the same in all programs; otherwise two recordings by two programs would share no
+/// process.
 #[must_use]
 pub(crate) fn start_in_ticks_100ns() -> u64 {
     const TICK: u64 = 100_000; // of 100 ns
     (start_100ns().saturating_add(TICK / 2) / TICK).saturating_mul(TICK)
 }
 
-/// Time that the machine has slept: what the clock that goes on meanwhile is ahead by. Exactly 0 if it never did.
+/// Returns the time that the machine has slept: the boot-time clock less the monotonic clock. Exactly 0 if it never
+/// slept.
 fn slept_ns() -> i64 {
     let least = |_| {
         let before = monotonic_ns();
@@ -69,32 +72,32 @@ fn slept_ns() -> i64 {
     (0..4).map(least).max().unwrap_or(0) // whatever comes between two readings makes it less
 }
 
-/// `PerfTimeStamp` alone.
+/// Returns `PerfTimeStamp`, without the other clocks.
 #[must_use]
 pub fn perf_time() -> i64 {
     monotonic_ns()
 }
 
-/// `PerfTime100NSec` alone.
+/// Returns `PerfTime100NSec`, without the other clocks.
 #[must_use]
 pub fn time_100ns() -> i64 {
     anchor().time_100ns(monotonic_ns())
 }
 
-/// `PerfTime100NSec` when the monotonic clock showed `elapsed_ns`.
+/// Returns `PerfTime100NSec` when the monotonic clock showed `elapsed_ns`.
 #[must_use]
 pub(crate) fn time_100ns_at(elapsed_ns: u64) -> u64 {
     let time = anchor().time_100ns(i64::try_from(elapsed_ns).unwrap_or(i64::MAX));
     u64::try_from(time).unwrap_or(0)
 }
 
-/// Time that the monotonic clock has shown since it began, in ns.
+/// Returns the monotonic clock, in ns since it began.
 #[must_use]
 pub fn elapsed_ns() -> u64 {
     u64::try_from(monotonic_ns()).unwrap_or(0)
 }
 
-/// This machine's own name.
+/// Returns the host name of this machine.
 #[must_use]
 pub fn hostname() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
@@ -116,7 +119,7 @@ fn clock_ns(clock: ClockId) -> i64 {
     ns(clock_gettime(clock))
 }
 
-/// An `i64` of ns lasts until the year 2262.
+/// Converts a time to ns; an `i64` of ns lasts until the year 2262.
 fn ns(time: Timespec) -> i64 {
     time.tv_sec.saturating_mul(1_000_000_000).saturating_add(time.tv_nsec)
 }

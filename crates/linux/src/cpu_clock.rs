@@ -1,12 +1,13 @@
-//! The CPU clock of a process: how long all its threads have run, those that ended included.
+//! CPU clock of a process: the time that all its threads have run, including ended ones.
 
 use std::ops::RangeInclusive;
 
 use rustix::io::Errno;
 
-/// What the clock of a process of this PID namespace shows, in ns. It stands still while the process does not run.
+/// Returns the CPU clock of a process of this PID namespace, in ns. The clock stands still while the process does not
+/// run.
 ///
-/// Source: `clock_getcpuclockid(3)`. Nobody needs a permission for it.
+/// Source: `clock_getcpuclockid(3)`. Reading it needs no permission.
 ///
 /// # Errors
 /// `EINVAL` if there is no such process.
@@ -17,7 +18,7 @@ pub(crate) fn cpu_clock_ns(pid: u32) -> Result<u64, Errno> {
     }
     /// Low bits of a clock's id: the scheduler's clock, of a whole process.
     const CPUCLOCK_SCHED: i32 = 2;
-    /// The kernel has no higher pids, and 0 would be this process.
+    /// Valid pids: the kernel has no higher ones, and 0 would be this process.
     const PIDS: RangeInclusive<u32> = 1..=1 << 22;
     let pid = i32::try_from(pid).ok().filter(|_| PIDS.contains(&pid)).ok_or(Errno::INVAL)?;
     let clock: libc::clockid_t = (!pid).wrapping_shl(3) | CPUCLOCK_SCHED;

@@ -1,4 +1,4 @@
-//! Folders whose names are listed again and again.
+//! Directories whose names are listed repeatedly.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use crate::kept_file::ReadError;
 
-/// A folder, with the buffer that its names are read into.
+/// A directory, with the buffer for its names.
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
@@ -15,24 +15,24 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// About a thousand names of `/proc` at a time.
+    /// Size of the buffer, in bytes: about a thousand names of `/proc`.
     const BUFFER: usize = 32 << 10;
-    /// The most names that are listed, which is more than the kernel has processes.
+    /// Maximum number of names that are listed, more than the kernel has processes.
     const LIMIT: usize = 1 << 23;
 
-    /// The folder at `path`. It is not opened yet.
+    /// Creates the directory at `path`, without opening it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), buffer: Vec::new() }
     }
 
-    /// Gives every name to `each`, also `.` and `..`.
+    /// Calls `each` with every name, including `.` and `..`.
     pub(crate) fn names(&mut self, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
         let listed = self.list(|name, _| each(name));
         listed.map_err(|errno| ReadError::Io { path: self.path.clone(), source: errno.into() })
     }
 
-    /// Goes over to another folder, and gives the names of the folders in it to `each`. Where the file system does not
-    /// tell what a name stands for, it may be something else.
+    /// Switches to another directory, and calls `each` with the names of its subdirectories. If the file system does
+    /// not report types, a name may also be that of another file.
     pub(crate) fn folders_of(&mut self, path: &Path, mut each: impl FnMut(&[u8])) -> Result<(), ReadError> {
         path.clone_into(&mut self.path);
         let listed = self.list(|name, kind| {

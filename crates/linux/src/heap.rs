@@ -1,7 +1,7 @@
-//! Memory that the allocator keeps.
+//! Control of freed memory that the allocator keeps.
 
-/// Returns memory to the system that was freed and that the allocator keeps for later, as far as whole pages of it are
-/// free. Only glibc has a function for that; elsewhere nothing happens.
+/// Returns freed memory that the allocator keeps for later to the system, in whole free pages. Only glibc has a
+/// function for that; elsewhere nothing happens.
 pub fn release_memory() {
     #[cfg(target_env = "gnu")]
     {
@@ -11,14 +11,14 @@ pub fn release_memory() {
     }
 }
 
-/// Makes the allocator return each large piece of memory to the system when it is freed, for the rest of the process.
+/// Makes the allocator return each large block of memory to the system when it is freed, for the rest of the process.
 ///
-/// glibc does so by itself, until a larger piece is freed: from then on it keeps pieces up to that size. A server that
-/// once wrote a response of many MiB would keep as much for ever. Elsewhere nothing happens.
+/// By default glibc does so until a larger block is freed, and from then on keeps blocks up to that size. A server
+/// that once wrote a response of many MiB would keep that much memory forever. Elsewhere nothing happens.
 pub fn return_large_pieces() {
     #[cfg(target_env = "gnu")]
     {
-        /// Size of a piece, in bytes, from which it is a mapping of its own.
+        /// Minimum size of a block, in bytes, that is a mapping of its own.
         const LARGE: libc::c_int = 256 << 10;
         // SAFETY: it takes two numbers and no pointer, and changes what later calls of the allocator do.
         #[expect(unsafe_code, reason = "no crate of ours in use has this call")]

@@ -1,4 +1,4 @@
-//! Kernel files that are read again and again.
+//! Kernel files that are read repeatedly.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -10,32 +10,32 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 
 use crate::sources::text::TextError;
 
-/// A kernel file could not be read or understood.
+/// Error of reading or parsing a kernel file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The system refuses it.
+    /// The system returned an error.
     #[error("{}: cannot be read", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It does not end where a kernel file would have.
+    /// The file is longer than any kernel file can be.
     #[error("{}: does not end within {mib} MiB", path.display())]
     TooLong {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// How much of it was read.
+        /// Number of MiB that were read.
         mib: usize,
     },
-    /// It does not say what it should.
+    /// The text of the file is invalid.
     #[error("{}:{}: expected {}, found {}", path.display(), text.line, text.expected, text.found)]
     Text {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Where and what.
+        /// Line of the error, and the difference from the expected text.
         text: TextError,
     },
 }
@@ -53,28 +53,30 @@ impl From<ReadError> for NoValue {
     }
 }
 
-/// How the kernel prints a file, which says where a reading of it may end.
+/// End-of-file rule of a kernel file (`single_open`, `seq_file` records, `seq_file` lines).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Printed {
-    /// All at once: `/proc/stat`, `/proc/softirqs` and whatever is in `/sys`. A piece that is shorter than the buffer
-    /// offered is the last, and there is no need to ask for more. Some attributes come a page at a time, so a piece
-    /// of a page or more does not end the file.
+    /// Printed at once: `/proc/stat`, `/proc/softirqs` and all files in `/sys`. A chunk shorter than the buffer is
+    /// the last, and no further read is needed. Some attributes arrive a page at a time, so a chunk of a page or more
+    /// does not end the file.
     AtOnce,
-    /// Record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel hands out whole records, as many as fit into
-    /// its own page, so that any piece may be short. Only an empty one is the end.
+    /// Printed record by record: `/proc/interrupts`, `/proc/cpuinfo`. The kernel returns whole records, as many as
+    /// fit into its own page, so any chunk may be short. Only an empty chunk is the end.
     InRecords,
-    /// As [`InRecords`](Self::InRecords), and each record is a line below 1 KiB: `/proc/vmstat`, `/proc/diskstats`. A
-    /// piece that leaves more room than that, in the kernel's page and in the buffer offered, is the last.
+    /// Printed in records, as [`InRecords`](Self::InRecords), that are lines below 1 KiB: `/proc/vmstat`,
+    /// `/proc/diskstats`. A chunk that leaves more space than that, in the kernel's page and in the buffer, is the
+    /// last.
     InLines,
 }
 
-/// What is not there is looked for again after 10 s: a driver may be loaded at any time. Looking costs as much as
-/// reading, and a machine without cpufreq lacks four files a processor. The same holds for what hardly ever changes.
+/// Interval in ns, 10 s, at which an absent file is looked for again: a driver may be loaded at any time. Looking
+/// costs as much as reading, and a machine without cpufreq lacks four files a processor. The same interval holds for
+/// data that hardly ever changes.
 pub(crate) const LOOK_AGAIN_NS: u64 = 10_000_000_000;
 
-/// A kernel file with what makes reading it again cheap: its descriptor and the buffer.
+/// A kernel file with its file descriptor and buffer, which make reading it again cheap.
 ///
-/// After the first readings of a file of about the same length nothing is allocated.
+/// After the first readings of a file of about the same length, nothing is allocated.
 #[derive(Debug)]
 pub struct KeptFile {
     path: PathBuf,
@@ -84,56 +86,56 @@ pub struct KeptFile {
     file: Option<File>,
     buffer: Vec<u8>,
     len: usize,
-    /// When it was looked for in vain, on the monotonic clock.
+    /// Time at which the file was found to be absent, on the monotonic clock.
     absent_at_ns: Option<u64>,
 }
 
 impl KeptFile {
-    /// The longest file that is read to its end.
+    /// Maximum size of a file, in bytes.
     const LIMIT: usize = 64 << 20;
     const PAGE: usize = 4_096;
-    /// Longer than any line of a file that is printed in lines.
+    /// Maximum length of a line in a file that is printed in lines.
     const LINE: usize = 1_024;
 
-    /// The file at `path`. It is not opened yet.
+    /// Creates the file at `path`, without opening it.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>, printed: Printed) -> Self {
         let (path, buffer) = (path.into(), Vec::new());
         Self { path, printed, keep: true, tells: false, file: None, buffer, len: 0, absent_at_ns: None }
     }
 
-    /// Whether the descriptor stays open from reading to reading, which saves nine tenths of the cost.
+    /// Keeps the file descriptor open between readings if `keep`, which saves nine tenths of the cost.
     #[must_use]
     pub fn keep(self, keep: bool) -> Self {
         Self { keep, ..self }
     }
 
-    /// That the kernel tells by `poll(2)` whether it says something else than at the last reading, as
-    /// `proc_pid_mountinfo(5)` describes. It is read only then.
+    /// Makes [`read`](Self::read) skip an unchanged file. The kernel reports changes by `poll(2)`, as
+    /// `proc_pid_mountinfo(5)` describes.
     #[must_use]
     pub fn tells_changes(self) -> Self {
         Self { tells: true, ..self }
     }
 
-    /// Goes over to another file, whose path `change` makes of the old one, and takes the buffer along.
+    /// Switches to another file, whose path `change` derives from the old one, and reuses the buffer.
     pub(crate) fn move_to(&mut self, change: impl FnOnce(&mut PathBuf)) {
         change(&mut self.path);
         (self.file, self.len, self.absent_at_ns) = (None, 0, None);
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The whole file, as it is now; `None` if it is not there. `elapsed_ns` is the monotonic clock.
+    /// Reads the whole file; returns `None` if it does not exist. `elapsed_ns` is the monotonic clock.
     ///
-    /// A descriptor that fails is opened again once: the file of a CPU that came back is a new one. But not if it
-    /// answers `EINVAL`, which is the file's own way to say that there is nothing to tell.
+    /// After an error the file is opened again once: the file of a CPU that came back is a new one. An exception is
+    /// `EINVAL`, by which the file itself reports that there is no value.
     ///
     /// # Errors
-    /// If the system refuses it, or it does not end.
+    /// If the system returns an error, or the file is too long.
     pub fn read(&mut self, elapsed_ns: u64) -> Result<Option<&[u8]>, ReadError> {
         if self.absent_at_ns.is_some_and(|at| elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS) {
             return Ok(None);
@@ -159,13 +161,13 @@ impl KeptFile {
         Ok(self.buffer.get(..self.len))
     }
 
-    /// What the last successful reading gave, without reading again; `None` if the file was not there.
+    /// Returns the text of the last successful reading, without reading again; `None` if the file did not exist.
     #[must_use]
     pub fn text(&self) -> Option<&[u8]> {
         self.buffer.get(..self.len).filter(|_| self.absent_at_ns.is_none())
     }
 
-    /// Whether it is the file that answered so, and not a descriptor whose file is gone.
+    /// Returns `true` if the result comes from the file itself, not from a file descriptor whose file was removed.
     fn is_answer(&self, filled: &Result<(), ReadError>) -> bool {
         let invalid = Some(rustix::io::Errno::INVAL.raw_os_error());
         match filled {
@@ -221,8 +223,8 @@ impl KeptFile {
     }
 }
 
-/// Whether the kernel says that a file is what it was when it was asked last, or opened. It says so only of files that
-/// it watches; others are always ready, also to be written.
+/// Returns `true` if the kernel reports that a file is unchanged since the last poll, or since it was opened. The
+/// kernel reports it only for files that it watches; others are always ready, also for writing.
 fn is_as_it_was(file: &File) -> bool {
     let asked = PollFlags::IN | PollFlags::OUT | PollFlags::PRI;
     let mut polled = [PollFd::new(file, asked)];
@@ -236,9 +238,9 @@ fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
     file.read_at(buffer, at)
 }
 
-/// Opens a kernel file to read it.
+/// Opens a kernel file for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
-    // A pipe must not block.
+    // Opening a FIFO must not block.
     let no_wait = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
     OpenOptions::new().read(true).custom_flags(no_wait).open(path)
 }

@@ -1,6 +1,6 @@
-//! The operating system's counters on Linux, one module a kernel source.
+//! Counters of the operating system on Linux, with one module for each kernel source.
 //!
-//! Parsers, the [`sources`], take text and compile everywhere:
+//! Parsers, the [`sources`], parse text and compile on every platform:
 //!
 //! ```
 //! use perfset_linux::sources::proc_stat::ProcStat;
@@ -14,9 +14,9 @@
 //! # Ok::<_, perfset_linux::TextError>(())
 //! ```
 //!
-//! On Linux [`providers`] reads the files, below the [`Roots`] that it is given: [`KeptFile`] keeps their descriptors
-//! and buffers, and a provider for each counterset, such as [`ProcessorInformation`], turns what they say into rows. A
-//! file that is missing or makes no sense costs the counters that it feeds and no others.
+//! On Linux [`providers`] reads the files, below the given [`Roots`]: [`KeptFile`] keeps their file descriptors and
+//! buffers. A provider for each counterset, such as [`ProcessorInformation`], converts the data to rows. A file that
+//! is missing or invalid affects only the counters that use it.
 
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! Kernel files that may be longer than memory has room for.
+//! Kernel files that may be too long for memory.
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::kept_file::{ReadError, open};
 use crate::sources::text::TextError;
 
-/// A kernel file of lines, of any length: read in pieces, of which only one is kept, with the buffer for it.
+/// A kernel file of lines, of any length. It is read in chunks, into one buffer.
 #[derive(Debug)]
 pub(crate) struct LongFile {
     path: PathBuf,
@@ -15,23 +15,23 @@ pub(crate) struct LongFile {
 }
 
 impl LongFile {
-    /// A piece, which may hold several of the kernel's, and more than any line.
+    /// Size of a chunk, in bytes: possibly several chunks of the kernel, and more than any line.
     const PIECE: usize = 64 << 10;
-    /// The longest file that is read to its end: ten million sockets.
+    /// Maximum size of a file, in MiB: ten million sockets.
     const LIMIT_MIB: usize = 2 << 10;
 
-    /// The file at `path`. It is not opened yet.
+    /// Creates the file at `path`, without opening it.
     pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into(), buffer: Vec::new() }
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Gives the whole file to `each`, in pieces that end with a line unless the file does not. The number of bytes;
-    /// `None` if it is not there.
+    /// Calls `each` with the whole file, in chunks that end with a line unless the file does not. Returns the number
+    /// of bytes; `None` if the file does not exist.
     pub(crate) fn read(
         &mut self,
         each: impl FnMut(&[u8]) -> Result<(), TextError>,

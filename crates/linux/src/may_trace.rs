@@ -1,10 +1,10 @@
-//! Whether the kernel lets this thread see what it shows of a process to few.
+//! Permission of this thread to read protected data of a process.
 
-/// Whether this thread may see what of that process only its owner and the privileged may, such as what it has read and
-/// written, by all rules of the kernel and its security modules.
+/// Returns `true` if this thread may read data of a process that only its owner and privileged users may read, such
+/// as its I/O. All rules of the kernel and its security modules apply.
 ///
-/// Source: `get_robust_list(2)`, which asks for the same right (`PTRACE_MODE_READ`) as reading `/proc/PID/io` and costs
-/// a twentieth. Opening that file takes besides that it is this user's, or `CAP_DAC_READ_SEARCH`.
+/// Source: `get_robust_list(2)`, which requires the same permission (`PTRACE_MODE_READ`) as reading `/proc/PID/io`
+/// and costs a twentieth. Opening that file also requires that this user owns it, or `CAP_DAC_READ_SEARCH`.
 pub(crate) fn may_trace(pid: u32) -> bool {
     let Ok(pid) = libc::c_int::try_from(pid) else { return false };
     let mut list = std::ptr::null_mut::<libc::c_void>();

@@ -1,4 +1,4 @@
-//! One collection, and what reads a source at most once in it.
+//! A collection, and sources that it reads at most once.
 
 use std::fmt::Display;
 use std::io::ErrorKind;
@@ -15,14 +15,14 @@ use crate::sources::attribute;
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// One collection.
+/// A collection: one reading of all requested counters.
 #[derive(Debug)]
 pub(crate) struct Pass {
-    /// Its number: no other collection has it.
+    /// Unique number of the collection.
     pub(crate) number: u64,
-    /// When it began, on the monotonic clock.
+    /// Start of the collection, on the monotonic clock.
     pub(crate) elapsed_ns: u64,
-    /// What it has read so far.
+    /// Number of bytes read so far.
     pub(crate) bytes_read: usize,
 }
 
@@ -31,15 +31,15 @@ impl Pass {
         Self { number, elapsed_ns, bytes_read: 0 }
     }
 
-    /// One for an enumeration of instances: numbered from above, as collections are from below, so that neither takes
-    /// over what the other has read.
+    /// Creates a collection for an enumeration of instances. Its number counts down from the maximum and those of
+    /// other collections count up, so neither reuses the data of the other.
     pub(crate) fn enumeration(elapsed_ns: u64) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(u64::MAX);
         Self::new(NEXT.fetch_sub(1, Relaxed), elapsed_ns)
     }
 
-    /// Whether it is time to look again, 10 s after `looked_at_ns` on the monotonic clock; if so, notes that it was
-    /// done.
+    /// Returns `true` if a check is due, 10 s after `looked_at_ns` on the monotonic clock. If so, sets `looked_at_ns`
+    /// to now.
     pub(crate) fn is_due(&self, looked_at_ns: &mut Option<u64>) -> bool {
         let due = looked_at_ns.is_none_or(|at| self.elapsed_ns.saturating_sub(at) >= LOOK_AGAIN_NS);
         if due {
@@ -48,7 +48,7 @@ impl Pass {
         due
     }
 
-    /// Reads a file and takes from it what is wanted. `absent` is the reason for having no value if it is not there.
+    /// Reads and parses a file. `absent` is the reason for an absent file.
     pub(crate) fn read<T>(
         &mut self,
         file: &mut KeptFile,
@@ -60,7 +60,7 @@ impl Pass {
         parse(text).map_err(|text| ReadError::Text { path: file.path().to_owned(), text }.into())
     }
 
-    /// Gives a file of any length to `each`, in pieces of whole lines. `absent` as in [`read`](Self::read).
+    /// Calls `each` with the chunks of a file of any length, in whole lines. `absent` as in [`read`](Self::read).
     pub(crate) fn read_in_pieces(
         &mut self,
         file: &mut LongFile,
@@ -72,7 +72,7 @@ impl Pass {
         Ok(())
     }
 
-    /// As [`list`](Self::list), of a folder that need not be there. Whether it is.
+    /// Lists a directory as [`list`](Self::list) does, if it exists. Returns `true` if it does.
     pub(crate) fn list_if_there(
         &mut self,
         folder: &mut Folder,
@@ -93,7 +93,7 @@ impl Pass {
         }
     }
 
-    /// Gives every name in a folder to `each`. The bytes read are those of the names.
+    /// Calls `each` with every name in a directory. The bytes read are those of the names.
     pub(crate) fn list(&mut self, folder: &mut Folder, mut each: impl FnMut(&[u8])) -> Result<(), NoValue> {
         folder.names(|name| {
             self.bytes_read = self.bytes_read.saturating_add(name.len());
@@ -103,7 +103,7 @@ impl Pass {
     }
 }
 
-/// What a source said in the last collection that asked it.
+/// Cached result of a source, from the last collection that requested it.
 #[derive(Debug)]
 pub(crate) struct Latest<T> {
     pass: u64,
@@ -117,7 +117,7 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// What it says in this collection: asks only if nobody did before.
+    /// Returns the result of this collection: calls `ask` only at the first call in a collection.
     pub(crate) fn get(
         &mut self,
         pass: &mut Pass,
@@ -139,7 +139,8 @@ pub(crate) struct Attribute {
 }
 
 impl Attribute {
-    /// `keep`: whether its descriptor is kept. `absent`: the reason for having no value if it is not there.
+    /// Creates an attribute. `keep`: `true` if its file descriptor stays open. `absent`: the reason if the file does
+    /// not exist.
     pub(crate) fn new(path: PathBuf, keep: bool, absent: &'static str) -> Self {
         let file = KeptFile::new(path, Printed::AtOnce).keep(keep);
         Self { file, absent, latest: Latest::default() }
@@ -151,7 +152,7 @@ impl Attribute {
     }
 }
 
-/// A file that several countersets take something from: read once a collection, by who comes first.
+/// A file that several countersets parse: read once per collection, at the first request.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedFile {
     path: PathBuf,
@@ -163,7 +164,7 @@ impl SharedFile {
         Self::keeping(path, printed, true)
     }
 
-    /// `keep`: whether its descriptor is kept.
+    /// Creates a shared file. `keep`: `true` if its file descriptor stays open.
     pub(crate) fn keeping(path: PathBuf, printed: Printed, keep: bool) -> Self {
         Self::of(KeptFile::new(path, printed).keep(keep))
     }
@@ -172,14 +173,14 @@ impl SharedFile {
         Self { path: file.path().to_owned(), latest: Arc::new(Mutex::new((file, 0))) }
     }
 
-    /// As [`Pass::read`], but only the first of a collection reads.
+    /// Reads and parses the file as [`Pass::read`] does; only the first call in a collection reads.
     fn read<T>(
         &self,
         pass: &mut Pass,
         absent: &'static str,
         parse: impl FnOnce(&[u8]) -> Result<T, TextError>,
     ) -> Result<T, NoValue> {
-        // Who panicked while it was locked left a file that can be read all the same.
+        // After a panic of another thread the file can still be read.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let (file, read_in) = &mut *latest;
         if *read_in != pass.number {
@@ -193,8 +194,7 @@ impl SharedFile {
     }
 }
 
-/// A [`Table`] that several countersets take something from: read and taken apart once a collection, by who comes
-/// first.
+/// A [`Table`] that several countersets use: read and parsed once per collection, at the first request.
 #[derive(Debug)]
 pub(crate) struct SharedTable<T>(Arc<Mutex<Table<T>>>);
 
@@ -209,14 +209,14 @@ impl<T: Default> SharedTable<T> {
         Self(Arc::new(Mutex::new(table)))
     }
 
-    /// Nobody else has it meanwhile.
+    /// Locks the table until the guard is dropped.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Table<T>> {
-        // Who panicked while it was locked left a table that is read again in the next collection.
+        // After a panic of another thread the table is read again in the next collection.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A file that feeds several counters.
+/// A parsed file that several counters use.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     file: SharedFile,
@@ -224,20 +224,20 @@ pub(crate) struct Table<T> {
     parse: Parse<T>,
     parsed: T,
     latest: Latest<()>,
-    /// When it was read, on the monotonic clock.
+    /// Time of the last reading, on the monotonic clock.
     read_at_ns: u64,
 }
 
-/// Replaces what was taken from a file by what its text says now.
+/// Function that replaces the parsed data by that of the file's current text.
 pub(crate) type Parse<T> = fn(&mut T, &[u8]) -> Result<(), TextError>;
 
 impl<T: Default> Table<T> {
-    /// `absent`: the reason for having no value if it is not there.
+    /// Creates a table. `absent`: the reason if the file does not exist.
     pub(crate) fn new(path: PathBuf, printed: Printed, absent: &'static str, parse: Parse<T>) -> Self {
         Self::of(SharedFile::new(path, printed), absent, parse)
     }
 
-    /// The same of a file that others read too.
+    /// Creates a table of a file that other tables share.
     pub(crate) fn of(file: SharedFile, absent: &'static str, parse: Parse<T>) -> Self {
         let (parsed, latest) = (T::default(), Latest::default());
         Self { file, absent, parse, parsed, latest, read_at_ns: 0 }
@@ -252,8 +252,8 @@ impl<T: Default> Table<T> {
         Ok(parsed)
     }
 
-    /// As [`get`](Self::get), for what hardly ever changes and costs much: read again after 10 s, in between what was
-    /// read then. Whether it was read before.
+    /// Returns the same as [`get`](Self::get), with a periodic refresh, for data that hardly ever changes and costs
+    /// much: the file is read again after 10 s. The flag is `true` if the data was read earlier.
     pub(crate) fn in_turn(&mut self, pass: &mut Pass) -> Result<(&T, bool), NoValue> {
         let young = pass.elapsed_ns.saturating_sub(self.read_at_ns) < LOOK_AGAIN_NS;
         let reused = self.latest.pass != pass.number && self.latest.value.is_ok() && young;
@@ -263,7 +263,7 @@ impl<T: Default> Table<T> {
         self.get(pass).map(|parsed| (parsed, false))
     }
 
-    /// The number of one of its lines.
+    /// Returns the number in a line of the file.
     pub(crate) fn number(&mut self, of: impl FnOnce(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
         match of(self.get(pass)?) {
             Some(Ok(number)) => Ok(*number),
@@ -275,12 +275,13 @@ impl<T: Default> Table<T> {
         }
     }
 
-    /// That the file has no line or column of that name: a CPU went offline a moment ago, or the file was cut.
+    /// Returns the reason for a line or column that the file lacks: a CPU went offline a moment ago, or the file was
+    /// cut.
     pub(crate) fn lacks(&self, name: impl Display) -> NoValue {
         NoValue::Failed(format!("{}: nothing about {name}", self.file.path.display()).into())
     }
 
-    /// What is wrong with a part of the file.
+    /// Returns the reason for an invalid part of the file.
     pub(crate) fn fault(&self, text: TextError) -> NoValue {
         ReadError::Text { path: self.file.path.clone(), text }.into()
     }

@@ -1,13 +1,14 @@
-//! Where the kernel's files are.
+//! Root directories of the kernel's files.
 
 use std::path::PathBuf;
 
-/// The two trees that the kernel's files are in: others in a container that sees its host's, and in tests.
+/// Paths of the two trees of kernel files: another machine's in a container that sees its host's, or fixtures in
+/// tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Roots {
-    /// `/proc`.
+    /// Path of the procfs, usually `/proc`.
     pub proc: PathBuf,
-    /// `/sys`.
+    /// Path of the sysfs, usually `/sys`.
     pub sys: PathBuf,
 }
 
@@ -18,13 +19,15 @@ impl Default for Roots {
 }
 
 impl Roots {
-    /// Whether it is this process that they show as `self`: what they name by a path, such as a mount point, is here.
+    /// Returns `true` if `self` in these trees is this process: then paths in their files, such as mount points, are
+    /// valid here.
     #[must_use]
     pub fn are_own(&self) -> bool {
         self.proc == Self::default().proc
     }
 
-    /// What the variables `PERFSET_PROC` and `PERFSET_SYS` say; the usual place where one is not set or empty.
+    /// Returns the roots from the variables `PERFSET_PROC` and `PERFSET_SYS`; the usual path where a variable is
+    /// unset or empty.
     #[must_use]
     pub fn from_env() -> Self {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -35,9 +38,9 @@ impl Roots {
         }
     }
 
-    /// The file about networks with that name. It tells of the network namespace of who reads it, through `/proc/net`,
-    /// a link to the reader's own; where `/proc` is that of another system, such as a container's host, the reader is
-    /// not in it, and its first process stands for all.
+    /// Returns the path of a file of `/proc/net`, a link that leads to the network namespace of the reader. If
+    /// `/proc` is that of another system, such as a container's host, the reader is not in it; then the file of
+    /// process 1 is used.
     #[cfg(target_os = "linux")]
     pub(crate) fn net(&self, name: &str) -> PathBuf {
         let of_first = self.proc.join("1/net");

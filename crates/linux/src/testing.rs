@@ -1,4 +1,4 @@
-//! What tests of all countersets need: changed copies of the fixtures, and collections from them.
+//! Helpers for tests of all countersets: changed copies of the fixtures, and collections from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -23,7 +23,7 @@ pub(crate) struct Tree {
     root: PathBuf,
 }
 
-/// Where trees are made: in memory where that can be, for they have hundreds of files each.
+/// Returns the directory for trees: in memory if possible, because they have hundreds of files each.
 fn scratch() -> PathBuf {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
@@ -36,7 +36,7 @@ impl Tree {
         tree
     }
 
-    /// Only `/proc`, which has ten times fewer files.
+    /// Copies only `/proc`, which has ten times fewer files.
     pub(crate) fn proc_of(name: &str) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Where `proc/…` or `sys/…` is; `cpu/…` and `node/…` are below `sys/devices/system`.
+    /// Returns the path of `proc/…` or `sys/…`; `cpu/…` and `node/…` are below `sys/devices/system`.
     pub(crate) fn path(&self, file: &str) -> PathBuf {
         let is_whole = file.starts_with("proc/") || file.starts_with("sys/");
         let folder = if is_whole { "" } else { "sys/devices/system" };
@@ -69,7 +69,7 @@ impl Tree {
         fs::remove_file(self.path(file)).unwrap();
     }
 
-    /// What `work` opens of it, in order of names: files, and folders, which end in `/`.
+    /// Returns the names that `work` opens in the tree, sorted: files, and directories, which end in `/`.
     pub(crate) fn opened(&self, work: impl FnOnce()) -> Vec<String> {
         let watch = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).unwrap();
         let mut folders = BTreeMap::new();
@@ -121,10 +121,10 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A fault that a file may have: its name, what causes it, and whether a reason for having no value fits it.
+/// A fault of a file: its name, its cause, and a check of the reason for having no value.
 type Fault = (&'static str, fn(&Tree, &str), fn(&NoValue) -> bool);
 
-/// Every such fault.
+/// All faults that a file may have.
 pub(crate) const FAULTS: [Fault; 5] = [
     ("empty", |tree, file| tree.write(file, ""), failed),
     ("malformed", |tree, file| tree.write(file, "x\n"), failed),
@@ -144,11 +144,11 @@ fn failed(reason: &NoValue) -> bool {
     matches!(reason, NoValue::Failed(_))
 }
 
-/// A file below `/proc`, what is replaced in it, by what, the counters that this costs, and their reason; one that
-/// begins with `:` is a place in the file.
+/// A changed line: the file below `/proc`, the replaced text, its replacement, the counters that lose their values,
+/// and their reason. A reason that begins with `:` is a position in the file.
 pub(crate) type ChangedLine<'a> = (&'a str, &'a str, &'a str, &'a [CounterId], &'a str);
 
-/// Whether such a change of the fixture `two-nodes` costs exactly these counters of a provider, for that reason.
+/// Checks that a change of the fixture `two-nodes` costs exactly these counters of a provider, for that reason.
 pub(crate) fn check_line<P: Provider>(
     (file, from, to, want, why): ChangedLine<'_>,
     provider: fn(&Roots) -> P,
@@ -165,13 +165,13 @@ pub(crate) fn check_line<P: Provider>(
     }
 }
 
-/// What a collection delivered.
+/// Rows and cells of a collection.
 #[derive(Debug)]
 pub(crate) struct Collected {
-    /// Names, ids and births, in order.
+    /// Names, ids and births of the rows, in order.
     pub(crate) rows: Vec<(String, u32, Birth)>,
     pub(crate) cells: BTreeMap<(String, u32), Got>,
-    /// Times since which cells were counted, of those that have one.
+    /// Times since which cells were counted, if they have one.
     pub(crate) since: BTreeMap<(String, u32), NonZeroU64>,
     pub(crate) bytes_read: u64,
 }
@@ -181,7 +181,7 @@ pub(crate) enum Got {
     Value(u64),
     Held(u64),
     Reused(u64),
-    /// A sum that lacks so many instances.
+    /// Sum that lacks this number of instances.
     Partial(u64, u32),
     None(NoValue),
 }
@@ -204,7 +204,8 @@ impl Collected {
         self.rows.iter().find(|row| row.0 == instance).unwrap().2
     }
 
-    /// That there is one row, without a name, with these values, and all other counters are unavailable: which.
+    /// Checks that there is one row, without a name, with these values, and that all other counters are unavailable.
+    /// Returns the others.
     pub(crate) fn all_but(&self, known: &[(CounterId, u64)]) -> Vec<CounterId> {
         assert_eq!(self.rows, [(String::new(), 0, None)]);
         for (counter, value) in known {
@@ -215,7 +216,7 @@ impl Collected {
         missing.into_keys().map(CounterId).collect()
     }
 
-    /// The counters without a value in a row, and why.
+    /// Returns the counters without a value in a row, with the reasons.
     pub(crate) fn missing(&self, instance: &str) -> BTreeMap<u32, String> {
         let of_row = self.cells.iter().filter(|((name, _), _)| name == instance);
         of_row
@@ -237,7 +238,7 @@ pub(crate) fn try_collect(
     try_collect_of(provider, catalogue.countersets.first().unwrap(), wanted, patterns)
 }
 
-/// The same of any counterset of the provider.
+/// Does the same for any counterset of the provider.
 pub(crate) fn try_collect_of(
     provider: &mut dyn Provider,
     counterset: &Counterset,
@@ -287,7 +288,7 @@ pub(crate) fn try_collect_of(
     Ok(collected)
 }
 
-/// That all instances are wanted.
+/// Returns filters that select all instances.
 pub(crate) fn all_instances() -> InstanceFilters {
     let all = InstanceFilter { pattern: Pattern::new(&"*".into()), id: InstanceIdFilter::Any };
     [all].into_iter().collect()
@@ -306,7 +307,7 @@ pub(crate) fn collect(provider: &mut dyn Provider, wanted: &[CounterId], pattern
     try_collect(provider, wanted, patterns).unwrap()
 }
 
-/// Every counter of every row.
+/// Collects every counter of every row.
 pub(crate) fn collect_all(provider: &mut dyn Provider) -> Collected {
     let catalogue = provider.catalogue().unwrap();
     let counters = catalogue.countersets.first().unwrap().counters.iter();
@@ -314,7 +315,7 @@ pub(crate) fn collect_all(provider: &mut dyn Provider) -> Collected {
     collect(provider, &all, &["*"])
 }
 
-/// What a fresh provider opens in its first collection of some counters of some instances.
+/// Returns the files that a fresh provider opens in its first collection of some counters of some instances.
 pub(crate) fn opened<P: Provider>(
     tree: &Tree,
     provider: impl Fn(&Roots) -> P,

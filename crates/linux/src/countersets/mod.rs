@@ -1,4 +1,4 @@
-//! The countersets of Linux, one module each or for several that belong together, and their providers.
+//! Countersets of Linux, each in its module or together with related ones, and their providers.
 
 use perfset_engine::{Deadline, Provider};
 
@@ -61,15 +61,15 @@ use sockets::Sockets;
 use system::System;
 use thermal::ThermalZones;
 
-/// The providers of the operating system's counters, reading below `roots`, processes in the way that is wished for.
-/// What must wait for others has the usual deadline.
+/// Returns the providers of the operating system's counters, reading below `roots`. `processes` selects the
+/// collection method for processes. Sources that may block have the default deadline.
 #[must_use]
 pub fn providers(roots: Roots, processes: ProcessSource) -> Vec<Box<dyn Provider>> {
     providers_within(roots, processes, &Deadline::default())
 }
 
-/// As [`providers`], with another deadline for what must wait for others: thermal firmware, sensors, NVIDIA's library,
-/// file systems. Give the machine the same one.
+/// Returns the same as [`providers`], with another deadline for sources that may block: thermal firmware, sensors,
+/// NVIDIA's library, file systems. Give the machine the same deadline.
 #[must_use]
 pub fn providers_within(
     roots: Roots,
@@ -133,7 +133,7 @@ pub fn providers_within(
     all
 }
 
-/// Makes the table of `/proc/vmstat`, which several providers share.
+/// Creates the parsed `/proc/vmstat`, which several providers share.
 fn vmstat(roots: &Roots) -> SharedTable<VmStat> {
     let path = roots.proc.join("vmstat");
     SharedTable::new(Table::new(path, Printed::InLines, "there is no /proc/vmstat", VmStat::parse))

@@ -1,4 +1,4 @@
-//! How many processes there are: asked by several countersets, counted once a collection.
+//! Number of processes, used by several countersets and counted once per collection.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,21 +9,21 @@ use crate::folder::Folder;
 use crate::pass::{Latest, Pass};
 use crate::sources::processes::pid;
 
-/// The names in `/proc` that are numbers.
+/// Counts the names in `/proc` that are numbers.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessCount {
     latest: Arc<Mutex<(Folder, Latest<u64>)>>,
 }
 
 impl ProcessCount {
-    /// Those in the folder `proc`.
+    /// Creates a counter of the processes in the directory `proc`.
     pub(crate) fn new(proc: &Path) -> Self {
         Self { latest: Arc::new(Mutex::new((Folder::new(proc), Latest::default()))) }
     }
 
-    /// How many there are. Lists the folder only for the first who asks in a collection.
+    /// Returns the number of processes. Only the first call in a collection lists the directory.
     pub(crate) fn get(&self, pass: &mut Pass) -> Result<u64, NoValue> {
-        // Who panicked while it was locked left a folder that can be listed all the same.
+        // After a panic of another thread the directory can still be listed.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
         let (folder, count) = &mut *latest;
         let counted = count.get(pass, |pass| {

@@ -13,37 +13,37 @@ use super::value::{Value, fill, reading};
 use crate::clock::{elapsed_ns, time_100ns_at};
 use crate::pass::Pass;
 
-/// The instances of a counterset and what their values are made of: its sources.
+/// Instances of a counterset, with the sources of their values.
 pub(crate) trait Instances: Debug + Send {
-    /// The counterset.
+    /// Counterset that the instances belong to.
     const COUNTERSET: &'static Counterset;
 
-    /// Whether there is a row `_Total` behind the instances.
+    /// `true` if a row `_Total` follows the instances.
     const HAS_TOTAL: bool;
 
     /// `true` if some values must be waited for: then [`begin`](Self::begin) is called at the start of a collection.
     const WAITS: bool = false;
 
-    /// Finds the instances. Reads what names them and nothing else.
+    /// Finds the instances. Reads only what their names need.
     ///
     /// # Errors
-    /// Only if it cannot be known which there are; that there are none is none.
+    /// If the instances cannot be listed; finding no instances is not an error.
     fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue>;
 
-    /// Those that were found last, in the order of their rows, without `_Total`.
+    /// Returns the keys of the instances found last, in the order of their rows, without `_Total`.
     fn keys(&self) -> &[Key];
 
-    /// Requests what must be waited for, of the instances at those places, and ends waiting for it at that time.
+    /// Requests the values of these instances that must be waited for. Waiting ends at `until`.
     fn begin(&mut self, places: &[usize], counters: &[CounterId], until: Instant) {
         let _ = (places, counters, until);
     }
 
-    /// Sources that have not answered in time, for people.
+    /// Describes the sources that have not responded in time, for users.
     fn late(&self) -> Vec<Text> {
         Vec::new()
     }
 
-    /// The raw value of a counter of the instance at that place. Reads what it needs and nothing else.
+    /// Returns the raw value of a counter of the instance at index `at`. Reads only the files that the counter needs.
     fn value(&mut self, at: usize, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue>;
 
     /// Returns the rule by which a counter of `_Total` is computed.
@@ -51,7 +51,7 @@ pub(crate) trait Instances: Debug + Send {
         Total::Rows([Some(counter), None])
     }
 
-    /// The raw value of a counter of `_Total` that is [`Total::Own`].
+    /// Returns the raw value of a counter of `_Total` that is [`Total::Own`].
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         let _ = (counter, pass);
         Err(NoValue::NotGiven)
@@ -61,15 +61,15 @@ pub(crate) trait Instances: Debug + Send {
 /// Rule by which a counter of `_Total` is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Total {
-    /// The sum over the rows of one counter, or of two counters. A counter that is the sum of two others in each row is
+    /// Sum over the rows of one counter, or of two counters. A counter that is the sum of two others in each row is
     /// their sum in `_Total` too. A counter with the meaning of another one has its value.
     Rows([Option<CounterId>; 2]),
-    /// A mean, or a value of the kernel, computed by [`Instances::total`]. Two samples of it are compared only if they
+    /// Mean, or a value of the kernel, computed by [`Instances::total`]. Two samples of it are compared only if they
     /// have the same instances.
     Own,
 }
 
-/// Which instance it is.
+/// Identity of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     pub(crate) name: String,
@@ -77,12 +77,13 @@ pub(crate) struct Key {
     pub(crate) birth: Birth,
 }
 
-/// The name of the row that stands for all instances.
+/// Name of the row for all instances.
 pub(crate) const TOTAL_NAME: &str = "_Total";
-/// Its id.
+/// Id of the row for all instances.
 pub(crate) const TOTAL_ID: InstanceId = InstanceId(0xFFFF_FFFE);
 
-/// Tells sums over different sets of instances apart, in every process alike: the FNV-1a hash of their ids and births.
+/// Returns a birth that distinguishes sums over different sets of instances, the same in every process: the FNV-1a
+/// hash of their ids and births.
 pub(crate) fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Birth {
     let hash = covered.fold(FNV_BASIS, |hash, (id, birth)| {
         let hash = id.to_le_bytes().into_iter().fold(hash, fnv);
@@ -93,13 +94,13 @@ pub(crate) fn birth_of_total(covered: impl Iterator<Item = (u32, Birth)>) -> Bir
 
 const FNV_BASIS: u64 = 0xCBF2_9CE4_8422_2325;
 
-/// An FNV-1a hash with a byte more.
+/// Adds a byte to an FNV-1a hash.
 fn fnv(hash: u64, byte: u8) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01B3;
     (hash ^ u64::from(byte)).wrapping_mul(PRIME)
 }
 
-/// That nothing at all can be delivered, for that reason.
+/// Converts a reason to the error that the whole source is unavailable.
 pub(crate) fn source_error(reason: NoValue) -> SourceError {
     match reason {
         NoValue::Denied(why) => SourceError::Denied(why.into()),
@@ -107,13 +108,14 @@ pub(crate) fn source_error(reason: NoValue) -> SourceError {
     }
 }
 
-/// Provides a counterset of several instances.
+/// Provider of a counterset of several instances.
 ///
 /// Counts in `_Total` have births of their own. For means and the like the birth of that row depends on the instances
-/// that it covers: when one comes or goes, they are not comparable, and have no rate for one interval.
+/// that it covers. When an instance appears or disappears, they are not comparable, and have no rate for one
+/// interval.
 ///
-/// **New rows** add to counts what they count from now on: many a device had counted for long when it got a row, as one
-/// does that is mounted.
+/// **New rows** contribute to counts only what they count from then on. Many a device had counted for long when it
+/// got a row, for example a disk that has just been mounted.
 #[derive(Debug)]
 pub(crate) struct Several<I> {
     catalogue: Arc<Catalogue>,
@@ -123,7 +125,7 @@ pub(crate) struct Several<I> {
     added: Vec<CounterId>,
     /// Collection that was announced.
     begun: Option<Pass>,
-    /// Places of instances that are waited for. The memory is reused.
+    /// Indexes of instances that are waited for. The memory is reused.
     places: Vec<usize>,
 }
 
@@ -157,7 +159,7 @@ impl<I: Instances> Several<I> {
         self.instances.find(pass).map_err(source_error)
     }
 
-    /// Adds up what `_Total` has of the rows.
+    /// Adds up the counters of `_Total` that are sums of rows.
     fn add_up(&mut self, want: &Want<'_>, pass: &mut Pass) {
         let Self { instances, totals, added, .. } = self;
         added.clear();
@@ -175,7 +177,8 @@ impl<I: Instances> Several<I> {
         let mut at = 0_usize;
         while let Some(key) = instances.keys().get(at) {
             let name = key.name.bytes().fold(FNV_BASIS, fnv);
-            // One without a birth is told by its name: if it has a birth later, it has been replaced by another.
+            // An instance without a birth is identified by its name. If it has a birth later, it has been replaced by
+            // another.
             let birth = key.birth.or(NonZeroU64::new(name | 1 << 63));
             totals.row(Member { birth, id: key.id.0, name, parent: 0 }, Some(0));
             for (column, counter) in added.iter().enumerate() {
@@ -187,7 +190,7 @@ impl<I: Instances> Several<I> {
         totals.end();
     }
 
-    /// Whether there is a row `_Total`: not if there is nothing that it could be the total of.
+    /// Returns `true` if there is a row `_Total`, which requires at least one instance.
     fn has_total(&self) -> bool {
         I::HAS_TOTAL && !self.instances.keys().is_empty()
     }
@@ -217,7 +220,7 @@ impl<I: Instances> Provider for Several<I> {
             return;
         }
         let mut pass = Pass::new(want.collection, elapsed_ns());
-        // An error is the result of the collection, which reads the same once more.
+        // An error is returned by the collection, which reads the same again.
         if self.find(&mut pass).is_ok() {
             let wants_all = self.has_total() && want.wants(TOTAL_NAME, TOTAL_ID);
             let is_wanted = |(_, key): &(usize, &Key)| wants_all || want.wants(&key.name, key.id);

@@ -1,4 +1,4 @@
-//! Countersets of one instance.
+//! Countersets with one instance.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::value::{Value, fill};
 use crate::clock::elapsed_ns;
 use crate::pass::Pass;
 
-/// What the one instance of a counterset is made of: its sources.
+/// Values of the only instance of a counterset, with their sources.
 pub(crate) trait Values: Debug + Send {
-    /// The counterset.
+    /// Counterset that the instance belongs to.
     const COUNTERSET: &'static Counterset;
 
-    /// The raw value of a counter. Reads what it needs and nothing else.
+    /// Returns the raw value of a counter. Reads only the files that the counter needs.
     fn value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
         let _ = (counter, pass);
         Err(NoValue::NotGiven)
     }
 
-    /// The same with its mark, for a counterset that has marked values.
+    /// Returns the same value with its mark, for a counterset that has marked values.
     fn marked_value(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         self.value(counter, pass).map(Value::from)
     }
 
-    /// Fills the columns of these counters, for a counterset that has many of a kind.
+    /// Fills the columns of these counters, for a counterset that has many similar ones.
     fn fill(&mut self, counters: &[CounterId], cells: &mut Row<'_>, pass: &mut Pass) {
         for (column, counter) in counters.iter().enumerate() {
             fill(cells, column, self.marked_value(*counter, pass));
@@ -34,7 +34,7 @@ pub(crate) trait Values: Debug + Send {
     }
 }
 
-/// Provides a counterset that has one instance, without a name.
+/// Provider of a counterset that has one instance, without a name.
 #[derive(Debug)]
 pub(crate) struct Single<V> {
     catalogue: Arc<Catalogue>,

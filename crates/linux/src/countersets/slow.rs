@@ -1,4 +1,4 @@
-//! Providers whose sources may be slow, which go to a thread that waits when somebody asks.
+//! Providers whose sources may be slow, moved to another thread at the first request.
 
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -12,27 +12,27 @@ use crate::clock::elapsed_ns;
 use crate::folder::Folder;
 use crate::kept_file::{LOOK_AGAIN_NS, ReadError};
 
-/// Puts a provider behind a [`Slow`] when it is asked for the first time: a program that asks for other countersets
-/// needs no thread for it.
+/// Wraps a provider in a [`Slow`] at the first request: a program that requests only other countersets needs no
+/// thread.
 pub(crate) struct WhenAsked {
     catalogue: Result<Arc<Catalogue>, SourceError>,
     provider: Option<Box<dyn Provider>>,
     deadline: Deadline,
     slow: Option<Slow>,
-    /// Without anything in it there are no instances.
+    /// Directory of the instances; without an entry in it there are no instances.
     folder: Option<Folder>,
-    /// When it was seen to be empty, on the monotonic clock.
+    /// Time at which the directory was seen to be empty, on the monotonic clock.
     empty_at_ns: Option<u64>,
 }
 
 impl WhenAsked {
-    /// A provider of what is in a folder. While there is nothing in it, as on many machines, nobody goes to the other
-    /// thread and back, which costs ten times as much as the look.
+    /// Creates a lazy provider of the entries of a directory. While the directory is empty, as on many machines, no
+    /// request goes to the other thread, which would cost ten times as much as the check.
     pub(crate) fn of_folder(folder: PathBuf, provider: impl Provider + 'static, deadline: &Deadline) -> Self {
         Self { folder: Some(Folder::new(folder)), ..Self::waiting(provider, deadline) }
     }
 
-    /// The same of any provider.
+    /// Creates a lazy provider without a directory to check.
     pub(crate) fn waiting(mut provider: impl Provider + 'static, deadline: &Deadline) -> Self {
         let catalogue = provider.catalogue();
         Self {
@@ -45,7 +45,8 @@ impl WhenAsked {
         }
     }
 
-    /// Whether there can be no instances. What cannot be listed is left to the provider, who says why.
+    /// Returns `true` if there can be no instances. A directory that cannot be listed is left to the provider, which
+    /// returns the reason.
     fn has_none(&mut self, now_ns: u64) -> bool {
         let Some(folder) = &mut self.folder else { return false };
         if self.empty_at_ns.is_some_and(|at| now_ns.saturating_sub(at) < LOOK_AGAIN_NS) {
@@ -97,7 +98,7 @@ impl Provider for WhenAsked {
         self.slow()?.collect(want, rows)
     }
 
-    /// Lists the countersets that it provides: the provider itself may have no answer for its own catalogue.
+    /// Lists the countersets that it provides: the provider itself may be unable to respond with its own catalogue.
     fn late(&mut self) -> Vec<Text> {
         let Some(waited) = self.slow.as_mut().and_then(Slow::late_for) else { return Vec::new() };
         let sets =

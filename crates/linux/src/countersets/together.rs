@@ -1,4 +1,4 @@
-//! Several providers as one: they share one thread, and what they read.
+//! Groups several providers into one: they share a thread and their sources.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use perfset_engine::{Catalogue, Provider, Rows, SourceError, Want};
 
 use super::several::{Instances, Several};
 
-/// Provides what several providers of one counterset each do.
+/// Provider of the countersets of several providers.
 pub(crate) struct Together {
     catalogue: Arc<Catalogue>,
     providers: Vec<(Guid, Box<dyn Provider>)>,
 }
 
 impl Together {
-    /// Without any.
+    /// Creates a group without providers.
     pub(crate) fn new() -> Self {
         let catalogue = Catalogue { origin: "Linux".into(), countersets: Vec::new() };
         Self { catalogue: Arc::new(catalogue), providers: Vec::new() }
     }
 
-    /// With one more.
+    /// Adds a provider of these instances.
     pub(crate) fn with<I: Instances + 'static>(mut self, instances: I) -> Self {
         let counterset: &Counterset = I::COUNTERSET;
         Arc::make_mut(&mut self.catalogue).countersets.push(Arc::new(counterset.clone()));

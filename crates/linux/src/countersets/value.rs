@@ -1,14 +1,14 @@
-//! What a counterset says of one counter of one instance.
+//! Raw values of counters, with their marks and reasons.
 
 use perfset_core::{Mark, NoValue};
 use perfset_engine::Row;
 use perfset_engine::total::Reading;
 
-/// A raw value.
+/// A raw value, with its mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
     pub(crate) raw: u64,
-    /// What is special about it.
+    /// Mark of a special value; `None` if it is ordinary.
     pub(crate) mark: Option<Mark>,
 }
 
@@ -18,10 +18,11 @@ impl From<u64> for Value {
     }
 }
 
-/// Seconds of rest that the kernel may step back by. More is a new beginning: a CPU came or went.
+/// Maximum idle time that the kernel may step back by, in seconds. A larger step is a restart: a CPU went offline or
+/// came online.
 pub(crate) const HOLD_SECONDS: u64 = 60;
 
-/// What it is now, or the highest so far if it stepped back by less than `limit`.
+/// Returns the current value, or the highest so far if it has fallen by less than `limit`.
 pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
     let step_back = highest.saturating_sub(now);
     let held = step_back > 0 && step_back < limit;
@@ -31,7 +32,7 @@ pub(crate) fn hold(highest: &mut u64, now: u64, limit: u64) -> Value {
     Value { raw: *highest, mark: held.then_some(Mark::Held) }
 }
 
-/// Fills a cell.
+/// Fills a cell with a value or a reason.
 pub(crate) fn fill(cells: &mut Row<'_>, column: usize, value: Result<Value, NoValue>) {
     match value {
         Ok(Value { raw, mark: None }) => cells.set(column, raw),
@@ -48,12 +49,12 @@ pub(crate) fn reading(value: &Result<Value, NoValue>) -> Reading<'_> {
     }
 }
 
-/// That a counter has no value, on any Linux or on this machine.
+/// Returns the reason that a counter has no value, on any Linux or on this machine.
 pub(crate) fn unavailable(why: &'static str) -> NoValue {
     NoValue::Unavailable(why.into())
 }
 
-/// The name of an instance, as the kernel writes it: `\` and NUL become `_`, what is not UTF-8 becomes U+FFFD.
+/// Converts a name of the kernel to an instance name: `\` and NUL become `_`, bytes that are not UTF-8 become U+FFFD.
 pub(crate) fn instance_name(text: &[u8]) -> String {
     String::from_utf8_lossy(text).replace(['\\', '\0'], "_")
 }

@@ -78,7 +78,7 @@ impl Count {
         (self.shown, self.most, self.disturbed) = (0, 0, sample);
     }
 
-    /// Lets the kernel take some of the count back.
+    /// Lowers the number that the kernel shows, not the real amount.
     pub(crate) fn fall(&mut self, by: u64, sample: u32) {
         self.shown = self.shown.saturating_sub(by);
         if self.shown < self.most {
@@ -157,7 +157,7 @@ pub(crate) struct Sum {
     pub(crate) readable: (u64, u64),
     /// `true` if all rows can certainly be read.
     pub(crate) is_whole: bool,
-    /// `true` if a file of a row is refused or makes no sense.
+    /// `true` if a file of a row is denied or invalid.
     pub(crate) lacks: bool,
     /// `true` if a row might have just ended, which then adds nothing.
     pub(crate) may_end: bool,
@@ -170,7 +170,7 @@ pub(crate) struct Total {
     pub(crate) rows: Vec<(u64, Count)>,
     /// `true` if all rows can be read, and could for a while: a later sum contains what was missing.
     pub(crate) is_whole: bool,
-    /// `true` if a file of a row is refused or makes no sense.
+    /// `true` if a file of a row is denied or invalid.
     pub(crate) lacks: bool,
     /// Amount that really happened, in all rows that ever existed.
     pub(crate) real: u64,

@@ -81,7 +81,7 @@ impl Cpus {
         self.all.iter().enumerate().filter(|(_, cpu)| cpu.is_online)
     }
 
-    /// Lets time pass. Returns for each processor how long programs ran in user mode and in the kernel.
+    /// Advances the time. Returns for each processor the time that programs ran in user mode and in the kernel.
     pub(crate) fn step(
         &mut self,
         passed_ns: u64,
@@ -245,7 +245,7 @@ impl Cpus {
     }
 
     pub(crate) fn rest(cpu: &Cpu) -> Count {
-        // What is held is held of the sum.
+        // A value that is held is that of the sum.
         let [idle, iowait] = [cpu.times[IDLE], cpu.times[IOWAIT]];
         idle.and(iowait).times(TICK)
     }

@@ -97,7 +97,7 @@ impl Disks {
         disks.begin(0, random);
         disks.begin(1, random);
         for disk in &mut disks.all {
-            // It has done much before, and may be close to the end of 32 bits.
+            // The disk has completed many requests before, and its counts may be close to the end of 32 bits.
             let most = if disks.is_short { u64::from(u32::MAX) - 200_000 } else { random.below(1 << 31) };
             disk.fields = disk.fields.map(|_| Count::from(most - random.below(100_000).min(most)));
             disk.fields[BUSY_MS] = Count::from(random.below(1_000));
@@ -148,7 +148,7 @@ impl Disks {
                 let minor = (0..4).find(|minor| self.all.iter().all(|disk| disk.minor != *minor));
                 self.begin(minor.unwrap_or(9), random);
             }
-            // Only of one that did much can a reader tell that it has gone, if it did not look meanwhile.
+            // A reader that missed the change notices a removed disk only if the disk had completed many requests.
             1 if self.all.len() > 1 && self.all.iter().any(Disk::did_much) => {
                 tally.note("disk is removed");
                 let at = self.all.iter().rposition(Disk::did_much).unwrap();
@@ -159,7 +159,7 @@ impl Disks {
                 let at = self.all.iter().position(Disk::did_much).unwrap();
                 let disk = self.all.remove(at);
                 self.begin(disk.minor, random);
-                // A reader that cannot know it may hold what the other one had.
+                // A reader that cannot detect the replacement may hold counts of the earlier disk.
                 let mut new = self.all.iter_mut().find(|new| new.minor == disk.minor);
                 for (count, before) in new.iter_mut().flat_map(|new| &mut new.fields).zip(&disk.fields) {
                     count.most = count.most.max(before.most);
@@ -173,10 +173,9 @@ impl Disks {
         }
     }
 
-    /// Goes on with what a reader has.
+    /// Updates the range of values that a reader may have after this sample.
     ///
-    /// The flags are `true` if the list of devices may be unreadable, if the list of mounts may be unreadable, and if
-    /// the list of devices is cut.
+    /// Flags: the list of devices may be unreadable; the list of mounts may be unreadable; the list of devices is cut.
     pub(crate) fn read(&mut self, [stats_fail, mounts_fail, is_cut]: [bool; 3], tally: &mut Tally) {
         self.is_cut = is_cut;
         for disk in &mut self.all {
@@ -481,7 +480,7 @@ impl Networks {
     pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
         give(self.file().to_owned(), self.dev());
         if self.of_first {
-            // Who reads is in another one.
+            // The reader is in another network namespace.
             give("proc/net/dev".to_owned(), self.dev().replace(": ", ": 77").replace("eth0", "eth7"));
         }
         for network in &self.all {

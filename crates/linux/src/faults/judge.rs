@@ -49,7 +49,7 @@ impl Truth {
     }
 }
 
-/// Judgement of a value: the error says why it is wrong.
+/// Judgement of a value: the error describes the difference.
 pub(crate) type Verdict = Result<(), String>;
 
 /// Wrong value: its counter, and a description.
@@ -58,7 +58,7 @@ pub(crate) type Wrong = (String, String);
 pub(crate) struct Judge<'a> {
     /// Sample before the previous one.
     pub(crate) older: Option<&'a Truth>,
-    /// Previous sample.
+    /// State of the machine at the previous sample.
     pub(crate) old: Option<&'a Truth>,
     pub(crate) new: &'a Truth,
 }
@@ -227,7 +227,7 @@ impl Judge<'_> {
         if passed_ns <= 0 && !is_average {
             return Err("no time passed".to_owned());
         }
-        // Nothing but its `stat` identifies a process; the kernel prints no other text there than the model expects.
+        // Only its `stat` identifies a process; the kernel prints no other text there than the model expects.
         let is_unknown = matches!(row.thing, Thing::Process(_)) && self.new.is_at_fault(&row.from);
         if old_row.serial != row.serial && row.has_birth && !is_unknown {
             return Err("it was another one before".to_owned());
@@ -419,7 +419,7 @@ fn check_raw(raw: RawValue, mark: Option<Mark>, wanted: &Wanted) -> Verdict {
             kept.allows(got, is_short) && is_mark_right
         }
         Wanted::Total(total) => {
-            // It may be less than the rows have: of what comes into sight later the past is not added.
+            // A total may be less than the sum of the rows: a row that appears later does not add its past.
             let is_possible = matches!(raw, RawValue::U32(_)) || got <= total.real + total.lag;
             is_possible && if is_partial(mark) { !total.is_whole } else { !total.lacks }
         }

@@ -1,4 +1,4 @@
-//! Answers of the kernel that come from no file: clocks, CPU clocks of processes, and that a file is gone.
+//! Responses of the kernel that come from no file: clocks, CPU clocks of processes, and the error for a removed file.
 //!
 //! [`install`] sets them for the calling thread.
 
@@ -12,7 +12,7 @@ use perfset_core::clock::{Anchor, UNIX_EPOCH_100NS};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 
-/// Answers of the model instead of the kernel's.
+/// Responses of the model that replace the kernel's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Answers {
     pub(crate) monotonic_ns: i64,
@@ -64,7 +64,7 @@ pub(crate) fn is_model() -> bool {
     with(|_| ()).is_some()
 }
 
-/// Fails as the kernel does if the subject of a file is gone. A removed file of a tree could still be read.
+/// Fails as the kernel does if the subject of a file no longer exists. A removed file of a tree could still be read.
 pub(crate) fn refuses(file: &File) -> io::Result<()> {
     match with(|_| file.metadata()) {
         Some(Ok(metadata)) if metadata.nlink() == 0 => Err(Errno::NODEV.into()),

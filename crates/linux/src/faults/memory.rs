@@ -160,7 +160,7 @@ impl Pressure {
     }
 }
 
-/// Control group.
+/// A control group of the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Group {
     pub(crate) serial: u64,

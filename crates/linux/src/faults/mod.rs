@@ -114,7 +114,7 @@ fn no_value_that_the_model_does_not_allow() {
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                // What is refused to others is refused to root, too.
+                // Files that deny access must deny it to root, too.
                 let mut sets = capabilities(None).unwrap();
                 sets.effective.remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH);
                 set_capabilities(None, sets).unwrap();

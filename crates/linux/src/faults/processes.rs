@@ -210,7 +210,7 @@ impl Process {
         )
     }
 
-    /// Gives its files: names and texts.
+    /// Calls `give` with the path and the text of each file of the process.
     pub(crate) fn files(&self, mut give: impl FnMut(String, String)) {
         let path = |name: &str| format!("proc/{}/{name}", self.pid);
         let times = (self.user.count.shown, self.system.count.shown);
@@ -289,7 +289,7 @@ impl Processes {
         self.begin(pid, start, sample, random);
     }
 
-    /// Goes on to the next sample.
+    /// Advances the processes to the next sample.
     ///
     /// `ran` has the times for which programs ran. Everything else happens at random.
     pub(crate) fn step(
@@ -389,7 +389,7 @@ impl Processes {
         }
     }
 
-    /// Ends a process. Its parent waits for it at once, and takes over its `io`.
+    /// Ends a process. Its parent waits for it at once, and adds its `io` to its own.
     fn end(&mut self, at: usize, sample: u32, random: &mut Random, tally: &mut Tally) {
         let ended = self.all.remove(at);
         if let Some(parent) = self.all.iter_mut().find(|process| process.pid == ended.parent) {
@@ -468,7 +468,7 @@ impl Processes {
         let mut lacks = false;
         let mut readable = |process: &Process, file: &'static str| {
             let access = ["stat", file].map(|file| can_read(process.pid, file));
-            // One whose `stat` cannot be read may be no row, and then lacks nothing.
+            // A process whose `stat` cannot be read may be no row, and then is not missing.
             lacks |= access[1] == Access::Refused && access[0] != Access::Doubtful;
             access == [Access::Granted; 2]
         };
@@ -490,7 +490,7 @@ impl Processes {
             }
             if let Some((_, file)) = process.level(is_linux, counter) {
                 is_level = true;
-                // That a zombie has no memory, its `stat` tells.
+                // `stat` shows that a zombie has no memory.
                 let has_none = process.is_zombie && Process::is_of_memory(is_linux, counter);
                 let is_readable = readable(process, if has_none { "stat" } else { file });
                 is_whole &= is_readable;
@@ -516,14 +516,14 @@ impl Processes {
             .sum();
         real += count_of_io(&self.surprising_io, is_linux, counter).map_or(0, |count| count.real);
         let sum_lacks = lacks;
-        // What is hidden and still exists is missing in a count.
+        // A hidden process that still exists is missing in a count.
         lacks |= self.is_gated && self.all.iter().any(|process| process.is_hidden && process.is_seen);
         if rests {
             rows.push((0, cpus.idle()));
             real += cpus.real_rest();
         }
         let lag = TICK * (rows.len() as u64 + 1);
-        // What rests is not read again before it runs, which may take long.
+        // An idle process is not read again before it runs, which may take long.
         let is_settled = self.unsettled == 0 || !self.is_gated && sample > self.unsettled + 4;
         let total = Total { rows, is_whole: is_whole && is_settled, lacks, real, lag };
         let wanted = match (is_count, is_level) {
@@ -547,7 +547,7 @@ impl Processes {
             }
             (false, id::PAGE_FAULTS_PER_SEC) => Wanted::Count(faults[0]),
             (true, linux::MAJOR_FAULTS_PER_SEC) => Wanted::Count(faults[1]),
-            // Of two counts that fall each for itself.
+            // Difference of two counts, each of which may fall.
             (true, linux::MINOR_FAULTS_PER_SEC) => Wanted::Unknown,
             _ => return None,
         };

@@ -21,7 +21,7 @@ pub(crate) struct Kept {
     pub(crate) may_lack: bool,
     /// `true` if a row is certainly unreadable now.
     pub(crate) lacks: bool,
-    /// `true` if the rows are others than in the previous sample. Then a count divided by their mean has no rate.
+    /// `true` if the rows differ from those of the previous sample. Then a count divided by their mean has no rate.
     pub(crate) has_other_rows: bool,
     /// Number of units of the counter in one unit of the sum.
     pub(crate) factor: u64,
@@ -45,7 +45,7 @@ impl Kept {
     }
 }
 
-/// Rows of a counterset that its totals are made of.
+/// Rows of a counterset that its totals are computed from.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
     is_logical: bool,
@@ -89,7 +89,7 @@ impl Totals {
         }
     }
 
-    /// Goes on to the next sample.
+    /// Advances the totals to the next sample.
     pub(crate) fn step(&mut self, disks: &[Disk], is_at_fault: bool, tally: &mut Tally) {
         // A volume on a device that was replaced has no value at first.
         let samples = 1 + u32::from(self.is_logical);
@@ -133,7 +133,7 @@ impl Totals {
                 if is_settled && row.open == 0 {
                     grown.0 += now_least.saturating_sub(last.1);
                 } else {
-                    // It may be a row from now on: nothing of it was added, or may be.
+                    // The row may have been seen just now for the first time: then the total has none of its past.
                     begun.1 += most - last.0;
                 }
                 grown.1 += most - last.0;

@@ -1,4 +1,4 @@
-//! Files of the model, below a folder in memory.
+//! Files of the model, below a directory in memory.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -35,7 +35,7 @@ impl Fault {
 pub(crate) struct Tree {
     root: PathBuf,
     files: BTreeMap<String, Kept>,
-    /// Serial numbers of the things that folders stand for, by path.
+    /// Serial numbers of the things that directories stand for, by path.
     folders: BTreeMap<String, u64>,
     denied: Vec<PathBuf>,
     /// Number of times that the files were written.
@@ -45,7 +45,7 @@ pub(crate) struct Tree {
 #[derive(Debug)]
 struct Kept {
     text: String,
-    /// Open file; `None` for a folder.
+    /// Open file; `None` for a directory.
     file: Option<File>,
     turn: u64,
 }
@@ -72,7 +72,7 @@ impl Tree {
         Roots { proc: self.root.join("proc"), sys: self.root.join("sys") }
     }
 
-    /// Writes folders with their serial numbers, files with their texts, and faults. Other files are removed.
+    /// Writes directories with their serial numbers, files with their texts, and faults. Other files are removed.
     pub(crate) fn write(
         &mut self,
         folders: &[(String, u64)],
@@ -179,7 +179,7 @@ impl Tree {
             self.files.iter().filter(|(_, kept)| kept.turn != turn).map(|(path, _)| path.clone()).collect();
         for path in old {
             self.remove(&path);
-            // Its folder, if that was all. What stays has something in it.
+            // Removes its directory, if that is empty now.
             let folder = self.root.join(&path).parent().map(Path::to_owned);
             if path.contains("/task/") {
                 let _ = fs::remove_dir(folder.unwrap());
@@ -187,7 +187,7 @@ impl Tree {
         }
     }
 
-    /// Removes a folder with everything in it.
+    /// Removes a directory with all its files.
     fn remove_folder(&mut self, path: &str) {
         let inside = format!("{path}/");
         self.files.retain(|path, _| !path.starts_with(&inside));

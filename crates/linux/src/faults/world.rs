@@ -46,7 +46,7 @@ pub(crate) struct World {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Thing {
     Single,
-    /// All processors, or all of the one node.
+    /// Sum over all processors, or over those of the one node.
     Cpus,
     Cpu(usize),
     Idle,
@@ -63,11 +63,11 @@ pub(crate) enum Thing {
     Swap,
 }
 
-/// Row that exists.
+/// Instance that exists in the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Id; `None` if any is right.
+    /// Id of the row; `None` if any is right.
     pub(crate) id: Option<u32>,
     pub(crate) thing: Thing,
     /// Identity: a row with another number is another thing, whatever its name.
@@ -130,7 +130,7 @@ impl World {
         world
     }
 
-    /// Goes on to the next sample.
+    /// Advances the machine to the next sample.
     pub(crate) fn step(&mut self, random: &mut Random, tally: &mut Tally) {
         self.sample += 1;
         let sample = self.sample;
@@ -202,7 +202,7 @@ impl World {
                 let of = self.processes.all.iter().map(|process| (process.pid, process.clock_ns));
                 of.chain([(own, 1)]).collect()
             }
-            // Of another namespace: the same numbers are those of others.
+            // CPU clocks of another namespace: the same pids belong to other processes.
             false => (0..200).map(|pid| (pid, u64::from(pid) * 1_000_000_007)).chain([(own, 1)]).collect(),
         }
     }
@@ -217,7 +217,7 @@ impl World {
             let paths: Vec<String> =
                 self.files().into_iter().map(|(path, _)| path).filter(|path| may_fail(path)).collect();
             let path = paths[random.place(paths.len())].clone();
-            // A folder would be another group, and an empty list of devices makes sense.
+            // A directory would be another group, and an empty list of devices is valid.
             // A thread that has no such file when it is seen first is counted in ticks.
             let is_ticks = path.contains("/task/") && path.ends_with("schedstat") && fault == Fault::Absent;
             let is_none = is_ticks
@@ -270,7 +270,7 @@ impl World {
         (whose, if self.processes.is_first { "pid:[4026531836]" } else { "pid:[4026532000]" })
     }
 
-    /// Returns folders with the serial numbers of the things that they stand for.
+    /// Returns directories with the serial numbers of the things that they stand for.
     pub(crate) fn folders(&self) -> Vec<(String, u64)> {
         let mut folders = Vec::new();
         for process in self.processes.listed() {
@@ -339,7 +339,7 @@ impl World {
     pub(crate) fn is_at_fault(&self, source: Source) -> bool {
         let excused = |path: &str, seconds: i64| {
             self.bad.get(path).is_some_and(|(sample, absent)| {
-                // What is not there is not looked for at once.
+                // An absent file is looked for again only later.
                 *sample == self.sample || absent.saturating_add(seconds * SECOND) > self.clocks.monotonic_ns
             })
         };
@@ -347,7 +347,7 @@ impl World {
         match source {
             Source::Process(pid, _) | Source::Thread(pid, _) => {
                 let process = self.processes.all.iter().find(|process| process.pid == pid);
-                // What rests is not read again at once; a thread is known by the list and both its files.
+                // An idle process is not read again at once; a thread is known from the list and both its files.
                 let lag = |path: &str| {
                     let bad = self.bad.get(path).map_or(0, |(sample, _)| *sample);
                     bad > 0 && process.is_some_and(|process| process.last_ran <= bad)
@@ -372,7 +372,7 @@ impl World {
         let path = self.path(source);
         let is_denied = |process: &Process| process.pid == pid && process.is_denied;
         let is_refused = match self.faults.get(&path) {
-            // What is cut or empty may say enough.
+            // A file that is cut or empty may still contain enough.
             Some((fault, _)) => matches!(fault, Fault::Denied | Fault::Folder | Fault::Garbage),
             None => {
                 let is_private = ["io", "fd", "smaps_rollup"].contains(&file);
@@ -570,7 +570,7 @@ impl World {
     }
 }
 
-/// Returns `true` if a file may fail. Files that stand for a folder, or that identify a device, may not.
+/// Returns `true` if a file may fail. Files that stand for a directory, or that identify a device, may not.
 fn may_fail(path: &str) -> bool {
     let stays = ["/fd/", "sys/block/", "proc/self/", "/type", "cgroup.controllers", "/ifindex"];
     !(stays.iter().any(|part| path.contains(part)) || path.starts_with("proc/net/") || path == "proc/1/stat")

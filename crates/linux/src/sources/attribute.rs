@@ -1,8 +1,8 @@
-//! A sysfs attribute that is one number or one line.
+//! Parsers for sysfs attributes that consist of one number or one line.
 
 use crate::sources::text::{Text, TextError};
 
-/// The number, in the unit that the attribute's document says.
+/// Parses a number, in the unit that the attribute's documentation states.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::number;
@@ -12,7 +12,7 @@ use crate::sources::text::{Text, TextError};
 /// ```
 ///
 /// # Errors
-/// If it is anything else.
+/// If `text` is anything else.
 pub fn number(text: &[u8]) -> Result<u64, TextError> {
     let mut text = Text::new(text);
     let number = text.number()?;
@@ -20,7 +20,7 @@ pub fn number(text: &[u8]) -> Result<u64, TextError> {
     Ok(number)
 }
 
-/// A number that may be negative.
+/// Parses a number that may be negative.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::signed;
@@ -30,7 +30,7 @@ pub fn number(text: &[u8]) -> Result<u64, TextError> {
 /// ```
 ///
 /// # Errors
-/// If it is anything else.
+/// If `text` is anything else.
 pub fn signed(text: &[u8]) -> Result<i64, TextError> {
     let mut text = Text::new(text);
     text.skip_blanks();
@@ -41,7 +41,7 @@ pub fn signed(text: &[u8]) -> Result<i64, TextError> {
     Ok(if is_negative { number.saturating_neg() } else { number })
 }
 
-/// The only line, without its end.
+/// Returns the only line, without its newline.
 ///
 /// ```
 /// use perfset_linux::sources::attribute::line;
@@ -50,7 +50,7 @@ pub fn signed(text: &[u8]) -> Result<i64, TextError> {
 /// ```
 ///
 /// # Errors
-/// If there is none, or more than one.
+/// If `text` has no line, or more than one.
 pub fn line(text: &[u8]) -> Result<&[u8], TextError> {
     let mut text = Text::new(text);
     let line = text.line()?;

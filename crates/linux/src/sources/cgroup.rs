@@ -1,11 +1,11 @@
-//! The files of a control group, of version 2 and of version 1.
+//! Files of a control group (cgroup), of version 2 and of version 1.
 //!
 //! Source: "Control Group v2" in the kernel's admin guide, and the documents of the controllers of version 1 there.
 
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// `cpu.stat`. Version 1 has the same name for another file.
+/// CPU times and limits in `cpu.stat`. Version 1 uses the same name for another file.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::CpuStat;
@@ -18,31 +18,31 @@ use crate::sources::text::{Text, TextError};
 pub struct CpuStat {
     /// Time on processors, in µs.
     pub usage_usec: Number,
-    /// Of programs, in µs.
+    /// Time in user mode, in µs.
     pub user_usec: Number,
-    /// Of the kernel, in µs.
+    /// Time in kernel mode, in µs.
     pub system_usec: Number,
-    /// Periods with a limit and with work to do.
+    /// Number of periods with a limit and with work to do.
     pub nr_periods: Number,
-    /// Those in which the limit was reached.
+    /// Number of these periods in which the limit was reached.
     pub nr_throttled: Number,
-    /// How long it was stopped then, in µs.
+    /// Time for which the group was stopped by its limit, in µs.
     pub throttled_usec: Number,
-    /// The same in version 1, in ns.
+    /// The same time in version 1, in ns.
     pub throttled_time: Number,
-    /// Periods in which it ran beyond its limit. Since Linux 5.14.
+    /// Number of periods in which the group ran beyond its limit. Since Linux 5.14.
     pub nr_bursts: Number,
-    /// For how long, in µs.
+    /// Time that the group ran beyond its limit, in µs.
     pub burst_usec: Number,
-    /// The same in version 1, in ns.
+    /// The same time in version 1, in ns.
     pub burst_time: Number,
 }
 
 impl CpuStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -61,20 +61,20 @@ impl CpuStat {
     }
 }
 
-/// `cpuacct.stat` of version 1. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+/// CPU times in `cpuacct.stat` of version 1. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuAcctStat {
-    /// Of programs.
+    /// Time in user mode.
     pub user: Number,
-    /// Of the kernel.
+    /// Time in kernel mode.
     pub system: Number,
 }
 
 impl CpuAcctStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [("user ", &mut self.user), ("system ", &mut self.system)];
@@ -82,26 +82,26 @@ impl CpuAcctStat {
     }
 }
 
-/// `memory.events`.
+/// Numbers of memory events in `memory.events`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryEvents {
-    /// Memory was taken from what is protected.
+    /// Number of times that memory was taken from the protected part.
     pub low: Number,
-    /// It was above `memory.high`.
+    /// Number of times that the group's memory was above `memory.high`.
     pub high: Number,
-    /// It was about to pass `memory.max`.
+    /// Number of times that the group's memory was about to exceed `memory.max`.
     pub max: Number,
-    /// Nothing could be given back.
+    /// Number of times that no memory could be freed.
     pub oom: Number,
-    /// Processes that were ended.
+    /// Number of processes that were killed.
     pub oom_kill: Number,
 }
 
 impl MemoryEvents {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -114,10 +114,10 @@ impl MemoryEvents {
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
     }
 
-    /// From `memory.oom_control` of version 1, which has the last only, since Linux 4.13.
+    /// Parses `memory.oom_control` of version 1. That file has only [`oom_kill`](Self::oom_kill), since Linux 4.13.
     ///
     /// # Errors
-    /// If it is another file.
+    /// If `text` is another file.
     pub fn parse_v1(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut always_there = None;
@@ -126,34 +126,34 @@ impl MemoryEvents {
     }
 }
 
-/// `memory.stat`, groups below included. Unit: bytes, and events.
+/// Memory use and events in `memory.stat`, including the groups below. Unit: bytes, and events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStat {
-    /// In no file.
+    /// Memory that belongs to no file (anonymous).
     pub anon: Number,
     /// Cached contents of files.
     pub file: Number,
-    /// All of the kernel's. Since Linux 5.18.
+    /// All memory of the kernel. Since Linux 5.18.
     pub kernel: Number,
-    /// Buffers of sockets.
+    /// Memory of socket buffers.
     pub sock: Number,
-    /// Slab caches.
+    /// Memory of slab caches.
     pub slab: Number,
-    /// Pages of no file that came back soon. Since Linux 5.9.
+    /// Anonymous pages that were needed again soon. Since Linux 5.9.
     pub workingset_refault_anon: Number,
-    /// Pages of files that came back soon. Since Linux 5.9.
+    /// Pages of files that were needed again soon. Since Linux 5.9.
     pub workingset_refault_file: Number,
-    /// Page faults.
+    /// Number of page faults.
     pub pgfault: Number,
-    /// Those that needed a disk.
+    /// Number of page faults that read from disk.
     pub pgmajfault: Number,
 }
 
 impl MemoryStat {
-    /// Takes everything from the `text` of version 2; what was there before goes.
+    /// Parses the `text` of version 2, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -170,10 +170,10 @@ impl MemoryStat {
         numbers(&mut Text::new(text), Text::last_number, &mut wanted)
     }
 
-    /// The same of version 1, which has no kernel, sock and slab there.
+    /// Parses the `text` of version 1, which has no lines for `kernel`, `sock` and `slab`.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse_v1(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -188,7 +188,7 @@ impl MemoryStat {
     }
 }
 
-/// Traffic with block devices, summed over them. 0 of a device that has none yet.
+/// I/O with block devices, as sums over all devices. A device without any I/O yet counts as 0.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::IoSums;
@@ -199,26 +199,26 @@ impl MemoryStat {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IoSums {
-    /// `rbytes`.
+    /// Number of bytes read, `rbytes`.
     pub read_bytes: u64,
-    /// `wbytes`.
+    /// Number of bytes written, `wbytes`.
     pub write_bytes: u64,
-    /// `dbytes`.
+    /// Number of bytes discarded, `dbytes`.
     pub discard_bytes: u64,
-    /// `rios`.
+    /// Number of reads, `rios`.
     pub reads: u64,
-    /// `wios`.
+    /// Number of writes, `wios`.
     pub writes: u64,
-    /// `dios`.
+    /// Number of discards, `dios`.
     pub discards: u64,
 }
 
 impl IoSums {
-    /// Takes everything from `io.stat`; what was there before goes. Some kernels print the numbers of several devices
-    /// in front of the fields of one.
+    /// Parses `io.stat`, replacing all previous contents. Some kernels print several device numbers before the fields
+    /// of one device.
     ///
     /// # Errors
-    /// If a number is none: the sums would be wrong.
+    /// If a number is malformed, because the sums would be wrong.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = Text::new(text);
@@ -252,7 +252,7 @@ impl IoSums {
     }
 }
 
-/// A file of version 1 about block devices, such as `blkio.throttle.io_serviced`, summed over them.
+/// Sums over all block devices in a file of version 1, such as `blkio.throttle.io_serviced`.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::BlkioSums;
@@ -263,19 +263,19 @@ impl IoSums {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlkioSums {
-    /// `Read`.
+    /// Sum of the lines `Read`.
     pub read: u64,
-    /// `Write`.
+    /// Sum of the lines `Write`.
     pub write: u64,
-    /// `Discard`. Since Linux 4.18.
+    /// Sum of the lines `Discard`. Since Linux 4.18.
     pub discard: u64,
 }
 
 impl BlkioSums {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If a number is none: the sums would be wrong.
+    /// If a number is malformed, because the sums would be wrong.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = Text::new(text);
@@ -298,9 +298,9 @@ impl BlkioSums {
     }
 }
 
-/// A limit in bytes, as in `memory.max`; `None` if there is none.
+/// Parses a limit in bytes, as in `memory.max`; returns `None` if there is no limit.
 ///
-/// Version 1 shows no limit as the largest signed number that is a multiple of a page.
+/// Version 1 prints the largest signed number that is a multiple of a page if there is no limit.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::limit;
@@ -311,7 +311,7 @@ impl BlkioSums {
 /// ```
 ///
 /// # Errors
-/// If it is anything else.
+/// If `text` is anything else.
 pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
     const LARGEST_PAGE: u64 = 1 << 20;
     const NONE_FROM: u64 = (1 << 63) - LARGEST_PAGE;
@@ -321,7 +321,7 @@ pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
     Ok(limit.filter(|limit| *limit < NONE_FROM))
 }
 
-/// Whether a version 2 hierarchy has controllers: `cgroup.controllers` of its root.
+/// Controllers of a version 2 hierarchy, from `cgroup.controllers` of its root.
 ///
 /// ```
 /// use perfset_linux::sources::cgroup::Controllers;
@@ -331,21 +331,21 @@ pub fn limit(text: &[u8]) -> Result<Option<u64>, TextError> {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Controllers {
-    /// `cpu`.
+    /// `true` if there is the controller `cpu`.
     pub cpu: bool,
-    /// `memory`.
+    /// `true` if there is the controller `memory`.
     pub memory: bool,
-    /// `io`.
+    /// `true` if there is the controller `io`.
     pub io: bool,
-    /// `pids`.
+    /// `true` if there is the controller `pids`.
     pub pids: bool,
 }
 
 impl Controllers {
-    /// From the words of `text`.
+    /// Parses the words of `text`.
     ///
     /// # Errors
-    /// If it is not one line.
+    /// If `text` is not one line.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut all = Text::new(text);
         let line = all.line()?;

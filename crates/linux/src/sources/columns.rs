@@ -1,11 +1,11 @@
-//! What `/proc/interrupts` and `/proc/softirqs` share: a column for each CPU, named in the first line.
+//! Shared parser for `/proc/interrupts` and `/proc/softirqs`: a column for each CPU, named in the first line.
 
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// The CPUs of the columns, in ascending order, and a sum for each.
+/// CPUs of the columns, in ascending order, and the sum of each column.
 ///
-/// Sums wrap as the kernel's own do.
+/// Sums wrap, as the kernel's own sums do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Columns {
     cpus: Vec<u32>,
@@ -13,7 +13,7 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    /// Begins anew with the first line of a file.
+    /// Clears all contents and parses the first line of a file.
     pub(crate) fn start(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         self.cpus.clear();
         self.sums.clear();
@@ -34,7 +34,7 @@ impl Columns {
         self.cpus.len()
     }
 
-    /// Adds the numbers that come next, one for each column.
+    /// Adds the next numbers of `text` to the sums, one for each column.
     pub(crate) fn add(&mut self, text: &mut Text<'_>) -> Result<(), TextError> {
         for sum in &mut self.sums {
             *sum = sum.wrapping_add(text.number()?);
@@ -42,12 +42,12 @@ impl Columns {
         Ok(())
     }
 
-    /// Which column is a CPU's.
+    /// Returns the index of a CPU's column.
     pub(crate) fn place(&self, cpu: u32) -> Option<usize> {
         self.cpus.binary_search(&cpu).ok()
     }
 
-    /// The sum of a CPU's column.
+    /// Returns the sum of a CPU's column.
     pub(crate) fn get(&self, cpu: u32) -> Option<u64> {
         self.place(cpu).and_then(|at| self.sums.get(at).copied())
     }

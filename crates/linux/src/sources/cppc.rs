@@ -1,10 +1,10 @@
-//! `/sys/devices/system/cpu/cpuN/acpi_cppc`: how fast a CPU really ran.
+//! `/sys/devices/system/cpu/cpuN/acpi_cppc`: the real speed of a CPU.
 //!
 //! Source: "Collaborative Processor Performance Control (CPPC)" in the kernel's admin guide.
 
 use crate::sources::text::{Text, TextError};
 
-/// Two counters that run while the CPU does not idle: `feedback_ctrs`.
+/// Pair of counters in `feedback_ctrs`, which run while the CPU is not idle.
 ///
 /// ```
 /// use perfset_linux::sources::cppc::FeedbackCounters;
@@ -16,15 +16,15 @@ use crate::sources::text::{Text, TextError};
 pub struct FeedbackCounters {
     /// Cycles at the fixed reference speed.
     pub reference: u64,
-    /// Cycles at the speed that it really had.
+    /// Cycles at the real speed.
     pub delivered: u64,
 }
 
 impl FeedbackCounters {
-    /// From the text of `feedback_ctrs`.
+    /// Parses the text of `feedback_ctrs`.
     ///
     /// # Errors
-    /// If it is anything but "ref:N del:N", with blanks or without.
+    /// If `text` is anything except "ref:N del:N", with or without blanks.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut text = Text::new(text);
         let mut labelled = |label: &[u8], expected| {
@@ -38,17 +38,18 @@ impl FeedbackCounters {
     }
 }
 
-/// How fast the reference counter runs: `nominal_freq` MHz x `reference_perf` / `nominal_perf`.
+/// Speed of the reference counter: `nominal_freq` MHz x `reference_perf` / `nominal_perf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReferenceSpeed {
-    /// Cycles...
+    /// Number of cycles in the time `ns`.
     cycles: u128,
-    /// ...in so many ns.
+    /// Time for `cycles` cycles, in ns.
     ns: u128,
 }
 
 impl ReferenceSpeed {
-    /// From the attributes of those names. `None` if one of them is 0, which means unknown.
+    /// Returns the speed for the values of the attributes of these names. `None` if one of them is 0, which means
+    /// unknown.
     #[must_use]
     pub fn new(reference_perf: u64, nominal_perf: u64, nominal_freq: u64) -> Option<Self> {
         let cycles = u128::from(reference_perf).saturating_mul(u128::from(nominal_freq));
@@ -56,7 +57,7 @@ impl ReferenceSpeed {
         (cycles != 0 && ns != 0).then_some(Self { cycles, ns })
     }
 
-    /// What the reference counter advances in a time if the CPU never idles.
+    /// Returns the number of cycles that the reference counter counts in `elapsed_ns` if the CPU never idles.
     #[must_use]
     pub fn cycles_in(self, elapsed_ns: u64) -> u128 {
         u128::from(elapsed_ns).saturating_mul(self.cycles).checked_div(self.ns).unwrap_or(0)

@@ -5,32 +5,32 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// The three idle states that Windows counts.
+/// Idle states that Windows counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleClass {
-    /// The lightest.
+    /// The lightest idle state.
     C1,
-    /// Between the lightest and the deepest.
+    /// Idle state between the lightest and the deepest.
     C2,
-    /// The deepest.
+    /// The deepest idle state.
     C3,
 }
 
-/// What the name of a state says about its depth.
+/// Depth of an idle state, derived from its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Waits in a loop: no idle state to Windows.
+    /// The CPU waits in a loop, which is no idle state in Windows.
     Polling,
-    /// Halts, and does nothing else.
+    /// The CPU halts, and does nothing else.
     Light,
-    /// Anything deeper.
+    /// Any deeper state than a halt.
     Deep,
 }
 
-/// What the text of `name` says.
+/// Returns the depth of a state, derived from the text of its `name`.
 ///
 /// # Errors
-/// If it is not one line.
+/// If `text` is not one line.
 pub fn depth(text: &[u8]) -> Result<Depth, TextError> {
     let mut text = Text::new(text);
     let name = text.line()?.to_ascii_lowercase();
@@ -48,7 +48,7 @@ pub fn depth(text: &[u8]) -> Result<Depth, TextError> {
     })
 }
 
-/// The classes of a CPU's states, which come from the lightest to the deepest.
+/// Returns the classes of a CPU's states, which are ordered from the lightest to the deepest.
 ///
 /// ```
 /// use perfset_linux::sources::cpuidle::{Depth, IdleClass, classes};

@@ -5,7 +5,7 @@
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// The "cpu MHz" lines of the file, in kHz.
+/// Frequencies of the CPUs in kHz, from the lines "cpu MHz" of the file.
 ///
 /// ```
 /// use perfset_linux::sources::cpuinfo::CpuInfo;
@@ -16,15 +16,15 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuInfo {
-    /// CPU and kHz, in ascending order of the CPUs.
+    /// CPU number and kHz, in ascending order of the CPUs.
     khz: Vec<(u32, u64)>,
 }
 
 impl CpuInfo {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If one of the lines that matter is not as documented.
+    /// If a line that is needed is not as documented.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.khz.clear();
         let mut text = Text::new(text);
@@ -46,7 +46,7 @@ impl CpuInfo {
         Ok(())
     }
 
-    /// What a CPU runs at, in kHz.
+    /// Returns the frequency of a CPU in kHz.
     #[must_use]
     pub fn khz_of(&self, cpu: u32) -> Option<u64> {
         let at = self.khz.binary_search_by_key(&cpu, |of| of.0).ok()?;
@@ -54,7 +54,7 @@ impl CpuInfo {
     }
 }
 
-/// Skips `key`, the colon and the blanks around it, if they come next.
+/// Skips `key`, the colon and the blanks around it. Returns `false` and skips nothing if they do not come next.
 fn take_key(text: &mut Text<'_>, key: &[u8]) -> bool {
     let mut behind = *text;
     let found = behind.take(key) && {
@@ -68,7 +68,7 @@ fn take_key(text: &mut Text<'_>, key: &[u8]) -> bool {
     found
 }
 
-/// Skips a line that holds a number of MHz with a fraction.
+/// Parses a number of MHz with a fraction, and skips its line. Returns kHz.
 fn khz(text: &mut Text<'_>) -> Result<u64, TextError> {
     let mhz = text.number()?;
     let fraction = if text.take(b".") { text.line()? } else { text.end_of_line().map(|()| &b""[..])? };

@@ -6,13 +6,13 @@ use std::ops::RangeInclusive;
 
 use crate::sources::text::{Text, TextError};
 
-/// CPU numbers are below this. Linux 6 builds for at most 8,192.
+/// Upper limit of CPU numbers, exclusive. Linux 6 supports at most 8,192 CPUs.
 pub const CPU_LIMIT: u32 = 65_536;
 
-/// Node numbers are below this: the most that Linux builds for.
+/// Upper limit of node numbers, exclusive: the largest number of nodes that Linux supports.
 pub const NODE_LIMIT: u32 = 1_024;
 
-/// The numbers of a list, ascending, each below `limit`; they replace what is in `ids`.
+/// Parses a list of ascending numbers below `limit`, which replace the contents of `ids`.
 ///
 /// ```
 /// use perfset_linux::sources::cpulist::{CPU_LIMIT, parse};
@@ -23,13 +23,14 @@ pub const NODE_LIMIT: u32 = 1_024;
 /// ```
 ///
 /// # Errors
-/// If it is anything but a list in ascending order, or reaches `limit`.
+/// If `text` is anything except a list in ascending order, or a number is not below `limit`.
 pub fn parse(text: &[u8], limit: u32, ids: &mut Vec<u32>) -> Result<(), TextError> {
     ids.clear();
     each_range(text, limit, |range| ids.extend(range))
 }
 
-/// The ranges of a list, in the same way: they take no more room than the text, however long they are.
+/// Parses a list as ranges, under the same rules as [`parse`]. However long the ranges are, they take no more memory
+/// than the text.
 ///
 /// ```
 /// use perfset_linux::sources::cpulist::{CPU_LIMIT, ranges};
@@ -40,7 +41,7 @@ pub fn parse(text: &[u8], limit: u32, ids: &mut Vec<u32>) -> Result<(), TextErro
 /// ```
 ///
 /// # Errors
-/// As [`parse`].
+/// The same as for [`parse`].
 pub fn ranges(text: &[u8], limit: u32, ranges: &mut Vec<RangeInclusive<u32>>) -> Result<(), TextError> {
     ranges.clear();
     each_range(text, limit, |range| ranges.push(range))

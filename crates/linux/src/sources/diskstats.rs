@@ -1,48 +1,48 @@
-//! `/proc/diskstats`: what block devices and partitions did since they are there.
+//! `/proc/diskstats`: I/O of block devices and partitions since they were added.
 //!
 //! Source: the kernel's `Documentation/admin-guide/iostats.rst` and `Documentation/ABI/testing/procfs-diskstats`, whose
 //! numbering of fields begins with the device's number; the first of these is its field 4.
 
 use crate::sources::text::{Text, TextError};
 
-/// A number of a line. A sector has 512 bytes, whatever the device says.
+/// Field of a line. A sector has 512 bytes, whatever the device's sector size is.
 ///
 /// The kernel prints all times in ms, and in 32 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
-    /// Field 4: reads that were completed.
+    /// Field 4: number of completed reads.
     Reads,
-    /// Field 5: reads that became part of another.
+    /// Field 5: number of reads that were merged with another.
     ReadsMerged,
-    /// Field 6.
+    /// Field 6: sectors that were read.
     SectorsRead,
-    /// Field 7: time of all completed reads, added up.
+    /// Field 7: sum of the times of all completed reads.
     ReadMs,
-    /// Field 8: writes that were completed.
+    /// Field 8: number of completed writes.
     Writes,
-    /// Field 9: writes that became part of another.
+    /// Field 9: number of writes that were merged with another.
     WritesMerged,
-    /// Field 10.
+    /// Field 10: sectors that were written.
     SectorsWritten,
-    /// Field 11: time of all completed writes, added up.
+    /// Field 11: sum of the times of all completed writes.
     WriteMs,
-    /// Field 12: requests that wait or are being served.
+    /// Field 12: number of requests that wait or are being served.
     InFlight,
     /// Field 13: time in which there was any request.
     BusyMs,
-    /// Field 14: time of all requests, added up.
+    /// Field 14: sum of the times of all requests.
     AllMs,
-    /// Field 15: discards that were completed. Since Linux 4.18, like the next three.
+    /// Field 15: number of completed discards. Since Linux 4.18, like fields 16 to 18.
     Discards,
-    /// Field 16: discards that became part of another.
+    /// Field 16: number of discards that were merged with another.
     DiscardsMerged,
-    /// Field 17.
+    /// Field 17: sectors that were discarded.
     SectorsDiscarded,
-    /// Field 18: time of all completed discards, added up.
+    /// Field 18: sum of the times of all completed discards.
     DiscardMs,
-    /// Field 19: flushes that were completed. Since Linux 5.5, like the next.
+    /// Field 19: number of completed flushes. Since Linux 5.5, like field 20.
     Flushes,
-    /// Field 20: time of all completed flushes, added up.
+    /// Field 20: sum of the times of all completed flushes.
     FlushMs,
 }
 
@@ -57,7 +57,7 @@ impl Field {
         is_time || cfg!(target_pointer_width = "32")
     }
 
-    /// All of them, in the order of a line.
+    /// All fields, in the order of a line.
     pub const ALL: [Self; 17] = [
         Self::Reads,
         Self::ReadsMerged,
@@ -79,7 +79,7 @@ impl Field {
     ];
 }
 
-/// The numbers of a line: 11, 15 or 17, depending on the kernel.
+/// Numbers of a line: 11, 15 or 17, depending on the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Numbers {
     fields: [u64; Field::ALL.len()],
@@ -87,10 +87,10 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// How many numbers a line may have. More are yet to come.
+    /// Valid numbers of fields in a line. Future kernels may print more.
     const LENGTHS: [usize; 3] = [11, 15, 17];
 
-    /// One of them; `None` if this kernel does not count it.
+    /// Returns the number in a field; `None` if this kernel does not count it.
     #[must_use]
     pub fn get(&self, field: Field) -> Option<u64> {
         let place = Field::ALL.iter().position(|known| *known == field)?;
@@ -111,20 +111,20 @@ impl Numbers {
     }
 }
 
-/// A line: a device or a partition.
+/// Line of the file: a device or a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Device {
-    /// The first half of its number, which names the driver.
+    /// First half of the device number, which identifies the driver.
     pub major: u32,
-    /// The second half.
+    /// Second half of the device number.
     pub minor: u32,
-    /// The kernel's name for it.
+    /// The kernel's name for the device.
     pub name: Vec<u8>,
-    /// Its numbers, or what is wrong with them.
+    /// Numbers of the line, or the error in them.
     pub numbers: Result<Numbers, TextError>,
 }
 
-/// The file. Numbers that make no sense do not lose the other lines.
+/// Contents of `/proc/diskstats`. Malformed numbers do not affect the other lines.
 ///
 /// ```
 /// use perfset_linux::sources::diskstats::{DiskStats, Field};
@@ -137,15 +137,15 @@ pub struct Device {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskStats {
-    /// In the kernel's order.
+    /// Devices and partitions, in the kernel's order.
     pub devices: Vec<Device>,
 }
 
 impl DiskStats {
-    /// Takes everything from `text`; what was there before goes. No lines, no devices.
+    /// Parses `text`, replacing all previous contents. A text without lines has no devices.
     ///
     /// # Errors
-    /// If a line does not say what it is about.
+    /// If a line has no device number or name.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         let mut count = 0_usize;

@@ -1,4 +1,4 @@
-//! `/proc/PID/fdinfo/FD` of a descriptor that is open on a graphics driver: what one client had of the GPU.
+//! `/proc/PID/fdinfo/FD` of a file descriptor that is open on a graphics driver: GPU use of one client.
 //!
 //! Source: the kernel's `Documentation/gpu/drm-usage-stats.rst`.
 
@@ -6,9 +6,10 @@ use super::named::Number;
 use super::pci_address::PciAddress;
 use super::text::{Text, TextError};
 
-/// What the driver tells about one client.
+/// Data that a graphics driver reports on one client.
 ///
-/// Several descriptors, also of several processes, may be the same client: it is one if driver, place and number are.
+/// Several file descriptors, also of several processes, may belong to the same client. They do if driver, address and
+/// client id are equal.
 ///
 /// ```
 /// use perfset_linux::sources::drm_fdinfo::DrmFdinfo;
@@ -26,54 +27,55 @@ use super::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DrmFdinfo {
-    /// `drm-driver`.
+    /// Name of the driver, `drm-driver`.
     pub driver: String,
-    /// `drm-pdev`: the adapter, if it is on PCI.
+    /// `drm-pdev`: PCI address of the adapter, if it is on PCI.
     pub pci_address: Option<PciAddress>,
-    /// `drm-client-id`: unique among the clients of the adapter.
+    /// `drm-client-id`: id of the client, unique among the clients of the adapter.
     pub client_id: Number,
-    /// By name. At most [`LIMIT`](Self::LIMIT).
+    /// Groups of engines, sorted by name. At most [`LIMIT`](Self::LIMIT).
     pub engines: Vec<Engine>,
-    /// By name. At most [`LIMIT`](Self::LIMIT).
+    /// Kinds of memory, sorted by name. At most [`LIMIT`](Self::LIMIT).
     pub regions: Vec<Region>,
 }
 
-/// A group of engines that are alike.
+/// Group of engines of the same kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Engine {
-    /// The driver's own name.
+    /// The driver's own name for the engines.
     pub name: String,
-    /// `drm-engine-NAME`: time that it worked for the client, in ns. It may step back, and then catches up.
+    /// `drm-engine-NAME`: time that the engines worked for the client, in ns. The time may decrease, and then catches
+    /// up.
     pub busy_ns: Number,
-    /// `drm-engine-capacity-NAME`: of how many engines the time is the sum, one if it is not told.
+    /// `drm-engine-capacity-NAME`: number of engines whose times are summed; one if the driver does not report it.
     pub capacity: Number,
-    /// `drm-cycles-NAME`: cycles that it worked for the client. They may step back too.
+    /// `drm-cycles-NAME`: cycles that the engines worked for the client. The number may decrease, too.
     pub cycles: Number,
-    /// `drm-total-cycles-NAME`: cycles that have passed, worked or not.
+    /// `drm-total-cycles-NAME`: cycles that have passed, with work or without.
     pub total_cycles: Number,
 }
 
-/// A kind of memory that buffers can be in. Unit: bytes.
+/// Kind of memory that can contain buffers. Unit: bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
-    /// The driver's own name.
+    /// The driver's own name for the memory.
     pub name: String,
-    /// `drm-total-NAME`: allotted to the client.
+    /// `drm-total-NAME`: memory allocated to the client.
     pub total: Number,
-    /// `drm-resident-NAME`: in place at the moment.
+    /// `drm-resident-NAME`: memory that is resident at the moment.
     pub resident: Number,
-    /// `drm-memory-NAME`: the same, as older drivers call it.
+    /// `drm-memory-NAME`: the name of older drivers for `drm-resident-NAME`.
     pub memory: Number,
 }
 
 impl DrmFdinfo {
-    /// So many engines and so many regions are taken, many times what any driver has.
+    /// Maximum number of engines and of regions that are parsed: many times the number of any driver.
     pub const LIMIT: usize = 256;
 
-    /// Takes everything from `text`; what was there before goes. A faulty line costs its own number.
+    /// Parses `text`, replacing all previous contents. A malformed line affects only its own number.
     ///
     /// # Errors
-    /// If it does not name a driver: the descriptor is open on something else.
+    /// If `text` names no driver: the file descriptor is open on something else.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         self.clear();
@@ -91,7 +93,7 @@ impl DrmFdinfo {
         if self.driver.is_empty() { Err(text.expected("a line with drm-driver")) } else { Ok(()) }
     }
 
-    /// Forgets everything but the names, so that none is allocated anew.
+    /// Clears everything except the names, so that none must be allocated again.
     fn clear(&mut self) {
         self.driver.clear();
         self.pci_address = None;
@@ -104,7 +106,7 @@ impl DrmFdinfo {
         }
     }
 
-    /// Takes over a line. The first of several with one key counts.
+    /// Stores the number of a line. If several lines have the same key, the first one counts.
     fn take(&mut self, key: &[u8], mut value: Text<'_>) {
         let Some(key) = key.strip_prefix(b"drm-") else { return };
         value.skip_blanks();
@@ -183,7 +185,8 @@ impl Region {
     }
 }
 
-/// The one of that name in a list by name, which is put there if there is none; `None` if there are too many.
+/// Returns the item of that name in a list sorted by name, and adds it if it is missing. Returns `None` if the list
+/// is full.
 fn named<'l, T>(
     list: &'l mut Vec<T>,
     name: &[u8],

@@ -1,17 +1,17 @@
-//! Names of the devices of the Direct Rendering Manager: in `/dev/dri`, in `/sys/class/drm`.
+//! Names of the devices of the Direct Rendering Manager, in `/dev/dri` and `/sys/class/drm`.
 //!
 //! Source: the kernel's `Documentation/gpu/drm-uapi.rst`.
 
-/// A device file.
+/// Device file of a graphics adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
     /// `cardN`: the whole adapter.
     Card(u32),
-    /// `renderDN`: its rendering alone.
+    /// `renderDN`: only rendering on the adapter.
     Render(u32),
 }
 
-/// The device that a name stands for; `None` if it stands for something else, such as a connector.
+/// Returns the device of that name; `None` if the name belongs to something else, such as a connector.
 ///
 /// ```
 /// use perfset_linux::sources::drm_nodes::{Node, node};
@@ -28,7 +28,7 @@ pub fn node(name: &[u8]) -> Option<Node> {
     }
 }
 
-/// The device that a descriptor of a process is open on, from the target of its link in `/proc/PID/fd`.
+/// Returns the device on which a file descriptor of a process is open, from the target of its link in `/proc/PID/fd`.
 ///
 /// ```
 /// use perfset_linux::sources::drm_nodes::{Node, open_node};

@@ -1,6 +1,7 @@
-//! Names in lists that are parted by blanks: blanks in them, line ends and backslashes are written as octal numbers.
+//! Decoder for names in lists that are separated by blanks. Blanks, newlines and backslashes in such names are
+//! written as octal numbers.
 
-/// Puts the name that `escaped` stands for in the place of `name`. A backslash without three octal digits is itself.
+/// Decodes `escaped` into `name`, replacing its contents. A backslash without three octal digits stands for itself.
 pub(crate) fn unescape(escaped: &[u8], name: &mut Vec<u8>) {
     name.clear();
     let mut rest = escaped;

@@ -1,10 +1,10 @@
-//! `/proc/sys/fs/file-nr`: how many files are open, and how many may be.
+//! `/proc/sys/fs/file-nr`: the number of open files, and its limit.
 //!
 //! Source: "fs" in the kernel's documents of sysctl.
 
 use crate::sources::text::{Text, TextError};
 
-/// The numbers of the file.
+/// Numbers of files in `/proc/sys/fs/file-nr`.
 ///
 /// ```
 /// use perfset_linux::sources::file_nr::FileNr;
@@ -21,23 +21,23 @@ pub struct FileNr {
 }
 
 impl FileNr {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it is anything but three numbers.
+    /// If `text` is anything except three numbers.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         *self = Self { allocated: text.number()?, unused: text.number()?, most: text.number()? };
         text.end_of_only_line()
     }
 
-    /// Those that are open.
+    /// Returns the number of open files.
     #[must_use]
     pub fn open(&self) -> u64 {
         self.allocated.saturating_sub(self.unused)
     }
 
-    /// How many may be. `None` if it is the largest number that the kernel has for it.
+    /// Returns the maximum number of open files. `None` if it is the largest number that the kernel supports.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         const LARGEST: u64 = u64::MAX >> 1;

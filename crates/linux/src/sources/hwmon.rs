@@ -1,23 +1,23 @@
-//! `/sys/class/hwmon`: what a sensor of a chip measures, by the names of its attributes.
+//! `/sys/class/hwmon`: kinds of sensors of a chip, derived from the names of their attributes.
 //!
 //! Source: "Naming and data format standards for sysfs files" in the kernel's documents about hwmon.
 
-/// What a sensor measures, and the unit of its attribute.
+/// Quantity that a sensor measures, and the unit of its attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// `temp`: thousandths of a degree Celsius.
+    /// `temp`: temperature, in thousandths of a degree Celsius.
     Temperature,
-    /// `fan`: turns per minute.
+    /// `fan`: speed of a fan, in turns per minute.
     Fan,
-    /// `in`: mV.
+    /// `in`: voltage, in mV.
     Voltage,
-    /// `curr`: mA.
+    /// `curr`: current, in mA.
     Current,
-    /// `power`: µW.
+    /// `power`: power, in µW.
     Power,
-    /// `energy`: µJ since some time.
+    /// `energy`: energy since some point in time, in µJ.
     Energy,
-    /// `humidity`: thousandths of a percent.
+    /// `humidity`: humidity, in thousandths of a percent.
     Humidity,
 }
 
@@ -32,7 +32,7 @@ impl Kind {
         Self::Humidity,
     ];
 
-    /// What the names of its attributes begin with.
+    /// Returns the prefix of the names of such a sensor's attributes.
     #[must_use]
     pub const fn prefix(self) -> &'static str {
         match self {
@@ -47,18 +47,18 @@ impl Kind {
     }
 }
 
-/// A sensor of a chip.
+/// Sensor of a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sensor {
-    /// What it measures.
+    /// Quantity that the sensor measures.
     pub kind: Kind,
-    /// Its number among those of its chip that measure the same.
+    /// Number of the sensor among those of its chip that measure the same quantity.
     pub number: u32,
-    /// Whether the attribute is a mean (`powerN_average`), not the value of now.
+    /// `true` if the attribute is an average (`powerN_average`), not the current value.
     pub is_average: bool,
 }
 
-/// The sensor whose value an attribute holds; `None` if it holds something else.
+/// Returns the sensor whose value an attribute contains; `None` if the attribute contains something else.
 ///
 /// ```
 /// use perfset_linux::sources::hwmon::{Kind, Sensor, sensor};
@@ -76,7 +76,7 @@ pub fn sensor(attribute: &[u8]) -> Option<Sensor> {
     let kind = Kind::ALL.into_iter().find(|kind| kind.prefix() == prefix)?;
     let is_average = kind == Kind::Power && item == "average";
     let is_value = item == "input" || is_average;
-    // Small ones only: an id is made of them.
+    // Only small numbers are accepted, because an id is made of them.
     let number = digits.parse().ok().filter(|number| *number < 0x1000)?;
     (is_value && digits.bytes().all(|byte| byte.is_ascii_digit())).then_some(Sensor {
         kind,

@@ -1,11 +1,11 @@
-//! `/proc/interrupts`: how often each CPU was interrupted, by cause.
+//! `/proc/interrupts`: the number of interrupts of each CPU, by cause.
 //!
 //! Source: `proc_interrupts(5)`; the names of the rows are those of the architectures' `arch_show_interrupts`.
 
 use crate::sources::columns::Columns;
 use crate::sources::text::{Text, TextError};
 
-/// Sums of the file by online CPU, since boot.
+/// Interrupts of each online CPU since boot, as sums over the rows of the file.
 ///
 /// ```
 /// use perfset_linux::sources::interrupts::Interrupts;
@@ -23,10 +23,10 @@ pub struct Interrupts {
 }
 
 impl Interrupts {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If a row is not as documented: the sums would be wrong.
+    /// If a row is not as documented, because the sums would be wrong.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         self.has_clock = false;
@@ -52,30 +52,30 @@ impl Interrupts {
         Ok(())
     }
 
-    /// Interrupts that a CPU took.
+    /// Returns the number of interrupts that a CPU took.
     #[must_use]
     pub fn of(&self, cpu: u32) -> Option<u64> {
         self.all.get(cpu)
     }
 
-    /// Those of its own timer. `None` also if the file has no row of it.
+    /// Returns the number of interrupts of a CPU's own timer. `None` also if the file has no row for these timers.
     #[must_use]
     pub fn clock_of(&self, cpu: u32) -> Option<u64> {
         if self.has_clock { self.clock.get(cpu) } else { None }
     }
 
-    /// Whether there is a row of the CPUs' own timers: `LOC` on x86, `arch_timer` on arm64.
+    /// Returns `true` if there is a row of the CPUs' own timers: `LOC` on x86, `arch_timer` on arm64.
     #[must_use]
     pub fn has_clock(&self) -> bool {
         self.has_clock
     }
 }
 
-/// Skips the name of a row. Returns `true` if the row is one number for the machine, as `ERR` and `MIS` are, or part of
-/// another one.
+/// Skips the name of a row. Returns `true` if the row must not be added: it has one number for the whole machine, as
+/// `ERR` and `MIS` have, or is part of another row.
 fn is_left_out(text: &mut Text<'_>, columns: usize) -> Result<bool, TextError> {
     let name = text.until_colon()?;
-    // On x86 a TLB shootdown comes as a function call, and CAL counts it too: since Linux 4.8.
+    // On x86 a TLB shootdown is a function call, and since Linux 4.8 the row CAL counts it, too.
     if name == b"TLB" {
         return Ok(true);
     }

@@ -1,11 +1,11 @@
-//! `/sys/class/net/NAME/speed`: how fast a link is.
+//! `/sys/class/net/NAME/speed`: the speed of a network link.
 //!
 //! Source: `Documentation/ABI/testing/sysfs-class-net`.
 
 use crate::sources::attribute;
 use crate::sources::text::{Text, TextError};
 
-/// The speed in Mbit/s, which are 1,000,000 bits a second; `None` if the driver does not know it.
+/// Returns the speed in Mbit/s (1,000,000 bits a second); `None` if the driver does not know it.
 ///
 /// ```
 /// use perfset_linux::sources::link_speed::megabits;
@@ -15,9 +15,10 @@ use crate::sources::text::{Text, TextError};
 /// ```
 ///
 /// # Errors
-/// If it is no number.
+/// If `text` is no number.
 pub fn megabits(text: &[u8]) -> Result<Option<u64>, TextError> {
-    /// Older kernels print -1 as a number of 16 or of 32 bits. Some drivers say 0 of a link that is down.
+    /// Values for an unknown speed. Older kernels print -1 as a number of 16 or of 32 bits. Some drivers print 0 for
+    /// a link that is down.
     const UNKNOWN: [u64; 3] = [0, 0xFFFF, 0xFFFF_FFFF];
     let mut negative = Text::new(text);
     if negative.take(b"-") {

@@ -1,10 +1,10 @@
-//! `/proc/loadavg`: how many threads there are, and how many of them wanted to run lately.
+//! `/proc/loadavg`: the number of threads, and how many of them wanted to run lately.
 //!
 //! Source: `proc_loadavg(5)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// The fourth field, of threads. The kernel's own count.
+/// Number of threads as counted by the kernel: the fourth field.
 ///
 /// ```
 /// use perfset_linux::sources::loadavg::LoadAvg;
@@ -15,14 +15,14 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadAvg {
-    /// Those that run or wait for a processor.
+    /// Number of threads that run or wait for a processor.
     pub runnable: u64,
-    /// All of them.
+    /// Number of all threads.
     pub threads: u64,
 }
 
 impl LoadAvg {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
     /// If the fourth field is not two numbers.
@@ -41,7 +41,7 @@ impl LoadAvg {
     }
 }
 
-/// The first three fields: running averages, in hundredths of a thread.
+/// Load averages in hundredths of a thread: the first three fields.
 ///
 /// ```
 /// use perfset_linux::sources::loadavg::Loads;
@@ -52,19 +52,19 @@ impl LoadAvg {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
-    /// Over the last minute.
+    /// Average over the last minute.
     pub minutes_1: u64,
-    /// Over the last five.
+    /// Average over the last five minutes.
     pub minutes_5: u64,
-    /// Over the last fifteen.
+    /// Average over the last fifteen minutes.
     pub minutes_15: u64,
 }
 
 impl Loads {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If one of the fields is something else.
+    /// If one of the three fields is something else.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         *self = Self {

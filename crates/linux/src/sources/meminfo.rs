@@ -1,11 +1,11 @@
-//! `/proc/meminfo`: what physical memory is used for.
+//! `/proc/meminfo`: use of the physical memory.
 //!
 //! Source: `proc_meminfo(5)`.
 
 use crate::sources::named::{Lines, Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// The lines that feed counters. Unit: KiB, which the kernel calls kB.
+/// Lines of the file that are needed for counters. Unit: KiB, which the kernel calls kB.
 ///
 /// ```
 /// use perfset_linux::sources::meminfo::MemInfo;
@@ -17,9 +17,9 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemInfo {
-    /// `MemFree`: holds nothing.
+    /// `MemFree`: memory that is not used.
     pub mem_free: Number,
-    /// `MemAvailable`: could be had without swapping, as the kernel estimates. Since Linux 3.14.
+    /// `MemAvailable`: memory that is available without swapping, as the kernel estimates. Since Linux 3.14.
     pub mem_available: Number,
     /// `Buffers`: cached blocks of disks.
     pub buffers: Number,
@@ -27,39 +27,39 @@ pub struct MemInfo {
     pub cached: Number,
     /// `Active(file)`: cached contents of files that were used lately.
     pub active_file: Number,
-    /// `Inactive(file)`: those that were not.
+    /// `Inactive(file)`: cached contents of files that were not used lately.
     pub inactive_file: Number,
-    /// `Dirty`: waits to be written to disk.
+    /// `Dirty`: memory that waits to be written to disk.
     pub dirty: Number,
-    /// `Writeback`: is being written to disk.
+    /// `Writeback`: memory that is being written to disk.
     pub writeback: Number,
     /// `Shmem`: shared memory, tmpfs included.
     pub shmem: Number,
-    /// `SReclaimable`: slab caches that can be given up.
+    /// `SReclaimable`: slab caches that can be freed.
     pub s_reclaimable: Number,
-    /// `SUnreclaim`: those that cannot.
+    /// `SUnreclaim`: slab caches that cannot be freed.
     pub s_unreclaim: Number,
-    /// `KernelStack`: stacks that threads have in the kernel.
+    /// `KernelStack`: kernel stacks of threads.
     pub kernel_stack: Number,
     /// `PageTables`: page tables of processes.
     pub page_tables: Number,
-    /// `CommitLimit`: what may be promised if promises are to be kept.
+    /// `CommitLimit`: memory that can be promised to programs so that every promise can be kept.
     pub commit_limit: Number,
-    /// `Committed_AS`: what was promised.
+    /// `Committed_AS`: memory that was promised to programs.
     pub committed_as: Number,
-    /// `VmallocTotal`: the kernel's range of addresses for its own larger pieces.
+    /// `VmallocTotal`: size of the kernel's address range for its own larger allocations.
     pub vmalloc_total: Number,
-    /// `VmallocUsed`: the used part of it. 0 in Linux 4.4 to 5.2.
+    /// `VmallocUsed`: the used part of that address range. 0 in Linux 4.4 to 5.2.
     pub vmalloc_used: Number,
-    /// `Percpu`: memory of which each processor has its own. After Linux 4.18.
+    /// `Percpu`: memory that exists separately for each processor. After Linux 4.18.
     pub percpu: Number,
 }
 
 impl MemInfo {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -86,7 +86,7 @@ impl MemInfo {
     }
 }
 
-/// Every line, under the kernel's names. Unit: bytes; the counts of huge pages have none.
+/// All lines of the file, under the kernel's names. Unit: bytes; numbers of huge pages have no unit.
 ///
 /// ```
 /// use perfset_linux::sources::meminfo::AllLines;
@@ -99,21 +99,22 @@ impl MemInfo {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AllLines {
-    /// In the kernel's order.
+    /// Lines in the kernel's order.
     pub lines: Lines,
 }
 
 impl AllLines {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has no line of a name, a colon and a number.
+    /// If `text` has no line of a name, a colon and a number.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.lines.parse(&mut Text::new(text), b':', bytes)
     }
 }
 
-/// Skips a number with its unit, or without, if it is a count.
+/// Parses a number with its unit, or without a unit if it is a count, and skips the end of its line. Returns bytes or
+/// the count.
 fn bytes(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();

@@ -1,8 +1,9 @@
-//! What `/proc/net/snmp` and `/proc/net/snmp6` share: many numbers, each with the kernel's name for it.
+//! Macro for the structs of `/proc/net/snmp` and `/proc/net/snmp6`: many numbers, each with the kernel's name.
 
-/// Makes a struct of numbers. Each has a name here, the kernel's name, what ends that in the file, and what it counts.
+/// Defines a struct of numbers. Each entry has a field name, the kernel's name, and a description. `ended by` is the
+/// text that ends the kernel's name in the file.
 ///
-/// The names are in the kernel's order: what reads them leaves behind those that were found.
+/// Entries must be in the kernel's order: the parser drops the first names from its list as they are found.
 macro_rules! mib {
     (
         $(#[$doc:meta])*
@@ -17,7 +18,7 @@ macro_rules! mib {
         }
 
         impl $name {
-            /// Begins anew, and has the numbers read.
+            /// Clears all numbers, and calls `read` to set them.
             fn read_by(
                 &mut self,
                 read: impl FnOnce(

@@ -1,4 +1,4 @@
-//! What kernel files say: one module a file, which takes its text and compiles on every system.
+//! Parsers for kernel files: one module for each file. A parser takes the file's text, and compiles on every system.
 
 mod columns;
 mod escapes;

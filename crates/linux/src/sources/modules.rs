@@ -1,10 +1,10 @@
-//! `/proc/modules`: the loaded parts of the kernel.
+//! `/proc/modules`: the loaded modules of the kernel.
 //!
 //! Source: `proc_modules(5)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// All modules together.
+/// Sum over all loaded modules.
 ///
 /// ```
 /// use perfset_linux::sources::modules::Modules;
@@ -15,15 +15,15 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modules {
-    /// Memory that they take.
+    /// Memory of all modules, in bytes.
     pub bytes: u64,
 }
 
 impl Modules {
-    /// Takes everything from `text`; what was there before goes. No lines, no modules.
+    /// Parses `text`, replacing all previous contents. A text without lines has no modules.
     ///
     /// # Errors
-    /// If a line is not as documented: the sum would be wrong.
+    /// If a line is not as documented, because the sum would be wrong.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         self.bytes = 0;

@@ -5,26 +5,26 @@
 use crate::sources::escapes::unescape;
 use crate::sources::text::{Text, TextError};
 
-/// A line.
+/// Mount point of a file system: one line of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mount {
-    /// Its number, which may be given to another when it is gone.
+    /// Id of the mount, which may be used again after the mount is removed.
     pub id: u64,
-    /// The number of the mount that it is in; of the topmost one a number that no line has, or its own.
+    /// Id of the parent mount. For the topmost mount, its own id or one that no line has.
     pub parent: u64,
-    /// The first half of the number of the file system's device. 0 where that is none of the block devices.
+    /// First half of the device number of the file system. 0 if the device is no block device.
     pub major: u32,
-    /// The second half.
+    /// Second half of the device number of the file system.
     pub minor: u32,
-    /// Where it is, as seen from the root of the process.
+    /// Path of the mount point, as seen from the root directory of the process.
     pub mount_point: Vec<u8>,
-    /// The type of the file system: `ext4`, `fuse.sshfs`.
+    /// Type of the file system, such as `ext4` or `fuse.sshfs`.
     pub fs_type: Vec<u8>,
-    /// What was mounted, as it was given to the kernel.
+    /// Source of the mount, as it was passed to the kernel.
     pub source: Vec<u8>,
 }
 
-/// The file.
+/// Mounts of a process, parsed from `/proc/PID/mountinfo`.
 ///
 /// ```
 /// use perfset_linux::sources::mountinfo::MountInfo;
@@ -36,15 +36,15 @@ pub struct Mount {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MountInfo {
-    /// In the kernel's order.
+    /// Mounts in the kernel's order.
     pub mounts: Vec<Mount>,
 }
 
 impl MountInfo {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If a line is not as documented: a mount may hide any other.
+    /// If a line is not as documented, because a mount may hide any other.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         let mut count = 0_usize;
@@ -76,7 +76,7 @@ impl Mount {
         text.word()?; // options of the mount
         while text.word()? != b"-" {} // how it is shared with other namespaces
         unescape(text.word()?, &mut self.fs_type);
-        // The source may be nothing at all, so that two blanks follow each other.
+        // The source may be empty, so that two blanks follow each other.
         if !text.take(b" ") {
             return Err(text.expected("a blank"));
         }

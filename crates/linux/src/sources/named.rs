@@ -1,20 +1,20 @@
-//! What `/proc/meminfo`, `/proc/vmstat` and the end of `/proc/stat` share: lines of a name and a number.
+//! Shared parser for `/proc/meminfo`, `/proc/vmstat` and the end of `/proc/stat`: lines of a name and a number.
 
 use crate::sources::text::{Text, TextError};
 
-/// The number of a line, or what is wrong with it; `None` if there is no such line: this kernel does not report it.
+/// Number of a line, or the error in it; `None` if there is no such line, because this kernel does not report it.
 pub type Number = Option<Result<u64, TextError>>;
 
-/// A line that is wanted: what it begins with, and where its number goes.
+/// Requested line: the text with which it begins, and the place for its number.
 pub(crate) type Wanted<'a> = (&'static str, &'a mut Number);
 
-/// Reads lines up to the last that is wanted. A faulty line does not lose the others.
+/// Parses lines until all requested ones are found. A malformed line does not affect the others.
 ///
-/// `wanted` is in the kernel's order, which may change: a line is compared with all names that are still missing, and
-/// those at the front are left behind as they are found.
+/// `wanted` is in the kernel's order, which may change. Each line is compared with all names that are still missing.
+/// Names at the front are dropped as they are found.
 ///
 /// # Errors
-/// If no line at all is a wanted one.
+/// If no line is a requested one.
 pub(crate) fn numbers<'t>(
     text: &mut Text<'t>,
     number: fn(&mut Text<'t>) -> Result<u64, TextError>,
@@ -23,7 +23,7 @@ pub(crate) fn numbers<'t>(
     numbers_behind(text, |_| (), number, wanted)
 }
 
-/// The same, where something stands before each name, which `skip` leaves behind.
+/// The same as [`numbers`], for lines with a prefix before the name, which `skip` skips.
 pub(crate) fn numbers_behind<'t>(
     text: &mut Text<'t>,
     skip: impl Fn(&mut Text<'t>),
@@ -51,7 +51,7 @@ pub(crate) fn numbers_behind<'t>(
     if none_found { Err(text.expected("a line with a known name")) } else { Ok(()) }
 }
 
-/// Skips a number of KiB, which the kernel calls kB, and the end of its line.
+/// Parses a number of KiB, which the kernel calls kB, and skips the end of its line.
 pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.skip_blanks();
@@ -62,34 +62,34 @@ pub(crate) fn kib(text: &mut Text<'_>) -> Result<u64, TextError> {
     Ok(number)
 }
 
-/// Every line of such a file, whatever its name.
+/// All lines of a file of names and numbers, whatever their names.
 ///
-/// Names are looked up once: as long as a file has the same lines in the same order, what was found at a
-/// [`place`](Self::place) stays there, and reading it again allocates nothing.
+/// Names need to be looked up only once: the number found at a [`place`](Self::place) stays there as long as the file
+/// has the same lines in the same order. Parsing such a file again allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Lines {
-    /// One behind the other, each with the byte that ends it.
+    /// Names of all lines in sequence, each with the byte that ends it.
     names: Vec<u8>,
     lines: Vec<Line>,
-    /// What is wrong with some, by place.
+    /// Errors of malformed lines, by index of the line.
     faults: Vec<(usize, TextError)>,
-    /// That the last line was cut, if it was.
+    /// Error of the last line, if it was cut.
     cut: Option<TextError>,
     layout: u64,
-    /// Where the [chosen](Self::choose) ones are, and the layout that they were found in.
+    /// Indexes of the [chosen](Self::choose) lines, and the layout in which they were found.
     chosen: (Vec<Option<usize>>, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Line {
-    /// Where its name ends in `names`.
+    /// End of the line's name in `names`.
     name_end: usize,
-    /// 0 of a faulty line.
+    /// Number of the line; 0 if the line is malformed.
     number: u64,
 }
 
 impl PartialEq for Lines {
-    /// Whether they hold the same lines.
+    /// Returns `true` if both contain the same lines.
     fn eq(&self, other: &Self) -> bool {
         (&self.names, &self.lines, &self.faults) == (&other.names, &other.lines, &other.faults)
     }
@@ -98,13 +98,14 @@ impl PartialEq for Lines {
 impl Eq for Lines {}
 
 impl Lines {
-    /// Grows whenever names changed, came or went: places that were found before mean nothing any more.
+    /// Returns a number that increases whenever names changed, appeared or disappeared. Indexes that were found
+    /// before are invalid then.
     #[must_use]
     pub fn layout(&self) -> u64 {
         self.layout
     }
 
-    /// Where the line of that name is.
+    /// Returns the index of the line of that name.
     #[must_use]
     pub fn place(&self, name: &[u8]) -> Option<usize> {
         let mut name_at = 0;
@@ -115,7 +116,7 @@ impl Lines {
         })
     }
 
-    /// The number of the line at a place.
+    /// Returns the number of the line at an index.
     #[must_use]
     #[inline]
     pub fn number(&self, place: usize) -> Number {
@@ -129,7 +130,8 @@ impl Lines {
         }
     }
 
-    /// Takes out those that are wanted, always the same ones. If the text was cut, so are those that are missing.
+    /// Copies the numbers of the `wanted` lines, which must be the same in each call. If the text was cut, missing
+    /// lines get the error of the cut.
     pub(super) fn choose<const N: usize>(&mut self, wanted: [Wanted<'_>; N]) {
         if self.chosen.1 != self.layout || self.chosen.0.len() != N {
             let place = |(name, _): &Wanted<'_>| self.place(name.as_bytes().split_last()?.1);
@@ -141,10 +143,11 @@ impl Lines {
         }
     }
 
-    /// Takes everything from `text`: a name, `end`, and what `number` reads. A faulty line does not lose the others.
+    /// Parses `text`, replacing all previous contents. A line is a name, `end`, and the input of `number`. A
+    /// malformed line does not affect the others.
     ///
     /// # Errors
-    /// If it has no line of that kind.
+    /// If `text` has no line of that kind.
     pub(super) fn parse<'t>(
         &mut self,
         text: &mut Text<'t>,
@@ -158,7 +161,7 @@ impl Lines {
         self.cut = None;
         while !text.is_at_end() {
             let mut line = *text;
-            // Mostly it is the line that was here before.
+            // Usually this is the same line as in the previous text.
             let known = self
                 .lines
                 .get_mut(at)

@@ -1,12 +1,12 @@
-//! `/proc/net/dev`: what each network interface has received and sent.
+//! `/proc/net/dev`: data received and sent by each network interface.
 //!
 //! Source: `proc_pid_net(5)`, `Documentation/networking/statistics.rst`.
 
 use crate::sources::text::{Text, TextError};
 
-/// The interfaces in the kernel's order, of the network namespace that the file belongs to.
+/// Network interfaces in the kernel's order, of the network namespace to which the file belongs.
 ///
-/// Columns are known by their names, which are in the first two lines.
+/// Columns are identified by their names, which are in the first two lines.
 ///
 /// ```
 /// use perfset_linux::sources::net_dev::NetDev;
@@ -19,45 +19,45 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetDev {
-    /// The first two lines, and what they say: kept from reading to reading.
+    /// First two lines, kept between calls of `parse` so that `columns` is computed only if they change.
     heads: Vec<u8>,
     columns: Vec<Column>,
     interfaces: Vec<Interface>,
 }
 
-/// One interface.
+/// Line of a network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Any bytes but `/`, blanks and, in newer kernels, `:`.
+    /// Name of the interface: any bytes except `/`, blanks and, in newer kernels, `:`.
     pub name: Vec<u8>,
-    /// The numbers of its line, or what is wrong with them.
+    /// Numbers of the line, or the error in them.
     pub counts: Result<Counts, TextError>,
 }
 
-/// Sums since the interface came into being; `None` where the kernel has no such column.
+/// Numbers since the interface was created; `None` if the kernel has no such column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Received bytes.
+    /// Number of received bytes.
     pub rx_bytes: Option<u64>,
-    /// Received packets.
+    /// Number of received packets.
     pub rx_packets: Option<u64>,
-    /// Received packets that were faulty.
+    /// Number of received packets with an error.
     pub rx_errors: Option<u64>,
-    /// Received packets that were dropped, by the kernel or for want of room in the interface.
+    /// Number of received packets that were dropped, by the kernel or because the interface had no room.
     pub rx_dropped: Option<u64>,
-    /// Received packets that were multicast.
+    /// Number of received multicast packets.
     pub rx_multicast: Option<u64>,
-    /// Sent bytes.
+    /// Number of sent bytes.
     pub tx_bytes: Option<u64>,
-    /// Sent packets.
+    /// Number of sent packets.
     pub tx_packets: Option<u64>,
-    /// Packets that could not be sent because of an error.
+    /// Number of packets that could not be sent because of an error.
     pub tx_errors: Option<u64>,
-    /// Packets that were dropped instead of sent.
+    /// Number of packets that were dropped instead of sent.
     pub tx_dropped: Option<u64>,
 }
 
-/// Where the number of a column goes: nowhere if nobody wants it.
+/// Field for the numbers of a column; `None` if the column is not needed.
 type Column = Option<Field>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +90,10 @@ impl Counts {
 }
 
 impl NetDev {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If the first two lines name none of the columns. A line without a name is left out.
+    /// If the first two lines name none of the columns. A line without a name is skipped.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         self.read_heads(&mut text)?;
@@ -115,7 +115,7 @@ impl NetDev {
         Ok(())
     }
 
-    /// The interfaces, the loopback interface among them.
+    /// Returns the interfaces, including the loopback interface.
     #[must_use]
     pub fn interfaces(&self) -> &[Interface] {
         &self.interfaces
@@ -140,7 +140,7 @@ impl NetDev {
     }
 }
 
-/// What the numbers of a line are, by the names of groups in the first line and of columns in the second.
+/// Returns the columns, from the names of groups in the first line and the names of columns in the second.
 fn columns<'a>(groups: &'a [u8], names: &'a [u8]) -> impl Iterator<Item = Column> + 'a {
     let is_bar = |byte: &u8| *byte == b'|';
     let parts = groups.split(is_bar).zip(names.split(is_bar)).skip(1); // before the first bar is the interface

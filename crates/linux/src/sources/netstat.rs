@@ -1,4 +1,4 @@
-//! `/proc/net/netstat`: what TCP, Multipath TCP and IPv4 count besides the standard numbers.
+//! `/proc/net/netstat`: counts of TCP, Multipath TCP and IPv4 beyond the standard numbers.
 //!
 //! Source: `Documentation/networking/snmp_counter.rst`.
 
@@ -7,9 +7,9 @@ use std::ops::Range;
 use crate::sources::named::Number;
 use crate::sources::text::{Text, TextError};
 
-/// Pairs of lines, the names of a group and its numbers.
+/// Contents of `/proc/net/netstat`: pairs of lines, with the names of a group and with its numbers.
 ///
-/// Names are looked up once: they stay where they are as long as [`parse`](Self::parse) says so.
+/// Names need to be looked up only once: their indexes stay valid as long as [`parse`](Self::parse) returns `false`.
 ///
 /// ```
 /// use perfset_linux::sources::netstat::Netstat;
@@ -22,15 +22,15 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Netstat {
-    /// The lines of names, each with its newline: kept from reading to reading.
+    /// Lines of names, each with its newline, kept between calls of `parse`.
     heads: Vec<u8>,
     columns: Vec<Column>,
-    /// One for each column; 0 where there is a fault.
+    /// Number of each column; 0 if it is malformed.
     numbers: Vec<u64>,
     faults: Vec<(Range<usize>, TextError)>,
 }
 
-/// A group and a name in it, by their places in the heads.
+/// Group and name of a number, as ranges of `heads`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
     group: Range<usize>,
@@ -38,12 +38,14 @@ struct Column {
 }
 
 impl Netstat {
-    /// Takes everything from `text`; what was there before goes. Whether names are not where they were.
+    /// Parses `text`, replacing all previous contents. Returns `true` if names have moved, which makes indexes
+    /// invalid.
     ///
-    /// A number that is none costs only itself. A line that has more or fewer numbers than names costs its group.
+    /// A malformed number affects only itself. A line that has more or fewer numbers than names affects its whole
+    /// group.
     ///
     /// # Errors
-    /// If it names nothing.
+    /// If `text` contains no names.
     pub fn parse(&mut self, text: &[u8]) -> Result<bool, TextError> {
         self.numbers.clear();
         self.faults.clear();
@@ -68,7 +70,7 @@ impl Netstat {
         if self.columns.is_empty() { Err(text.expected("a line of names")) } else { Ok(changed) }
     }
 
-    /// Where a number is, by its group and its name in one word.
+    /// Returns the index of a number, whose group and name are given as one word.
     #[must_use]
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         self.columns.iter().position(|column| {
@@ -77,7 +79,7 @@ impl Netstat {
         })
     }
 
-    /// The number at a place.
+    /// Returns the number at an index.
     #[must_use]
     pub fn number(&self, at: usize) -> Number {
         match self.faults.iter().find(|(range, _)| range.contains(&at)) {
@@ -92,7 +94,7 @@ impl Netstat {
         self.columns.truncate(kept);
     }
 
-    /// The names behind the colon of a line.
+    /// Adds a line of names; the names follow the colon.
     fn learn(&mut self, head: &[u8], colon: usize) {
         let start = self.heads.len();
         self.heads.extend(head.iter().chain(b"\n"));
@@ -108,7 +110,7 @@ impl Netstat {
         }
     }
 
-    /// The numbers of the group whose names end there.
+    /// Parses the numbers of a group, whose names end at `end` in `heads`.
     fn read_numbers(&mut self, text: &mut Text<'_>, group: &[u8], end: usize) {
         let first = self.numbers.len();
         let of_group = self.columns.get(first..).unwrap_or_default();

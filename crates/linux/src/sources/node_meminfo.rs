@@ -1,4 +1,4 @@
-//! `/sys/devices/system/node/nodeN/meminfo`: what the memory of one node is used for.
+//! `/sys/devices/system/node/nodeN/meminfo`: use of the memory of one NUMA node.
 //!
 //! Source: "Linux memory management: NUMA" and `Documentation/ABI/stable/sysfs-devices-node` of the kernel.
 
@@ -6,7 +6,7 @@ use crate::sources::named::kib;
 use crate::sources::named::{Number, numbers_behind};
 use crate::sources::text::{Text, TextError};
 
-/// The lines that feed counters. Unit: KiB, which the kernel calls kB.
+/// Lines of the file that are needed for counters. Unit: KiB, which the kernel calls kB.
 ///
 /// ```
 /// use perfset_linux::sources::node_meminfo::NodeMemInfo;
@@ -18,27 +18,27 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeMemInfo {
-    /// `MemTotal`: all that the node has.
+    /// `MemTotal`: all memory of the node.
     pub mem_total: Number,
-    /// `MemFree`: holds nothing.
+    /// `MemFree`: memory that is not used.
     pub mem_free: Number,
     /// `Active(file)`: cached contents of files that were used lately.
     pub active_file: Number,
-    /// `Inactive(file)`: those that were not.
+    /// `Inactive(file)`: cached contents of files that were not used lately.
     pub inactive_file: Number,
-    /// `Dirty`: waits to be written to disk.
+    /// `Dirty`: memory that waits to be written to disk.
     pub dirty: Number,
-    /// `Writeback`: is being written to disk.
+    /// `Writeback`: memory that is being written to disk.
     pub writeback: Number,
-    /// `SReclaimable`: slab caches that can be given up.
+    /// `SReclaimable`: slab caches that can be freed.
     pub s_reclaimable: Number,
 }
 
 impl NodeMemInfo {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [
@@ -54,7 +54,7 @@ impl NodeMemInfo {
     }
 }
 
-/// Skips what each line begins with.
+/// Skips the prefix `Node N` of a line.
 fn node(line: &mut Text<'_>) {
     if line.take(b"Node ") && line.digits().is_ok() {
         line.skip_blanks();

@@ -1,11 +1,11 @@
-//! `/sys/devices/system/node/nodeN/numastat`: from which node pages were taken, and for whom.
+//! `/sys/devices/system/node/nodeN/numastat`: from which NUMA node pages were allocated, and for which.
 //!
 //! Source: "Numa policy hit/miss statistics" in the kernel's admin guide.
 
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// Pages since boot.
+/// Numbers of pages allocated since boot, by node.
 ///
 /// ```
 /// use perfset_linux::sources::numastat::NumaStat;
@@ -17,25 +17,25 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NumaStat {
-    /// Taken from this node, as was meant.
+    /// Pages from this node, as intended.
     pub numa_hit: Number,
-    /// Taken from this node, though another was meant.
+    /// Pages from this node, although another node was intended.
     pub numa_miss: Number,
-    /// Meant to come from this node, taken from another.
+    /// Pages from another node, although this node was intended.
     pub numa_foreign: Number,
-    /// Taken from this node in its turn.
+    /// Pages from this node, by interleaving.
     pub interleave_hit: Number,
-    /// Taken from this node by one of its own processors.
+    /// Pages from this node, allocated by one of its own processors.
     pub local_node: Number,
-    /// Taken from this node by a processor of another.
+    /// Pages from this node, allocated by a processor of another node.
     pub other_node: Number,
 }
 
 impl NumaStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut wanted = [

@@ -1,8 +1,8 @@
-//! The address of a device on PCI, as the kernel and NVIDIA's library write it.
+//! Address of a PCI device, as the kernel and NVIDIA's library write it.
 //!
 //! Source: the kernel's `Documentation/gpu/drm-usage-stats.rst` (`drm-pdev`), `lspci(8)`.
 
-/// Where on PCI a device is.
+/// Address of a PCI device: domain, bus, device, function.
 ///
 /// ```
 /// use perfset_linux::sources::pci_address::PciAddress;
@@ -13,18 +13,19 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PciAddress {
-    /// Its segment: 16 bits, more behind some host bridges.
+    /// Number of the domain (segment): 16 bits, or more behind some host bridges.
     pub domain: u32,
-    /// Its bus.
+    /// Number of the bus.
     pub bus: u8,
-    /// Below 32.
+    /// Number of the device on its bus, below 32.
     pub device: u8,
-    /// Below 8.
+    /// Number of the function of the device, below 8.
     pub function: u8,
 }
 
 impl PciAddress {
-    /// Takes four to eight digits of the domain, all hexadecimal; `None` if `text` is anything else.
+    /// Parses an address with four to eight digits of the domain, all hexadecimal; returns `None` if `text` is
+    /// anything else.
     #[must_use]
     pub fn parse(text: &[u8]) -> Option<Self> {
         let mut parts = text.splitn(3, |byte| *byte == b':');
@@ -40,7 +41,8 @@ impl PciAddress {
         (address.device < 32 && address.function < 8).then_some(address)
     }
 
-    /// One number: the domain from bit 16 on, then 8 bits of the bus, 5 of the device, 3 of the function.
+    /// Returns the address as a number: the domain from bit 16 on, then 8 bits of the bus, 5 of the device, 3 of the
+    /// function.
     #[must_use]
     pub fn packed(self) -> u64 {
         let place = u64::from(self.device & 31) << 3 | u64::from(self.function & 7);

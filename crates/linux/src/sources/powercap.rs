@@ -2,17 +2,17 @@
 //!
 //! Source: "Power Capping Framework" in the kernel's documents.
 
-/// A zone, by the numbers in the name of its folder: a package, or a part of one.
+/// Zone of a processor, identified by the numbers in the name of its directory: a package, or a part of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
-    /// The first number.
+    /// First number: the package.
     pub top: u32,
-    /// The second, of a part.
+    /// Second number, for a part of a package.
     pub part: Option<u32>,
 }
 
-/// The zone that a folder stands for; `None` if it stands for something else, or for the same zone once more, as
-/// `intel-rapl-mmio:0` does.
+/// Returns the zone of a directory; `None` if the directory is something else, or a duplicate of a zone, such as
+/// `intel-rapl-mmio:0`.
 ///
 /// ```
 /// use perfset_linux::sources::powercap::{Zone, zone};
@@ -24,7 +24,7 @@ pub struct Zone {
 #[must_use]
 pub fn zone(folder: &[u8]) -> Option<Zone> {
     let numbers = std::str::from_utf8(folder).ok()?.strip_prefix("intel-rapl:")?;
-    // Small ones only: an id is made of them.
+    // Only small numbers are accepted, because an id is made of them.
     let number = |text: &str| {
         let number = text.parse().ok().filter(|number| *number < 0x1000)?;
         text.bytes().all(|byte| byte.is_ascii_digit()).then_some(number)
@@ -35,26 +35,26 @@ pub fn zone(folder: &[u8]) -> Option<Zone> {
     }
 }
 
-/// What a zone counts, by its attribute `name`.
+/// Part of the machine whose energy a zone counts, from its attribute `name`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Domain<'a> {
     /// `package-0`: a package, with its number.
     Package(u32),
-    /// `package-0-die-1`: a die of a package, which counts for itself.
+    /// `package-0-die-1`: a die of a package, which is counted separately.
     Die(u32, u32),
     /// `core`: the cores of a package.
     Cores,
     /// `uncore`: the graphics of a package.
     Graphics,
-    /// `dram`: the memory of a package, which does not count for it.
+    /// `dram`: the memory of a package, which is not included in the package.
     Memory,
     /// `psys`: the whole machine.
     Machine,
-    /// Something else.
+    /// Any other part, by its name.
     Other(&'a [u8]),
 }
 
-/// What a name stands for.
+/// Returns the part of the machine for the attribute `name` of a zone.
 ///
 /// ```
 /// use perfset_linux::sources::powercap::{Domain, domain};

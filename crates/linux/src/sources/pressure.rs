@@ -4,7 +4,7 @@
 
 use crate::sources::text::{Text, TextError};
 
-/// The lines of a file. `None` if there is no such line; a faulty line does not lose the other.
+/// Lines of a pressure file; `None` if there is no such line. A malformed line does not affect the other one.
 ///
 /// ```
 /// use perfset_linux::sources::pressure::Pressure;
@@ -17,30 +17,30 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// `some`: at least one task waited.
+    /// `some`: times in which at least one task waited.
     pub some: Option<Result<Stall, TextError>>,
-    /// `full`: all tasks that had something to do waited.
+    /// `full`: times in which all tasks that had something to do waited.
     pub full: Option<Result<Stall, TextError>>,
 }
 
-/// One line. `None` where it has no such field.
+/// Averages and total of one line; `None` if the line has no such field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// The average over 10 s, in hundredths of a percent.
+    /// Average over 10 s, in hundredths of a percent.
     pub avg10: Option<u64>,
-    /// The average over 60 s.
+    /// Average over 60 s, in hundredths of a percent.
     pub avg60: Option<u64>,
-    /// The average over 300 s.
+    /// Average over 300 s, in hundredths of a percent.
     pub avg300: Option<u64>,
-    /// Since the machine started or the cgroup was made, in µs.
+    /// Total time since the machine started or the cgroup was created, in µs.
     pub total: Option<u64>,
 }
 
 impl Pressure {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = Text::new(text);

@@ -1,4 +1,4 @@
-//! `/proc/stat`: the times of each CPU, and what the machine as a whole did.
+//! `/proc/stat`: the times of each CPU, and activity of the machine as a whole.
 //!
 //! Source: `proc_stat(5)`.
 
@@ -8,40 +8,41 @@ use crate::sources::text::{Text, TextError};
 
 /// Time that one logical processor spent in each state since boot.
 ///
-/// Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second). `None` where the kernel does not report it: lines had 4
+/// Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second). `None` if the kernel does not report the time: lines had 4
 /// columns before Linux 2.5.41, and have grown to 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTicks {
-    /// Programs, guests included.
+    /// Time in user mode, including guests.
     pub user: u64,
-    /// Programs with a nice value above 0, guests included.
+    /// Time in user mode with a nice value above 0, including guests.
     pub nice: u64,
-    /// The kernel.
+    /// Time in kernel mode.
     pub system: u64,
-    /// Nothing to do.
+    /// Time with nothing to do.
     pub idle: u64,
-    /// Nothing to do while a task of this CPU waits for a disk.
+    /// Time with nothing to do while a task of this CPU waited for a disk.
     pub iowait: Option<u64>,
-    /// Handlers of hardware interrupts.
+    /// Time in handlers of hardware interrupts.
     pub irq: Option<u64>,
-    /// Soft interrupts.
+    /// Time in soft interrupts.
     pub softirq: Option<u64>,
-    /// Wanted to run, but the hypervisor ran something else.
+    /// Time in which the CPU was to run, while the hypervisor ran something else.
     pub steal: Option<u64>,
-    /// Guests' part of `user`.
+    /// Part of `user` that guests used.
     pub guest: Option<u64>,
-    /// Guests' part of `nice`.
+    /// Part of `nice` that guests used.
     pub guest_nice: Option<u64>,
 }
 
 impl CpuTicks {
-    /// Idle, waiting for disks or not.
+    /// Returns the idle time, whether waiting for disks or not.
     #[must_use]
     pub fn resting(&self) -> u64 {
         self.idle.saturating_add(self.iowait.unwrap_or(0))
     }
 
-    /// In the kernel, interrupts included. Kernels that do not report those apart have them in `system`.
+    /// Returns the time in kernel mode, including interrupts. Kernels that do not report interrupts separately
+    /// include them in `system`.
     #[must_use]
     pub fn privileged(&self) -> u64 {
         let interrupts = self.irq.unwrap_or(0).saturating_add(self.softirq.unwrap_or(0));
@@ -68,16 +69,16 @@ impl CpuTicks {
     }
 }
 
-/// One `cpuN` line.
+/// Line `cpuN` of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Its times, or what is wrong with this line.
+    /// Times of the CPU, or the error in this line.
     pub ticks: Result<CpuTicks, TextError>,
 }
 
-/// The file. A faulty line does not lose the others.
+/// Lines of all CPUs. A malformed line does not affect the others.
 ///
 /// ```
 /// use perfset_linux::sources::proc_stat::ProcStat;
@@ -88,7 +89,7 @@ pub struct CpuLine {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcStat {
-    /// The online CPUs, in ascending order.
+    /// Lines of the online CPUs, in ascending order.
     pub cpus: Vec<CpuLine>,
     /// `true` if any CPU, offline ones included, has counted [`CpuTicks::irq`] since boot. A kernel that accounts time
     /// by ticks never does: a tick does not arrive inside a handler.
@@ -98,14 +99,14 @@ pub struct ProcStat {
 }
 
 impl ProcStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If the file makes no sense as a whole.
+    /// If the file as a whole is malformed.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.cpus.clear();
         (self.counts_irq, self.counts_softirq) = (false, false);
-        // The first line contains the sums over all CPUs, offline ones included. A fault in it costs no value.
+        // The first line contains the sums over all CPUs, including offline ones. An error in that line is ignored.
         let sums = text.strip_prefix(b"cpu ").map(|sums| CpuTicks::parse(&mut Text::new(sums)));
         if let Some(Ok(sums)) = &sums {
             self.note_interrupts(sums);
@@ -129,20 +130,20 @@ impl ProcStat {
         Ok(())
     }
 
-    /// Notes which times of interrupts a line has.
+    /// Sets `counts_irq` and `counts_softirq` if a line has such times.
     fn note_interrupts(&mut self, ticks: &CpuTicks) {
         self.counts_irq |= ticks.irq.is_some_and(|ticks| ticks > 0);
         self.counts_softirq |= ticks.softirq.is_some_and(|ticks| ticks > 0);
     }
 
-    /// The line of one CPU.
+    /// Returns the line of one CPU.
     #[must_use]
     pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
         self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
     }
 }
 
-/// What the file says about the machine as a whole. The lines of the CPUs are counted, and not looked into.
+/// Numbers of the file about the whole machine. The lines of the CPUs are counted, not parsed.
 ///
 /// ```
 /// use perfset_linux::sources::proc_stat::Totals;
@@ -153,11 +154,11 @@ impl ProcStat {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many CPUs are online.
+    /// Number of online CPUs.
     pub online_cpus: u64,
     /// `ctxt`: context switches since boot.
     pub ctxt: Number,
-    /// `processes`: processes and threads that were made since boot.
+    /// `processes`: processes and threads created since boot.
     pub processes: Number,
     /// `procs_running`: threads that run or wait for a CPU. Since Linux 2.5.45.
     pub procs_running: Number,
@@ -166,10 +167,10 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If the file makes no sense as a whole.
+    /// If the file as a whole is malformed.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = behind_first_line(text)?;
@@ -187,7 +188,7 @@ impl Totals {
     }
 }
 
-/// What comes behind the line of all CPUs.
+/// Returns the text behind the first line, that of all CPUs.
 fn behind_first_line(text: &[u8]) -> Result<Text<'_>, TextError> {
     let mut text = Text::new(text);
     if !text.take(b"cpu ") {

@@ -1,8 +1,8 @@
-//! `/proc` itself: a folder for each process.
+//! `/proc` itself: a directory for each process.
 //!
 //! Source: `proc(5)`.
 
-/// The process that a name in `/proc` stands for; `None` if it stands for something else.
+/// Returns the process of a name in `/proc`; `None` if the name belongs to something else.
 ///
 /// ```
 /// use perfset_linux::sources::processes::pid;

@@ -1,15 +1,15 @@
-//! What the kernel answers over a route netlink socket about queues in front of network interfaces.
+//! Request for the queues of network interfaces over a route netlink socket, and a parser of the kernel's response.
 //!
 //! Source: `rtnetlink(7)`, `netlink(7)`; numbers are in the machine's own byte order.
 
-/// An answer that cannot be understood, or says no.
+/// Error in a response of the kernel, or its refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetlinkError {
-    /// A length points out of the message.
+    /// A length reaches beyond the end of the message.
     #[error("the kernel's answer ends in the midst of {0}")]
     Cut(&'static str),
-    /// The kernel says no.
+    /// The kernel refuses the request.
     #[error("the kernel refuses, with error number {0}")]
     Refused(u32),
 }
@@ -21,13 +21,13 @@ const RTM_GETQDISC: u16 = 38;
 const TC_H_ROOT: u32 = 0xFFFF_FFFF;
 const TC_H_INGRESS: u32 = 0xFFFF_FFF1;
 
-/// The length of a [`request`].
+/// Length of a [`request`] in bytes.
 pub const REQUEST_LEN: usize = 36;
 
-/// Asks for all queueing disciplines. The answers carry the same `number`.
+/// Returns a request for all queueing disciplines. The response carries the same `number`.
 #[must_use]
 pub fn request(number: u32) -> [u8; REQUEST_LEN] {
-    /// `REQUEST`, `ROOT` and `MATCH`: a dump.
+    /// Flags of a dump: `REQUEST`, `ROOT` and `MATCH`.
     const FLAGS: u16 = 0x301;
     const LEN: u32 = 36;
     let mut request = [0; REQUEST_LEN]; // the 20 bytes behind the header choose nothing
@@ -38,7 +38,7 @@ pub fn request(number: u32) -> [u8; REQUEST_LEN] {
     request
 }
 
-/// The queues of all interfaces.
+/// Queueing disciplines of all network interfaces.
 ///
 /// ```
 /// use perfset_linux::sources::rtnetlink::Qdiscs;
@@ -54,28 +54,28 @@ pub struct Qdiscs {
     all: Vec<Qdisc>,
 }
 
-/// A queueing discipline.
+/// Queueing discipline of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Qdisc {
     ifindex: u32,
     handle: u32,
     parent: u32,
-    /// `mq` or `mqprio`: it only has one for each queue of the interface.
+    /// `true` for `mq` and `mqprio`, which only contain a queueing discipline for each queue of the interface.
     has_queues: bool,
-    /// Packets that wait.
+    /// Number of packets that wait.
     waiting: Option<u32>,
 }
 
 impl Qdiscs {
-    /// Forgets all.
+    /// Removes all queueing disciplines.
     pub fn clear(&mut self) {
         self.all.clear();
     }
 
-    /// Takes what a datagram says in answer to the request of that number. Whether it is the last.
+    /// Parses a datagram of the response to the request `number`. Returns `true` if the datagram is the last one.
     ///
     /// # Errors
-    /// If the datagram makes no sense or the kernel refuses.
+    /// If the datagram is malformed, or the kernel refuses the request.
     pub fn read(&mut self, datagram: &[u8], number: u32) -> Result<bool, NetlinkError> {
         let mut rest = Bytes(datagram);
         while !rest.0.is_empty() {
@@ -90,7 +90,7 @@ impl Qdiscs {
             }
             match kind {
                 NLMSG_DONE | NLMSG_ERROR => {
-                    // An old kernel may end without a code.
+                    // Old kernels may end the response without a code.
                     let code = body.u32("an error").unwrap_or(0);
                     if code != 0 {
                         return Err(NetlinkError::Refused(code.wrapping_neg()));
@@ -106,12 +106,12 @@ impl Qdiscs {
         Ok(false)
     }
 
-    /// Packets that wait in the queues of an interface; `None` if it has none.
+    /// Returns the number of packets that wait in the queues of an interface; `None` if it has none.
     #[must_use]
     pub fn waiting(&self, ifindex: u32) -> Option<u64> {
         let of_interface = || self.all.iter().filter(|qdisc| qdisc.ifindex == ifindex);
         let root = of_interface().find(|qdisc| qdisc.parent == TC_H_ROOT)?;
-        // What mq says of itself has been wrong in some kernels.
+        // The numbers of `mq` itself have been wrong in some kernels.
         let is_queue = |qdisc: &&Qdisc| {
             !matches!(qdisc.parent, TC_H_ROOT | TC_H_INGRESS) && qdisc.parent >> 16 == root.handle >> 16
         };
@@ -138,7 +138,7 @@ impl Qdisc {
         while let Some((kind, mut value)) = body.attribute()? {
             match kind {
                 KIND => qdisc.has_queues = matches!(value.0, b"mq\0" | b"mqprio\0"),
-                // Of kernels without the other: behind bytes, packets, drops, overlimits, bps and pps.
+                // Only old kernels lack `STATS2`. The number follows bytes, packets, drops, overlimits, bps and pps.
                 STATS if qdisc.waiting.is_none() => {
                     value.take(28, "a statistic")?;
                     qdisc.waiting = Some(value.u32("a statistic")?);
@@ -157,7 +157,7 @@ impl Qdisc {
     }
 }
 
-/// Reads from front to back.
+/// Cursor that reads bytes from front to back.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {
@@ -181,7 +181,8 @@ impl<'a> Bytes<'a> {
         Ok(u32::from_ne_bytes(self.array(what)?))
     }
 
-    /// What is left of something whose length counts `before`, which was taken, and the padding behind it.
+    /// Takes the rest of an item, and skips the padding behind it. `len` is the length of the whole item, of which
+    /// `before` bytes were already taken.
     fn padded(&mut self, len: usize, before: usize, what: &'static str) -> Result<&'a [u8], NetlinkError> {
         let left = len.checked_sub(before).ok_or(NetlinkError::Cut(what))?;
         let taken = self.take(left, what)?;
@@ -190,9 +191,9 @@ impl<'a> Bytes<'a> {
         Ok(taken)
     }
 
-    /// The next attribute, its kind and its value.
+    /// Takes the next attribute; returns its kind and value.
     fn attribute(&mut self) -> Result<Option<(u16, Self)>, NetlinkError> {
-        /// Two flags are above the kind.
+        /// Mask of the kind; the two bits above are flags.
         const KIND: u16 = 0x3FFF;
         if self.0.is_empty() {
             return Ok(None);

@@ -1,28 +1,28 @@
-//! `/proc/schedstat`: what the scheduler did on each CPU.
+//! `/proc/schedstat`: activity of the scheduler on each CPU.
 //!
 //! Source: "Scheduler Statistics" in the kernel's documents.
 
 use crate::sources::cpulist::CPU_LIMIT;
 use crate::sources::text::{Text, TextError};
 
-/// What the queue of one CPU has gone through since boot.
+/// Statistics of the run queue of one CPU since boot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunQueue {
-    /// Calls of `sched_yield`.
+    /// Number of calls of `sched_yield`.
     pub yields: u64,
-    /// Calls of `schedule`.
+    /// Number of calls of `schedule`.
     pub schedule_calls: u64,
-    /// Those that left the CPU idle.
+    /// Number of calls of `schedule` that left the CPU idle.
     pub left_idle: u64,
-    /// Tasks that were woken up.
+    /// Number of times that a task was woken up.
     pub wakeups: u64,
-    /// Those that were to run on this CPU.
+    /// Number of these tasks that were to run on this CPU.
     pub local_wakeups: u64,
     /// Time that tasks ran, in ns.
     pub run_ns: u64,
     /// Time that tasks waited and could have run, in ns.
     pub wait_ns: u64,
-    /// How often a task came to run.
+    /// Number of times that a task was given the CPU.
     pub timeslices: u64,
 }
 
@@ -45,17 +45,17 @@ impl RunQueue {
     }
 }
 
-/// One `cpuN` line.
+/// Line `cpuN` of one CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuLine {
-    /// Its number.
+    /// Number of the CPU.
     pub cpu: u32,
-    /// Its queue, or what is wrong with this line.
+    /// Run queue of the CPU, or the error in this line.
     pub queue: Result<RunQueue, TextError>,
 }
 
-/// The file, of version 15, 16 or 17, whose lines of CPUs are the same. A faulty line does not lose the others, and
-/// those of domains are skipped.
+/// Lines of all CPUs, which are the same in versions 15, 16 and 17 of the file. A malformed line does not affect the
+/// others; lines of domains are skipped.
 ///
 /// ```
 /// use perfset_linux::sources::schedstat::SchedStat;
@@ -66,18 +66,18 @@ pub struct CpuLine {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedStat {
-    /// The online CPUs, in ascending order.
+    /// Lines of the online CPUs, in ascending order.
     cpus: Vec<CpuLine>,
 }
 
 impl SchedStat {
-    /// Versions with the same lines of CPUs: Linux 2.6.34 and newer.
+    /// Versions with the same lines of CPUs; Linux 2.6.34 and newer print them.
     const VERSIONS: std::ops::RangeInclusive<u64> = 15..=17;
 
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it is of another version, or makes no sense as a whole.
+    /// If the file is of another version, or malformed as a whole.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.cpus.clear();
         let mut text = Text::new(text);
@@ -106,13 +106,13 @@ impl SchedStat {
         Ok(())
     }
 
-    /// The line of one CPU.
+    /// Returns the line of one CPU.
     #[must_use]
     pub fn cpu(&self, cpu: u32) -> Option<&CpuLine> {
         self.cpus.binary_search_by_key(&cpu, |line| line.cpu).ok().and_then(|at| self.cpus.get(at))
     }
 
-    /// All lines of CPUs.
+    /// Returns the lines of all CPUs.
     #[must_use]
     pub fn cpus(&self) -> &[CpuLine] {
         &self.cpus

@@ -1,6 +1,6 @@
-//! `/proc/net/snmp`: what IPv4 and the protocols above it did since boot, and TCP over IPv6 as well.
+//! `/proc/net/snmp`: activity of IPv4 and the protocols above it since boot, and of TCP over IPv6 as well.
 //!
-//! Sections of two lines: the names of numbers, then the numbers. Source: `proc_pid_net(5)`, RFC 1213, and
+//! Each section has two lines: the names of numbers, then the numbers. Source: `proc_pid_net(5)`, RFC 1213, and
 //! `networking/snmp_counter.rst` in the kernel's documentation.
 
 use crate::sources::mib::mib;
@@ -8,7 +8,7 @@ use crate::sources::named::Wanted;
 use crate::sources::text::{Text, TextError};
 
 mib! {
-    /// The section `Ip`: datagrams of IPv4.
+    /// Section `Ip`: datagrams of IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Ip;
@@ -39,7 +39,7 @@ mib! {
 }
 
 mib! {
-    /// The section `Icmp`: messages of ICMP for IPv4.
+    /// Section `Icmp`: messages of ICMP for IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Icmp;
@@ -79,7 +79,7 @@ mib! {
 }
 
 mib! {
-    /// The section `Tcp`: TCP over IPv4 and over IPv6 together.
+    /// Section `Tcp`: TCP over IPv4 and over IPv6 together.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Tcp;
@@ -101,7 +101,7 @@ mib! {
 }
 
 mib! {
-    /// The section `Udp`: datagrams of UDP over IPv4.
+    /// Section `Udp`: datagrams of UDP over IPv4.
     ///
     /// ```
     /// use perfset_linux::sources::snmp::Udp;
@@ -119,46 +119,46 @@ mib! {
 }
 
 impl Ip {
-    /// Takes the section from `text`; what was there before goes.
+    /// Parses the section in `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If there is none, or its numbers do not fit its names.
+    /// If there is no such section, or its numbers do not match its names.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| section(text, "Ip:", wanted))
     }
 }
 
 impl Icmp {
-    /// Takes the section from `text`; what was there before goes.
+    /// Parses the section in `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If there is none, or its numbers do not fit its names.
+    /// If there is no such section, or its numbers do not match its names.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| section(text, "Icmp:", wanted))
     }
 }
 
 impl Tcp {
-    /// Takes the section from `text`; what was there before goes.
+    /// Parses the section in `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If there is none, or its numbers do not fit its names.
+    /// If there is no such section, or its numbers do not match its names.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| section(text, "Tcp:", wanted))
     }
 }
 
 impl Udp {
-    /// Takes the section from `text`; what was there before goes.
+    /// Parses the section in `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If there is none, or its numbers do not fit its names.
+    /// If there is no such section, or its numbers do not match its names.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| section(text, "Udp:", wanted))
     }
 }
 
-/// Reads the section whose two lines begin with `head`. A word that is no number costs only itself.
+/// Parses the section whose two lines begin with `head`. A malformed number affects only itself.
 fn section(text: &[u8], head: &str, wanted: &mut [Wanted<'_>]) -> Result<(), TextError> {
     let mut text = Text::new(text);
     while !text.take(head.as_bytes()) {

@@ -1,15 +1,15 @@
-//! `/proc/net/snmp6`: what IPv6 and the protocols above it did since boot, but for TCP.
+//! `/proc/net/snmp6`: activity of IPv6 and the protocols above it since boot, except TCP.
 //!
-//! Lines of a name and a number. Source: `proc_pid_net(5)`, RFC 2465, RFC 2466. The kernel prints every name, also of
-//! what is 0; only messages by the number of their kind (`Icmp6InType135`) are left out while there are none. So a name
-//! that is missing is one that the kernel does not know.
+//! Each line has a name and a number. Source: `proc_pid_net(5)`, RFC 2465, RFC 2466. The kernel prints every name,
+//! even if its number is 0. Only messages by the number of their type (`Icmp6InType135`) are left out while there are
+//! none. A missing name is therefore unknown to the kernel.
 
 use crate::sources::mib::mib;
 use crate::sources::named::numbers;
 use crate::sources::text::{Text, TextError};
 
 mib! {
-    /// The lines `Ip6…`: datagrams of IPv6.
+    /// Lines `Ip6…`: datagrams of IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Ip6;
@@ -41,7 +41,7 @@ mib! {
 }
 
 mib! {
-    /// The lines `Icmp6…`: messages of ICMP for IPv6.
+    /// Lines `Icmp6…`: messages of ICMP for IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Icmp6;
@@ -87,7 +87,7 @@ mib! {
 }
 
 mib! {
-    /// The lines `Udp6…`: datagrams of UDP over IPv6.
+    /// Lines `Udp6…`: datagrams of UDP over IPv6.
     ///
     /// ```
     /// use perfset_linux::sources::snmp6::Udp6;
@@ -105,30 +105,30 @@ mib! {
 }
 
 impl Ip6 {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| numbers(&mut Text::new(text), Text::last_number, wanted))
     }
 }
 
 impl Icmp6 {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| numbers(&mut Text::new(text), Text::last_number, wanted))
     }
 }
 
 impl Udp6 {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.read_by(|wanted| numbers(&mut Text::new(text), Text::last_number, wanted))
     }

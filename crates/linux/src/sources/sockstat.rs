@@ -1,15 +1,15 @@
-//! `/proc/net/sockstat` and `/proc/net/sockstat6`: how many sockets there are, by protocol.
+//! `/proc/net/sockstat` and `/proc/net/sockstat6`: the number of sockets, by protocol.
 //!
 //! Source: `proc_pid_net(5)`.
 
 use crate::sources::named::{Number, Wanted};
 use crate::sources::text::{Text, TextError};
 
-/// The protocols, as the files name them: those of `sockstat`, then those of `sockstat6`.
+/// Names of the protocols in the files: those of `sockstat`, then those of `sockstat6`.
 pub const PROTOCOLS: [&str; 10] =
     ["TCP", "UDP", "UDPLITE", "RAW", "FRAG", "TCP6", "UDP6", "UDPLITE6", "RAW6", "FRAG6"];
 
-/// What one of the files says.
+/// Contents of one of the two files.
 ///
 /// ```
 /// use perfset_linux::sources::sockstat::SockStat;
@@ -21,33 +21,33 @@ pub const PROTOCOLS: [&str; 10] =
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SockStat {
-    /// `sockets: used`: of whatever kind.
+    /// `sockets: used`: number of sockets of all kinds.
     pub used: Number,
     protocols: [Option<Sockets>; PROTOCOLS.len()],
 }
 
-/// What a protocol counts.
+/// Sockets and memory of one protocol.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sockets {
-    /// `inuse`: sockets, or packets that wait for fragments.
+    /// `inuse`: number of sockets, or of packets that wait for fragments.
     pub in_use: Number,
-    /// `orphan`: sockets that no program holds any more.
+    /// `orphan`: number of sockets that no program has open any more.
     pub orphan: Number,
-    /// `tw`: connections in time-wait.
+    /// `tw`: number of connections in time-wait.
     pub tw: Number,
-    /// `alloc`: sockets in any state.
+    /// `alloc`: number of sockets in any state.
     pub alloc: Number,
-    /// `mem`: memory for data, in pages.
+    /// `mem`: memory for data of the sockets, in pages.
     pub mem: Number,
     /// `memory`: memory of fragments, in bytes.
     pub memory: Number,
 }
 
 impl SockStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = Text::new(text);
@@ -77,7 +77,7 @@ impl SockStat {
         if nothing { Err(text.expected("a line with a known name")) } else { Ok(()) }
     }
 
-    /// What a protocol counts; `None` if the file has no line of that name.
+    /// Returns the sockets and memory of a protocol; `None` if the file has no line of that name.
     #[must_use]
     pub fn of(&self, protocol: &str) -> Option<&Sockets> {
         let mut all = PROTOCOLS.iter().zip(&self.protocols);
@@ -85,7 +85,8 @@ impl SockStat {
     }
 }
 
-/// Reads pairs of a name and a number up to the end of the line. What a cut line lacks has the error of the cut.
+/// Parses pairs of a name and a number up to the end of the line. Numbers that a cut line lacks get the error of the
+/// cut.
 fn numbers(line: &mut Text<'_>, end: &Result<(), TextError>, wanted: &mut [Wanted<'_>]) {
     while !line.is_at_line_end() {
         let known = wanted.iter_mut().find(|(name, _)| line.take(name.as_bytes()));

@@ -1,11 +1,12 @@
-//! `/proc/softirqs`: how often each CPU ran soft interrupts, by kind.
+//! `/proc/softirqs`: the number of soft interrupts of each CPU, by kind.
 //!
 //! Source: `proc(5)`.
 
 use crate::sources::columns::Columns;
 use crate::sources::text::{Text, TextError};
 
-/// Sums of the file by CPU, since boot. The columns are those of all *possible* CPUs, online or not.
+/// Soft interrupts of each CPU since boot, as sums over the rows of the file. The columns are those of all *possible*
+/// CPUs, online or not.
 ///
 /// ```
 /// use perfset_linux::sources::softirqs::Softirqs;
@@ -20,10 +21,10 @@ pub struct Softirqs {
 }
 
 impl Softirqs {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If a row is not as documented: the sums would be wrong.
+    /// If a row is not as documented, because the sums would be wrong.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         self.all.start(&mut text)?;
@@ -35,40 +36,40 @@ impl Softirqs {
         Ok(())
     }
 
-    /// Soft interrupts that a CPU ran.
+    /// Returns the number of soft interrupts that a CPU ran.
     #[must_use]
     pub fn of(&self, cpu: u32) -> Option<u64> {
         self.all.get(cpu)
     }
 }
 
-/// The kinds of soft interrupts.
+/// Kind of a soft interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `HI`: tasklets that go first.
+    /// `HI`: tasklets with high priority.
     Hi,
-    /// `TIMER`.
+    /// `TIMER`: timers of the kernel.
     Timer,
     /// `NET_TX`: sending of packets.
     NetTx,
     /// `NET_RX`: receiving of packets.
     NetRx,
-    /// `BLOCK`: block devices.
+    /// `BLOCK`: completion of block I/O.
     Block,
     /// `IRQ_POLL`, `BLOCK_IOPOLL` before Linux 4.5: polling of block devices.
     IrqPoll,
-    /// `TASKLET`.
+    /// `TASKLET`: tasklets with normal priority.
     Tasklet,
-    /// `SCHED`: balancing of load.
+    /// `SCHED`: load balancing of the scheduler.
     Sched,
-    /// `HRTIMER`: precise timers.
+    /// `HRTIMER`: timers of high resolution.
     HrTimer,
-    /// `RCU`.
+    /// `RCU`: callbacks of read-copy-update.
     Rcu,
 }
 
 impl Kind {
-    /// All, by their place in [`SoftirqKinds`].
+    /// All kinds, in the order of the rows in [`SoftirqKinds`].
     const ALL: [Self; 10] = [
         Self::Hi,
         Self::Timer,
@@ -99,7 +100,7 @@ impl Kind {
     }
 }
 
-/// The file by kind and CPU. A faulty row does not lose the others.
+/// Soft interrupts by kind and CPU. A malformed row does not affect the others.
 ///
 /// ```
 /// use perfset_linux::sources::softirqs::{Kind, SoftirqKinds};
@@ -115,7 +116,7 @@ pub struct SoftirqKinds {
     rows: [KindRow; Kind::ALL.len()],
 }
 
-/// The numbers of a row, by column, and whether there is one.
+/// Numbers of a row by column; `found` is `None` if the file has no such row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct KindRow {
     found: Option<Result<(), TextError>>,
@@ -123,10 +124,10 @@ struct KindRow {
 }
 
 impl SoftirqKinds {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If the columns are not as documented.
+    /// If the line with the columns is not as documented.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         for row in &mut self.rows {
             row.found = None;
@@ -148,13 +149,13 @@ impl SoftirqKinds {
         Ok(())
     }
 
-    /// Whether there is a row of that kind, or what is wrong with it.
+    /// Returns the error in the row of that kind, or `Ok` if the row is valid; `None` if there is no such row.
     #[must_use]
     pub fn row(&self, kind: Kind) -> Option<&Result<(), TextError>> {
         self.rows.get(place(kind))?.found.as_ref()
     }
 
-    /// Soft interrupts of that kind that a CPU ran.
+    /// Returns the number of soft interrupts of that kind that a CPU ran.
     #[must_use]
     pub fn of(&self, kind: Kind, cpu: u32) -> Option<u64> {
         self.rows.get(place(kind))?.counts.get(self.columns.place(cpu)?).copied()

@@ -5,25 +5,25 @@
 use crate::sources::escapes::unescape;
 use crate::sources::text::{Text, TextError};
 
-/// How much an area holds. Unit: KiB.
+/// Size and use of a swap area. Unit: KiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwapSpace {
-    /// All of it.
+    /// Size of the whole area.
     pub size: u64,
-    /// What is in use.
+    /// Size of the part in use.
     pub used: u64,
 }
 
-/// A line.
+/// Swap area: one line of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Swap {
-    /// The path of the partition or file. One that was deleted has ` (deleted)` behind it.
+    /// Path of the partition or file. ` (deleted)` follows it if that was deleted.
     pub path: Vec<u8>,
-    /// How much it holds, or what is wrong with that.
+    /// Size and use of the area, or the error in these numbers.
     pub space: Result<SwapSpace, TextError>,
 }
 
-/// The file. Numbers that make no sense do not lose the other lines.
+/// Contents of `/proc/swaps`. Malformed numbers do not affect the other lines.
 ///
 /// ```
 /// use perfset_linux::sources::swaps::Swaps;
@@ -35,15 +35,15 @@ pub struct Swap {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swaps {
-    /// In the order in which they were added, but for gaps that were filled.
+    /// Swap areas in the order in which they were added, except those that filled gaps.
     pub areas: Vec<Swap>,
 }
 
 impl Swaps {
-    /// Takes everything from `text`; what was there before goes. The heads alone: no swap.
+    /// Parses `text`, replacing all previous contents. A text with only the column names has no areas.
     ///
     /// # Errors
-    /// If the heads are missing, or a line does not say what it is about.
+    /// If the column names are missing, or a line has no path.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         if !text.take(b"Filename") {

@@ -1,10 +1,10 @@
-//! `/proc/sysvipc/sem` and `/proc/sysvipc/shm`: a line for each set of semaphores, or segment of shared memory.
+//! `/proc/sysvipc/sem` and `/proc/sysvipc/shm`: a line for each semaphore set, or shared memory segment.
 //!
 //! Source: `proc(5)`, `sysvipc(7)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// How many there are.
+/// Number of semaphore sets or shared memory segments.
 ///
 /// ```
 /// use perfset_linux::sources::sysvipc::Objects;
@@ -15,15 +15,15 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
-    /// Lines behind the head.
+    /// Number of lines after the line of column names.
     pub count: u64,
 }
 
 impl Objects {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If the head is missing, or a line is empty or cut.
+    /// If the line of column names is missing, or a line is empty or cut.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(text);
         *self = Self::default();

@@ -1,10 +1,10 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6`: a line for each socket of TCP, behind a line of heads.
+//! `/proc/net/tcp` and `/proc/net/tcp6`: a line for each TCP socket, after a line of column names.
 //!
 //! Source: `networking/proc_net_tcp.rst` in the kernel's documentation, and `include/net/tcp_states.h` for states.
 
 use crate::sources::text::{Text, TextError};
 
-/// How many connections there are, counted from a file that may have millions of lines: piece by piece.
+/// Number of TCP connections, counted chunk by chunk, because the file may have millions of lines.
 ///
 /// ```
 /// use perfset_linux::sources::tcp_sockets::TcpSockets;
@@ -19,15 +19,15 @@ use crate::sources::text::{Text, TextError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TcpSockets {
     connections: u64,
-    /// Lines that were read.
+    /// Number of lines that were parsed.
     lines: usize,
 }
 
 impl TcpSockets {
-    /// Counts the lines of the next piece of the file.
+    /// Counts the lines of the next chunk of the file.
     ///
     /// # Errors
-    /// If the piece does not end with a line, or a line is not as documented: the count would be wrong.
+    /// If the chunk does not end with a line, or a line is not as documented, because the count would be wrong.
     pub fn add(&mut self, piece: &[u8]) -> Result<(), TextError> {
         let mut text = Text::new(piece);
         let before = self.lines;
@@ -54,10 +54,10 @@ impl TcpSockets {
         Ok(())
     }
 
-    /// Those that are established, or closed by the other side only, in all pieces.
+    /// Returns the number of connections in all chunks that are established, or closed only by the other side.
     ///
     /// # Errors
-    /// If there were not even heads.
+    /// If there were not even column names.
     pub fn connections(&self) -> Result<u64, TextError> {
         if self.lines == 0 {
             Err(Text::new(b"").expected("the heads of the columns"))
@@ -67,7 +67,7 @@ impl TcpSockets {
     }
 }
 
-/// Skips the state; whether it is that of a connection that is open.
+/// Parses a state; returns `true` if it is that of an open connection.
 fn is_connection(text: &mut Text<'_>) -> Result<bool, TextError> {
     text.skip_blanks();
     let before = *text;

@@ -1,26 +1,28 @@
-//! The cursor under all parsers of kernel text, and the error they share.
+//! Cursor used by all parsers of kernel text, and their common error.
 
 use std::ops::Range;
 
-/// A kernel file does not say what it should.
+/// Error in the text of a kernel file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected {expected}, found {found}")]
 pub struct TextError {
-    /// Counted from 1.
+    /// Number of the line, counted from 1.
     pub line: usize,
-    /// What should stand there.
+    /// Text that was expected, in words.
     pub expected: &'static str,
-    /// What stands there: quoted, escaped and cut to 40 characters, or an end.
+    /// Text that was found: quoted, escaped and cut to 40 characters, or the end of the line or file.
     pub found: String,
 }
 
-/// Reads kernel text from front to back, by position: fields are one to three bytes long, searching would cost more.
+/// Cursor that parses kernel text from front to back, byte by byte. Fields are one to three bytes long, so that
+/// searching would cost more.
 ///
-/// Every line of the kernel ends in a newline, so text that ends elsewhere was cut, and its last number with it.
+/// Every line of the kernel ends in a newline. A text that ends elsewhere was cut, and so was its last number.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Text<'a> {
     rest: &'a [u8],
-    /// Lines that are behind it: counted on the way, so that an error costs nothing, however many there are.
+    /// Number of lines before the cursor. Counted along the way, so that the line of an error is known without
+    /// another pass.
     lines: usize,
 }
 
@@ -33,7 +35,7 @@ impl<'a> Text<'a> {
         self.rest.is_empty()
     }
 
-    /// Skips blanks; whether the line ends there.
+    /// Skips blanks. Returns `true` if the line ends there.
     pub(crate) fn is_at_line_end(&mut self) -> bool {
         self.skip_blanks();
         self.rest.first() == Some(&b'\n')
@@ -49,9 +51,9 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips `expected` if it comes next; whether it did.
+    /// Skips `expected` if it comes next. Returns `true` if it did.
     pub(crate) fn take(&mut self, expected: &[u8]) -> bool {
-        // The last byte tells most names apart, at less cost than all of them.
+        // The last byte distinguishes most names, at less cost than a comparison of all bytes.
         let last = expected.len().saturating_sub(1);
         if self.rest.get(last) != expected.get(last) {
             return expected.is_empty();
@@ -61,20 +63,20 @@ impl<'a> Text<'a> {
         rest.is_some()
     }
 
-    /// Skips blanks and a number.
+    /// Skips blanks, and parses a number.
     pub(crate) fn number(&mut self) -> Result<u64, TextError> {
         self.skip_blanks();
         self.digits()
     }
 
-    /// Skips blanks, a number and the end of its line.
+    /// Skips blanks, parses a number, and skips the end of its line.
     pub(crate) fn last_number(&mut self) -> Result<u64, TextError> {
         let number = self.number()?;
         self.end_of_line()?;
         Ok(number)
     }
 
-    /// Skips blanks and a word, which is a number. Whatever is wrong with the number, the word is skipped.
+    /// Skips blanks, and parses a word that is a number. The word is skipped even if the number is malformed.
     pub(crate) fn number_word(&mut self) -> Result<u64, TextError> {
         self.skip_blanks();
         let before = *self;
@@ -88,7 +90,7 @@ impl<'a> Text<'a> {
         number.and(Err(error))
     }
 
-    /// Skips blanks and a word, which is returned.
+    /// Skips blanks and a word; returns the word.
     pub(crate) fn word(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         match self.until_blank() {
@@ -97,7 +99,7 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips what comes before the next blank or end, and returns it: a word, or nothing.
+    /// Skips the text before the next blank or end, and returns that text: a word, or nothing.
     pub(crate) fn until_blank(&mut self) -> &'a [u8] {
         let len = self.rest.iter().take_while(|byte| !matches!(byte, b' ' | b'\t' | b'\n')).count();
         let (word, rest) = self.rest.split_at_checked(len).unwrap_or_default();
@@ -105,12 +107,12 @@ impl<'a> Text<'a> {
         word
     }
 
-    /// Skips so many words.
+    /// Skips the next `count` words.
     pub(crate) fn words(&mut self, count: usize) -> Result<(), TextError> {
         (0..count).try_for_each(|_| self.word().map(drop))
     }
 
-    /// Skips a letter.
+    /// Skips a letter, and returns it.
     pub(crate) fn letter(&mut self) -> Result<u8, TextError> {
         match self.rest {
             [letter, rest @ ..] if letter.is_ascii_alphabetic() => {
@@ -121,21 +123,21 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips blanks and a number of that size.
+    /// Skips blanks, and parses a number below 2^32.
     pub(crate) fn u32(&mut self) -> Result<u32, TextError> {
         self.skip_blanks();
         let before = *self;
         u32::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^32"))
     }
 
-    /// Skips blanks and a number of that size.
+    /// Skips blanks, and parses a number below 2^8.
     pub(crate) fn u8(&mut self) -> Result<u8, TextError> {
         self.skip_blanks();
         let before = *self;
         u8::try_from(self.digits()?).map_err(|_| before.expected("a number below 2^8"))
     }
 
-    /// Skips blanks and a number that may be negative.
+    /// Skips blanks, and parses a number from -128 to 127.
     pub(crate) fn i8(&mut self) -> Result<i8, TextError> {
         self.skip_blanks();
         let before = *self;
@@ -145,7 +147,7 @@ impl<'a> Text<'a> {
         i8::try_from(number).map_err(|_| before.expected("a number from -128 to 127"))
     }
 
-    /// Skips the digits that come next.
+    /// Parses the digits that come next.
     pub(crate) fn digits(&mut self) -> Result<u64, TextError> {
         const NEVER_TOO_LARGE: usize = 19; // digits of 2^64 - 1, less one
         let (mut value, short) = up_to_8_digits(self.rest);
@@ -170,7 +172,7 @@ impl<'a> Text<'a> {
         Ok(value)
     }
 
-    /// Skips blanks and a number with two decimals, which is returned in hundredths.
+    /// Skips blanks, and parses a number with two decimals. Returns hundredths.
     pub(crate) fn hundredths(&mut self) -> Result<u64, TextError> {
         let whole = self.number()?;
         let mut behind = *self;
@@ -191,14 +193,14 @@ impl<'a> Text<'a> {
         Ok(whole.saturating_mul(100).saturating_add(two_digits))
     }
 
-    /// Skips the digits of a number that names a CPU or a node.
+    /// Parses the number of a CPU or node, which must be in the `allowed` range.
     pub(crate) fn id(&mut self, allowed: Range<u32>) -> Result<u32, TextError> {
         let before = *self;
         let id = u32::try_from(self.digits()?).ok().filter(|id| allowed.contains(id));
         id.ok_or_else(|| before.expected("a number in ascending order and below the limit"))
     }
 
-    /// Skips blanks and the name of a row, which is returned, and its colon.
+    /// Skips blanks, the name of a row and its colon; returns the name.
     pub(crate) fn until_colon(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         let end = self.rest.iter().position(|byte| matches!(byte, b':' | b'\n'));
@@ -212,8 +214,8 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Skips the name that the line begins with, which is returned, and the byte that ends it; if there is no such
-    /// name, nothing.
+    /// Skips the name at the beginning of the line and the byte that ends it; returns the name. Skips nothing if
+    /// there is no such name.
     pub(crate) fn name(&mut self, end: u8) -> Option<&'a [u8]> {
         let len = self.rest.iter().position(|byte| *byte == end || *byte == b'\n')?;
         let (name, rest) = self.rest.split_at_checked(len)?;
@@ -221,7 +223,8 @@ impl<'a> Text<'a> {
         Some(name)
     }
 
-    /// As [`until_colon`](Self::until_colon), of a name that may hold colons: up to the last one of the line.
+    /// Skips blanks, a name and the last colon of the line; returns the name, which may contain colons. Otherwise the
+    /// same as [`until_colon`](Self::until_colon).
     pub(crate) fn until_last_colon(&mut self) -> Result<&'a [u8], TextError> {
         self.skip_blanks();
         let end = memchr::memchr(b'\n', self.rest).unwrap_or(self.rest.len());
@@ -232,7 +235,7 @@ impl<'a> Text<'a> {
         Ok(name)
     }
 
-    /// Skips the rest of the line, which is returned without its newline.
+    /// Skips the rest of the line; returns it without its newline.
     pub(crate) fn line(&mut self) -> Result<&'a [u8], TextError> {
         let newline = memchr::memchr(b'\n', self.rest);
         let (line, rest) = newline.and_then(|at| self.rest.split_at_checked(at)).unwrap_or((self.rest, &[]));
@@ -252,13 +255,13 @@ impl<'a> Text<'a> {
         taken
     }
 
-    /// Skips what ends a file of one line.
+    /// Skips blanks and a newline, which must be the end of the file.
     pub(crate) fn end_of_only_line(&mut self) -> Result<(), TextError> {
         self.end_of_line()?;
         if self.is_at_end() { Ok(()) } else { Err(self.expected("the end of the file")) }
     }
 
-    /// The error that something else comes next.
+    /// Returns the error for the text that comes next instead of `expected`.
     pub(crate) fn expected(&self, expected: &'static str) -> TextError {
         let found = match self.rest {
             [] => "the end of the file".to_owned(),
@@ -269,9 +272,10 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The number that the first up to 8 digits make, and how many they are; none if fewer than 8 bytes are left.
+/// Parses up to 8 digits; returns their value and number. Returns zeros if fewer than 8 bytes are left.
 ///
-/// All at once: most numbers of the kernel are short, and where each ends is what a loop cannot predict.
+/// Handles all digits at once: most numbers of the kernel are short, and a CPU cannot predict where a loop over the
+/// digits ends.
 #[inline]
 fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
     const fn each(byte: u8) -> u64 {
@@ -281,7 +285,8 @@ fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
     let bytes = u64::from_le_bytes(*bytes) ^ each(b'0'); // of digits their values
     let others = (bytes.wrapping_add(each(0x80 - 10)) | bytes) & each(0x80); // up to the first of them
     let len = others.trailing_zeros() / 8;
-    // Zeros in front, so that there are 8; then pairs of them, pairs of these, and both halves together.
+    // Zeros are put in front, so that there are 8 digits. Then pairs of digits are combined, then pairs of these,
+    // then both halves.
     let digits = bytes.checked_shl(64_u32.saturating_sub(len.saturating_mul(8))).unwrap_or(0);
     let twos = digits.wrapping_mul(10).wrapping_add(digits >> 8) & 0x00FF_00FF_00FF_00FF;
     let fours = twos.wrapping_mul(100).wrapping_add(twos >> 16) & 0x0000_FFFF_0000_FFFF;
@@ -289,7 +294,7 @@ fn up_to_8_digits(text: &[u8]) -> (u64, usize) {
     (eight, usize::try_from(len).unwrap_or(0))
 }
 
-/// The first word of a text, quoted, escaped and cut.
+/// Returns the first word of a text, quoted, escaped and cut.
 fn quote(text: &[u8]) -> String {
     const CHARACTERS: usize = 40;
     const BYTES: usize = 4 * CHARACTERS;

@@ -1,8 +1,9 @@
-//! `/sys/class/thermal`: types of cooling devices.
+//! `/sys/class/thermal`: the types of cooling devices.
 //!
 //! Source: "Generic Thermal Sysfs driver How To" in the kernel's driver API guide.
 
-/// Whether a cooling device of that type makes processors slower: not fans, and not what slows other devices.
+/// Returns `true` if a cooling device of type `kind` slows processors. Fans, and devices that slow something else, do
+/// not.
 ///
 /// ```
 /// use perfset_linux::sources::thermal::slows_processors;

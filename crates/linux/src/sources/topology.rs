@@ -1,31 +1,31 @@
-//! Where CPUs are: their NUMA node, and their index in it.
+//! Location of CPUs: their NUMA node, and their index in the node.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// The place of one online CPU.
+/// Location of one online CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The NUMA node.
+    /// Number of the NUMA node.
     pub node: u32,
-    /// Its rank in the node's list of CPUs.
+    /// Index of the CPU in the node's list of CPUs.
     pub index: u32,
-    /// The kernel's number for it.
+    /// The kernel's number of the CPU.
     pub cpu: u32,
 }
 
 impl std::fmt::Display for Place {
-    /// As the kernel names it.
+    /// Writes the kernel's name of the CPU.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "cpu{}", self.cpu)
     }
 }
 
-/// The places of the `online` CPUs, by node and index.
+/// Returns the locations of the `online` CPUs, sorted by node and index.
 ///
-/// `nodes` are the numbers of nodes, ascending, and their CPUs (`node/nodeN/cpulist`). A node without CPUs has no
-/// place. A CPU that no node lists comes last in node 0: on a kernel without NUMA that is every CPU. Of a CPU that
-/// several nodes list, the first counts.
+/// `nodes` contains the numbers of nodes, ascending, and their CPUs (`node/nodeN/cpulist`). A node without CPUs has
+/// no location. A CPU that no node lists comes last in node 0; on a kernel without NUMA that is every CPU. If several
+/// nodes list a CPU, the first one counts.
 ///
 /// ```
 /// use perfset_linux::sources::topology::{Place, places};

@@ -1,11 +1,11 @@
-//! `uevent` of a device in `/sys`: what the kernel tells about it when it comes.
+//! `uevent` of a device in `/sys`: the data that the kernel reports when a device is added.
 //!
 //! Source: the kernel's `Documentation/ABI/testing/sysfs-uevent`; `PCI_SLOT_NAME` is that of `pci_uevent`.
 
 use super::pci_address::PciAddress;
 use super::text::{Text, TextError};
 
-/// The lines that say which device it is.
+/// Lines of the file that identify the device.
 ///
 /// ```
 /// use perfset_linux::sources::uevent::Uevent;
@@ -17,17 +17,17 @@ use super::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Uevent {
-    /// `DRIVER`: the driver that has it.
+    /// `DRIVER`: the driver of the device.
     pub driver: Option<String>,
-    /// `PCI_SLOT_NAME`: where on PCI it is; `None` if it is elsewhere.
+    /// `PCI_SLOT_NAME`: the PCI address; `None` if the device is not on PCI.
     pub pci_address: Option<PciAddress>,
 }
 
 impl Uevent {
-    /// Takes everything from `text`; what was there before goes. Nothing at all is a device that tells nothing.
+    /// Parses `text`, replacing all previous contents. An empty text belongs to a device that reports nothing.
     ///
     /// # Errors
-    /// If a line is not ended.
+    /// If a line has no newline.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         *self = Self::default();
         let mut text = Text::new(text);

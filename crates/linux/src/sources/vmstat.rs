@@ -1,11 +1,11 @@
-//! `/proc/vmstat`: what the memory manager did since boot.
+//! `/proc/vmstat`: activity of the memory manager since boot.
 //!
 //! Source: `proc_vmstat(5)`.
 
 use crate::sources::named::{Lines, Number};
 use crate::sources::text::{Text, TextError};
 
-/// Every line under the kernel's name, and some that several counters are made of.
+/// All lines under the kernel's names, and as fields those that several counters need.
 ///
 /// ```
 /// use perfset_linux::sources::vmstat::VmStat;
@@ -23,33 +23,36 @@ pub struct VmStat {
     pub nr_dirty: Number,
     /// Pages that were written back, to files and to swap space. Since Linux 2.6.37.
     pub nr_written: Number,
-    /// Pages that may be changed or on their way to disk before programs that write have to wait. Since Linux 2.6.37.
+    /// Number of pages that may be changed or on their way to disk before programs that write have to wait. Since
+    /// Linux 2.6.37.
     pub nr_dirty_threshold: Number,
-    /// KiB that block devices read.
+    /// KiB that were read from block devices.
     pub pgpgin: Number,
-    /// KiB that block devices wrote.
+    /// KiB that were written to block devices.
     pub pgpgout: Number,
-    /// Page faults.
+    /// Number of page faults.
     pub pgfault: Number,
-    /// Those that had to read from disk.
+    /// Number of page faults that read from disk.
     pub pgmajfault: Number,
-    /// Pages that were reclaimed in the background. Since Linux 4.8, before that by zone.
+    /// Pages that were reclaimed in the background. Since Linux 4.8; older kernels print them by zone.
     pub pgsteal_kswapd: Number,
-    /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8, before that by zone.
+    /// Pages that were reclaimed by a program that had to wait for memory. Since Linux 4.8; older kernels print them
+    /// by zone.
     pub pgsteal_direct: Number,
-    /// Pages that were reclaimed to make huge pages. Since Linux 6.1, before that among those of programs.
+    /// Pages that were reclaimed to make huge pages. Since Linux 6.1; older kernels include them in those of
+    /// programs.
     pub pgsteal_khugepaged: Number,
-    /// Pages that were reclaimed because somebody asked for it, by `memory.reclaim`. Since Linux 6.14.
+    /// Pages that were reclaimed on request, by `memory.reclaim`. Since Linux 6.14.
     pub pgsteal_proactive: Number,
-    /// All, in the kernel's order.
+    /// All lines, in the kernel's order.
     pub lines: Lines,
 }
 
 impl VmStat {
-    /// Takes everything from `text`; what was there before goes.
+    /// Parses `text`, replacing all previous contents.
     ///
     /// # Errors
-    /// If it has no line of a name and a number.
+    /// If `text` has no line of a name and a number.
     pub fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         self.lines.parse(&mut Text::new(text), b' ', Text::last_number)?;
         self.lines.choose([

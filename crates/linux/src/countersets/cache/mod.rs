@@ -1,4 +1,4 @@
-//! The counterset Cache.
+//! Provider of the counterset Cache.
 
 use perfset_core::catalogue::cache as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -11,14 +11,14 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Cache from `/proc/vmstat`.
+/// Values of the counterset Cache, from `/proc/vmstat`.
 #[derive(Debug)]
 pub(crate) struct Cache {
     vmstat: SharedTable<VmStat>,
 }
 
 impl Cache {
-    /// Reads what others read too.
+    /// Creates the values from a file that other countersets share.
     pub(crate) fn new(vmstat: SharedTable<VmStat>) -> Self {
         Self { vmstat }
     }
@@ -37,7 +37,7 @@ impl Values for Cache {
     }
 }
 
-/// Why a counter has no value on any Linux.
+/// Returns the reason for a counter without a value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
         id::DATA_MAPS_PER_SEC

@@ -1,4 +1,4 @@
-//! From the files of a group to the raw values of the counters.
+//! Reads the files of a control group and converts them to the raw values of the counters.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use crate::sources::cgroup::{BlkioSums, CpuAcctStat, CpuStat, IoSums, MemoryEven
 use crate::sources::named::Number;
 use crate::sources::text::TextError;
 
-/// Why a group has no file. It cannot be told apart which it is.
+/// Reason for a file that a group lacks. The possible causes cannot be told apart.
 const NO_FILE: &str = "the group has no such file: it is the root, the controller is not enabled for it, the kernel is \
     older than the counter, or the group is gone";
 
@@ -24,11 +24,11 @@ const MICROSECOND_100NS: u64 = 10;
 const NS_IN_100NS: u64 = 100;
 const SECOND_100NS: u64 = 10_000_000;
 
-/// The files of one group at a time: rows are filled one after the other, and thousands of groups share one buffer.
+/// Files of one group at a time. Rows are filled one after the other, so thousands of groups share one buffer.
 #[derive(Debug)]
 pub(super) struct Files {
     clock_ticks: u64,
-    /// The group that the rest is about, by its place, and the collection.
+    /// Index of the group that the other fields belong to, and the number of the collection.
     of: Option<(usize, u64)>,
     file: KeptFile,
     cpu: Latest<CpuStat>,
@@ -42,7 +42,7 @@ pub(super) struct Files {
     pressure: [Latest<Reading>; 4],
 }
 
-/// Where the files of a group are in one of its hierarchies.
+/// Directories of a group in one of its hierarchies.
 #[derive(Clone, Copy, Debug)]
 struct Place<'a> {
     root: &'a Path,
@@ -68,7 +68,7 @@ impl Files {
         }
     }
 
-    /// Goes on with the group at that place.
+    /// Switches to the group at index `at`.
     pub(super) fn turn_to(&mut self, at: usize, pass: &Pass) {
         if self.of != Some((at, pass.number)) {
             let file = std::mem::replace(&mut self.file, KeptFile::new("", Printed::AtOnce));
@@ -76,7 +76,7 @@ impl Files {
         }
     }
 
-    /// The raw value of a counter of the group. Reads what it needs and nothing else.
+    /// Returns the raw value of a counter of the group. Reads only the files that the counter needs.
     pub(super) fn value(
         &mut self,
         group: &Group,
@@ -225,7 +225,7 @@ impl Files {
         self.read(place, name, pass, attribute::number)
     }
 
-    /// A time of version 1.
+    /// Returns a time of version 1, converted from ns to units of 100 ns.
     fn ns(&mut self, place: Place<'_>, name: &str, pass: &mut Pass) -> Result<u64, NoValue> {
         Ok(self.number(place, name, pass)? / NS_IN_100NS)
     }
@@ -250,7 +250,7 @@ impl Files {
         Ok(self.cpu(place, of, pass)?.saturating_mul(MICROSECOND_100NS))
     }
 
-    /// A part of the time of version 1: exact, or in ticks before Linux 4.7.
+    /// Returns a share of the time of version 1: exact, or in ticks before Linux 4.7.
     fn cpuacct(
         &mut self,
         place: Place<'_>,
@@ -321,7 +321,7 @@ impl Files {
         place.blkio(names, &mut self.file, latest, pass).map(of_v1)
     }
 
-    /// The time of a line, or without one when the file was read.
+    /// Returns the time of a line; without a line, the time at which the file was read.
     fn stall(
         &mut self,
         place: Place<'_>,
@@ -347,14 +347,14 @@ impl Files {
     }
 }
 
-/// Which of the two files of v1 about blocks.
+/// Kind of a block I/O file of version 1: bytes or events.
 #[derive(Clone, Copy, Debug)]
 enum Blkio {
     Bytes,
     Events,
 }
 
-/// What tasks wait for.
+/// Resource that stalled tasks wait for.
 #[derive(Clone, Copy, Debug)]
 enum Resource {
     Cpu,
@@ -363,7 +363,7 @@ enum Resource {
     Irq,
 }
 
-/// The file of a counter of pressure, and its line; the time of a reading has none.
+/// Returns the file of a pressure counter and its line; the time of a reading has no line.
 fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     Some(match counter {
         id::PERCENT_PROCESSOR_SOME_STALLED_TIME => (Resource::Cpu, Some(SOME)),
@@ -381,7 +381,8 @@ fn stalled(counter: CounterId) -> Option<(Resource, Option<Line>)> {
     })
 }
 
-/// Where a group has the files of a controller: in version 2 if the controller belongs to it, else in version 1.
+/// Returns the directories of a group for a controller: in version 2 if the controller belongs to it, else in version
+/// 1.
 fn place<'a>(group: &'a Group, mounts: &'a Mounts, controller: Hierarchy) -> Result<Place<'a>, NoValue> {
     let enabled = mounts.controllers;
     let (is_in_v2, none) = match controller {
@@ -407,7 +408,7 @@ impl Place<'_> {
         self.root.join(self.group).join(name)
     }
 
-    /// Makes it one of the group's files.
+    /// Moves `file` to the file `name` of the group.
     fn go(self, file: &mut KeptFile, name: &str) {
         file.move_to(|path| {
             self.root.clone_into(path);
@@ -416,7 +417,7 @@ impl Place<'_> {
         });
     }
 
-    /// Reads one of the group's files.
+    /// Reads and parses one file of the group.
     fn read<T: Default>(
         self,
         name: &str,
@@ -431,7 +432,7 @@ impl Place<'_> {
         })
     }
 
-    /// The number of a line of a file.
+    /// Returns the number in one line of a file.
     fn keyed<T: Default>(
         self,
         name: &str,
@@ -448,7 +449,7 @@ impl Place<'_> {
         }
     }
 
-    /// The sums of a file of version 1 that has two names: the second, of older kernels, leaves out groups below.
+    /// Returns the sums of a file of version 1 that has two names; the second, of older kernels, omits groups below.
     fn blkio<'a>(
         self,
         names: [&str; 2],

@@ -1,4 +1,4 @@
-//! The counterset CGroup.
+//! Provider of the counterset CGroup.
 
 use std::num::NonZeroU64;
 use std::os::unix::ffi::OsStrExt;
@@ -21,27 +21,28 @@ mod tree;
 use files::Files;
 use mounts::{Hierarchy, Mounts};
 
-/// CGroup from the files of control groups, of version 2 and of version 1.
+/// Instances of the counterset CGroup, from the files of control groups of version 2 and version 1.
 #[derive(Debug)]
 pub(crate) struct CGroup {
     mounts: Mounts,
     groups: Vec<Group>,
-    /// As many as there are groups.
+    /// Keys of the groups, in the order of `groups`.
     keys: Vec<Key>,
     files: Files,
 }
 
-/// A control group: a path that is in one or several hierarchies.
+/// A control group: a path in one or several hierarchies.
 #[derive(Debug)]
 struct Group {
-    /// Below the roots of the hierarchies.
+    /// Path below the roots of the hierarchies.
     path: PathBuf,
-    /// The hierarchies that have it, and the number of its folder there.
+    /// Inode of the group's directory in each hierarchy; `None` where the hierarchy does not have the group.
     inodes: [Option<u64>; Hierarchy::COUNT],
 }
 
 impl CGroup {
-    /// Reads below `roots`. Version 1 counts some times in ticks, so many a second.
+    /// Creates a provider that reads below `roots`. Version 1 counts some times in ticks; `clock_ticks` is their
+    /// number per second.
     pub(crate) fn new(roots: &Roots, clock_ticks: u64) -> Self {
         let mounts = Mounts::new(roots.sys.join("fs/cgroup"));
         Self { mounts, groups: Vec::new(), keys: Vec::new(), files: Files::new(clock_ticks) }
@@ -71,7 +72,7 @@ impl Instances for CGroup {
     }
 }
 
-/// Those of all hierarchies, parents before their children.
+/// Returns the groups of all hierarchies, parents before their children.
 fn groups(mounts: &Mounts) -> Vec<Group> {
     let mut found: Vec<(&Path, usize, u64)> = mounts.groups().collect();
     found.sort_unstable();
@@ -99,8 +100,8 @@ impl Group {
         (0..).zip(self.inodes).filter_map(|(hierarchy, inode)| Some((hierarchy, inode?)))
     }
 
-    /// The lower half of the inode. Hierarchies of version 1 number their folders each for itself: the upper four bits
-    /// tell them apart.
+    /// Returns the lower half of the inode. Hierarchies of version 1 number their directories independently; the
+    /// upper four bits distinguish them.
     fn id(&self) -> InstanceId {
         const VERSION_1: u32 = 28;
         let (hierarchy, inode) = self.inodes().next().unwrap_or_default();
@@ -111,7 +112,7 @@ impl Group {
         })
     }
 
-    /// The inode, which the kernel does not give to another group; a mixture if there are several.
+    /// Returns the inode, which the kernel does not give to another group; a mixture if there are several inodes.
     fn birth(&self) -> Birth {
         let mut all = self.inodes();
         match (all.next(), all.next()) {

@@ -1,4 +1,4 @@
-//! The hierarchies of control groups, where they usually are.
+//! Hierarchies of control groups at their usual mount points.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,7 +23,7 @@ pub(super) enum Hierarchy {
 impl Hierarchy {
     pub(super) const COUNT: usize = 6;
 
-    /// Its place wherever there is something for each.
+    /// Index of the hierarchy in arrays with one element for each.
     fn index(self) -> usize {
         match self {
             Self::Unified => 0,
@@ -36,8 +36,8 @@ impl Hierarchy {
     }
 }
 
-/// Names of folders of version 1 by [`Hierarchy`]. Controllers that share one have a folder with both names, and links
-/// with each, but for a system that makes none.
+/// Names of the directories of version 1, indexed by [`Hierarchy`]. Controllers that share a hierarchy have a
+/// directory with both names, and links with each name, except on a system that makes none.
 const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
     &[],
     &["cpu", "cpu,cpuacct", "cpuacct,cpu"],
@@ -47,19 +47,19 @@ const FOLDERS: [&[&str]; Hierarchy::COUNT] = [
     &["pids"],
 ];
 
-/// What is mounted below a folder: one hierarchy of version 2, several of version 1, or both.
+/// Hierarchies mounted below a directory: one of version 2, several of version 1, or both.
 #[derive(Debug)]
 pub(super) struct Mounts {
     folder: PathBuf,
-    /// Where the hierarchies are, by [`Hierarchy::index`].
+    /// Mount points of the hierarchies, by [`Hierarchy::index`].
     found: [Option<PathBuf>; Hierarchy::COUNT],
-    /// When that was looked for, on the monotonic clock.
+    /// Time of the last search for mount points, on the monotonic clock.
     found_at_ns: Option<u64>,
-    /// The trees of them: one for those that share a folder.
+    /// Trees of groups: one for the hierarchies that share a directory.
     trees: Vec<Tree>,
-    /// Which tree a hierarchy has.
+    /// Index of each hierarchy's tree.
     tree_of: [Option<usize>; Hierarchy::COUNT],
-    /// Of version 2.
+    /// Controllers enabled in version 2.
     pub(super) controllers: Controllers,
 }
 
@@ -75,7 +75,7 @@ impl Mounts {
         }
     }
 
-    /// Looks which groups there are; whether they are others than before.
+    /// Finds the current groups. Returns `true` if they differ from those found before.
     pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
         let is_new = self.find(pass);
         let mut changed = is_new;
@@ -85,15 +85,15 @@ impl Mounts {
         changed
     }
 
-    /// The path, the hierarchy's index and the inode of every group. Of hierarchies that share a tree, the first has
-    /// it.
+    /// Returns the path, the hierarchy's index and the inode of every group. If hierarchies share a tree, the index
+    /// is that of the first.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, usize, u64)> {
         let hierarchy = |tree: usize| self.tree_of.iter().position(|of| *of == Some(tree)).unwrap_or(0);
         let trees = self.trees.iter().enumerate();
         trees.flat_map(move |(at, tree)| tree.groups().map(move |(path, inode)| (path, hierarchy(at), inode)))
     }
 
-    /// The root of a hierarchy if a group, that has these inodes, is in it.
+    /// Returns the root of a hierarchy if the group with these inodes is in it.
     pub(super) fn root(
         &self,
         hierarchy: Hierarchy,
@@ -105,7 +105,7 @@ impl Mounts {
         self.trees.get(tree).map(Tree::root)
     }
 
-    /// Looks where the hierarchies are; whether they are elsewhere than before.
+    /// Finds the mount points of the hierarchies. Returns `true` if they have changed.
     fn find(&mut self, pass: &mut Pass) -> bool {
         let is_young = |at: u64| pass.elapsed_ns.saturating_sub(at) < LOOK_AGAIN_NS;
         if !self.trees.is_empty() && self.found_at_ns.is_some_and(is_young) {
@@ -140,7 +140,7 @@ impl Mounts {
         true
     }
 
-    /// A tree for each folder.
+    /// Creates one tree for each directory.
     fn plant(&mut self) {
         let Self { found, trees, tree_of, .. } = self;
         trees.clear();

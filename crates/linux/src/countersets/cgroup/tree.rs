@@ -1,4 +1,4 @@
-//! The folders of a hierarchy of control groups.
+//! Directories of a hierarchy of control groups.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::folder::Folder;
 use crate::pass::Pass;
 
-/// A hierarchy, parents before their children, and these in the order of their names.
+/// Groups of a hierarchy, parents before their children, and siblings in the order of their names.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
@@ -20,14 +20,15 @@ pub(super) struct Tree {
 
 #[derive(Debug)]
 struct Node {
-    /// With that of the root in front.
+    /// Path that begins with the path of the root.
     path: PathBuf,
     stamp: Stamp,
 }
 
-/// Tells whether a folder is the one that it was and has the folders that it had.
+/// Identity of a directory, and evidence of changes in its subdirectories.
 ///
-/// The kernel counts a link for each folder inside, and does not always note when it changed; other file systems do.
+/// The kernel counts a link for each subdirectory, and does not always update the time of change; other file systems
+/// do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -36,7 +37,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// `None` if it is no folder, or no more.
+    /// Reads the stamp of a directory; returns `None` if the path is not a directory, or no longer one.
     fn of(path: &Path) -> Option<Self> {
         let folder = fs::metadata(path).ok().filter(fs::Metadata::is_dir)?;
         let changed = (folder.mtime(), folder.mtime_nsec());
@@ -45,7 +46,7 @@ impl Stamp {
 }
 
 impl Tree {
-    /// So many folders are looked at, and so deep. Linux sets no limit unless it is told to.
+    /// Maximum number of directories; [`DEPTH`](Self::DEPTH) limits their depth. Linux sets no limit by default.
     const LIMIT: usize = 65_536;
     const DEPTH: usize = 64;
 
@@ -57,13 +58,13 @@ impl Tree {
         &self.root
     }
 
-    /// The paths below the root and the inodes.
+    /// Returns the paths below the root, and the inodes.
     pub(super) fn groups(&self) -> impl Iterator<Item = (&Path, u64)> {
         let below = |path| Path::strip_prefix(path, &self.root).unwrap_or(path);
         self.nodes.iter().map(move |node| (below(&node.path), node.stamp.inode))
     }
 
-    /// Looks for groups that came or went; whether some did. Without, nothing is listed.
+    /// Finds groups that were created or removed, and returns `true` if there are any. Lists no directory otherwise.
     pub(super) fn refresh(&mut self, pass: &mut Pass) -> bool {
         let is_same = |node: &Node| Stamp::of(&node.path) == Some(node.stamp);
         if !self.nodes.is_empty() && self.nodes.iter().all(is_same) {
@@ -77,7 +78,7 @@ impl Tree {
         old != new
     }
 
-    /// Lists the folders that are new or have changed.
+    /// Lists the directories that are new or have changed.
     fn walk(&mut self, before: Vec<Node>, pass: &mut Pass) {
         let mut known: BTreeMap<PathBuf, (Stamp, Vec<PathBuf>)> = BTreeMap::new();
         if before.len() < Self::LIMIT {
@@ -88,7 +89,7 @@ impl Tree {
                 known.insert(path, (stamp, Vec::new()));
             }
         }
-        // One that went and one that came leave as many links.
+        // A removed directory and a new one leave the number of links as it was.
         let is_there = |child: &PathBuf| Stamp::of(child).is_some();
         let mut next = vec![(self.root.clone(), 0_usize)];
         while let Some((path, depth)) = next.pop() {
@@ -107,7 +108,7 @@ impl Tree {
         }
     }
 
-    /// The folders in a folder; none if they may not be listed.
+    /// Returns the subdirectories of a directory; none if they may not be listed.
     fn list(&mut self, path: &Path, pass: &mut Pass) -> Vec<PathBuf> {
         let mut children = Vec::new();
         let mut len = 0_usize;

@@ -1,4 +1,4 @@
-//! The counterset Block I/O.
+//! Provider of the counterset Block I/O.
 
 use perfset_core::catalogue::block_io as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -10,7 +10,7 @@ use crate::countersets::value::Value;
 use crate::pass::Pass;
 use crate::sources::diskstats::Field;
 
-/// Block I/O from `/proc/diskstats`; which devices are whole, from `/sys/block`.
+/// Instances of Block I/O, from `/proc/diskstats`; `/sys/block` determines which devices are whole.
 #[derive(Debug)]
 pub(crate) struct BlockIo {
     disks: Disks,

@@ -1,4 +1,4 @@
-//! The devices of `/proc/diskstats`, and what `/sys/block` says of them.
+//! Devices of `/proc/diskstats`, with their properties from `/sys/block`.
 
 use std::io::ErrorKind;
 use std::num::NonZeroU64;
@@ -17,7 +17,7 @@ use crate::roots::Roots;
 use crate::sources::attribute;
 use crate::sources::diskstats::{Device, DiskStats, Field};
 
-/// All devices, shared by the countersets: the file is read and taken apart once a collection.
+/// All block devices, shared by the countersets: the file is read and parsed once per collection.
 #[derive(Clone, Debug)]
 pub(crate) struct Disks(Arc<Mutex<State>>);
 
@@ -26,9 +26,9 @@ struct State {
     stats: Table<DiskStats>,
     sys_block: PathBuf,
     time_100ns: fn(u64) -> u64,
-    /// The collection that they are of.
+    /// Number of the collection that `disks` belongs to.
     pass: u64,
-    /// In the order of the file.
+    /// Devices in the order of the file.
     disks: Vec<Disk>,
 }
 
@@ -38,33 +38,34 @@ pub(super) struct Disk {
     pub(super) major: u32,
     pub(super) minor: u32,
     pub(super) name: Vec<u8>,
-    /// What it did when its line could last be read.
+    /// Request counts of the device when its line could last be read.
     requests: Option<Requests>,
-    /// Why its line cannot be read now.
+    /// Reason for a line that cannot be read now.
     fault: Option<NoValue>,
-    /// Its row, where it has one.
+    /// Key of the device's row, if it has a row.
     pub(super) key: Key,
     kind: Option<Kind>,
-    /// Time at which the device appeared or began anew, as PerfTime100NSec; `None` if this program did not see that.
+    /// Time at which the device appeared or restarted, as PerfTime100NSec; `None` if this program did not see that.
     /// Serves as its birth if the kernel does not number its devices.
     pub(super) came: Birth,
 }
 
-/// What `/sys/block` says of a device.
+/// Kind of a device according to `/sys/block`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A part of a device.
+    /// Partition of a device.
     Partition,
-    /// A device without hardware of its own.
+    /// Device without hardware of its own.
     Virtual,
-    /// A drive without a medium, when it had completed so many requests.
+    /// Drive without a medium, with the number of requests completed when it was examined.
     Empty(u64),
-    /// A device that stands for hardware.
+    /// Device that stands for hardware.
     Disk,
 }
 
 impl Disks {
-    /// Reads below `roots`. `time_100ns` is PerfTime100NSec at a time of the monotonic clock, in ns.
+    /// Creates the list of devices below `roots`. `time_100ns` converts a time of the monotonic clock, in ns, to
+    /// PerfTime100NSec.
     pub(crate) fn new(roots: &Roots, time_100ns: fn(u64) -> u64) -> Self {
         let file = roots.proc.join("diskstats");
         let absent = "there is no /proc/diskstats";
@@ -73,13 +74,13 @@ impl Disks {
         Self(Arc::new(Mutex::new(State { stats, sys_block, time_100ns, pass: 0, disks: Vec::new() })))
     }
 
-    /// Gives the devices as they are in this collection, and `/sys/block`.
+    /// Calls `then` with the devices of this collection, and `/sys/block`.
     pub(super) fn with<T>(
         &self,
         pass: &mut Pass,
         then: impl FnOnce(&mut [Disk], &Path, &mut Pass) -> Result<T, NoValue>,
     ) -> Result<T, NoValue> {
-        // Who panicked while it was locked left lines that are read again all the same.
+        // After a panic of another thread the state is usable: the lines are read again.
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.read(pass)?;
         let State { disks, sys_block, .. } = &mut *state;
@@ -96,7 +97,7 @@ impl State {
         let now = Now { time_100ns, up_100ns: time_100ns.saturating_sub((self.time_100ns)(0)) };
         let devices = &self.stats.get(pass)?.devices;
         for (at, device) in devices.iter().enumerate() {
-            // Nearly always it is where it was.
+            // A device nearly always keeps its index.
             let known = self.disks.get(at..).unwrap_or_default().iter().position(|disk| disk.is(device));
             match known {
                 Some(0) => {}
@@ -153,7 +154,7 @@ impl Disk {
         self.kind = None;
     }
 
-    /// What it did, or why that is not known.
+    /// Returns the request counts of the device, or the reason why they are unknown.
     pub(super) fn requests(&self) -> Result<Requests, NoValue> {
         self.fault.clone().map_or(Ok(()), Err)?;
         self.requests.ok_or(NoValue::NotGiven)
@@ -164,7 +165,7 @@ impl Disk {
         of(Field::Reads).unwrap_or(0).wrapping_add(of(Field::Writes).unwrap_or(0))
     }
 
-    /// Whether it has ever had a request.
+    /// Returns `true` if the device has ever had a request.
     pub(super) fn is_used(&self) -> bool {
         let is_not_0 = |requests: &Requests, field| requests.get(field).is_ok_and(|number| number.raw > 0);
         match &self.requests {
@@ -173,7 +174,8 @@ impl Disk {
         }
     }
 
-    /// What it is. Looks into `/sys/block` the first time, and again when an empty drive has had something to do.
+    /// Returns the kind of the device. Reads `/sys/block` the first time, and again when an empty drive has completed
+    /// requests.
     pub(super) fn kind(&mut self, sys_block: &Path, pass: &mut Pass) -> Result<Kind, NoValue> {
         match self.kind {
             Some(Kind::Empty(before)) if before != self.completed() => {}
@@ -191,12 +193,12 @@ impl Disk {
             let is_known = is_there(sys_block)?;
             return if is_known { Ok(Kind::Partition) } else { Err(unavailable("there is no /sys/block")) };
         }
-        // One that cannot be read costs nothing else: the device has a row, as if the file were not there.
+        // A file that cannot be read affects nothing else: the device has a row, as if the file did not exist.
         let mut number = |file: &str| {
             let mut file = KeptFile::new(folder.join(file), Printed::AtOnce).keep(false);
             pass.read(&mut file, "", attribute::number).ok()
         };
-        // It tells which device it is since Linux 5.15.
+        // `diskseq` identifies the device since Linux 5.15.
         self.key.birth = number("diskseq").and_then(NonZeroU64::new).or(self.came);
         let stands_for_hardware = is_there(&folder.join("device"))? && number("hidden") != Some(1);
         Ok(match stands_for_hardware {
@@ -206,14 +208,14 @@ impl Disk {
         })
     }
 
-    /// Its folder: sysfs writes `!` where a name has `/`.
+    /// Returns the device's directory: sysfs writes `!` where a name has `/`.
     fn folder(&self, sys_block: &Path) -> PathBuf {
         use std::os::unix::ffi::OsStringExt;
         let byte = |byte: &u8| if *byte == b'/' { b'!' } else { *byte };
         sys_block.join(std::ffi::OsString::from_vec(self.name.iter().map(byte).collect()))
     }
 
-    /// Whether the device mapper calls it so.
+    /// Returns `true` if the device mapper uses `name` for this device.
     pub(super) fn is_mapped_as(&self, name: &[u8], sys_block: &Path, pass: &mut Pass) -> bool {
         if !self.name.starts_with(b"dm-") {
             return false;

@@ -1,4 +1,4 @@
-//! The counterset LogicalDisk.
+//! Provider of the counterset LogicalDisk.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -22,42 +22,42 @@ use crate::kept_file::{KeptFile, Printed};
 use crate::pass::{Latest, Pass, SharedFile, Table};
 use crate::roots::Roots;
 
-/// LogicalDisk from a list of mounts, `/proc/diskstats`, and the file systems themselves.
+/// Instances of LogicalDisk, from a list of mounts, `/proc/diskstats`, and the file systems themselves.
 #[derive(Debug)]
 pub(crate) struct LogicalDisk {
     mounts: Table<Mounts>,
     disks: Disks,
-    /// `None` where the mount points are those of another tree.
+    /// Function that requests the space of a file system; `None` if the mount points are those of another tree.
     space: Option<AskSpace>,
-    /// Longest time that a file system is waited for.
+    /// Maximum time to wait for a file system.
     deadline: Duration,
-    /// End of waiting in the collection that was announced.
+    /// Time at which waiting ends in the collection that was announced.
     until: Option<Instant>,
-    /// Which mounts they are of.
+    /// Number of the mount list that `keys` and `volumes` were made from.
     changes: u64,
     keys: Vec<Key>,
     volumes: Vec<Known>,
 }
 
-/// Asks a file system how much room it has.
+/// Requests the size and the free space of a file system.
 pub(crate) type AskSpace = fn(&Path) -> Result<StatVfs, Errno>;
 
-/// A volume with what it said.
+/// A volume with its last known state.
 #[derive(Debug)]
 struct Known {
     volume: Volume,
-    /// The number of the block device that it is on, once that was looked for; `None` in it if there is none such.
+    /// Number of the volume's block device, once searched for; the inner value is `None` if there is no such device.
     device: Option<Option<(u32, u32)>>,
     /// Birth of that device at the last collection.
     birth: Option<Birth>,
     remote: Remote<Space>,
-    /// Time of the request that was made when the collection was announced.
+    /// Time of the request that was sent when the collection was announced.
     requested: Option<Instant>,
     space: Latest<(Space, Option<Mark>)>,
     requests: Latest<Requests>,
 }
 
-/// In bytes.
+/// Size of a file system, in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Space {
     free: u64,
@@ -67,8 +67,9 @@ struct Space {
 const BYTES_IN_MIB: u64 = 1 << 20;
 
 impl LogicalDisk {
-    /// Reads below `roots`. Where these are not those of this process, the first process says what is mounted there.
-    /// `space` asks a file system at its mount point; `None` where that is in another tree.
+    /// Creates a provider that reads below `roots`. If these are not those of this process, the mounts are those of
+    /// process 1. `space` requests the space of a file system at its mount point; `None` if the mount points are in
+    /// another tree.
     pub(crate) fn new(roots: &Roots, disks: Disks, space: Option<AskSpace>) -> Self {
         let (process, absent) = match roots.are_own() {
             true => ("self", "there is no /proc/self/mountinfo"),
@@ -87,12 +88,12 @@ impl LogicalDisk {
         }
     }
 
-    /// The same with another deadline than the usual one.
+    /// Sets a deadline other than the default.
     pub(crate) fn within(self, deadline: Duration) -> Self {
         Self { deadline, ..self }
     }
 
-    /// Returns a part of the space: of the previous answer, marked, if the file system is late.
+    /// Returns a field of the space; if the file system is late, of its previous response, with a mark.
     fn space(
         &mut self,
         at: usize,
@@ -125,7 +126,7 @@ impl LogicalDisk {
                 let disk = disk.ok_or(unavailable("the kernel does not count what its device does"))?;
                 let before = birth.replace(disk.came);
                 if before.is_some_and(|before| before != disk.came) {
-                    // The row of this collection was begun as that of the other one.
+                    // This collection's row was begun as a row of the other device.
                     key.birth = disk.came;
                     return Err(NoValue::Failed("its device has just been replaced by another".into()));
                 }
@@ -148,11 +149,11 @@ impl Instances for LogicalDisk {
             let before = std::mem::take(volumes).into_iter().zip(std::mem::take(keys));
             let before: Vec<(Known, Key)> = before.collect();
             for volume in &mounts.volumes {
-                // What became of the device of one that stays is known still.
+                // The device of a volume that is still mounted stays known.
                 let same = before.iter().find(|(known, _)| known.volume == *volume);
                 let birth = same.and_then(|(known, _)| known.birth);
                 let key = Key { birth: same.and_then(|(_, key)| key.birth), ..volume.key() };
-                // A file system that has not answered is not asked once more because another one was mounted.
+                // A file system that has not responded gets no second request because another one was mounted.
                 let remote = same.map(|(known, _)| known.remote.clone()).unwrap_or_default();
                 volumes.push(Known { birth, remote, ..Known::new(volume) });
                 keys.push(key);
@@ -218,7 +219,7 @@ impl Instances for LogicalDisk {
     }
 }
 
-/// Counters that the file system itself is asked for.
+/// Counters whose values are requested from the file system itself.
 const SPACE: [CounterId; 3] = [id::PERCENT_FREE_SPACE, id::PERCENT_FREE_SPACE_BASE, id::FREE_MEGABYTES];
 
 /// Number of counters before those that PhysicalDisk has: the counters of space.
@@ -249,11 +250,11 @@ impl Volume {
         Key { name: instance_name(&self.mount_point), id, birth: None }
     }
 
-    /// Has the file system asked by another thread: it may be on a device that does not answer.
+    /// Requests the space in another thread: the file system may be on a device that does not respond.
     ///
     /// # Errors
-    /// If the way to it leads through a program or a network. The kernel may wait for those even while a process ends,
-    /// so that no deadline would help: a command that asked would never end.
+    /// If the path to the file system leads through a program or a network. The kernel may wait for those even while
+    /// a process ends, so no deadline would help: a command that sent the request would never end.
     fn request_space(&self, ask: AskSpace, remote: &Remote<Space>) -> Result<(), NoValue> {
         if self.may_block {
             return Err(unavailable("its mount point is in a file system that may never answer"));
@@ -276,7 +277,7 @@ impl Volume {
         Ok(Space { free: bytes(stat.f_bavail), all: bytes(used.saturating_add(stat.f_bavail)) })
     }
 
-    /// The number of the block device that it was mounted from.
+    /// Returns the number of the block device that the volume was mounted from.
     fn device(&self, disks: &[Disk], sys_block: &Path, pass: &mut Pass) -> Option<(u32, u32)> {
         let Some(source) = &self.source else { return Some((self.major, self.minor)) };
         let mapped = source.strip_prefix(b"/dev/mapper/");

@@ -1,4 +1,4 @@
-//! The countersets PhysicalDisk, LogicalDisk and Block I/O, which share `/proc/diskstats`.
+//! Countersets PhysicalDisk, LogicalDisk and Block I/O, which share `/proc/diskstats`.
 
 mod block_io;
 mod disks;

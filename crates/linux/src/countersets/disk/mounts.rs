@@ -1,42 +1,42 @@
-//! Which mounted file systems have a row, and where.
+//! Selects the mounted file systems that have a row, and their mount points.
 
 use crate::sources::mountinfo::{Mount, MountInfo};
 use crate::sources::text::TextError;
 
-/// The file systems on block devices, each where it can be reached.
+/// File systems on block devices, each with a mount point at which it can be reached.
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
-    /// The text that they were taken from.
+    /// Text that the mounts were parsed from.
     text: Vec<u8>,
     all: MountInfo,
-    /// In the order of their mounts.
+    /// Volumes in the order of their mounts.
     pub(super) volumes: Vec<Volume>,
-    /// How often they were others.
+    /// Number of changes of the mounts so far.
     pub(super) changes: u64,
 }
 
 /// A file system on a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Volume {
-    /// The number of its device.
+    /// Major number of the volume's device.
     pub(super) major: u32,
     pub(super) minor: u32,
-    /// What it was mounted from, where its number is none of the block devices.
+    /// Source of the mount, if its number is not that of a block device.
     pub(super) source: Option<Vec<u8>>,
-    /// Where it can be reached.
+    /// Mount point at which the volume can be reached.
     pub(super) mount_point: Vec<u8>,
-    /// Whether the way there leads through a file system that may never answer.
+    /// `true` if the path to the mount point leads through a file system that may never respond.
     pub(super) may_block: bool,
 }
 
 impl Mounts {
-    /// Mounts in mounts in mounts: more are not followed.
+    /// Maximum number of nested mounts that are followed.
     const DEPTH: usize = 100;
 
-    /// Takes everything from `text`, if it is not what it was.
+    /// Parses `text`, if it differs from the previous text.
     ///
     /// # Errors
-    /// If it makes no sense.
+    /// If the text is invalid.
     pub(super) fn parse(&mut self, text: &[u8]) -> Result<(), TextError> {
         if self.changes > 0 && self.text == text {
             return Ok(());
@@ -74,12 +74,12 @@ impl Mounts {
     }
 }
 
-/// How a mount point is reached.
+/// Path to a mount point through other mounts.
 struct Way {
     may_block: bool,
 }
 
-/// How a path finds a mount; `None` if it leads into another that lies above it.
+/// Returns the path to a mount; `None` if the path leads into another mount that hides this one.
 fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
     let is_covered = mounts.iter().any(|other| {
         other.parent == mount.id && other.id != mount.id && other.mount_point == mount.mount_point
@@ -98,7 +98,7 @@ fn way_to(mount: &Mount, mounts: &[Mount]) -> Option<Way> {
         if mounts.iter().any(hides) {
             return None;
         }
-        // The root itself answers, or nothing does.
+        // If the root does not respond, nothing does.
         way.may_block |= outer.mount_point != b"/" && !outer.answers_at_once();
         inner = outer;
     }
@@ -110,8 +110,8 @@ impl Mount {
         self.fs_type.starts_with(b"fuse") && matches!(self.fs_type.get(4), None | Some(b'.' | b'b'))
     }
 
-    /// Whether it is on a block device of this machine, and no program stands between. btrfs, which may be on several,
-    /// has a number of its own.
+    /// Returns `true` if the file system is on a block device of this machine, and not implemented by a program.
+    /// btrfs may be on several devices and has a number of its own.
     fn is_on_block_device(&self) -> bool {
         match self.major {
             0 => self.fs_type == b"btrfs",
@@ -119,7 +119,7 @@ impl Mount {
         }
     }
 
-    /// Whether neither a network nor a program must answer when a path leads through it.
+    /// Returns `true` if a path through this file system needs no response from a network or a program.
     fn answers_at_once(&self) -> bool {
         const OF_THE_KERNEL: [&[u8]; 11] = [
             b"autofs",

@@ -1,4 +1,4 @@
-//! The counterset PhysicalDisk.
+//! Provider of the counterset PhysicalDisk.
 
 use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -9,7 +9,7 @@ use crate::countersets::several::{Instances, Key, Total};
 use crate::countersets::value::Value;
 use crate::pass::Pass;
 
-/// PhysicalDisk from `/proc/diskstats`; which devices are disks, from `/sys/block`.
+/// Instances of PhysicalDisk, from `/proc/diskstats`; `/sys/block` determines which devices are disks.
 #[derive(Debug)]
 pub(crate) struct PhysicalDisk {
     disks: Disks,
@@ -49,7 +49,7 @@ impl Instances for PhysicalDisk {
     }
 }
 
-/// The devices that have a row.
+/// Devices that have a row.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) keys: Vec<Key>,
@@ -57,7 +57,7 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Takes those that are of a kind.
+    /// Selects the devices for which `is_wanted` returns `true`.
     pub(super) fn find(
         &mut self,
         disks: &Disks,

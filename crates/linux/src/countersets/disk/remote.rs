@@ -1,4 +1,4 @@
-//! A value whose source might never answer, read by a thread that waits.
+//! Values from sources that may never respond, read by a thread that may block.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,9 +20,9 @@ struct Shared<T> {
 
 #[derive(Debug)]
 struct State<T> {
-    /// Time of the request that has no answer yet.
+    /// Time of the request that has no response yet.
     asked: Option<Instant>,
-    /// Last answer, with the time of its request.
+    /// Last response, with the time of its request.
     answer: Option<(Instant, Result<T, NoValue>)>,
     /// Last value, with the time of its request.
     value: Option<(Instant, T)>,
@@ -44,7 +44,7 @@ impl<T> Default for Remote<T> {
 
 impl<T> Shared<T> {
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // Nothing panics while it is locked.
+        // No code panics while the state is locked.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -66,7 +66,7 @@ impl<T> Drop for Answering<T> {
 }
 
 impl<T: Copy + Send + 'static> Remote<T> {
-    /// Has the value read by another thread, unless that is being done already.
+    /// Reads the value in another thread, unless a request is in progress.
     pub(super) fn request(&self, read: impl FnOnce() -> Result<T, NoValue> + Send + 'static) {
         let now = Instant::now();
         let mut state = self.shared.lock();
@@ -82,8 +82,9 @@ impl<T: Copy + Send + 'static> Remote<T> {
         });
     }
 
-    /// Returns the value that was requested at `since` or later. Waits for it until then, unless it has been out for
-    /// longer than the deadline. A late value is the previous one, marked with its age.
+    /// Returns the value that was requested at `since` or later. Waits for the value until `until`, unless its
+    /// request has been in progress for longer than the deadline. A late value is the previous one, marked with its
+    /// age.
     pub(super) fn get(
         &self,
         since: Instant,
@@ -110,7 +111,7 @@ impl<T: Copy + Send + 'static> Remote<T> {
         }
     }
 
-    /// Returns how long the request has had no answer, if that is longer than the deadline.
+    /// Returns the time that the request has had no response, if that is longer than the deadline.
     pub(super) fn late_for(&self, deadline: Duration) -> Option<Duration> {
         let waited = self.shared.lock().asked?.elapsed();
         (waited > deadline).then_some(waited)

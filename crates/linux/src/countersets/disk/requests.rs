@@ -1,4 +1,4 @@
-//! What a device did, and what has to be remembered of it for that.
+//! Request counts of a block device, and the state kept between readings to compute them.
 
 use perfset_core::catalogue::physical_disk as id;
 use perfset_core::{CounterId, Mark, NoValue};
@@ -7,33 +7,33 @@ use crate::countersets::several::Total;
 use crate::countersets::value::{Value, unavailable};
 use crate::sources::diskstats::{Field, Numbers};
 
-/// What a device did until its line was read.
+/// Request counts of a device up to the last reading of its line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Requests {
     now: Now,
-    /// How long the machine was up then, less what the device was busy.
+    /// Time that the machine had been up at the reading, less the time that the device was busy.
     idle_100ns: Value,
     numbers: Numbers,
     sums: [Sum; Field::ALL.len()],
 }
 
-/// When lines were read.
+/// Time at which lines were read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Now {
-    /// PerfTime100NSec.
+    /// Time of the reading, as PerfTime100NSec.
     pub(super) time_100ns: u64,
-    /// What of it has passed since the machine started: it begins anew when the device's numbers do.
+    /// Time since the machine started: a clock that restarts when the device's counts do.
     pub(super) up_100ns: u64,
 }
 
 const MS_100NS: u64 = 10_000;
-/// PerfFreq / 1000.
+/// Units of PerfFreq per millisecond: PerfFreq / 1000.
 const MS_NS: u64 = 1_000_000;
-/// In a sector.
+/// Number of bytes in a sector of `/proc/diskstats`.
 pub(super) const BYTES: u64 = 512;
 
 impl Requests {
-    /// What a device did that was not there before.
+    /// Creates the counts of a new device.
     pub(super) fn new(numbers: Numbers, now: Now) -> Self {
         let sums = Field::ALL.map(|field| Sum::new(numbers.get(field).unwrap_or(0)));
         let mut new = Self { now, idle_100ns: 0.into(), numbers, sums };
@@ -41,7 +41,8 @@ impl Requests {
         new
     }
 
-    /// Goes on to a later reading. `false` if that is not of the same device, and nothing has changed.
+    /// Updates the counts to a later reading. Returns `false`, and changes nothing, if the reading is of another
+    /// device.
     pub(super) fn go_on(&mut self, numbers: Numbers, now: Now) -> bool {
         let steps_back = |field| {
             let before = self.sum(field);
@@ -72,7 +73,7 @@ impl Requests {
         Field::ALL.iter().zip(&self.sums).find(|(known, _)| **known == field).map(|(_, sum)| *sum)
     }
 
-    /// One of its numbers, going on where the kernel's passes zero.
+    /// Returns one count, continued where the kernel's own count wraps to zero.
     pub(super) fn get(&self, field: Field) -> Result<Value, NoValue> {
         let raw = self.numbers.get(field).ok_or(unavailable("this kernel does not count it"))?;
         match (field, self.sum(field)) {
@@ -81,18 +82,18 @@ impl Requests {
         }
     }
 
-    /// The same in another unit.
+    /// Returns a count multiplied by `factor`.
     fn times(&self, field: Field, factor: u64) -> Result<Value, NoValue> {
         let Value { raw, mark } = self.get(field)?;
         Ok(Value { raw: raw.wrapping_mul(factor), mark })
     }
 
-    /// A time in units of 100 ns.
+    /// Returns a time in units of 100 ns.
     pub(super) fn in_100ns(&self, field: Field) -> Result<Value, NoValue> {
         self.times(field, MS_100NS)
     }
 
-    /// A time in units of PerfFreq.
+    /// Returns a time in units of PerfFreq.
     pub(super) fn in_perf_time(&self, field: Field) -> Result<Value, NoValue> {
         self.times(field, MS_NS)
     }
@@ -101,7 +102,7 @@ impl Requests {
         self.times(field, BYTES)
     }
 
-    /// A counter that PhysicalDisk has.
+    /// Returns the raw value of a counter of PhysicalDisk.
     pub(super) fn value(&self, counter: CounterId) -> Result<Value, NoValue> {
         let (read_ms, write_ms) = (Field::ReadMs, Field::WriteMs);
         match counter {
@@ -142,7 +143,7 @@ impl Requests {
     }
 }
 
-/// A counter of PhysicalDisk that needs nothing read.
+/// Returns the reason for a counter of PhysicalDisk that Linux never has, without reading anything.
 pub(super) fn never(counter: CounterId) -> Option<NoValue> {
     let why = "the kernel counts how many requests it merged, not how many it split";
     (counter == id::SPLIT_IO_PER_SEC).then(|| unavailable(why))
@@ -179,8 +180,8 @@ pub(super) fn total_of(counter: CounterId) -> Total {
     Total::Rows([Some(a), b])
 }
 
-/// The mean of several devices, of those that have such a value: none if that of one of them could not be had, because
-/// it would be the mean of others than before.
+/// Returns the mean of the devices that have such a value. If the value of one device could not be read, there is no
+/// mean: it would be the mean of other devices than before.
 pub(super) fn mean(each: impl Iterator<Item = Result<Value, NoValue>>) -> Result<Value, NoValue> {
     let (mut sum, mut count, mut mark, mut none) = (0_u128, 0_u128, None, None);
     for value in each {
@@ -206,14 +207,14 @@ fn both(a: Value, b: Value) -> Result<Value, NoValue> {
     Ok(Value { raw: a.raw.wrapping_add(b.raw), mark: a.mark.or(b.mark) })
 }
 
-/// A number that only grows, of a kernel that prints some in 32 bits.
+/// A count that only grows, of a kernel that prints some counts in 32 bits.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
-    /// What the kernel printed last.
+    /// Number that the kernel printed last.
     printed: u64,
-    /// What it would have printed with more bits, had it begun when this process did.
+    /// Number that the kernel would have printed with more bits, had it begun when this process did.
     sum: u64,
-    /// Whether the kernel stepped back from it.
+    /// `true` if the kernel's number has fallen below `printed`.
     is_held: bool,
 }
 

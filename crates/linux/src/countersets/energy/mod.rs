@@ -1,4 +1,4 @@
-//! The counterset Energy Meter.
+//! Provider of the counterset Energy Meter.
 
 use std::path::PathBuf;
 
@@ -17,39 +17,39 @@ use crate::sources::powercap::{Domain, Zone, domain, zone};
 #[cfg(test)]
 mod tests;
 
-/// Energy Meter from `/sys/class/powercap`.
+/// Instances of Energy Meter, from `/sys/class/powercap`.
 #[derive(Debug)]
 pub(crate) struct EnergyMeter {
     class: PathBuf,
     folder: Folder,
-    /// Packages before their parts; and what they may become.
+    /// Zones, packages before their domains; `listed` is the next list.
     zones: Vec<Zone>,
     listed: Vec<Zone>,
-    /// By place.
+    /// Keys of the zones, by index.
     keys: Vec<Key>,
     meters: Vec<Meter>,
 }
 
 #[derive(Debug)]
 struct Meter {
-    /// In µJ.
+    /// Energy counter of the zone, in µJ.
     energy: Attribute,
-    /// Whether no other zone counts it too.
+    /// `true` if no other zone includes this energy.
     is_in_total: bool,
 }
 
 impl EnergyMeter {
-    /// Up to so many zones keep their descriptor.
+    /// Maximum number of zones that keep their file descriptor open.
     const ZONES_THAT_KEEP: usize = 16;
 
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/powercap");
         let (folder, zones, listed) = (Folder::new(&class), Vec::new(), Vec::new());
         Self { class, folder, zones, listed, keys: Vec::new(), meters: Vec::new() }
     }
 
-    /// Makes the instances of `zones`, whose names are read once: they are the processor's.
+    /// Creates the instances of `zones`. The names of zones are read once: the processor determines them.
     fn rebuild(&mut self, pass: &mut Pass) {
         self.keys.clear();
         self.meters.clear();
@@ -99,7 +99,7 @@ impl EnergyMeter {
     }
 }
 
-/// A µJ is 2,500 / 9 pWh.
+/// Converts µJ to pWh: one µJ is 2,500 / 9 pWh.
 fn picowatt_hours(micro_joules: u64) -> u64 {
     let exact = u128::from(micro_joules).saturating_mul(2_500) / 9;
     u64::try_from(exact).unwrap_or(u64::MAX)
@@ -136,7 +136,7 @@ impl Instances for EnergyMeter {
         Total::Own
     }
 
-    /// The sum of what no other zone counts too.
+    /// Returns the sum of the zones that no other zone includes.
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         if counter != id::ENERGY {
             return Err(never(counter));
@@ -153,7 +153,7 @@ impl Instances for EnergyMeter {
     }
 }
 
-/// Why a counter has no value on any Linux.
+/// Returns the reason for a counter without a value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     match counter {
         id::POWER | id::POWER_BASE => {

@@ -1,4 +1,4 @@
-//! The countersets of adapters: GPU Adapter Memory, GPU Local and Non Local Adapter Memory, Linux GPU.
+//! Countersets of adapters: GPU Adapter Memory, GPU Local and Non Local Adapter Memory, Linux GPU.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -15,24 +15,24 @@ use crate::countersets::several::{Instances, Key};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Pass;
 
-/// What a counterset shows of an adapter.
+/// Counterset with one instance for each adapter: its names and readings.
 pub(super) trait View: Debug + Send {
-    /// The counterset.
+    /// Counterset that the instances belong to.
     const COUNTERSET: &'static Counterset;
 
-    /// The name of the adapter's instance.
+    /// Returns the name of the adapter's instance.
     fn name(adapter: &Adapter) -> String;
 
-    /// What its counters are made of: the sum of these.
+    /// Returns the readings whose sum is the counter's value.
     fn gauges(counter: CounterId) -> &'static [Gauge];
 }
 
-/// A counterset that has an instance for each adapter.
+/// Provider of a counterset that has an instance for each adapter.
 #[derive(Debug)]
 pub(super) struct AdapterSet<V> {
     gpu: Shared,
     keys: Vec<Key>,
-    /// Of the adapters that they were made from.
+    /// Generation of the adapters that `keys` was made from.
     generation: Option<u64>,
     view: PhantomData<V>,
 }
@@ -80,7 +80,7 @@ impl<V: View> Instances for AdapterSet<V> {
 }
 
 impl Gpu {
-    /// Reads one adapter.
+    /// Returns one reading of the adapter at index `at`.
     fn read(&mut self, at: usize, gauge: Gauge, pass: &mut Pass) -> Result<u64, NoValue> {
         let Some(adapter) = self.adapters.list.get_mut(at) else { return Err(NoValue::NotGiven) };
         if let Some(address) = adapter.nvidia {
@@ -92,7 +92,7 @@ impl Gpu {
         }
     }
 
-    /// How many processes use an adapter.
+    /// Returns the number of processes that use an adapter.
     fn processes(&mut self, at: usize, pass: &mut Pass) -> Result<u64, NoValue> {
         let adapter = self.adapters.list.get(at).map(|adapter| (adapter.luid, adapter.nvidia));
         let Some((luid, nvidia)) = adapter else { return Err(NoValue::NotGiven) };
@@ -113,7 +113,7 @@ impl Gpu {
     }
 }
 
-/// GPU Adapter Memory.
+/// Instances of GPU Adapter Memory.
 #[derive(Debug)]
 pub(super) struct AdapterMemory;
 
@@ -133,7 +133,7 @@ impl View for AdapterMemory {
     }
 }
 
-/// GPU Local Adapter Memory.
+/// Instances of GPU Local Adapter Memory.
 #[derive(Debug)]
 pub(super) struct LocalMemory;
 
@@ -149,7 +149,7 @@ impl View for LocalMemory {
     }
 }
 
-/// GPU Non Local Adapter Memory.
+/// Instances of GPU Non Local Adapter Memory.
 #[derive(Debug)]
 pub(super) struct NonLocalMemory;
 
@@ -165,7 +165,7 @@ impl View for NonLocalMemory {
     }
 }
 
-/// Linux GPU.
+/// Instances of Linux GPU.
 #[derive(Debug)]
 pub(super) struct LinuxGpu;
 

@@ -1,4 +1,4 @@
-//! The graphics processors of the machine.
+//! Graphics processors of the machine.
 
 use std::path::PathBuf;
 
@@ -14,42 +14,42 @@ use crate::sources::drm_nodes::{Node, node};
 use crate::sources::pci_address::PciAddress;
 use crate::sources::uevent::Uevent;
 
-/// Finds them in `/sys/class/drm` and `/proc/driver/nvidia/gpus`.
+/// Graphics processors found in `/sys/class/drm` and `/proc/driver/nvidia/gpus`.
 #[derive(Debug)]
 pub(super) struct Adapters {
     drm: PathBuf,
     drm_folder: Folder,
     nvidia_folder: Folder,
     looked_at_ns: Option<u64>,
-    /// By place.
+    /// Adapters, in the order of their LUIDs.
     pub(super) list: Vec<Adapter>,
-    /// Another number says that the list is another.
+    /// Number that changes when the list does.
     pub(super) generation: u64,
 }
 
-/// One graphics processor.
+/// A graphics processor, with its card in the kernel.
 #[derive(Debug)]
 pub(super) struct Adapter {
     pub(super) luid: Luid,
-    /// Its address on PCI, or the name of its card.
+    /// PCI address of the adapter, or the name of its card.
     pub(super) name: String,
-    /// Whether NVIDIA's own driver has it, and where it is.
+    /// PCI address, if NVIDIA's own driver manages the adapter.
     pub(super) nvidia: Option<PciAddress>,
     card: Option<Card>,
 }
 
-/// What the kernel shows of it.
+/// Card that the kernel's DRM subsystem lists for an adapter.
 #[derive(Debug)]
 struct Card {
     number: u32,
     driver: String,
-    /// The numbers of its other devices; looked for only if it is not on PCI.
+    /// Numbers of its render nodes; searched for only if the card is not on PCI.
     renders: Vec<u32>,
     files: CardFiles,
 }
 
 impl Adapters {
-    /// So many cards keep the descriptors of their files, about a dozen each.
+    /// Maximum number of cards that keep their file descriptors open, about a dozen each.
     const CARDS_THAT_KEEP: usize = 8;
 
     pub(super) fn new(roots: &Roots) -> Self {
@@ -64,7 +64,7 @@ impl Adapters {
         }
     }
 
-    /// Looks for them, every 10 s.
+    /// Searches for adapters, every 10 s.
     pub(super) fn refresh(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         if !pass.is_due(&mut self.looked_at_ns) {
             return Ok(());
@@ -106,7 +106,7 @@ impl Adapters {
         Ok(())
     }
 
-    /// A card, if it is one of a device: `vgem` and its like are not.
+    /// Returns a card, if it has a device: `vgem` and the like have none.
     fn card(&self, number: u32, before: usize, pass: &mut Pass) -> Option<Adapter> {
         let folder = self.drm.join(format!("card{number}"));
         let mut file = KeptFile::new(folder.join("device/uevent"), Printed::AtOnce).keep(false);
@@ -127,12 +127,12 @@ impl Adapters {
         Some(Adapter { luid, name, nvidia: None, card: Some(card) })
     }
 
-    /// Whether there is one that the kernel shows.
+    /// Returns `true` if the kernel's DRM subsystem lists an adapter.
     pub(super) fn have_cards(&self) -> bool {
         self.list.iter().any(|adapter| adapter.card.is_some())
     }
 
-    /// The adapter that is not on PCI and has this device.
+    /// Returns the adapter that is not on PCI and has this device.
     pub(super) fn of_node(&self, node: Node) -> Option<Luid> {
         let has = |card: &Card| match node {
             Node::Card(number) => card.number == number,
@@ -143,7 +143,7 @@ impl Adapters {
 }
 
 impl Adapter {
-    /// Its files in `/sys`.
+    /// Returns the adapter's files in `/sys`.
     pub(super) fn files(&mut self) -> Option<&mut CardFiles> {
         self.card.as_mut().map(|card| &mut card.files)
     }

@@ -1,4 +1,4 @@
-//! What `/sys` shows of a graphics processor.
+//! Readings of a graphics processor from `/sys`.
 //!
 //! Source: the kernel's `Documentation/gpu/amdgpu/thermal.rst`, `Documentation/gpu/amdgpu/driver-misc.rst`,
 //! `Documentation/ABI/testing/sysfs-driver-intel-i915-hwmon`, `sysfs-driver-intel-xe-hwmon` and
@@ -15,69 +15,69 @@ use crate::kept_file::{KeptFile, Printed};
 use crate::pass::{Attribute, Pass};
 use crate::sources::text::TextError;
 
-/// A momentary reading of a graphics processor, in the unit that the counters have.
+/// A momentary reading of a graphics processor, in the unit of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gauge {
-    /// In %.
+    /// Utilization of the processor, in %.
     GpuUtilization,
-    /// In %.
+    /// Utilization of the memory interface, in %.
     MemoryUtilization,
-    /// In %.
+    /// Utilization of the video encoder, in %.
     EncoderUtilization,
-    /// In %.
+    /// Utilization of the video decoder, in %.
     DecoderUtilization,
-    /// In bytes.
+    /// Size of the dedicated memory, in bytes.
     Dedicated,
-    /// In bytes.
+    /// Dedicated memory in use, in bytes.
     DedicatedUsed,
-    /// In bytes.
+    /// Size of the shared memory, in bytes.
     Shared,
-    /// In bytes.
+    /// Shared memory in use, in bytes.
     SharedUsed,
-    /// In °C.
+    /// Temperature of the processor, in °C.
     Temperature,
-    /// In °C.
+    /// Temperature of the hottest spot, in °C.
     HotSpotTemperature,
-    /// In °C.
+    /// Temperature of the memory, in °C.
     MemoryTemperature,
-    /// In mW.
+    /// Power draw, in mW.
     PowerDraw,
-    /// In mW.
+    /// Power limit, in mW.
     PowerLimit,
-    /// In MHz.
+    /// Graphics clock, in MHz.
     GraphicsClock,
-    /// In MHz.
+    /// Maximum graphics clock, in MHz.
     MaximumGraphicsClock,
-    /// In MHz.
+    /// Memory clock, in MHz.
     MemoryClock,
-    /// Turns a minute.
+    /// Fan speed, in revolutions per minute.
     FanSpeed,
-    /// In %.
+    /// Fan speed, in % of the maximum.
     FanPercent,
-    /// Since the driver was loaded.
+    /// Corrected ECC errors since the driver was loaded.
     CorrectedErrors,
-    /// Since the driver was loaded.
+    /// Uncorrected ECC errors since the driver was loaded.
     UncorrectedErrors,
-    /// In kB/s.
+    /// Data received over PCIe, in kB/s.
     PcieReceived,
-    /// In kB/s.
+    /// Data transmitted over PCIe, in kB/s.
     PcieTransmitted,
 }
 
-/// The files of one card.
+/// Files of one card.
 #[derive(Debug)]
 pub(super) struct CardFiles {
     folder: PathBuf,
     keep: bool,
-    /// The folder of its sensors, once it was found.
+    /// Directory of the card's sensors, once found.
     hwmon: Option<PathBuf>,
     looked_for_hwmon_ns: Option<u64>,
-    /// What its sensors of temperature measure, by their numbers, once it was read.
+    /// Measurements of the temperature sensors, by sensor number, once their labels were read.
     temperatures: Option<[Option<Measured>; TEMPERATURES.len()]>,
     attributes: BTreeMap<&'static str, Attribute>,
 }
 
-/// What a sensor of temperature measures.
+/// Part of a card that a temperature sensor measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measured {
     Gpu,
@@ -85,14 +85,15 @@ enum Measured {
     Memory,
 }
 
-/// The files of a sensor: its label and its reading, in thousandths of a degree.
+/// Files of each temperature sensor: its label and its reading, in thousandths of a degree.
 const TEMPERATURES: [(&str, &str); 3] =
     [("temp1_label", "temp1_input"), ("temp2_label", "temp2_input"), ("temp3_label", "temp3_input")];
 
 const ABSENT: &str = "its driver does not publish it";
 
 impl CardFiles {
-    /// `folder`: that of the card in `/sys/class/drm`. `keep`: whether descriptors are kept.
+    /// Creates the files of a card. `folder`: its directory in `/sys/class/drm`. `keep`: `true` if file descriptors
+    /// stay open.
     pub(super) fn new(folder: PathBuf, keep: bool) -> Self {
         Self {
             folder,
@@ -196,7 +197,7 @@ impl CardFiles {
     }
 }
 
-/// What a label says.
+/// Returns the measurement that a sensor's label names.
 fn measured_by(label: &[u8]) -> Option<Measured> {
     match label.trim_ascii() {
         b"edge" | b"pkg" => Some(Measured::Gpu),
@@ -206,7 +207,7 @@ fn measured_by(label: &[u8]) -> Option<Measured> {
     }
 }
 
-/// Another file, if the first is not there.
+/// Returns the value of another file if the first file is absent.
 fn or(first: Result<u64, NoValue>, other: impl FnOnce() -> Result<u64, NoValue>) -> Result<u64, NoValue> {
     match first {
         Err(NoValue::Unavailable(_)) => other(),

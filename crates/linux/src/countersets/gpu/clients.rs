@@ -1,4 +1,4 @@
-//! The clients of graphics drivers: who has a device open, and what the driver tells about it.
+//! Clients of graphics drivers: open devices, and the usage that the driver reports for each.
 
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
@@ -20,41 +20,41 @@ use crate::sources::pci_address::PciAddress;
 use crate::sources::processes::pid as number;
 use crate::sources::text::TextError;
 
-/// Finds and reads them.
+/// All clients of graphics drivers, found and read once per collection.
 #[derive(Debug)]
 pub(super) struct Clients {
     proc: PathBuf,
     processes: Folder,
-    /// Links of one process are listed into it.
+    /// Buffer for the links of one process.
     buffer: Vec<u8>,
     walked_at_ns: Option<u64>,
-    /// The collection that read them last.
+    /// Number of the collection that read the clients last.
     read_in: u64,
-    /// By adapter, then by number.
+    /// Clients in the order of their adapters, then of their ids.
     pub(super) list: Vec<Client>,
-    /// How many processes could not be looked into.
+    /// Number of processes whose open files could not be read.
     pub(super) refused: u64,
-    /// Another number says that clients, their processes or their engines are others.
+    /// Number that changes when the clients, their processes or their engines do.
     pub(super) generation: u64,
 }
 
-/// One client: a device that was opened once, however many descriptors of however many processes share that.
+/// A client: one opening of a device, shared by any number of file descriptors and processes.
 #[derive(Debug)]
 pub(super) struct Client {
     pub(super) luid: Luid,
-    /// Unique among the clients of the adapter.
+    /// Id, unique among the clients of the adapter.
     pub(super) id: u64,
     pub(super) info: DrmFdinfo,
     pci_address: Option<PciAddress>,
-    /// The descriptors that are this client, of the greatest process id first. Never empty; `file` is of the first.
+    /// File descriptors of this client, the greatest process id first. Never empty; `file` belongs to the first.
     holders: Vec<Holder>,
     keep: bool,
     file: KeptFile,
-    /// By name of the engine: the most that the driver told.
+    /// Highest usage that the driver has reported, by name of the engine.
     most: Vec<Most>,
 }
 
-/// A descriptor.
+/// File descriptor that a process has open for a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Holder {
     pid: u32,
@@ -69,7 +69,7 @@ struct Most {
 }
 
 impl Clients {
-    /// So many clients keep the descriptors of their files: an application's limit is often 1,024 in all.
+    /// Maximum number of clients that keep their files open: the limit of a process is often 1,024 files in all.
     const CLIENTS_THAT_KEEP: usize = 64;
 
     pub(super) fn new(proc: &Path) -> Self {
@@ -85,7 +85,7 @@ impl Clients {
         }
     }
 
-    /// Reads all of them, and looks for new ones every 10 s, once a collection.
+    /// Reads all clients, and searches for new ones every 10 s. Does so once per collection.
     pub(super) fn refresh(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<(), NoValue> {
         if self.read_in == pass.number {
             return Ok(());
@@ -119,7 +119,7 @@ impl Clients {
         Ok(())
     }
 
-    /// That some processes could not be looked into, if so.
+    /// Returns the reason, if the open files of some processes could not be read.
     pub(super) fn refusal(&self) -> Option<NoValue> {
         let Self { refused, .. } = self;
         let why = || {
@@ -129,7 +129,7 @@ impl Clients {
         (*refused > 0).then(|| NoValue::Denied(why().into()))
     }
 
-    /// Looks at all descriptors of all processes. Whether there are new ones.
+    /// Examines all file descriptors of all processes. Returns `true` if the clients or their processes have changed.
     fn walk(&mut self, adapters: &Adapters, pass: &mut Pass) -> Result<bool, NoValue> {
         let mut pids = Vec::new();
         pass.list(&mut self.processes, |name| pids.extend(number(name)))?;
@@ -157,7 +157,8 @@ impl Clients {
         Ok(changed)
     }
 
-    /// Takes over a descriptor that was not known. Whether it is one of a client that can be told from others.
+    /// Adds a file descriptor that was not known. Returns `true` if a client is new or has another process. A file
+    /// descriptor is ignored if its client cannot be distinguished from others.
     fn add(&mut self, holder: Holder, node: Node, adapters: &Adapters, pass: &mut Pass) -> bool {
         let keep = self.list.len() < Self::CLIENTS_THAT_KEEP;
         let mut file = holder.file(&self.proc, keep);
@@ -194,22 +195,23 @@ impl Clients {
     }
 }
 
-/// What became of a client.
+/// Change of a client since the last collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Came {
     Same,
-    /// Its process or its engines are others.
+    /// The client has another process or other engines.
     Changed,
     Gone,
 }
 
 impl Client {
-    /// The process that it belongs to.
+    /// Returns the process that the client belongs to.
     pub(super) fn pid(&self) -> u32 {
         self.holders.first().map_or(0, |holder| holder.pid)
     }
 
-    /// Reads it. A descriptor that is closed, or that is something else by now, is replaced by the next.
+    /// Reads the client's usage. A file descriptor that is closed or that now belongs to another file is replaced by
+    /// the next.
     fn read(&mut self, proc: &Path, pass: &mut Pass) -> Came {
         let (before, engines) = (self.pid(), names_hash(&self.info));
         loop {
@@ -258,14 +260,15 @@ impl Client {
         self.most.get(place.ok()?)
     }
 
-    /// Time that an engine worked for it, in ns; none if the driver does not tell. The kernel lets it step back and
-    /// catch up later: then the most so far is held.
+    /// Returns the time that an engine worked for this client, in ns; `None` if the driver does not report the time.
+    /// The kernel's value may fall and rise again later: meanwhile the highest value so far is returned, marked
+    /// `Held`.
     pub(super) fn busy_ns(&self, engine: &str) -> Result<Option<Value>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.busy_ns.as_ref());
         self.held(number, self.most(engine).map(|most| most.busy_ns))
     }
 
-    /// Cycles that an engine worked for it, in the same way.
+    /// Returns the cycles that an engine worked for this client; `None` and `Held` as in [`busy_ns`](Self::busy_ns).
     pub(super) fn cycles(&self, engine: &str) -> Result<Option<Value>, NoValue> {
         let number = self.engine(engine).and_then(|engine| engine.cycles.as_ref());
         self.held(number, self.most(engine).map(|most| most.cycles))
@@ -281,18 +284,18 @@ impl Client {
         Ok(Some(Value { raw: most, mark: (now < most).then_some(Mark::Held) }))
     }
 
-    /// Cycles that have passed for an engine.
+    /// Returns the cycles that have passed for an engine.
     pub(super) fn total_cycles(&self, engine: &str) -> Result<Option<u64>, NoValue> {
         self.number(self.engine(engine).and_then(|engine| engine.total_cycles.as_ref()))
     }
 
-    /// How many engines there are of that name.
+    /// Returns the number of engines with that name.
     pub(super) fn capacity(&self, engine: &str) -> Result<u64, NoValue> {
         let told = self.number(self.engine(engine).and_then(|engine| engine.capacity.as_ref()))?;
         Ok(told.unwrap_or(1).max(1))
     }
 
-    /// The number of one region.
+    /// Returns the size of one memory region.
     pub(super) fn bytes(&self, of: &Number) -> Result<Option<u64>, NoValue> {
         self.number(of.as_ref())
     }
@@ -319,7 +322,7 @@ impl Holder {
     }
 }
 
-/// Tells lists of engines apart: FNV-1a of their names.
+/// Hashes the engines' names, to detect another list of engines: FNV-1a.
 fn names_hash(info: &DrmFdinfo) -> u64 {
     let bytes = info.engines.iter().flat_map(|engine| engine.name.bytes().chain([0]));
     bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
@@ -327,7 +330,7 @@ fn names_hash(info: &DrmFdinfo) -> u64 {
     })
 }
 
-/// Gives name and target of every link in a folder to `each`; targets are cut to 64 bytes.
+/// Calls `each` with the name and target of every link in a directory; targets are cut to 64 bytes.
 fn links(path: &Path, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8], &[u8])) -> Result<(), Errno> {
     const BUFFER: usize = 32 << 10; // a thousand names
     const LIMIT: usize = 1 << 23; // more than a process can have open
@@ -339,7 +342,7 @@ fn links(path: &Path, buffer: &mut Vec<u8>, mut each: impl FnMut(&[u8], &[u8])) 
         let Some(entry) = entries.next() else { return Ok(()) };
         let entry = entry?;
         let mut target = [const { MaybeUninit::uninit() }; 64];
-        // What is no link, or was closed meanwhile, is none of ours.
+        // An entry that is not a link, or was closed meanwhile, cannot be a graphics device.
         if let Ok((target, _)) = rustix::fs::readlinkat_raw(&folder, entry.file_name(), &mut target) {
             each(entry.file_name().to_bytes(), target);
         }

@@ -1,4 +1,4 @@
-//! The countersets GPU Engine and Linux GPU Engine.
+//! Countersets GPU Engine and Linux GPU Engine.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -12,22 +12,22 @@ use crate::countersets::several::{Instances, Key, birth_of_total};
 use crate::countersets::value::{Value, unavailable};
 use crate::pass::Pass;
 
-/// GPU Engine, from the clients of graphics drivers.
+/// Instances of GPU Engine, from the clients of graphics drivers.
 #[derive(Debug)]
 pub(super) struct GpuEngine(Engines);
 
-/// Linux GPU Engine, of the same instances.
+/// Instances of Linux GPU Engine; the same as those of GPU Engine.
 #[derive(Debug)]
 pub(super) struct LinuxGpuEngine(Engines);
 
-/// The engines of each process.
+/// Engines of each process.
 #[derive(Debug)]
 struct Engines {
     gpu: Shared,
     keys: Vec<Key>,
-    /// In the same order: which engine of which clients.
+    /// Engine name and indexes of the clients for each of `keys`.
     rows: Vec<(String, Vec<usize>)>,
-    /// Of the clients that they were made from.
+    /// Generation of the clients that the rows were made from.
     generation: Option<u64>,
 }
 
@@ -50,7 +50,7 @@ impl Engines {
         }
     }
 
-    /// What the clients of a row told in this collection.
+    /// Returns the usage that the clients of a row reported in this collection.
     fn read(&self, at: usize) -> Result<Told, NoValue> {
         let gpu = lock(&self.gpu);
         let Some((engine, members)) = self.rows.get(at) else { return Err(NoValue::NotGiven) };
@@ -65,12 +65,12 @@ impl Engines {
     }
 }
 
-/// What the drivers tell about one engine of one process.
+/// Usage of one engine by one process, as reported by drivers.
 #[derive(Debug)]
 struct Told {
     busy_ns: Result<Option<Value>, NoValue>,
     cycles: Result<Option<Value>, NoValue>,
-    /// Of one clock, that the clients are read at different moments of.
+    /// Cycles of the engine's clock. All clients share the clock and are read at different times; this is the latest.
     total_cycles: Result<Option<u64>, NoValue>,
     capacity: Result<u64, NoValue>,
 }
@@ -79,7 +79,7 @@ fn add(a: Value, b: Value) -> Value {
     Value { raw: a.raw.saturating_add(b.raw), mark: a.mark.or(b.mark) }
 }
 
-/// Two as one, as far as they are told; the reason of a faulty one.
+/// Combines two values, if both are reported; returns the reason of an invalid one.
 fn both<T>(
     a: Result<Option<T>, NoValue>,
     b: Result<Option<T>, NoValue>,
@@ -91,7 +91,7 @@ fn both<T>(
     })
 }
 
-/// The rows by process, then by adapter, then by number of the engine.
+/// Returns the rows by process, then by adapter, then by number of the engine.
 fn rows(clients: &Clients) -> Vec<(Key, (String, Vec<usize>))> {
     let mut groups: BTreeMap<(u32, Luid), Vec<usize>> = BTreeMap::new();
     for (at, client) in clients.list.iter().enumerate() {
@@ -117,10 +117,10 @@ fn rows(clients: &Clients) -> Vec<(Key, (String, Vec<usize>))> {
     rows
 }
 
-/// The number of an engine: its place among the names that the driver tells, in order.
+/// Returns the number of an engine: its index in the sorted names that the driver reports.
 ///
-/// amdgpu tells those that were used. Their places would move when another comes, so they have fixed ones; a name that
-/// is not known here comes behind.
+/// amdgpu reports only engines that were used. Their indexes would change when another engine is used, so they have
+/// fixed numbers; names unknown here follow.
 fn number(driver: &str, names: &[&str], name: &str) -> usize {
     const OF_AMDGPU: [&str; 8] = ["gfx", "compute", "dma", "dec", "enc", "enc_1", "jpeg", "vpe"];
     let fixed: &[&str] = if driver == "amdgpu" { &OF_AMDGPU } else { &[] };

@@ -1,8 +1,8 @@
-//! The countersets of graphics processors: GPU Engine, GPU Process Memory, the three of adapter memory, Linux GPU and
+//! Countersets of graphics processors: GPU Engine, GPU Process Memory, the three of adapter memory, Linux GPU and
 //! Linux GPU Engine.
 //!
-//! What they read is found and read in common, once a collection: the adapters, the clients of graphics drivers, and
-//! what NVIDIA's library says. A machine without adapters costs a look for two folders every 10 s.
+//! They share their sources, read once per collection: the adapters, the clients of graphics drivers, and NVIDIA's
+//! library. A machine without adapters costs a search for two directories every 10 s.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -36,10 +36,10 @@ use engines::{GpuEngine, LinuxGpuEngine};
 use nvidia::{Nvidia, Open};
 use process_memory::ProcessMemory;
 
-/// The provider of all of them, reading below `roots`.
+/// Creates the provider of all countersets of graphics processors, reading below `roots`.
 ///
-/// All of this is behind the deadline: NVIDIA's library may take seconds for its first answer and milliseconds for
-/// others, and the look for clients goes through all open files of the machine.
+/// The whole provider has a deadline: NVIDIA's library may take seconds for its first response and milliseconds for
+/// others, and the search for clients reads all open files of the machine.
 pub(crate) fn provider(roots: &Roots, deadline: &Deadline) -> Box<dyn Provider> {
     let nvidia_is_loaded = roots.proc.join("driver/nvidia/version").exists();
     let open: Open = match (nvidia_is_loaded, roots.are_own()) {
@@ -61,7 +61,7 @@ fn together(gpu: &Shared) -> Together {
         .with(LinuxGpuEngine::new(gpu))
 }
 
-/// What the countersets have in common.
+/// Sources shared by the countersets.
 #[derive(Debug)]
 struct Gpu {
     adapters: Adapters,
@@ -69,7 +69,8 @@ struct Gpu {
     nvidia: Nvidia,
 }
 
-/// The same for each of them. They are asked one after another, so that nobody waits.
+/// Sources shared by all countersets. The countersets are collected one after another, so the lock is never
+/// contended.
 type Shared = Arc<Mutex<Gpu>>;
 
 impl Gpu {
@@ -81,24 +82,24 @@ impl Gpu {
         }))
     }
 
-    /// Brings adapters and clients up to date.
+    /// Updates adapters and clients.
     fn find_clients(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         self.adapters.refresh(pass)?;
         self.clients.refresh(&self.adapters, pass)
     }
 }
 
-/// Who panicked while it was locked left nothing that is not looked at anew.
+/// Locks the sources. After a panic of another thread they are usable: everything is read again.
 fn lock(gpu: &Shared) -> MutexGuard<'_, Gpu> {
     gpu.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which adapter it is, in the place that Windows has a locally unique id for.
+/// Identity of an adapter, used where Windows has a locally unique id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Luid(u64);
 
 impl Luid {
-    /// The upper bit says that it is none of PCI, whose domains have 32 bits at most.
+    /// Upper bit of adapters that are not on PCI, whose domains have 32 bits at most.
     const ELSEWHERE: u64 = 1 << 63;
 
     fn of_pci(address: PciAddress) -> Self {
@@ -109,7 +110,7 @@ impl Luid {
         Self(Self::ELSEWHERE | u64::from(number))
     }
 
-    /// The lower half.
+    /// Returns the lower 32 bits.
     fn low(self) -> u32 {
         let [a, b, c, d, ..] = self.0.to_le_bytes();
         u32::from_le_bytes([a, b, c, d])
@@ -121,7 +122,7 @@ impl Luid {
     }
 }
 
-/// As it stands in instance names.
+/// Formats the id as it occurs in instance names.
 impl fmt::Display for Luid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "luid_0x{:08X}_0x{:08X}", self.high(), self.low())

@@ -1,4 +1,4 @@
-//! NVIDIA's library as the countersets use it: opened when it is needed, its GPUs by their addresses.
+//! NVIDIA's library as the countersets use it: opened on first use, with its GPUs found by PCI address.
 
 use perfset_core::NoValue;
 
@@ -8,7 +8,7 @@ use crate::countersets::value::unavailable;
 use crate::pass::Pass;
 use crate::sources::pci_address::PciAddress;
 
-/// Opens the library, or says why that cannot be.
+/// Opens the library, or returns the reason for failing.
 pub(super) type Open = fn() -> Result<Box<dyn Nvml>, NoValue>;
 
 pub(super) fn not_loaded() -> Result<Box<dyn Nvml>, NoValue> {
@@ -19,16 +19,16 @@ pub(super) fn not_own_roots() -> Result<Box<dyn Nvml>, NoValue> {
     Err(unavailable("NVIDIA's library tells about this machine, not about the one whose files are read"))
 }
 
-/// The library and the GPUs that it lists.
+/// NVIDIA's library and the GPUs that it lists.
 #[derive(Debug)]
 pub(super) struct Nvidia {
     open: Open,
-    /// What came of the last try to open it.
+    /// Result of the last attempt to open the library.
     library: Result<Box<dyn Nvml>, NoValue>,
-    /// By the library's numbers for them.
+    /// PCI addresses of the GPUs, by the library's numbers for them.
     devices: Vec<Listed>,
     looked_at_ns: Option<u64>,
-    /// A GPU's processes are listed into it.
+    /// Buffer for the processes of a GPU.
     processes: Vec<Process>,
 }
 
@@ -38,7 +38,8 @@ impl Nvidia {
         Self { open, library, devices: Vec::new(), looked_at_ns: None, processes: Vec::new() }
     }
 
-    /// The library, and its number for a GPU. It is opened if it is not, and asked for its GPUs, every 10 s.
+    /// Returns the library, and its number for a GPU. Every 10 s the library is opened, if it is not open, and its
+    /// GPUs are listed.
     fn device(&mut self, address: PciAddress, pass: &mut Pass) -> Result<(&mut dyn Nvml, u32), NoValue> {
         if pass.is_due(&mut self.looked_at_ns) {
             if self.library.is_err() {
@@ -74,7 +75,7 @@ impl Nvidia {
         Ok(library.gauge(device, gauge)?)
     }
 
-    /// Gives every process that uses a GPU to `each`: once, though it may compute and draw.
+    /// Calls `each` with every process that uses a GPU: once, even if it both computes and draws.
     pub(super) fn processes(
         &mut self,
         address: PciAddress,
@@ -88,7 +89,7 @@ impl Nvidia {
             Ok(())
         });
         processes.retain(|process| process.pid != 0); // one of another container
-        // The one that says the most, of each process.
+        // Of several entries of one process, the one with the most memory is kept.
         processes.sort_unstable_by_key(|process| (process.pid, std::cmp::Reverse(process.used)));
         processes.dedup_by_key(|process| process.pid);
         processes.iter().copied().for_each(each);

@@ -1,9 +1,10 @@
-//! NVIDIA's management library, loaded when it is needed: the one place of this crate with unsafe code.
+//! NVIDIA's management library, loaded on first use: the only module of this crate with unsafe code.
 //!
-//! Source: NVIDIA's public "NVML API Reference Guide". Only functions are called whose arguments are numbers, or
-//! structures that the guide lists field by field; each has its version in its name or in its first field.
+//! Source: NVIDIA's public "NVML API Reference Guide". The only functions called are those whose arguments are
+//! numbers, or structures that the guide lists field by field. Each has its version in its name or in its first
+//! field.
 //!
-//! A static program does not load it: its own C library and the one that the library brings would not get along.
+//! A static program does not load the library: the program's C library conflicts with the one that the library needs.
 
 use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::fmt;
@@ -17,35 +18,36 @@ use crate::sources::pci_address::PciAddress;
 #[cfg(not(target_feature = "crt-static"))]
 mod tests;
 
-/// What the countersets ask the library.
+/// Requests that the countersets send to the library.
 pub(super) trait Nvml: fmt::Debug + Send {
-    /// Puts its GPUs into `devices`, by their numbers.
+    /// Appends the PCI addresses of the GPUs to `devices`, in the order of the library's numbers.
     fn devices(&mut self, devices: &mut Vec<Listed>) -> Result<(), NvmlError>;
 
-    /// A reading of one of them.
+    /// Returns a reading of one GPU.
     fn gauge(&mut self, device: u32, gauge: Gauge) -> Result<u64, NvmlError>;
 
-    /// Adds the processes that use one of them to `processes`. One may be there several times.
+    /// Appends the processes that use one GPU to `processes`. A process may be listed several times.
     fn processes(&mut self, device: u32, processes: &mut Vec<Process>) -> Result<(), NvmlError>;
 }
 
-/// The address of a GPU, or why the library does not tell it: the GPU may have fallen off its bus, or belong to others.
+/// PCI address of a GPU, or the reason for a missing one: the GPU may have fallen off its bus, or belong to other
+/// users.
 pub(super) type Listed = Result<PciAddress, NvmlError>;
 
 /// A process that uses a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// How much of the GPU's own memory it has, in bytes.
+    /// Bytes of the GPU's own memory that the process uses.
     pub(super) used: Option<u64>,
 }
 
-/// A function of the library did not do what it was asked for.
+/// Error code that a function of the library returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{function} of NVIDIA's library answers {code}")]
 pub(super) struct NvmlError {
     pub(super) function: &'static str,
-    /// `nvmlReturn_t`.
+    /// Error code, of type `nvmlReturn_t`.
     pub(super) code: c_int,
 }
 
@@ -66,13 +68,13 @@ impl From<NvmlError> for NoValue {
     }
 }
 
-/// Loads the library and starts it. This may take seconds.
+/// Loads and initializes the library, which may take seconds.
 #[cfg(not(target_feature = "crt-static"))]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Library::load().map(|library| -> Box<dyn Nvml> { Box::new(library) })
 }
 
-/// Says that it cannot be loaded.
+/// Returns the error that a static program cannot load the library.
 #[cfg(target_feature = "crt-static")]
 pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     Err(crate::countersets::value::unavailable(
@@ -80,10 +82,10 @@ pub(super) fn open() -> Result<Box<dyn Nvml>, NoValue> {
     ))
 }
 
-/// `nvmlDevice_t`: a pointer that means something to the library alone. It is valid until the library is shut down.
+/// Handle of a GPU, `nvmlDevice_t`: a pointer that only the library uses. Valid until the library is shut down.
 type Device = *mut c_void;
 
-/// `nvmlPciInfo_t`, of `nvmlDeviceGetPciInfo_v3`.
+/// PCI attributes of a GPU: `nvmlPciInfo_t`, of `nvmlDeviceGetPciInfo_v3`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct PciInfo {
@@ -97,7 +99,7 @@ struct PciInfo {
 }
 const _: () = assert!(size_of::<PciInfo>() == 68);
 
-/// `nvmlMemory_v2_t`.
+/// Memory of a GPU: `nvmlMemory_v2_t`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Memory {
@@ -110,11 +112,11 @@ struct Memory {
 const _: () = assert!(size_of::<Memory>() == 40);
 
 impl Memory {
-    /// `nvmlMemory_v2`: the size, and the number of the version in the upper 8 bits.
+    /// Version `nvmlMemory_v2`: the size, with the version number in the upper 8 bits.
     const VERSION: c_uint = 40 | 2 << 24;
 }
 
-/// `nvmlUtilization_t`.
+/// Utilization of a GPU: `nvmlUtilization_t`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct Utilization {
@@ -123,9 +125,10 @@ struct Utilization {
 }
 const _: () = assert!(size_of::<Utilization>() == 8);
 
-/// `nvmlProcessInfo_v2_t`.
+/// Memory of one process: `nvmlProcessInfo_v2_t`.
 ///
-/// The functions that end in `_v3` would have the same, but those of the first drivers 535 wrote another 8 bytes each.
+/// The functions that end in `_v3` should have the same structure, but those of the first drivers 535 wrote another 8
+/// bytes each.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 struct ProcessInfo {
@@ -136,7 +139,7 @@ struct ProcessInfo {
 }
 const _: () = assert!(size_of::<ProcessInfo>() == 24);
 
-/// `NVML_VALUE_NOT_AVAILABLE`.
+/// Placeholder for an unavailable number: `NVML_VALUE_NOT_AVAILABLE`.
 const NOT_AVAILABLE: c_ulonglong = c_ulonglong::MAX;
 
 type Plain = unsafe extern "C" fn() -> c_int;
@@ -145,19 +148,19 @@ type Handle = unsafe extern "C" fn(c_uint, *mut Device) -> c_int;
 type Pci = unsafe extern "C" fn(Device, *mut PciInfo) -> c_int;
 type OfMemory = unsafe extern "C" fn(Device, *mut Memory) -> c_int;
 type OfUtilization = unsafe extern "C" fn(Device, *mut Utilization) -> c_int;
-/// One number.
+/// Function that returns one number.
 type One = unsafe extern "C" fn(Device, *mut c_uint) -> c_int;
-/// One number of several kinds.
+/// Function that returns one number of a given kind.
 type OneOf = unsafe extern "C" fn(Device, c_uint, *mut c_uint) -> c_int;
-/// A number, and the time it was measured over.
+/// Function that returns a number, and the time over which it was measured.
 type Two = unsafe extern "C" fn(Device, *mut c_uint, *mut c_uint) -> c_int;
 type Errors = unsafe extern "C" fn(Device, c_uint, c_uint, *mut c_ulonglong) -> c_int;
 type Processes = unsafe extern "C" fn(Device, *mut c_uint, *mut ProcessInfo) -> c_int;
 
-/// Declares the functions that are used: as fields, and how they are found in the library.
+/// Declares the library functions in use: fields for them, and their lookup by name.
 macro_rules! functions {
     ($($field:ident: $kind:ident = $name:literal,)*) => {
-        /// The functions of the library that are used; `None` if it does not have one.
+        /// Functions of the library in use; `None` for those that the library lacks.
         #[derive(Clone, Copy, Debug, Default)]
         struct Functions {
             $($field: Option<$kind>,)*
@@ -177,7 +180,7 @@ macro_rules! functions {
             }
         }
 
-        /// Their names, for messages.
+        /// Names of the functions, for messages.
         #[derive(Clone, Copy, Debug)]
         struct Names {
             $($field: &'static str,)*
@@ -210,26 +213,27 @@ functions! {
     mps_processes: Processes = "nvmlDeviceGetMPSComputeRunningProcesses_v2",
 }
 
-/// The library: started, and shut down when it is dropped.
+/// The library, initialized; shut down when dropped.
 #[derive(Debug)]
 struct Library {
     functions: Functions,
-    /// A list of processes is written into it.
+    /// Buffer for a list of processes.
     processes: Vec<ProcessInfo>,
-    /// Keeps what `functions` point at. Tests have functions of their own.
+    /// Keeps the functions of `functions` loaded. Tests use functions of their own.
     #[cfg(not(target_feature = "crt-static"))]
     _library: Option<libloading::Library>,
 }
 
 impl Library {
-    /// The most GPUs and the most processes of a GPU that are listed, whatever the library says that there are.
+    /// Maximum number of GPUs, and of processes of a GPU, whatever number the library reports.
     const DEVICE_LIMIT: c_uint = 256;
     const PROCESS_LIMIT: usize = 1 << 16;
 
     #[cfg(not(target_feature = "crt-static"))]
     fn load() -> Result<Self, NoValue> {
         // SAFETY: loading runs code of the library, which belongs to the driver that this machine has loaded, and is
-        // looked for where the system's loader looks: whoever can put another there runs as this user anyway.
+        // looked for where the system's loader looks: anyone who can put another library there runs as this user
+        // anyway.
         let library = unsafe { libloading::Library::new("libnvidia-ml.so.1") };
         let library = library.map_err(|error| {
             NoValue::Unavailable(format!("NVIDIA's library cannot be loaded: {error}").into())
@@ -246,11 +250,12 @@ impl Library {
         Ok(Self { functions, processes: Vec::new(), _library: library })
     }
 
-    /// The library's handle for a GPU, looked up each time: a GPU may go, and what it was must not be used then.
+    /// Returns the library's handle for a GPU, looked up each time: a GPU may be removed, and its old handle must not
+    /// be used then.
     fn handle(&self, device: u32) -> Result<Device, NvmlError> {
         let mut handle = std::ptr::null_mut();
         call(NAMES.handle, self.functions.handle, |function| {
-            // SAFETY: the library writes one pointer, and there is room for one.
+            // SAFETY: the library writes one pointer, and `handle` has space for one.
             unsafe { function(device, &raw mut handle) }
         })?;
         Ok(handle)
@@ -343,7 +348,7 @@ impl Library {
         Ok(PciAddress { domain: info.domain, bus, device, function: 0 })
     }
 
-    /// Adds the processes of one list.
+    /// Appends the processes of one list.
     fn list(
         &mut self,
         device: u32,

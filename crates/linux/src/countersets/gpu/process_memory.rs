@@ -1,4 +1,4 @@
-//! The counterset GPU Process Memory.
+//! Provider of the counterset GPU Process Memory.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,26 @@ use crate::countersets::value::{Value, unavailable};
 use crate::pass::Pass;
 use crate::sources::drm_fdinfo::Region;
 
-/// Memory of processes, from the clients of graphics drivers and from NVIDIA's library.
+/// GPU memory of processes, from the clients of graphics drivers and from NVIDIA's library.
 #[derive(Debug)]
 pub(super) struct ProcessMemory {
     gpu: Shared,
     keys: Vec<Key>,
-    /// In the same order.
+    /// Source of each row, in the order of `keys`.
     rows: Vec<Row>,
-    /// Of the clients that they were made from.
+    /// Generation of the clients that the rows were made from.
     generation: Option<u64>,
-    /// What NVIDIA's library lists, by process, then by adapter.
+    /// Processes that NVIDIA's library lists, by process, then by adapter.
     processes: Vec<(Luid, Process)>,
-    /// What it listed when the rows were made.
+    /// Processes that the library listed when the rows were made.
     listed: Vec<(Luid, u32)>,
 }
 
 #[derive(Debug)]
 enum Row {
-    /// So many clients of graphics drivers.
+    /// Indexes of the clients of graphics drivers.
     Clients(Vec<usize>),
-    /// A process that NVIDIA's library lists.
+    /// Index of a process that NVIDIA's library lists.
     Process(usize),
 }
 
@@ -48,7 +48,8 @@ impl ProcessMemory {
         }
     }
 
-    /// By process, then by adapter. What NVIDIA's library says of a process goes before what a driver says.
+    /// Creates the rows, by process, then by adapter. Data from NVIDIA's library takes precedence over data from a
+    /// driver.
     fn make_rows(&mut self) {
         let gpu = lock(&self.gpu);
         let mut rows: BTreeMap<(u32, Luid), Row> = BTreeMap::new();
@@ -127,7 +128,7 @@ impl Instances for ProcessMemory {
     }
 }
 
-/// Memory of one client.
+/// Returns the memory of one client.
 fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     if client.regions().is_empty() {
         return Err(unavailable("its driver does not tell about memory"));
@@ -152,7 +153,7 @@ fn of_client(client: &Client, counter: CounterId) -> Result<u64, NoValue> {
     Ok(sum)
 }
 
-/// Whether it is the GPU's own memory: `vram` of amdgpu and xe, `local0` and `stolen-local0` of i915.
+/// Returns `true` for the GPU's own memory: `vram` of amdgpu and xe, `local0` and `stolen-local0` of i915.
 fn is_local(region: &Region) -> bool {
     ["vram", "local", "stolen-local"].iter().any(|start| region.name.starts_with(start))
 }

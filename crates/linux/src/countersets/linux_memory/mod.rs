@@ -1,4 +1,4 @@
-//! The counterset Linux Memory.
+//! Provider of the counterset Linux Memory.
 
 use perfset_core::catalogue::linux_memory as id;
 use perfset_core::{CounterId, Counterset};
@@ -14,7 +14,7 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Linux Memory from `/proc/meminfo` and `/proc/vmstat`. The name of a counter is that of its line.
+/// Values of Linux Memory, from `/proc/meminfo` and `/proc/vmstat`. The name of a counter is that of its line.
 #[derive(Debug)]
 pub(crate) struct LinuxMemory {
     meminfo: File<AllLines>,
@@ -22,7 +22,7 @@ pub(crate) struct LinuxMemory {
 }
 
 impl LinuxMemory {
-    /// Reads what others read too.
+    /// Creates the values from files that other countersets share.
     pub(crate) fn new(meminfo: SharedFile, vmstat: SharedTable<VmStat>) -> Self {
         let meminfo = Table::of(meminfo, "there is no /proc/meminfo", AllLines::parse);
         Self {
@@ -43,14 +43,14 @@ impl Values for LinuxMemory {
     }
 }
 
-/// One of the files, and where the lines of its counters are.
+/// Parsed `/proc/meminfo` or `/proc/vmstat`, with the line index of each counter.
 #[derive(Debug)]
 struct File<T> {
     table: SharedTable<T>,
     lines: fn(&T) -> &Lines,
-    /// By id of the counter: its place, if the file has such a line.
+    /// Line index of each counter, by counter id; `None` if the file has no such line.
     places: Vec<Option<usize>>,
-    /// [`Lines::layout`] when they were found.
+    /// Layout of the file, [`Lines::layout`], when the line indexes were found.
     layout: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The counterset Linux System.
+//! Provider of the counterset Linux System.
 
 use perfset_core::catalogue::linux_system as id;
 use perfset_core::{CounterId, Counterset, Mark, NoValue};
@@ -15,7 +15,7 @@ use crate::sources::proc_stat::Totals;
 #[cfg(test)]
 mod tests;
 
-/// Linux System from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
+/// Values of Linux System, from `/proc/stat`, `/proc/loadavg` and files of `/proc/sys`.
 #[derive(Debug)]
 pub(crate) struct LinuxSystem {
     stat: Table<Totals>,
@@ -26,11 +26,12 @@ pub(crate) struct LinuxSystem {
     pid_max: Attribute,
 }
 
-/// What hundredths are divided by so that 100 times the quotient, which the type shows, is what they are hundredths of.
+/// Base of the load averages, which are raw values in hundredths: the counter type displays 100 times the quotient.
 const LOAD_BASE: u64 = 10_000;
 
 impl LinuxSystem {
-    /// Reads below `roots`, and a `/proc/stat` and a `/proc/loadavg` that others read too.
+    /// Creates the values from files below `roots`, and a `/proc/stat` and a `/proc/loadavg` that other countersets
+    /// share.
     pub(crate) fn new(roots: &Roots, stat: SharedFile, loadavg: SharedFile) -> Self {
         let sys = |name| roots.proc.join("sys").join(name);
         let (no_loadavg, no_files) = ("there is no /proc/loadavg", "there is no /proc/sys/fs/file-nr");
@@ -45,7 +46,8 @@ impl LinuxSystem {
         }
     }
 
-    /// Of the last 10 s: adding them up over the processors costs the kernel as much as all else together.
+    /// Returns a count of open files, at most 10 s old: adding it up over the CPUs costs the kernel as much as all
+    /// else together.
     fn files(&mut self, of: fn(&FileNr) -> Option<u64>, pass: &mut Pass) -> Result<Value, NoValue> {
         let (files, reused) = self.files.in_turn(pass)?;
         let raw = of(files).ok_or(unavailable("there is no limit"))?;

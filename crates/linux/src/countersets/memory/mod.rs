@@ -1,4 +1,4 @@
-//! The counterset Memory.
+//! Provider of the counterset Memory.
 
 use perfset_core::catalogue::memory as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -15,10 +15,10 @@ use crate::sources::vmstat::VmStat;
 #[cfg(test)]
 mod tests;
 
-/// Memory from `/proc/meminfo`, `/proc/vmstat` and `/proc/modules`.
+/// Values of Memory, from `/proc/meminfo`, `/proc/vmstat` and `/proc/modules`.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// In bytes.
+    /// Size of a page, in bytes.
     page_size: u64,
     meminfo: Table<MemInfo>,
     vmstat: SharedTable<VmStat>,
@@ -29,7 +29,7 @@ const BYTES_IN_KIB: u64 = 1_024;
 const KIB_IN_MIB: u64 = 1_024;
 
 impl Memory {
-    /// Reads below `roots`, and what others read too. A page has so many bytes.
+    /// Creates the values from files below `roots`, and files that other countersets share. `page_size` is in bytes.
     pub(crate) fn new(
         roots: &Roots,
         meminfo: SharedFile,
@@ -145,7 +145,7 @@ impl Values for Memory {
     }
 }
 
-/// 0 for a line that this kernel does not have, because it counts the same in another one.
+/// Returns 0 for a line that this kernel lacks because it includes the same in another line.
 fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     match part {
         Err(NoValue::Unavailable(_)) => Ok(0),
@@ -153,7 +153,7 @@ fn or_none(part: Result<u64, NoValue>) -> Result<u64, NoValue> {
     }
 }
 
-/// Why a counter has no value on any Linux.
+/// Returns the reason for a counter without a value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
         id::WRITE_COPIES_PER_SEC | id::TRANSITION_FAULTS_PER_SEC | id::DEMAND_ZERO_FAULTS_PER_SEC => {

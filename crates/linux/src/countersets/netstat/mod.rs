@@ -1,4 +1,4 @@
-//! The countersets Linux TCP and Linux IP: counters named as the kernel names them.
+//! Countersets Linux TCP and Linux IP, whose counters have the kernel's names.
 
 use perfset_core::catalogue::{linux_ip, linux_tcp};
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -13,11 +13,11 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Numbers of `/proc/net/netstat` by the names of counters, which are those of the kernel.
+/// Numbers of `/proc/net/netstat`, found by the names of counters, which are those of the kernel.
 #[derive(Debug)]
 struct Named {
     file: Table<Names>,
-    /// Where the numbers of counters are, while the names stay where they are; by id.
+    /// Position of each counter in the file, by counter id; valid until the names in the file change.
     places: Vec<Place>,
     names_read: u64,
 }
@@ -29,7 +29,7 @@ enum Place {
     At(usize),
 }
 
-/// What the file says, and how often its names were not where they had been.
+/// Parsed file, and the number of times that its names have changed.
 #[derive(Debug, Default)]
 struct Names {
     netstat: Netstat,
@@ -85,7 +85,7 @@ impl Named {
     }
 }
 
-/// Linux TCP from `/proc/net/netstat` and `/proc/net/sockstat`.
+/// Values of Linux TCP, from `/proc/net/netstat` and `/proc/net/sockstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxTcp {
     named: Named,
@@ -110,7 +110,7 @@ impl Values for LinuxTcp {
     }
 }
 
-/// Linux IP from `/proc/net/netstat`.
+/// Values of Linux IP, from `/proc/net/netstat`.
 #[derive(Debug)]
 pub(crate) struct LinuxIp {
     named: Named,

@@ -1,4 +1,4 @@
-//! What `/sys` has about one network interface.
+//! Files of a network interface in `/sys`.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,34 +16,34 @@ use crate::roots::Roots;
 use crate::sources::net_dev::{Counts, Interface};
 use crate::sources::{attribute, link_speed};
 
-/// One network interface, and the files about it.
+/// A network interface, and its files.
 #[derive(Debug)]
 pub(super) struct Link {
     name: Vec<u8>,
     folder: Option<PathBuf>,
     keep: bool,
-    /// The kernel's number for it, if `/sys` has it.
+    /// Kernel's interface index, if `/sys` has the interface.
     pub(super) ifindex: Option<u32>,
     pub(super) is_loopback: bool,
-    /// Inode number of its entry in `/sys/class/net`. An interface that is made again has another one.
+    /// Inode number of the interface's entry in `/sys/class/net`. An interface that is created again has another one.
     inode: Option<u64>,
-    /// When its number was read, on the monotonic clock.
+    /// Time at which the index was last read, on the monotonic clock.
     looked_at_ns: u64,
-    /// What it had counted in the last collection.
+    /// Counts of the interface in the last collection.
     counts: Counts,
     speed: Speed,
     unknown: Option<Attribute>,
 }
 
-/// Up to so many interfaces keep the descriptors of their own files, two each.
+/// Maximum number of interfaces that keep the file descriptors of their own files, two each.
 const LINKS_THAT_KEEP: usize = 32;
 const NOT_IN_SYS: &str = "/sys/class/net does not have it";
 
-/// Makes the links those of the interfaces. Whether there are others than before.
+/// Updates `links` to the current interfaces. Returns `true` if they differ from those before.
 ///
-/// What an interface is, is read when it appears; and whether it is still the same when the interfaces are others than
-/// before, when its entry in `/sys` is another one, when it has counted less than before, and now and then: one that
-/// was removed and made again may have the same name and place.
+/// The properties of an interface are read when it appears. Its identity is checked again if the set of interfaces
+/// has changed, if its entry in `/sys` is another one, if its counts have fallen, and periodically: an interface that
+/// was removed and created again may have the same name and index.
 pub(super) fn refresh(
     links: &mut Vec<Link>,
     interfaces: &[Interface],
@@ -74,7 +74,7 @@ pub(super) fn refresh(
 
 impl Link {
     fn new(name: Vec<u8>, roots: &Roots, keep: bool) -> Self {
-        // Names of the kernel are names of files.
+        // Interface names that the kernel uses are valid file names.
         let is_file =
             !matches!(name.as_slice(), b"" | b"." | b"..") && !name.iter().any(|b| matches!(b, b'/' | 0));
         let folder = is_file.then(|| roots.sys.join("class/net").join(OsStr::from_bytes(&name)));
@@ -93,7 +93,8 @@ impl Link {
         }
     }
 
-    /// Reads its number if that may be another; the rest too if it is. Whether it is.
+    /// Reads the interface index if it may have changed, and the other properties if it has. Returns `true` if it has
+    /// changed.
     fn look(&mut self, interface: &Interface, must: bool, pass: &mut Pass) -> bool {
         let counts = interface.counts.as_ref().copied().unwrap_or(self.counts);
         let fell = counts.rx_bytes < self.counts.rx_bytes
@@ -101,7 +102,7 @@ impl Link {
             || counts.tx_bytes < self.counts.tx_bytes
             || counts.tx_packets < self.counts.tx_packets;
         self.counts = counts;
-        // The kernel gives no inode number of sysfs twice.
+        // The kernel never reuses an inode number of sysfs.
         let inode = self.folder.as_deref().and_then(|folder| Some(rustix::fs::lstat(folder).ok()?.st_ino));
         let is_other = std::mem::replace(&mut self.inode, inode) != inode;
         let is_new = self.looked_at_ns == 0;
@@ -114,7 +115,7 @@ impl Link {
         if !is_new && ifindex == self.ifindex {
             return false;
         }
-        /// `ARPHRD_LOOPBACK`.
+        /// Hardware type of a loopback interface: `ARPHRD_LOOPBACK`.
         const LOOPBACK: u64 = 772;
         self.is_loopback = match self.number("type", pass) {
             Some(kind) => kind == LOOPBACK,
@@ -125,18 +126,19 @@ impl Link {
         true
     }
 
-    /// A file that is read once.
+    /// Returns the number in a file that is read once.
     fn number(&self, name: &str, pass: &mut Pass) -> Option<u64> {
         let mut file = KeptFile::new(self.folder.as_ref()?.join(name), Printed::AtOnce).keep(false);
         pass.read(&mut file, NOT_IN_SYS, attribute::number).ok()
     }
 
-    /// The name as an instance has it.
+    /// Returns the interface's name in the form of an instance name.
     pub(super) fn instance_name(&self) -> String {
         instance_name(&self.name)
     }
 
-    /// The kernel's number for it. Where `/sys` does not have it: a hash of the name, above all those numbers.
+    /// Returns the interface index. If `/sys` does not have the interface: a hash of its name, greater than every
+    /// index.
     pub(super) fn id(&self) -> u32 {
         const BASIS: u32 = 0x811C_9DC5;
         const PRIME: u32 = 0x0100_0193;
@@ -145,7 +147,7 @@ impl Link {
         self.ifindex.unwrap_or_else(|| 0x8000_0000 | hash() & 0x3FFF_FFFF)
     }
 
-    /// Packets of protocols that nothing understands.
+    /// Returns the number of received packets with an unknown protocol.
     pub(super) fn unknown(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         self.unknown.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?.get(pass)
     }
@@ -156,7 +158,7 @@ impl Link {
     }
 }
 
-/// The files that values come from.
+/// Returns the files that values are read from.
 fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     let file = |folder: &Path| KeptFile::new(folder.join("speed"), Printed::AtOnce).keep(keep);
     let unknown = |folder: &Path| {
@@ -170,7 +172,7 @@ fn files(folder: Option<&Path>, keep: bool) -> (Speed, Option<Attribute>) {
     (Speed { file: folder.map(file), latest: Latest::default() }, folder.map(unknown))
 }
 
-/// How fast the link is.
+/// Speed of the link.
 #[derive(Debug)]
 struct Speed {
     file: Option<KeptFile>,
@@ -183,7 +185,7 @@ impl Speed {
         let Self { file, latest } = self;
         let file = file.as_mut().ok_or_else(|| unavailable(NOT_IN_SYS))?;
         let speed = latest.get(pass, |pass| {
-            // The kernel's way to say that it does not know.
+            // The kernel reports an unknown speed with `EINVAL`.
             let is_invalid = |error: &io::Error| error.raw_os_error() == Some(Errno::INVAL.raw_os_error());
             let text = match file.read(pass.elapsed_ns) {
                 Err(ReadError::Io { source, .. }) if is_invalid(&source) => return Err(unavailable(UNKNOWN)),

@@ -1,4 +1,4 @@
-//! The counterset Network Interface.
+//! Provider of the counterset Network Interface.
 
 use perfset_core::catalogue::network_interface as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
@@ -18,21 +18,21 @@ mod tests;
 use links::Link;
 use queues::Queues;
 
-/// Network interfaces from `/proc/net/dev`, `/sys/class/net` and a netlink socket.
+/// Instances of Network Interface, from `/proc/net/dev`, `/sys/class/net` and a netlink socket.
 #[derive(Debug)]
 pub(crate) struct NetworkInterface {
     roots: Roots,
     dev: Table<NetDev>,
-    /// One for each line of `dev`.
+    /// Interfaces, one for each line of `dev`.
     links: Vec<Link>,
-    /// Those that are rows, by their places in `links`.
+    /// Indexes in `links` of the interfaces that are rows.
     rows: Vec<usize>,
     keys: Vec<Key>,
     queues: Queues,
 }
 
 impl NetworkInterface {
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: Roots) -> Self {
         let (dev, queues) = (roots.net("dev"), Queues::new(&roots));
         Self {
@@ -45,7 +45,7 @@ impl NetworkInterface {
         }
     }
 
-    /// The sum of two numbers of a line; it wraps as the kernel's own do.
+    /// Returns the sum of two numbers of a line; it wraps as the kernel's own numbers do.
     fn sum(
         &mut self,
         at: usize,
@@ -61,7 +61,7 @@ impl NetworkInterface {
         known(of(&self.counts(at, pass)?))
     }
 
-    /// The line of an interface.
+    /// Returns the counts of an interface.
     fn counts(&mut self, at: usize, pass: &mut Pass) -> Result<Counts, NoValue> {
         let dev = self.dev.get(pass)?;
         match dev.interfaces().get(at).map(|interface| interface.counts.clone()) {
@@ -136,7 +136,7 @@ impl NetworkInterface {
     }
 }
 
-/// Why a counter has no value on any Linux.
+/// Returns the reason for a counter without a value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     unavailable(match counter {
         id::PACKETS_SENT_UNICAST_PER_SEC | id::PACKETS_SENT_NON_UNICAST_PER_SEC => {

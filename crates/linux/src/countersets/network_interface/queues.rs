@@ -1,4 +1,4 @@
-//! What waits in front of network interfaces: asked of the kernel over a netlink socket.
+//! Output queues of network interfaces, requested from the kernel over a netlink socket.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::pass::{Latest, Pass};
 use crate::roots::Roots;
 use crate::sources::rtnetlink::{Qdiscs, request};
 
-/// The queues of all interfaces, asked at most once a collection.
+/// Output queues of all interfaces, requested at most once per collection.
 #[derive(Debug)]
 pub(super) struct Queues {
-    /// Whether the interfaces are those that this process sees.
+    /// `true` if the interfaces are those that this process sees.
     are_own: bool,
     socket: Option<OwnedFd>,
     buffer: Vec<u8>,
     qdiscs: Qdiscs,
     latest: Latest<()>,
-    /// Of the last request.
+    /// Sequence number of the last request.
     number: u32,
 }
 
 impl Queues {
-    /// The kernel fills datagrams of up to so many bytes.
+    /// Maximum size of the datagrams that the kernel sends, in bytes.
     const BUFFER: usize = 32 << 10;
-    /// It answers at once; nobody waits longer than this, for a single datagram or for all.
+    /// Maximum time to wait for one datagram and for the whole response. The kernel responds at once.
     const PATIENCE: Duration = Duration::from_secs(1);
     const PATIENCE_NS: u64 = 1_000_000_000;
 
@@ -47,7 +47,7 @@ impl Queues {
         }
     }
 
-    /// Packets that wait to be sent by an interface.
+    /// Returns the number of packets that wait to be sent by an interface.
     pub(super) fn waiting(&mut self, ifindex: Option<u32>, pass: &mut Pass) -> Result<u64, NoValue> {
         if !self.are_own {
             return Err(unavailable(
@@ -56,7 +56,7 @@ impl Queues {
         }
         let Self { socket, buffer, qdiscs, latest, number, .. } = self;
         latest.get(pass, |pass| {
-            // One that failed may have answers left that nobody waits for any more.
+            // A socket whose request failed may contain stale responses: it is replaced.
             let used = match socket.take() {
                 Some(used) => used,
                 None => open().map_err(|errno| failed(&errno))?,

@@ -1,4 +1,4 @@
-//! The countersets of NUMA nodes: NUMA Node Memory and Linux NUMA.
+//! Countersets of NUMA nodes: NUMA Node Memory and Linux NUMA.
 
 use std::num::NonZeroU32;
 
@@ -19,12 +19,12 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// The list of the nodes that are online, which both countersets read.
+/// Returns the file with the online nodes, which both countersets read.
 pub(crate) fn online(roots: &Roots) -> SharedFile {
     SharedFile::new(roots.sys.join("devices/system/node/online"), Printed::AtOnce)
 }
 
-/// The numbers of the nodes, ascending.
+/// Numbers of the online nodes, ascending.
 #[derive(Debug, Default)]
 struct Online {
     ids: Vec<u32>,
@@ -36,21 +36,21 @@ impl Online {
     }
 }
 
-/// The nodes, with one file about each.
+/// NUMA nodes, with one file for each.
 #[derive(Debug)]
 struct Nodes<T> {
     roots: Roots,
     online: Table<Online>,
-    /// The name of the file in the folder of a node.
+    /// Name of the file in the directory of a node.
     file: &'static str,
     parse: Parse<T>,
     keys: Vec<Key>,
-    /// By place, as `keys`.
+    /// Parsed files, in the order of `keys`.
     tables: Vec<Table<T>>,
 }
 
 impl<T: Default> Nodes<T> {
-    /// Up to so many nodes keep the descriptor of their file. Few machines have more.
+    /// Maximum number of nodes that keep their file descriptor. Few machines have more.
     const NODES_THAT_KEEP: usize = 16;
     const ABSENT: &'static str = "the kernel says nothing about this node";
 
@@ -59,7 +59,7 @@ impl<T: Default> Nodes<T> {
         Self { roots: roots.clone(), online, file, parse, keys: Vec::new(), tables: Vec::new() }
     }
 
-    /// Looks which nodes there are: none on a kernel without NUMA.
+    /// Finds the online nodes: none on a kernel without NUMA.
     fn find(&mut self, pass: &mut Pass) -> Result<(), NoValue> {
         let ids = match self.online.get(pass) {
             Ok(online) => online.ids.as_slice(),
@@ -80,20 +80,20 @@ impl<T: Default> Nodes<T> {
         Ok(())
     }
 
-    /// The number of a line of the node at that place.
+    /// Returns the number in a line of the node at index `at`.
     fn number(&mut self, at: usize, of: fn(&T) -> &Number, pass: &mut Pass) -> Result<u64, NoValue> {
         self.tables.get_mut(at).ok_or(NoValue::NotGiven)?.number(of, pass)
     }
 }
 
-/// NUMA Node Memory from `/sys/devices/system/node/nodeN/meminfo`.
+/// Instances of NUMA Node Memory, from `/sys/devices/system/node/nodeN/meminfo`.
 #[derive(Debug)]
 pub(crate) struct NodeMemory {
     nodes: Nodes<NodeMemInfo>,
 }
 
 impl NodeMemory {
-    /// Reads below `roots`, and the list of [`online`] nodes.
+    /// Creates a provider that reads below `roots`, and the list of [`online`] nodes.
     pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
         Self { nodes: Nodes::new(roots, online, "meminfo", NodeMemInfo::parse) }
     }
@@ -144,7 +144,7 @@ impl Instances for NodeMemory {
         Total::Own
     }
 
-    /// The sum, before anything is cut off.
+    /// Returns the sum of the nodes, rounded down only at the end.
     fn total(&mut self, counter: CounterId, pass: &mut Pass) -> Result<Value, NoValue> {
         let (mut sum, mut missing, mut known, mut reason) = (0_u64, 0_u32, self.keys().is_empty(), None);
         for at in 0..self.keys().len() {
@@ -165,14 +165,14 @@ impl Instances for NodeMemory {
     }
 }
 
-/// Linux NUMA from `/sys/devices/system/node/nodeN/numastat`.
+/// Instances of Linux NUMA, from `/sys/devices/system/node/nodeN/numastat`.
 #[derive(Debug)]
 pub(crate) struct LinuxNuma {
     nodes: Nodes<NumaStat>,
 }
 
 impl LinuxNuma {
-    /// Reads below `roots`, and the list of [`online`] nodes.
+    /// Creates a provider that reads below `roots`, and the list of [`online`] nodes.
     pub(crate) fn new(roots: &Roots, online: SharedFile) -> Self {
         Self { nodes: Nodes::new(roots, online, "numastat", NumaStat::parse) }
     }

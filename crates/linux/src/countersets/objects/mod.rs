@@ -1,4 +1,4 @@
-//! The counterset Objects.
+//! Provider of the counterset Objects.
 
 use perfset_core::catalogue::objects as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -15,7 +15,7 @@ use crate::sources::sysvipc;
 #[cfg(test)]
 mod tests;
 
-/// Objects from the names in `/proc`, `/proc/loadavg` and `/proc/sysvipc`.
+/// Values of Objects, from the names in `/proc`, `/proc/loadavg` and `/proc/sysvipc`.
 #[derive(Debug)]
 pub(crate) struct Objects {
     processes: ProcessCount,
@@ -25,7 +25,7 @@ pub(crate) struct Objects {
 }
 
 impl Objects {
-    /// Reads below `roots`, and what others read too.
+    /// Creates the values from files below `roots`, and files that other countersets share.
     pub(crate) fn new(roots: &Roots, processes: ProcessCount, loadavg: SharedFile) -> Self {
         let sysvipc = |name| {
             let path = roots.proc.join("sysvipc").join(name);

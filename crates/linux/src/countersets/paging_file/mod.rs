@@ -1,4 +1,4 @@
-//! The counterset Paging File.
+//! Provider of the counterset Paging File.
 
 use perfset_core::catalogue::paging_file as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
@@ -14,17 +14,17 @@ use crate::sources::swaps::Swaps;
 #[cfg(test)]
 mod tests;
 
-/// Paging File from `/proc/swaps`.
+/// Instances of Paging File, from `/proc/swaps`.
 #[derive(Debug)]
 pub(crate) struct PagingFile {
     swaps: Table<Swaps>,
     keys: Vec<Key>,
-    /// The paths of the keys.
+    /// Paths of the swap areas, in the order of `keys`.
     paths: Vec<Vec<u8>>,
 }
 
 impl PagingFile {
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let file = roots.proc.join("swaps");
         let swaps = Table::new(file, Printed::InRecords, "there is no /proc/swaps", Swaps::parse);
@@ -73,8 +73,8 @@ impl Instances for PagingFile {
     }
 }
 
-/// The key of the last of these areas. Its id is the FNV-1a hash of its path, and of how many before it have the same:
-/// deleted files may.
+/// Returns the key of the last of these areas. Its id is the FNV-1a hash of its path, and of the number of areas
+/// before it with the same path: deleted files may have the same path.
 fn key(paths: &[Vec<u8>]) -> Option<Key> {
     const BASIS: u32 = 0x811C_9DC5;
     const PRIME: u32 = 0x0100_0193;

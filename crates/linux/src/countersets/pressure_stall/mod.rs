@@ -1,4 +1,4 @@
-//! The counterset Pressure Stall.
+//! Provider of the counterset Pressure Stall.
 
 use std::path::PathBuf;
 
@@ -17,13 +17,13 @@ use crate::sources::text::TextError;
 #[cfg(test)]
 mod tests;
 
-/// Pressure Stall from `/proc/pressure/*`.
+/// Instances of Pressure Stall, from `/proc/pressure/*`.
 #[derive(Debug)]
 pub(crate) struct PressureStall {
     resources: [Resource; 4],
-    /// Which of them there are.
+    /// Indexes of the resources whose file exists.
     found: Vec<usize>,
-    /// When that was looked at, on the monotonic clock.
+    /// Time of the last check for files, on the monotonic clock.
     looked_at_ns: Option<u64>,
     keys: Vec<Key>,
 }
@@ -35,16 +35,16 @@ struct Resource {
     reading: Latest<Reading>,
 }
 
-/// A file of pressure, and when it was read.
+/// Parsed pressure file, with the time of reading.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) pressure: Pressure,
-    /// PerfTime100NSec of the moment to which the kernel brought the times up to date.
+    /// Time at which the kernel updated the times, as PerfTime100NSec.
     pub(super) time_100ns: u64,
 }
 
 impl PressureStall {
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let resource = |name| {
             let path = roots.proc.join("pressure").join(name);
@@ -65,7 +65,7 @@ impl Instances for PressureStall {
             return Ok(());
         }
         found.clear();
-        // What cannot be looked at is there: reading it says why.
+        // A file that cannot be checked counts as existing: reading it returns the reason.
         let there =
             |at: &usize| resources.get(*at).is_some_and(|it| it.file.path().try_exists().unwrap_or(true));
         found.extend((0..resources.len()).filter(there));
@@ -111,22 +111,22 @@ impl Instances for PressureStall {
     }
 }
 
-/// One of the lines of a file.
+/// Selects one line of a pressure file.
 pub(super) type Line = fn(&Pressure) -> &Option<Result<Stall, TextError>>;
 
 pub(super) const SOME: Line = |pressure| &pressure.some;
 pub(super) const FULL: Line = |pressure| &pressure.full;
 
-/// A whole, in the unit of the averages.
+/// Value of 100 % in the unit of the averages.
 const HUNDREDTHS_OF_PERCENT: u64 = 10_000;
 
-/// The time since the start.
+/// Returns the stalled time since the start, in units of 100 ns.
 pub(super) fn in_100ns(stall: &Stall) -> Option<u64> {
     const MICROSECOND_100NS: u64 = 10;
     Some(stall.total?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// The number of a line of a file, which has that path.
+/// Returns a number from one line of the file at `path`.
 pub(super) fn stall(
     line: &Option<Result<Stall, TextError>>,
     path: impl FnOnce() -> PathBuf,
@@ -139,14 +139,14 @@ pub(super) fn stall(
     }
 }
 
-/// Reads a file of pressure. `absent` is the reason for having no value if it is not there.
+/// Reads a pressure file. `absent` is the reason for an absent file.
 ///
-/// The kernel brings the times up to date while it is read, so the time of the reading itself is what they are shares
-/// of; the collection may have begun long before on a machine under pressure. A reading that was interrupted does not
-/// say when that was: then the file is read again, and the shortest reading counts.
+/// The kernel updates the times while the file is read, so shares must be computed with the time of the reading
+/// itself: on a machine under pressure the collection may have begun long before. After an interrupted reading the
+/// time of the update is unknown: then the file is read again, and the shortest reading is used.
 pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -> Result<Reading, NoValue> {
     const TRIES: u32 = 4;
-    /// A reading takes 2 to 40 microseconds if nothing interrupts it.
+    /// Maximum duration of an uninterrupted reading, which takes 2 to 40 microseconds.
     const SHORT_NS: u64 = 100_000;
     let mut best: Option<(u64, Reading)> = None;
     let mut len = 0;
@@ -171,7 +171,8 @@ pub(super) fn read(file: &mut KeptFile, pass: &mut Pass, absent: &'static str) -
     best.map(|(_, reading)| reading).ok_or(NoValue::NotGiven)
 }
 
-/// The kernel has the files, and does not count unless it is told to when it starts.
+/// Returns the reason for an error. A kernel without accounting has the files, and counts only if started with
+/// `psi=1`.
 fn or_off(error: ReadError) -> NoValue {
     let off = rustix::io::Errno::OPNOTSUPP.raw_os_error();
     match &error {

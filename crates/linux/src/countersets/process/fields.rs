@@ -8,7 +8,7 @@ use crate::countersets::value::{Value, unavailable};
 use crate::sources::pid::stat::Stat;
 use crate::sources::text::TextError;
 
-/// What a counter shows of a process.
+/// Quantity of a process that a counter displays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     ProcessorTime,
@@ -45,7 +45,7 @@ pub(super) enum Field {
     Never(&'static str),
 }
 
-/// A line of `/proc/PID/io`, by its place in the part.
+/// A line of `/proc/PID/io`, as an index in the parsed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct IoLine(usize);
 
@@ -59,7 +59,7 @@ impl IoLine {
     const CANCELLED_WRITE_BYTES: Self = Self(6);
 }
 
-/// A line of `/proc/PID/status`, by its place in the part.
+/// A line of `/proc/PID/status`, as an index in the parsed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StatusLine(usize);
 
@@ -73,18 +73,18 @@ impl StatusLine {
     const NONVOLUNTARY_CTXT_SWITCHES: Self = Self(6);
 }
 
-/// What values are made with besides what is known of a process.
+/// Units and settings of the machine that values are computed with.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
-    /// Of times in `stat`, a second.
+    /// Ticks per second, the unit of times in `stat`.
     pub(super) clock_ticks: u64,
-    /// In bytes.
+    /// Size of a page, in bytes.
     pub(super) page_size: u64,
-    /// When the machine started, in terms of PerfTime100NSec.
+    /// Start time of the machine, as PerfTime100NSec.
     pub(super) start_100ns: u64,
-    /// Whether the CPU clocks of processes can be had: else their time is that of `stat`.
+    /// `true` if the CPU clocks of processes are readable; else their time is that of `stat`.
     pub(super) clocks: bool,
-    /// Whether the kernel measures how long threads wait for blocks.
+    /// `true` if the kernel measures how long threads wait for block I/O.
     pub(super) delays: bool,
 }
 
@@ -110,7 +110,7 @@ impl Units {
 }
 
 impl Field {
-    /// What a counter of one of the countersets shows.
+    /// Returns the quantity that a counter of one of the countersets displays.
     pub(super) fn of(counterset: Guid, counter: CounterId) -> Self {
         match counterset {
             process_v2::GUID => Self::of_process_v2(counter),
@@ -155,7 +155,8 @@ impl Field {
         }
     }
 
-    /// Counters of the same name show the same; a process's own number has another.
+    /// Returns the field of the Process V2 counter with the same name; only the counter of the process id has another
+    /// name.
     fn of_process(counter: CounterId) -> Self {
         if counter == process::ID_PROCESS {
             return Self::ProcessId;
@@ -187,7 +188,7 @@ impl Field {
         }
     }
 
-    /// The files that it needs.
+    /// Returns the files that the field needs.
     pub(super) fn parts(self, units: Units) -> Parts {
         match self {
             Self::ProcessorTime if units.clocks => Parts::NONE,
@@ -204,7 +205,7 @@ impl Field {
             | Self::ElapsedTime
             | Self::CreatingProcessId => Parts::STAT,
             Self::SessionId | Self::BlockIoDelay => Parts::STAT | Parts::RARE,
-            // Whether it has memory still is in `stat`.
+            // `stat` shows if the process still has memory.
             Self::WorkingSet | Self::WorkingSetPrivate => Parts::STAT | Parts::STATM,
             Self::VirtualBytesPeak | Self::WorkingSetPeak | Self::PrivateBytes | Self::SwapBytes => {
                 Parts::STAT | Parts::STATUS
@@ -218,7 +219,7 @@ impl Field {
         }
     }
 
-    /// Whether a sum over all processes says something.
+    /// Returns `true` if a sum over all processes is meaningful.
     pub(super) fn adds_up(self) -> bool {
         !matches!(
             self,
@@ -265,7 +266,7 @@ impl Field {
         }
     }
 
-    /// Its value for a process.
+    /// Returns the field's value for a process.
     pub(super) fn value(self, of: &Process, units: Units) -> Result<Value, NoValue> {
         let raw = match self {
             Self::ProcessorTime if units.clocks => {
@@ -344,13 +345,13 @@ impl Field {
 
 const BYTES_IN_KIB: u64 = 1_024;
 
-/// Ticks in units of 100 ns: the most so far where the kernel stepped back.
+/// Returns ticks in units of 100 ns: the most so far, marked `Held`, if the kernel's count has fallen.
 pub(super) fn held(ticks: u64, most: u64, units: Units) -> Value {
     let mark = (ticks < most).then_some(Mark::Held);
     Value { raw: units.ticks_to_100ns(ticks.max(most)), mark }
 }
 
-/// Its `stat`, if it has memory still.
+/// Returns the `stat` of a process that still has memory.
 fn living(of: &Process) -> Result<&Stat, NoValue> {
     let stat = of.stat.get()?;
     match stat.num_threads {
@@ -373,7 +374,7 @@ fn status(of: &Process, line: StatusLine) -> Result<Option<u64>, NoValue> {
     seldom(of)?.status.get()?.get(line.0).map_err(|text| fault(of, "status", text))
 }
 
-/// A size in `status`, in bytes.
+/// Returns a size from `status`, in bytes.
 fn memory(of: &Process, line: StatusLine) -> Result<u64, NoValue> {
     living(of)?;
     Ok(status(of, line)?.ok_or_else(of_kernel)?.saturating_mul(BYTES_IN_KIB))
@@ -387,13 +388,13 @@ fn of_kernel() -> NoValue {
     unavailable("a thread of the kernel has no memory of its own, or this kernel does not report it")
 }
 
-/// That something is wrong with a line of a file.
+/// Returns the reason for an invalid line of a file.
 fn fault(of: &Process, file: &str, text: &TextError) -> NoValue {
     let TextError { line, expected, found } = text;
     NoValue::Failed(format!("/proc/{}/{file}:{line}: expected {expected}, found {found}", of.pid).into())
 }
 
-/// The priority that Windows would have for it, 0 to 31.
+/// Returns the priority that Windows would give to the process, 0 to 31.
 pub(super) fn priority_base(stat: &Stat) -> u8 {
     const FIFO: u8 = 1;
     const RR: u8 = 2;

@@ -1,4 +1,4 @@
-//! The numbers of all processes from their files in `/proc`.
+//! Collects the values of all processes from their files in `/proc`.
 
 use perfset_core::NoValue;
 
@@ -18,21 +18,21 @@ use crate::sources::pid::statm::Statm;
 use crate::sources::pid::status::Status;
 use crate::sources::text::TextError;
 
-/// Reads files of all processes: each time, or again only if the CPU clock of their process moved.
+/// Reads files of all processes: at each collection, or only if the CPU clock of the process has moved.
 ///
-/// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and what it read
-/// and wrote are as they were. What others can change, such as its nice value or how much of it is in memory, is read
-/// again in turn, each tenth time; and its parent, if that ended. `statm` is read again only if by `stat` its memory
-/// may have changed, and each hundredth time.
+/// A process whose clock stands still has executed nothing: its times, faults, files, threads, names and I/O are as
+/// they were. Properties that other processes can change, such as its nice value or its memory in RAM, have a
+/// periodic refresh at every tenth collection; its parent is read again if the parent has ended. `statm` is read
+/// again only if by `stat` its memory may have changed, and at every hundredth collection.
 #[derive(Debug)]
 pub(super) struct Files {
     reader: Reader,
-    /// Whether the clocks of these processes can be had.
+    /// `true` if the CPU clocks of these processes are readable.
     clocks: bool,
     layer: Layer,
     pids: Vec<u32>,
     tids: Vec<u32>,
-    /// Processes whose children may have another parent now.
+    /// Processes that ended, whose children may have another parent now.
     ended: Vec<u32>,
 }
 
@@ -46,10 +46,11 @@ impl Files {
         self.layer
     }
 
-    /// Lists the processes, if nobody did in this collection, and brings those parts of the `wanted` ones up to date.
+    /// Lists the processes, unless this collection has listed them already, and updates these files of the `wanted`
+    /// ones.
     ///
     /// # Errors
-    /// If they cannot be listed.
+    /// If the processes cannot be listed.
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
@@ -69,7 +70,7 @@ impl Files {
         Ok(())
     }
 
-    /// The pids of all processes, ascending; none if they cannot be listed.
+    /// Returns the pids of all processes, ascending; none if they cannot be listed.
     pub(super) fn pids(&mut self, pass: &mut Pass) -> Vec<u32> {
         let mut pids = Vec::new();
         match self.reader.pids(&mut pids, pass) {
@@ -78,7 +79,7 @@ impl Files {
         }
     }
 
-    /// Finds out which processes there are, and whether they have run.
+    /// Lists the processes, and finds those that have run.
     fn list(&mut self, table: &mut Table, pass: &mut Pass) -> Result<(), NoValue> {
         let mut pids = std::mem::take(&mut self.pids);
         let listed = self.reader.pids(&mut pids, pass);
@@ -140,7 +141,7 @@ impl Files {
         self.clocks && cpu_clock_ns(known.pid).is_ok_and(|ns| ns >= known.clock_ns)
     }
 
-    /// Whether it is still there. Reads its `stat` if it has run.
+    /// Returns `true` if the process still exists. Reads its `stat` if it has run.
     fn look(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
         let mut moved = true;
         if self.clocks {
@@ -160,7 +161,7 @@ impl Files {
         gated || self.read_stat(process, now, pass)
     }
 
-    /// Reads its name and `stat`. Whether it is still there.
+    /// Reads the name and `stat` of a process. Returns `true` if it still exists.
     pub(super) fn read_stat(&mut self, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
         let pid = process.pid;
         let read = self.reader.read((pid, None), "stat", pass, |text| {
@@ -188,19 +189,19 @@ impl Files {
         true
     }
 
-    /// Brings parts up to date.
+    /// Updates the given files of a process.
     pub(super) fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
         let Self { reader, layer, clocks, tids, .. } = self;
         let pid = process.pid;
         let own = (pid, None);
-        // What only the process itself changes.
+        // For files that only the process itself changes.
         let of_itself = Fresh {
             changed: (*clocks && *layer == Layer::Gate).then_some(process.ran),
             turn: None,
             pid,
             now,
         };
-        // What others can change too.
+        // For files that other processes can change too.
         let of_others = Fresh { turn: Some(Turn::TENTH), ..of_itself };
         if parts.has(Parts::STATM) {
             let changed = of_others.changed.and(Some(process.memory_moved));
@@ -209,7 +210,7 @@ impl Files {
         }
         if parts.has(Parts::IO) {
             let read = || match reader.read(own, "io", pass, io) {
-                // Elsewhere than in the kernel's own `/proc` that pid may be another process.
+                // In another file system than procfs, this pid may be another process.
                 Err(denied @ NoValue::Denied(_)) if *clocks && reader.is_procfs => {
                     own_io::read(pid, pass).map(Some).ok_or(denied)
                 }
@@ -254,12 +255,12 @@ impl Files {
     }
 }
 
-/// What decides whether a part is read again.
+/// Conditions for reading a file again.
 #[derive(Clone, Copy)]
 struct Fresh {
-    /// When it may have changed; `None` if that is not known.
+    /// Time at which the file may have changed; `None` if unknown.
     changed: Option<Moment>,
-    /// Whether, and how often, it is also read in turn.
+    /// Interval of the periodic refresh; `None` if there is none.
     turn: Option<Turn>,
     pid: u32,
     now: Moment,
@@ -282,7 +283,7 @@ impl Fresh {
     }
 }
 
-/// Replaces what is known of a process's threads. One that ends meanwhile is left out.
+/// Replaces the data of a process's threads. A thread that ends meanwhile is omitted.
 fn read_threads(
     reader: &mut Reader,
     (pid, tids): (u32, &[u32]),

@@ -1,4 +1,4 @@
-//! Sums that the kernel keeps over all processes, ended ones included.
+//! Sums that the kernel keeps over all processes, including ended ones.
 
 use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::roots::Roots;
 use crate::sources::proc_stat::ProcStat;
 use crate::sources::vmstat::VmStat;
 
-/// Sums that are not those of the rows: what processes used that lived too short to be seen is in them.
+/// Kernel sums that differ from the sums of rows: they include processes that lived too briefly to be seen.
 #[derive(Debug)]
 pub(super) struct Kernel {
     stat: Table<ProcStat>,
@@ -48,10 +48,10 @@ pub(super) struct Times {
     pub(super) since_100ns: NonZeroU64,
 }
 
-/// The processors that were online last.
+/// Processors that were online at the last reading.
 #[derive(Debug, Default)]
 struct Cpus {
-    /// Their numbers, and the ticks that each rested.
+    /// CPU numbers, and the idle ticks of each.
     rested: Vec<(u32, u64)>,
     since_100ns: Option<NonZeroU64>,
     most_rest: u64,
@@ -88,7 +88,7 @@ impl Cpus {
 }
 
 impl Kernel {
-    /// `is_own`: whether these are processes of this PID namespace.
+    /// Creates the sums. `is_own`: `true` if these are processes of this PID namespace.
     pub(super) fn new(
         roots: &Roots,
         stat: SharedFile,
@@ -141,7 +141,7 @@ impl Kernel {
             let since_100ns = cpus.follow(all().map(|(cpu, ticks)| (cpu, ticks.resting())), limit, at);
             let (mut user, mut privileged, mut rest) = (0_u64, 0_u64, 0_u64);
             for (_, ticks) in all() {
-                // Guests are in `user` and `nice` already.
+                // `user` and `nice` already include guests.
                 user = user.saturating_add(ticks.user).saturating_add(ticks.nice);
                 privileged =
                     privileged.saturating_add(ticks.privileged()).saturating_add(ticks.steal.unwrap_or(0));
@@ -168,7 +168,7 @@ impl Kernel {
         matches!(field, Field::ProcessorTime | Field::UserTime | Field::PrivilegedTime)
     }
 
-    /// The sum for `_Total`, with processors that rest, and since when it is counted.
+    /// Returns the sum for `_Total`, idle processors included, and the time since which it is counted.
     pub(super) fn total(
         &mut self,
         field: Field,
@@ -200,7 +200,7 @@ impl Kernel {
         }
     }
 
-    /// The time of processors that rest, as that of a process, and since when it is counted.
+    /// Returns the idle time of processors in the form of a process's time, and the time since which it is counted.
     pub(super) fn of_idle(
         &mut self,
         field: Field,
@@ -208,7 +208,7 @@ impl Kernel {
         pass: &mut Pass,
     ) -> Result<(Value, NonZeroU64), NoValue> {
         let times = self.times(units, pass)?;
-        // The kernel rests, no program.
+        // Idle time is time of the kernel, not of a program.
         let value = if field == Field::UserTime { Value::from(0) } else { times.rest };
         Ok((value, times.since_100ns))
     }

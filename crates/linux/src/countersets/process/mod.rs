@@ -1,4 +1,4 @@
-//! The countersets of processes: Process V2, Process, its view, Linux Process, and Thread.
+//! Countersets of processes: Process V2, Process, its view, Linux Process, and Thread.
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -39,10 +39,10 @@ use source::Ways;
 use table::{Parts, Process, Table, Thread};
 pub use tasks::prepared::prepare_walks;
 
-/// Provides Process V2, Process, Linux Process and Thread.
+/// Provider of Process V2, Process, Linux Process and Thread.
 ///
-/// **Shape**: processes in the order in which they started, `Idle` in front of them and `_Total` behind; the id of a
-/// process is its pid, its birth when it started. Threads process by process.
+/// **Shape**: processes in the order of their start, `Idle` before them and `_Total` after them. The id of a process
+/// is its pid, its birth its start time. Threads are grouped by process.
 #[derive(Debug)]
 pub(crate) struct Processes {
     catalogue: Arc<Catalogue>,
@@ -61,7 +61,7 @@ pub(crate) struct Processes {
     rested_since: Option<NonZeroU64>,
 }
 
-/// One column of totals: a field of the processes of a counterset, or a counter of the threads.
+/// Column of totals: a field of the processes of a counterset, or a counter of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Added {
     Processes(Guid, Field),
@@ -73,17 +73,18 @@ enum Added {
 enum PartOfTotal {
     /// No value: it is not requested, or does not exist.
     Nothing,
-    /// The kernel's own sum.
+    /// Sum that the kernel keeps.
     Kernel,
-    /// The rows: one column of the totals, or the sum of two.
+    /// Sum over the rows: one column of the totals, or the sum of two columns.
     Rows(usize, Option<usize>),
 }
 
 const IDLE_ID: InstanceId = InstanceId(0);
 
 impl Processes {
-    /// Reads below `roots`, and a `/proc/stat` and `/proc/vmstat` that others read too, in the way that is wished for.
-    /// `start_100ns` is when the machine started, in terms of PerfTime100NSec.
+    /// Creates a provider that reads below `roots`, and a `/proc/stat` and `/proc/vmstat` that other providers share.
+    /// `wish` is the requested collection method; `start_100ns` returns the start time of the machine, as
+    /// PerfTime100NSec.
     pub(crate) fn new(
         roots: &Roots,
         (stat, vmstat): (SharedFile, SharedTable<VmStat>),
@@ -114,7 +115,8 @@ impl Processes {
         }
     }
 
-    /// Finds where `_Total` has the value of each field from. Whether the rows of all processes are needed for that.
+    /// Determines the source of the value of `_Total` for each field. Returns `true` if the rows of all processes are
+    /// needed.
     fn begin_total(&mut self, want: &Want<'_>, pass: &mut Pass) -> bool {
         let Self { kernel, fields, parts_of_total, added, totals, units, rested_since, .. } = self;
         let set = want.counterset;
@@ -122,7 +124,7 @@ impl Processes {
         let is_of_rows = |field: &Field| field.adds_up() && !(has_all && Kernel::has(*field));
         let rests = |field: &Field| idle_name(set.guid).is_some() && Kernel::is_time(*field);
         if fields.iter().any(|field| is_of_rows(field) && rests(field)) {
-            // What processors rested is compared with what the same ones rested before.
+            // Idle times are comparable only between collections with the same processors.
             let since = kernel.times(*units, pass).ok().map(|times| times.since_100ns);
             if std::mem::replace(rested_since, since) != since {
                 totals.forget(|added| matches!(added, Added::Processes(_, field) if Kernel::is_time(*field)));
@@ -132,7 +134,7 @@ impl Processes {
         parts_of_total.clear();
         added.clear();
         let mut column = |field: Field, sum: Sum| {
-            // The kernel adds what a process read and wrote to its parent's when that takes note of its end.
+            // When a parent reaps a process, the kernel adds the I/O of the process to that of the parent.
             let sum = if matches!(field, Field::Io(_)) { Sum::HandedOn } else { sum };
             let known = added.iter().position(|added| *added == field);
             known.unwrap_or_else(|| {
@@ -156,7 +158,7 @@ impl Processes {
         !added.is_empty()
     }
 
-    /// Reads what the kernel has as sums: each reason for having none is said where that would be.
+    /// Reads the kernel's sums. Reasons for missing sums are reported in their cells later.
     fn read_kernel(&mut self, has_total: bool, rests: bool, pass: &mut Pass) {
         let Self { fields, parts_of_total, kernel, units, .. } = self;
         for (at, field) in fields.iter().enumerate() {
@@ -169,7 +171,7 @@ impl Processes {
         }
     }
 
-    /// Rows of a counterset of processes.
+    /// Collects the rows of a counterset of processes.
     fn collect_processes(
         &mut self,
         want: &Want<'_>,
@@ -194,7 +196,7 @@ impl Processes {
         let has_total = want.wants(TOTAL_NAME, TOTAL_ID);
         let adds_up = has_total && self.begin_total(want, pass);
         let rests = idle_name(set).is_some_and(|name| want.wants(name, IDLE_ID));
-        // Now, and not when all processes are read: the sample has the time at which it began.
+        // The sums are read before the processes, because the time of the sample is its beginning.
         self.read_kernel(has_total, rests, pass);
         let wanted = |process: &Process| want.wants(name_of(process), InstanceId(process.pid));
         let Self { source, table, fields, parts_of_total, added, totals, units, kernel, .. } = self;
@@ -256,7 +258,7 @@ impl Processes {
             for process in &table.hidden {
                 let (birth, id, parent) = (process.birth, process.pid, process.ppid);
                 totals.row(Member { birth, id, name: 0, parent }, None);
-                // A level is that of the rows.
+                // Levels are those of the rows.
                 for (column, _) in added.iter().enumerate().filter(|(_, field)| field.is_count()) {
                     totals.add(column, Reading::None(&hidden));
                 }
@@ -281,7 +283,7 @@ impl Processes {
         Ok(())
     }
 
-    /// Rows of Thread.
+    /// Collects the rows of Thread.
     fn collect_threads(
         &mut self,
         want: &Want<'_>,
@@ -314,7 +316,8 @@ impl Processes {
             let threads = match known.get() {
                 Ok(threads) => threads.as_slice(),
                 Err(reason) => {
-                    // What its threads have counted so far stays. If it never told of one, one is missing.
+                    // The counts of its threads so far are kept. If none of its threads was ever read, one is
+                    // missing.
                     let none = Member { birth: process.birth(), id: process.pid, name: 1, parent: 0 };
                     let known = known.value.iter().map(Thread::member);
                     let none = (known.len() == 0).then_some(none);
@@ -364,7 +367,7 @@ impl Processes {
     }
 }
 
-/// Fills a cell with what was counted since that time.
+/// Fills a cell with a value counted since the given time.
 fn fill_counted(cells: &mut Row<'_>, column: usize, value: Result<(Value, NonZeroU64), NoValue>) {
     match value {
         Ok((value, since_100ns)) => cells.set_counted(column, value.raw, value.mark, since_100ns),
@@ -384,10 +387,10 @@ fn no_sum() -> NoValue {
     unavailable("it does not add up")
 }
 
-/// How a counterset calls a process.
+/// Returns the function that gives a process its name in the counterset.
 fn name_of(set: Guid) -> fn(&Process) -> &str {
     match set {
-        // Whoever takes the name of the sum must not be taken for it.
+        // A process with the name of the sum must not be mistaken for the sum.
         process::GUID => |process| match process.comm() {
             comm if comm.eq_ignore_ascii_case(TOTAL_NAME) => process.name(),
             comm => comm,
@@ -396,7 +399,7 @@ fn name_of(set: Guid) -> fn(&Process) -> &str {
     }
 }
 
-/// How a counterset calls processors that rest.
+/// Returns the name of the instance for idle processors in the counterset.
 fn idle_name(set: Guid) -> Option<&'static str> {
     match set {
         process_v2::GUID => Some("Idle:0"),
@@ -405,10 +408,10 @@ fn idle_name(set: Guid) -> Option<&'static str> {
     }
 }
 
-/// Whether that `/proc` is of the PID namespace of this process: then a pid there stands for the same process here.
+/// Returns `true` if `proc` belongs to the PID namespace of this process: then pids there are valid here.
 fn clocks_are_ours(proc: &Path) -> bool {
     let own = std::process::id();
-    // In this file the kernel lists the numbers that a process has, from the namespace of that /proc inwards.
+    // In this file the kernel lists the pids of a process, from the namespace of that /proc inwards.
     let status = std::fs::read_to_string(proc.join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
     let ours = numbers.is_some_and(|numbers| numbers.split_ascii_whitespace().eq([own.to_string().as_str()]));

@@ -1,7 +1,7 @@
 //! I/O counters of this process, although its `/proc/self/io` belongs to root.
 //!
-//! Before a walk over the tasks is loaded, this process is made not dumpable, and such a process cannot open that file
-//! any more. It can still read it through a file descriptor that it opened before.
+//! Before a BPF task iterator is loaded, this process is made not dumpable, and can then no longer open that file. It
+//! can still read the file through a file descriptor that it opened before.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,10 +12,12 @@ use super::files::io;
 use super::table::Numbers;
 use crate::pass::Pass;
 
-/// The open file, and the process that opened it: in a forked process it is still the file of the parent.
+/// File descriptor of the I/O counters, and the process that opened it: in a forked process it is still the file of
+/// the parent.
 static OPEN: OnceLock<(u32, File)> = OnceLock::new();
 
-/// Opens the file of this process below a `/proc`, if that was not done yet. A refusal is no error: the file says why.
+/// Opens the I/O file of this process below a `/proc`, unless that was done before. A refusal is no error: reading
+/// the file reports the reason.
 pub(super) fn keep(proc: &Path) {
     if OPEN.get().is_none() {
         if let Ok(file) = File::open(proc.join("self/io")) {
@@ -26,7 +28,7 @@ pub(super) fn keep(proc: &Path) {
 
 /// Returns the counters of process `pid` if it is this one and its file was opened in time.
 pub(super) fn read(pid: u32, pass: &mut Pass) -> Option<Numbers<7>> {
-    /// The kernel prints seven lines of at most 43 bytes.
+    /// Size of the buffer. The kernel prints seven lines of at most 43 bytes.
     const ROOM: usize = 512;
     let (_, file) = OPEN.get().filter(|(of, _)| *of == pid && pid == std::process::id())?;
     let mut text = [0; ROOM];

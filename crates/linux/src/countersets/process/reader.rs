@@ -1,4 +1,4 @@
-//! The files of processes, of which none stays open.
+//! Reads the files of processes, and keeps none of them open.
 
 use std::ffi::CStr;
 use std::io::Write;
@@ -18,24 +18,24 @@ use crate::sources::text::TextError;
 #[derive(Debug)]
 pub(super) struct Reader {
     root: PathBuf,
-    /// `root`, as it was when processes were listed last.
+    /// Directory `root`, opened when processes were listed last.
     folder: Option<OwnedFd>,
-    /// `PID/file` with a NUL behind it.
+    /// Path `PID/file`, followed by a NUL.
     path: Vec<u8>,
     text: Vec<u8>,
     names: Vec<u8>,
-    /// `true` if `root` is the kernel's, and no tree of other files.
+    /// `true` if `root` is a procfs of the kernel, not a tree of other files.
     pub(super) is_procfs: bool,
-    /// Whether this kernel tells how many files a process has open without listing them: since Linux 6.2.
+    /// `true` if this kernel reports the number of open files of a process without listing them: since Linux 6.2.
     counts_files: bool,
 }
 
 impl Reader {
-    /// The most that is read of a file. The longest in use has 2 KiB.
+    /// Maximum size of a file, in bytes. The longest in use has 2 KiB.
     const LIMIT: usize = 64 << 10;
-    /// As much of a folder's names is listed at a time.
+    /// Size of the buffer for the names of a directory, in bytes.
     const NAMES: usize = 64 << 10;
-    /// The most names that are listed, which is more than the kernel has processes.
+    /// Maximum number of names that are listed, more than the kernel has processes.
     const MOST: usize = 1 << 23;
 
     pub(super) fn new(root: &Path) -> Self {
@@ -45,7 +45,7 @@ impl Reader {
         Self { root: root.into(), folder: None, path, text, names, is_procfs, counts_files: false }
     }
 
-    /// The pids of all processes, ascending.
+    /// Lists the pids of all processes, ascending.
     pub(super) fn pids(&mut self, pids: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
         pids.clear();
         self.path.clear(); // an error is about the root
@@ -59,7 +59,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The ids of a process's threads, ascending; `None` if it is gone.
+    /// Lists the ids of a process's threads, ascending; returns `None` if the process has ended.
     pub(super) fn tids(
         &mut self,
         of: u32,
@@ -76,8 +76,8 @@ impl Reader {
         Ok(Some(()))
     }
 
-    /// What a file of a process says, or of one of its threads; `None` if it is not there: the process ended, or the
-    /// kernel has no such file.
+    /// Reads and parses a file of a process or thread. Returns `None` if the file does not exist: the process has
+    /// ended, or the kernel has no such file.
     pub(super) fn read<T>(
         &mut self,
         (of, thread): (u32, Option<u32>),
@@ -106,7 +106,7 @@ impl Reader {
         })
     }
 
-    /// How many files a process has open; `None` if it is gone.
+    /// Returns the number of open files of a process; `None` if the process has ended.
     pub(super) fn open_files(&mut self, of: u32, pass: &mut Pass) -> Result<Option<u64>, NoValue> {
         self.set_path(of, None, "fd");
         let size = self.with_path(|folder, path| rustix::fs::statat(folder, path, AtFlags::empty()));
@@ -152,9 +152,9 @@ impl Reader {
         }
     }
 
-    /// Reads the file at `path`; how much it is.
+    /// Reads the file at `path`, and returns its length.
     fn fill(&mut self) -> Result<usize, Errno> {
-        // A pipe must not block.
+        // Opening a FIFO must not block.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = self.with_path(|folder, path| rustix::fs::openat(folder, path, flags, Mode::empty()))?;
         loop {
@@ -171,7 +171,7 @@ impl Reader {
         self.root.join(String::from_utf8_lossy(path).as_ref()).display().to_string()
     }
 
-    /// The reason for having no value. What is refused has one that is the same for all processes.
+    /// Returns the reason for an error. If permission is denied, the reason is the same for all processes.
     fn refused(&self, file: &'static str, errno: Errno) -> NoValue {
         let why = match (errno, file) {
             (Errno::ACCESS | Errno::PERM, "io") => {
@@ -198,17 +198,17 @@ fn open(root: &Path) -> Result<OwnedFd, Errno> {
     rustix::fs::open(root, flags, Mode::empty())
 }
 
-/// Whether a folder is the kernel's.
+/// Returns `true` if the path is in a procfs of the kernel.
 pub(super) fn is_procfs(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type == rustix::fs::PROC_SUPER_MAGIC)
 }
 
-/// That a file was not there.
+/// Returns the reason for an absent file.
 pub(super) fn gone() -> NoValue {
     unavailable("the process has just ended, or this kernel has no such file")
 }
 
-/// Gives every name in a folder to `each`.
+/// Calls `each` with every name in a directory.
 fn list(
     folder: impl AsFd,
     names: &mut Vec<u8>,

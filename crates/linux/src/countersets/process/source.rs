@@ -1,4 +1,4 @@
-//! The ways in which the numbers of all processes can be had, and which one is taken.
+//! Collection methods for processes, and the choice among them.
 
 use std::borrow::Cow;
 
@@ -11,29 +11,30 @@ use super::tasks::{Left, Tasks, prepared, rules};
 use crate::pass::Pass;
 use crate::roots::Roots;
 
-/// How processes and threads are to be read. What is wished for and cannot be had is replaced by the next.
+/// Requested collection method for processes and threads. If the requested method is unavailable, the next one in
+/// this list is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessSource {
-    /// The cheapest way that can be had, all in all: a walk costs to load as much as reading thousands of files.
+    /// Cheapest available method overall: loading a BPF task iterator costs as much as reading thousands of files.
     #[default]
     Auto,
-    /// By a walk over the kernel's tasks, from the first collection on.
+    /// BPF task iterator, from the first collection on.
     Bpf,
-    /// From files, read again only of processes whose CPU clock moved.
+    /// Files of `/proc`, read again only for processes whose CPU clock has moved.
     Gate,
-    /// From files, read each time.
+    /// Files of `/proc`, read at each collection.
     Proc,
 }
 
 impl ProcessSource {
-    /// The words for them.
+    /// Names of the methods.
     pub const WORDS: [(&'static str, Self); 4] =
         [("auto", Self::Auto), ("bpf", Self::Bpf), ("gate", Self::Gate), ("proc", Self::Proc)];
 
-    /// What the variable `PERFSET_PROCESS_SOURCE` says: [`Auto`](Self::Auto) if it is not there or empty.
+    /// Returns the value of the variable `PERFSET_PROCESS_SOURCE`: [`Auto`](Self::Auto) if it is unset or empty.
     ///
     /// # Errors
-    /// What it says, if that is none of the words.
+    /// The value, if it is none of the names.
     pub fn from_env() -> Result<Self, String> {
         let Some(variable) = std::env::var_os("PERFSET_PROCESS_SOURCE").filter(|said| !said.is_empty())
         else {
@@ -44,19 +45,19 @@ impl ProcessSource {
     }
 }
 
-/// The ways, the cheapest first. The numbers are those of the counter Source Layer of Perfset Engine.
+/// Collection methods, the cheapest first. Their numbers are those of the counter Source Layer of Perfset Engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
-    /// Has a program in the kernel walk over the tasks.
+    /// BPF task iterator in the kernel.
     Tasks,
-    /// Reads again what ran since, as the CPU clocks of the processes tell.
+    /// CPU-clock gate: reads the files of processes that ran since, according to their CPU clocks.
     Gate,
-    /// Reads everything.
+    /// Full `/proc` scan: reads all files.
     Plain,
 }
 
 impl Layer {
-    /// For the counter.
+    /// Returns the number of the method in the counter Source Layer.
     pub(super) fn number(self) -> u32 {
         match self {
             Self::Tasks => 1,
@@ -65,7 +66,7 @@ impl Layer {
         }
     }
 
-    /// For people.
+    /// Returns the method's description for users.
     pub(super) fn what(self) -> &'static str {
         match self {
             Self::Tasks => "a walk over the kernel's tasks",
@@ -75,44 +76,45 @@ impl Layer {
     }
 }
 
-/// All ways. Each collection takes the cheapest that can be had.
+/// All collection methods. Each collection uses the cheapest available one.
 #[derive(Debug)]
 pub(super) struct Ways {
     roots: Roots,
     wish: ProcessSource,
     files: Files,
     walk: Walk,
-    /// CPU time that files have cost so far, in ns.
+    /// CPU time spent on reading files so far, in ns.
     spent_ns: u64,
-    /// The way that the last collection took.
+    /// Method that the last collection used.
     taken: Layer,
 }
 
-/// The walk over the tasks.
+/// State of the BPF task iterator.
 #[derive(Debug)]
 enum Walk {
-    /// Nobody has tried.
+    /// Not loaded, and not attempted.
     Untried,
     Open(Box<Tasks>),
-    /// It could not be had, and is tried again after so many collections.
+    /// Unavailable, and to be tried again after this number of collections.
     Resting {
         tasks: Box<Tasks>,
         collections: u32,
         why: String,
     },
-    /// It cannot be had, or not any more.
+    /// Unavailable for good, with the reason.
     Closed(Cow<'static, str>),
 }
 
 impl Ways {
-    /// CPU time that it takes to load a walk. Files that cost no more together are cheaper.
+    /// CPU time to load a task iterator, in ns. If reading files costs no more in total, files are cheaper.
     const LOAD_NS: u64 = 50_000_000;
-    /// What the first reading of a process costs at least.
+    /// Minimum CPU time of the first reading of a process, in ns.
     const FIRST_NS: u64 = 10_000;
-    /// After so many collections a walk is tried again.
+    /// Number of collections after which a task iterator is tried again.
     const REST: u32 = 60;
 
-    /// Below `roots`. `clocks`: whether the CPU clocks of these processes can be had.
+    /// Creates the methods for processes below `roots`. `clocks`: `true` if the CPU clocks of these processes are
+    /// readable.
     pub(super) fn new(roots: &Roots, clocks: bool, wish: ProcessSource) -> Self {
         let layer = if clocks && wish != ProcessSource::Proc { Layer::Gate } else { Layer::Plain };
         let walk = match (wish, clocks) {
@@ -126,21 +128,22 @@ impl Ways {
         Self { roots: roots.clone(), wish, files, walk, spent_ns: 0, taken: layer }
     }
 
-    /// With these walks.
+    /// Creates the methods with these task iterators.
     #[cfg(test)]
     pub(super) fn walking(roots: &Roots, tasks: Tasks) -> Self {
         Self { walk: Walk::Open(Box::new(tasks)), ..Self::new(roots, true, ProcessSource::Auto) }
     }
 
-    /// The way that the last collection took.
+    /// Returns the method that the last collection used.
     pub(super) fn layer(&self) -> Layer {
         self.taken
     }
 
-    /// Lists the processes, if nobody did in this collection, and brings those parts of the `wanted` ones up to date.
+    /// Lists the processes, unless this collection has listed them already, and updates these files of the `wanted`
+    /// ones.
     ///
     /// # Errors
-    /// If the processes cannot be listed. What is wrong with one of them is said where its part would be.
+    /// If the processes cannot be listed. An error of a single process is reported in the fields that it affects.
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
@@ -178,7 +181,7 @@ impl Ways {
         done
     }
 
-    /// Tries a walk that rests again once it is time.
+    /// Counts down to the next attempt of an unavailable task iterator.
     fn rest(&mut self, is_listed: bool) {
         let Walk::Resting { collections, .. } = &mut self.walk else { return };
         *collections = collections.saturating_sub(u32::from(!is_listed));
@@ -189,7 +192,8 @@ impl Ways {
         }
     }
 
-    /// Whether a walk costs less than files, its loading included: there are many processes, or this goes on for long.
+    /// Returns `true` if a task iterator costs less than files, its loading included: there are many processes, or
+    /// collecting has gone on for long.
     fn pays(&self) -> bool {
         let first = || u64::from(rules::process_count(&self.roots)).saturating_mul(Self::FIRST_NS);
         self.wish == ProcessSource::Bpf
@@ -205,7 +209,8 @@ impl Ways {
         };
     }
 
-    /// Which way was taken last, and why no cheaper one. Tries whether a walk could be had.
+    /// Returns the last method, and the reason for not using a cheaper one. Tries to load a task iterator to find the
+    /// reason.
     pub(super) fn about(&mut self) -> String {
         let what = self.taken.what();
         if matches!(self.walk, Walk::Untried) {
@@ -223,7 +228,7 @@ impl Ways {
     }
 }
 
-/// CPU time of this thread.
+/// Returns the CPU time of this thread, in ns.
 fn cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let (seconds, ns) = (u64::try_from(time.tv_sec), u64::try_from(time.tv_nsec));

@@ -1,4 +1,4 @@
-//! What is known of each process.
+//! Table of all processes, with the data read for each.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::ops::BitOr;
@@ -13,16 +13,16 @@ use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 use crate::sources::text::TextError;
 
-/// Everything that is known of processes, by pid.
+/// All known processes, with the data read for each.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// Ascending by pid.
+    /// Processes, ascending by pid.
     pub(super) processes: Vec<Process>,
-    /// Their places in order of start and pid: the order of the rows.
+    /// Indexes of the processes in the order of start and pid, which is the order of the rows.
     order: Vec<usize>,
     /// Processes that were listed before and still exist, but are not listed now.
     pub(super) hidden: Vec<Hidden>,
-    /// The collection that listed them last, and how often they were listed.
+    /// Number of the collection that listed the processes last; `turn` counts the listings.
     listed_in: u64,
     turn: u32,
 }
@@ -30,10 +30,10 @@ pub(super) struct Table {
 /// Process that was listed before and still exists, but is not listed now.
 ///
 /// `/proc` mounted with `hidepid=2` hides a process of this user that executes a program of another user, such as
-/// `sudo`. Totals lack what such a process counts meanwhile, and are marked.
+/// `sudo`. Totals lack what the process counts while it is hidden, and are marked.
 ///
-/// Known limit: without CPU clocks, as for a `/proc` of another PID namespace, a hidden process cannot be told from one
-/// that ended. When its parent waits for it, the total then has its I/O a second time, without a mark.
+/// Known limit: without CPU clocks, as for a `/proc` of another PID namespace, a hidden process cannot be
+/// distinguished from an ended one. When its parent waits for it, the total includes its I/O twice, without a mark.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hidden {
     pub(super) pid: u32,
@@ -44,22 +44,22 @@ pub(super) struct Hidden {
     pub(super) clock_ns: u64,
 }
 
-/// A process.
+/// A process, with the data read from its files.
 #[derive(Debug)]
 pub(super) struct Process {
     pub(super) pid: u32,
-    /// Its name and pid, as in `bash:42`.
+    /// Name and pid of the process, as in `bash:42`.
     name: Box<str>,
-    /// What its CPU clock showed in this collection, in ns, where that clock can be had.
+    /// CPU clock of the process in this collection, in ns, if that clock is readable.
     pub(super) clock_ns: u64,
-    /// Whether that clock stepped back, and this is what it showed before.
+    /// `true` if the clock stepped back, and `clock_ns` is its earlier value.
     pub(super) held: bool,
-    /// When that clock was last seen to have moved: something was executed.
+    /// Time at which the clock was last seen to have moved: the process has executed something.
     pub(super) ran: Moment,
-    /// When `stat` last said something else of its memory.
+    /// Time at which `stat` last showed a change of memory.
     pub(super) memory_moved: Moment,
     birth: Birth,
-    /// Most ticks so far, in the program and in the kernel: the kernel may step back.
+    /// Most ticks so far, in the program and in the kernel: the kernel's counts may fall.
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
     pub(super) stat: Part<Stat>,
@@ -68,7 +68,7 @@ pub(super) struct Process {
     pub(super) seldom: Option<Box<Seldom>>,
 }
 
-/// What is hardly ever asked.
+/// Data of a process that is rarely requested.
 #[derive(Debug, Default)]
 pub(super) struct Seldom {
     pub(super) status: Part<Numbers<7>>,
@@ -79,7 +79,7 @@ pub(super) struct Seldom {
     pub(super) threads: Part<Vec<Thread>>,
 }
 
-/// What the first thread of a process has of `schedstat` that is not in the clock of all.
+/// Values of `schedstat` of a process's first thread, except the run time, which the CPU clock has for all threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Waits {
     pub(super) wait_ns: u64,
@@ -96,7 +96,7 @@ impl From<SchedStat> for Waits {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tid: u32,
-    /// The listing that it was last seen in.
+    /// Number of the listing that last contained the thread.
     turn: u32,
     pub(super) most_utime: u64,
     pub(super) most_stime: u64,
@@ -107,14 +107,14 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// One of which nothing is known.
+    /// Creates a thread without data.
     pub(super) fn new(tid: u32) -> Self {
         let (most_utime, most_stime) = (0, 0);
         let (stat, schedstat) = (Err(NoValue::NotGiven), Err(NoValue::NotGiven));
         Self { tid, turn: 0, most_utime, most_stime, stat, schedstat, in_ticks: None }
     }
 
-    /// Takes over what is known now. One that started at another time is another one.
+    /// Stores the data just read. If the start time differs, the thread is another one with the same id.
     pub(super) fn take(
         &mut self,
         stat: Result<Stat, NoValue>,
@@ -127,7 +127,7 @@ impl Thread {
                 self.in_ticks = None;
             }
         }
-        // Once and for all: a difference of two ways to count is no time.
+        // Decided once: a difference between two methods of counting is not a time.
         self.in_ticks = self.in_ticks.or(match &schedstat {
             Ok(_) => Some(false),
             Err(NoValue::Unavailable(_)) => Some(true),
@@ -139,42 +139,44 @@ impl Thread {
         (self.turn, self.stat, self.schedstat) = (now.turn, stat, schedstat);
     }
 
-    /// Whether it was there in this collection.
+    /// Returns `true` if the thread existed in this collection.
     pub(super) fn is_of(&self, now: Moment) -> bool {
         self.turn == now.turn
     }
 }
 
-/// What one file said of a process, and when.
+/// Data from one file of a process, and the time of reading.
 #[derive(Debug, Default)]
 pub(super) struct Part<T> {
     pub(super) value: T,
-    /// Why there is no value, if it was read last without success.
+    /// Reason for the missing value, if the last reading failed.
     none: Option<Box<NoValue>>,
-    /// When it was read.
+    /// Time of the last reading.
     read: Moment,
 }
 
-/// When something was read, or happened; the default is never.
+/// Time of a reading or an event; the default is never.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Moment {
-    /// Counts listings of all processes, from 1.
+    /// Number of the listing of all processes, counted from 1.
     turn: u32,
-    /// Of the monotonic clock.
+    /// Seconds of the monotonic clock.
     second: u32,
 }
 
-/// Every so many collections, or seconds, something is read again that others can change while a process rests.
+/// Interval of a periodic refresh, in collections or seconds, for data that other processes can change while a
+/// process is idle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Turn(NonZeroU32);
 
 impl Turn {
-    /// What nothing tells of.
+    /// Refresh interval of data whose changes cannot be detected.
     pub(super) const TENTH: Self = Self(NonZeroU32::new(10).unwrap());
-    /// What `stat`, which is read in its turn, tells of roughly.
+    /// Refresh interval of data whose changes `stat` shows approximately; `stat` has its own periodic refresh.
     pub(super) const HUNDREDTH: Self = Self(NonZeroU32::new(100).unwrap());
 
-    /// Which turn of a process a number is in. The turns of processes are spread by their pids.
+    /// Returns the number of the interval that contains `number`. Intervals of different processes are shifted by
+    /// their pids.
     fn of(self, pid: u32, number: u32) -> u32 {
         number.wrapping_add(pid % self.0) / self.0
     }
@@ -189,36 +191,36 @@ impl<T> Part<T> {
         }
     }
 
-    /// Whether it was read before, with or without success.
+    /// Returns `true` if the file was read before, with or without success.
     pub(super) fn is_known(&self) -> bool {
         self.read.turn != 0
     }
 
-    /// Whether it was read in this collection.
+    /// Returns `true` if the file was read in this collection.
     pub(super) fn is_new(&self, now: Moment) -> bool {
         self.read.turn == now.turn
     }
 
-    /// Whether what it says is as it was: what it is about has not changed since.
-    /// What could not be read is unknown: this process may have had no descriptor left.
+    /// Returns `true` if the data is current: nothing has changed since it was read. After a failed reading it is not
+    /// current: this process may have had no file descriptor left.
     pub(super) fn is_unchanged(&self, changed: Moment) -> bool {
         let failed = matches!(self.none.as_deref(), Some(NoValue::Failed(_)));
         self.read.turn != 0 && !failed && self.read.turn >= changed.turn
     }
 
-    /// Whether it is its turn to be read again.
+    /// Returns `true` if this file is due for its periodic refresh.
     pub(super) fn is_due(&self, turn: Turn, pid: u32, now: Moment) -> bool {
         turn.of(pid, self.read.turn) != turn.of(pid, now.turn)
             || turn.of(pid, self.read.second) != turn.of(pid, now.second)
     }
 
-    /// The value, which is made anew.
+    /// Returns the value to be overwritten, and notes that it was read now.
     pub(super) fn renew(&mut self, now: Moment) -> &mut T {
         (self.read, self.none) = (now, None);
         &mut self.value
     }
 
-    /// Takes over what was read.
+    /// Stores the result of a reading.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, now: Moment) {
         self.read = now;
         self.none = match read {
@@ -231,7 +233,7 @@ impl<T> Part<T> {
     }
 }
 
-/// The numbers of a file's lines: one word each, as long as there is one in every line.
+/// Numbers from the lines of a file: one word each, as long as every line has a number.
 #[derive(Debug)]
 pub(super) struct Numbers<const N: usize> {
     words: [u64; N],
@@ -258,12 +260,12 @@ impl<const N: usize> From<[Number; N]> for Numbers<N> {
 }
 
 impl<const N: usize> Numbers<N> {
-    /// Makes it anew of numbers, one for each line.
+    /// Sets the numbers, one for each line.
     pub(super) fn set_words(&mut self, words: [u64; N]) {
         (self.words, self.unusual) = (words, None);
     }
 
-    /// Makes it anew, in the memory that it has.
+    /// Sets the numbers, reusing the allocated memory.
     pub(super) fn set(&mut self, numbers: [Number; N]) {
         match &mut self.unusual {
             Some(unusual) if numbers.iter().any(|number| !matches!(number, Some(Ok(_)))) => {
@@ -273,7 +275,7 @@ impl<const N: usize> Numbers<N> {
         }
     }
 
-    /// The number of a line; `Ok(None)` if there is no such line.
+    /// Returns the number in a line; `Ok(None)` if there is no such line.
     pub(super) fn get(&self, at: usize) -> Result<Option<u64>, &TextError> {
         match &self.unusual {
             None => Ok(self.words.get(at).copied()),
@@ -286,7 +288,7 @@ impl<const N: usize> Numbers<N> {
     }
 }
 
-/// Tells a process or thread from others that had its number before: when it started, in ticks.
+/// Returns the birth of a process or thread from its start time, in ticks. It distinguishes a reused id.
 pub(super) fn birth(start: u64) -> Birth {
     NonZeroU64::new(start.saturating_add(1))
 }
@@ -310,12 +312,12 @@ impl Process {
         }
     }
 
-    /// Its name and pid.
+    /// Returns the name and pid of the process.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its name alone.
+    /// Returns the name of the process, without the pid.
     pub(super) fn comm(&self) -> &str {
         self.name.rsplit_once(':').map_or("", |(comm, _)| comm)
     }
@@ -326,12 +328,12 @@ impl Process {
         }
     }
 
-    /// Tells it from others that had its pid before: when it started. None until its `stat` could be read.
+    /// Returns the birth of the process, which distinguishes a reused pid. `None` until its `stat` could be read.
     pub(super) fn birth(&self) -> Birth {
         self.birth
     }
 
-    /// Whether all of these parts were read in this collection.
+    /// Returns `true` if all of these files were read in this collection.
     pub(super) fn is_new(&self, parts: Parts, now: Moment) -> bool {
         let seldom = self.seldom.as_deref();
         let new = |part, is_new: &dyn Fn(&Seldom) -> bool| !parts.has(part) || seldom.is_some_and(is_new);
@@ -348,20 +350,20 @@ impl Process {
                     && new(Parts::TASK, &|seldom| seldom.threads.is_new(now)))
     }
 
-    /// Whether it started at that tick.
+    /// Returns `true` if the process started at that tick.
     pub(super) fn started(&self, start: u64) -> bool {
         self.birth == birth(start)
     }
 
-    /// Takes over its name and when it started. Whether it is another process than before, with the same pid: then
-    /// nothing else is known of it.
+    /// Sets the name and the start time. Returns `true` if this is another process with the same pid: then all other
+    /// data is discarded.
     pub(super) fn begins(&mut self, name: &[u8], start: u64) -> bool {
         let other = self.restarts(start);
         self.set_name(name);
         other
     }
 
-    /// The same without a name, which it keeps if it is no other.
+    /// Does the same as [`begins`](Self::begins), without a name. A process that has not changed keeps its name.
     pub(super) fn restarts(&mut self, start: u64) -> bool {
         let birth = birth(start);
         let other = self.birth.is_some() && self.birth != birth;
@@ -372,19 +374,20 @@ impl Process {
         other
     }
 
-    /// Notes its times, which must not be shown less later.
+    /// Notes the times of the process, below which later values must not fall.
     pub(super) fn holds(&mut self, stat: &Stat) {
         self.most_utime = self.most_utime.max(stat.utime);
         self.most_stime = self.most_stime.max(stat.stime);
     }
 
-    /// Whether `statm` says what it said: by `stat` there were no page faults since, nothing was mapped or unmapped,
-    /// and as much is in memory. That leaves a few pages which were given back, and which `stat` counts roughly.
+    /// Returns `true` if `statm` is unchanged: by `stat` there were no page faults since, nothing was mapped or
+    /// unmapped, and the resident size is the same. A few freed pages may be missed, because `stat` counts pages
+    /// approximately.
     pub(super) fn memory_stays(&self) -> bool {
         self.statm.is_unchanged(self.memory_moved)
     }
 
-    /// Takes over what was read of `stat`.
+    /// Stores the result of reading `stat`.
     pub(super) fn set_stat(&mut self, read: Result<Stat, NoValue>, now: Moment) {
         let memory = |stat: &Stat| (stat.minflt, stat.majflt, stat.vsize, stat.rss);
         if read.as_ref().map_or(true, |stat| memory(stat) != memory(&self.stat.value)) {
@@ -393,7 +396,7 @@ impl Process {
         self.stat.set(read, now);
     }
 
-    /// Notes that its `stat` makes no sense. It has a name all the same.
+    /// Gives a name to a process whose `stat` is invalid.
     pub(super) fn stays_unknown(&mut self) {
         if self.name.is_empty() {
             self.set_name(b"?");
@@ -402,29 +405,29 @@ impl Process {
 }
 
 impl Table {
-    /// Whether they were listed in this collection.
+    /// Returns `true` if the processes were listed in this collection.
     pub(super) fn is_listed(&self, pass: &Pass) -> bool {
         self.listed_in == pass.number
     }
 
-    /// Begins a listing in this collection.
+    /// Starts a listing in this collection.
     pub(super) fn start(&mut self, pass: &Pass) {
         self.listed_in = pass.number;
         self.turn = self.turn.saturating_add(1);
     }
 
-    /// Now.
+    /// Returns the current time of this collection.
     pub(super) fn moment(&self, pass: &Pass) -> Moment {
         let seconds = pass.elapsed_ns / 1_000_000_000;
         Moment { turn: self.turn, second: u32::try_from(seconds).unwrap_or(u32::MAX) }
     }
 
-    /// What [`moment`](Self::moment) is once a listing in this collection has begun.
+    /// Returns the result that [`moment`](Self::moment) will have once a listing in this collection has started.
     pub(super) fn next_moment(&self, pass: &Pass) -> Moment {
         Moment { turn: self.turn.saturating_add(1), ..self.moment(pass) }
     }
 
-    /// The process with that pid, and its place. It is looked for behind the `last` that was found first.
+    /// Finds the process with that pid, and its index. The element after index `last` is checked first.
     pub(super) fn find(&mut self, pid: u32, last: Option<usize>) -> Option<(usize, &mut Process)> {
         let next = last.map_or(0, |last| last.saturating_add(1));
         let at = match self.processes.get(next) {
@@ -434,12 +437,12 @@ impl Table {
         Some((at, self.processes.get_mut(at)?))
     }
 
-    /// All processes in the order of their rows.
+    /// Returns all processes in the order of their rows.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Process> {
         self.order.iter().filter_map(|at| self.processes.get(*at))
     }
 
-    /// Adds new processes, removes what ended and puts all in order.
+    /// Adds new processes and restores the order of all.
     pub(super) fn arrange(&mut self, new: &mut Vec<Process>) {
         match self.processes.is_empty() {
             true => std::mem::swap(&mut self.processes, new),
@@ -453,7 +456,7 @@ impl Table {
     }
 }
 
-/// Files of a process, of which each counter needs some.
+/// Set of files of a process; each counter needs some of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Parts(u16);
 
@@ -470,7 +473,7 @@ impl Parts {
     pub(super) const FD: Self = Self(1 << 6);
     pub(super) const OOM_SCORE: Self = Self(1 << 7);
     pub(super) const TASK: Self = Self(1 << 8);
-    /// What is asked of `stat` in one counterset alone.
+    /// Fields of `stat` that only one counterset requests.
     pub(super) const RARE: Self = Self(1 << 9);
 
     pub(super) fn has(self, other: Self) -> bool {

@@ -1,4 +1,4 @@
-//! Counters of threads, and their values.
+//! Values of the counters of threads.
 
 use perfset_core::catalogue::thread as id;
 use perfset_core::{Birth, CounterId, NoValue};
@@ -10,7 +10,7 @@ use crate::countersets::value::{Value, unavailable};
 use crate::sources::pid::stat::Stat;
 
 impl Thread {
-    /// Tells it from others that had its number before: when it started.
+    /// Returns the start time of the thread, which distinguishes a reused id.
     pub(super) fn birth(&self) -> Birth {
         self.stat.as_ref().ok().and_then(|stat| birth(stat.starttime))
     }
@@ -31,7 +31,7 @@ impl Thread {
     }
 }
 
-/// Whether a sum over all threads says something.
+/// Returns `true` if a sum over all threads is meaningful.
 pub(super) fn adds_up(counter: CounterId) -> bool {
     matches!(
         counter,
@@ -43,7 +43,7 @@ pub(super) fn adds_up(counter: CounterId) -> bool {
     )
 }
 
-/// The value of a counter for a thread of a process.
+/// Returns the value of a counter for a thread of a process.
 pub(super) fn value(
     counter: CounterId,
     of: &Process,

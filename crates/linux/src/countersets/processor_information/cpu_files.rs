@@ -1,4 +1,4 @@
-//! What `/sys` has about one CPU: idle states, frequencies, and how fast it really ran.
+//! Files in `/sys` of one CPU: idle states, frequencies, and cycles delivered.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::pass::{Attribute, Latest, Pass};
 use crate::sources::cppc::{FeedbackCounters, ReferenceSpeed};
 use crate::sources::cpuidle::{self, IdleClass};
 
-/// `cpuidle`: the idle states, which are found when somebody asks for them.
+/// Idle states of a CPU from `cpuidle`, found at the first request.
 #[derive(Debug)]
 pub(super) struct IdleFiles {
     folder: PathBuf,
@@ -27,7 +27,7 @@ struct IdleState {
 }
 
 impl IdleFiles {
-    /// Linux has room for 10.
+    /// Maximum number of idle states. Linux has room for 10.
     const STATE_LIMIT: usize = 32;
     const ABSENT: &'static str = "this machine has no cpuidle";
 
@@ -37,12 +37,12 @@ impl IdleFiles {
         Self { folder, keep, first_name, found: Latest::default(), states: Vec::new() }
     }
 
-    /// Time in the states of a class, or in all, in µs.
+    /// Returns the time in the states of a class, or in all, in µs.
     pub(super) fn time(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.time)
     }
 
-    /// Stays in the states of a class, or in all.
+    /// Returns the number of times that the states of a class, or all, were entered.
     pub(super) fn usage(&mut self, class: Option<IdleClass>, pass: &mut Pass) -> Result<u64, NoValue> {
         self.sum(class, pass, |state| &mut state.usage)
     }
@@ -97,7 +97,7 @@ impl IdleFiles {
     }
 }
 
-/// `cpufreq`, in kHz.
+/// Frequencies of a CPU from `cpufreq`, in kHz.
 #[derive(Debug)]
 pub(super) struct FrequencyFiles {
     base: Attribute,
@@ -120,7 +120,7 @@ impl FrequencyFiles {
         }
     }
 
-    /// The nominal frequency in kHz, or the highest where the driver does not know it.
+    /// Returns the nominal frequency in kHz, or the highest one if the driver does not know the nominal one.
     pub(super) fn nominal(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         match self.base.get(pass) {
             Err(NoValue::Unavailable(_)) => self.highest.get(pass),
@@ -128,12 +128,12 @@ impl FrequencyFiles {
         }
     }
 
-    /// The current frequency in % of the highest.
+    /// Returns the current frequency in % of the highest.
     pub(super) fn current_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         percent(self.current.get(pass)?, self.highest.get(pass)?)
     }
 
-    /// The highest frequency that is allowed now in % of the highest.
+    /// Returns the highest frequency that is allowed now, in % of the highest.
     pub(super) fn limit_percent(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         percent(self.limit.get(pass)?, self.highest.get(pass)?)
     }
@@ -145,12 +145,12 @@ fn percent(part: u64, whole: u64) -> Result<u64, NoValue> {
     Ok(u64::try_from(percent).unwrap_or(u64::MAX))
 }
 
-/// `acpi_cppc`.
+/// Performance feedback of a CPU from `acpi_cppc`.
 #[derive(Debug)]
 pub(super) struct CppcFiles {
     feedback: KeptFile,
     counters: Latest<FeedbackCounters>,
-    /// Never changes: it is read until it is known.
+    /// Speed of the reference counter. It never changes: it is read until it is known.
     speed: Option<ReferenceSpeed>,
     reference_perf: Attribute,
     nominal_perf: Attribute,
@@ -178,7 +178,7 @@ impl CppcFiles {
         counters.get(pass, |pass| pass.read(feedback, Self::ABSENT, FeedbackCounters::parse)).copied()
     }
 
-    /// Cycles delivered, where it is known what could have been delivered.
+    /// Returns the cycles delivered, if the cycles that could have been delivered are known.
     pub(super) fn work(&mut self, pass: &mut Pass) -> Result<u64, NoValue> {
         self.speed(pass)?;
         Ok(self.counters(pass)?.delivered)

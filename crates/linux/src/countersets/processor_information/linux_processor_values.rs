@@ -1,4 +1,4 @@
-//! From what the kernel says to the raw values of Linux Processor.
+//! Converts the kernel's numbers to the raw values of Linux Processor.
 
 use perfset_core::catalogue::linux_processor as id;
 use perfset_core::{CounterId, NoValue};
@@ -10,7 +10,7 @@ use crate::pass::Pass;
 use crate::sources::softirqs::Kind;
 
 impl Machine {
-    /// The raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
+    /// Returns the raw value of a counter of Linux Processor for the CPUs of a row, in the same way as
     /// [`value`](Self::value).
     pub(super) fn linux_value(
         &mut self,
@@ -40,12 +40,12 @@ impl Machine {
     }
 }
 
-/// Whether a counter needs each CPU's times in `/proc/stat`.
+/// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
 pub(super) fn needs_times(counter: CounterId) -> bool {
     part_of_time(counter).is_some()
 }
 
-/// The part of the times in `/proc/stat` that a counter is a share of.
+/// Returns the function for the share of the times in `/proc/stat` that a counter displays.
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
         id::PERCENT_I_O_WAIT_TIME => |times| times.iowait.ok_or(NOT_APART),
@@ -62,7 +62,7 @@ fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     })
 }
 
-/// The soft interrupts that a counter counts.
+/// Returns the kind of soft interrupts that a counter counts.
 fn kind(counter: CounterId) -> Option<Kind> {
     Some(match counter {
         id::HIGH_PRIORITY_TASKLET_SOFT_INTERRUPTS_PER_SEC => Kind::Hi,

@@ -1,4 +1,4 @@
-//! The online CPUs and the files about them.
+//! Online CPUs and their files.
 
 use std::ops::RangeInclusive;
 use std::path::Path;
@@ -19,29 +19,29 @@ use crate::sources::schedstat::SchedStat;
 use crate::sources::softirqs::{SoftirqKinds, Softirqs};
 use crate::sources::topology::{Place, places};
 
-/// Why [`Machine::cpuinfo`] has no frequency.
+/// Reason for [`Machine::cpuinfo`] having no frequency.
 pub(super) const NO_FREQUENCY: &str = "neither cpufreq nor /proc/cpuinfo knows a frequency";
 
 const NO_SOFTIRQS: &str = "there is no /proc/softirqs";
 
-/// Reads what is asked for, at most once a collection.
+/// Sources of the countersets of processors, each read at most once per collection.
 #[derive(Debug)]
 pub(super) struct Machine {
     roots: Roots,
-    /// Of `/proc/stat`, a second.
+    /// Ticks per second in `/proc/stat`.
     pub(super) clock_ticks: u64,
     online: KeptFile,
-    /// The text of `online` at the last look, and the numbers in it; both are empty if it cannot be read.
+    /// Text of `online` at the last reading, and the numbers in it; both are empty if the file cannot be read.
     online_text: Vec<u8>,
     online_ids: Vec<u32>,
-    /// The CPUs of `/proc/stat` at the last look at `online`, and how many collections ago that was.
+    /// CPUs of `/proc/stat` at the last reading of `online`, and the number of collections since then.
     listed_by_stat: Vec<u32>,
     looked: u32,
-    /// The numbers that `cpus` is made from, ascending.
+    /// Numbers that `cpus` is made from, ascending.
     ids: Vec<u32>,
-    /// What `ids` may become.
+    /// Next value of `ids`.
     listed: Vec<u32>,
-    /// By node, then by index.
+    /// Online CPUs, by node, then by index.
     pub(super) cpus: Vec<Cpu>,
     pub(super) stat: Table<ProcStat>,
     pub(super) interrupts: Table<Interrupts>,
@@ -51,7 +51,7 @@ pub(super) struct Machine {
     pub(super) cpuinfo: Table<CpuInfo>,
 }
 
-/// One online CPU.
+/// An online CPU, with its files and times.
 #[derive(Debug)]
 pub(super) struct Cpu {
     pub(super) place: Place,
@@ -62,23 +62,23 @@ pub(super) struct Cpu {
     pub(super) cppc: CppcFiles,
 }
 
-/// What `/proc/stat` says about one CPU.
+/// Times of one CPU from `/proc/stat`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
     pub(super) ticks: CpuTicks,
-    /// [`CpuTicks::resting`], held where the kernel stepped back.
+    /// Ticks of [`CpuTicks::resting`], marked `Held` if the kernel stepped back.
     pub(super) resting: Value,
-    /// `idle`, in the same way.
+    /// Ticks of `idle`, held in the same way.
     pub(super) idle: Value,
-    /// `iowait`, in the same way.
+    /// Ticks of `iowait`, held in the same way.
     pub(super) iowait: Option<Value>,
-    /// [`CpuTicks::irq`], or why there is none.
+    /// Ticks of [`CpuTicks::irq`], or the reason for having none.
     pub(super) irq: Result<u64, &'static str>,
-    /// [`CpuTicks::softirq`], or why there is none.
+    /// Ticks of [`CpuTicks::softirq`], or the reason for having none.
     pub(super) softirq: Result<u64, &'static str>,
 }
 
-/// Function that takes one part out of [`Times`], or the reason why the kernel does not have that part.
+/// Function that extracts one share of [`Times`], or the reason for the kernel not having that share.
 pub(super) type PartOfTime = fn(&Times) -> Result<Value, &'static str>;
 
 /// Reason for a time that `/proc/stat` of an old kernel has no column for.
@@ -91,7 +91,7 @@ const NO_IRQ_TIME: &str = "the kernel has counted no time in interrupt handlers 
 /// Reason for no time in soft interrupts. Every kernel that counts it has some soon after boot.
 const NO_SOFTIRQ_TIME: &str = "the kernel has counted no time in soft interrupts since boot";
 
-/// The most ticks that a CPU has rested so far: what is held where the kernel steps back.
+/// Most idle ticks of a CPU so far, reported if the kernel steps back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Highest {
     resting: u64,
@@ -100,11 +100,11 @@ struct Highest {
 }
 
 impl Machine {
-    /// Up to so many CPUs keep the descriptors of their own files, about a dozen each: an application's limit is
-    /// often 1,024 in all.
+    /// Maximum number of CPUs that keep the file descriptors of their own files, about a dozen each: the limit of a
+    /// process is often 1,024 files in all.
     const CPUS_THAT_KEEP: usize = 16;
 
-    /// So many collections go by at most until `/sys` is asked again which CPUs there are.
+    /// Maximum number of collections between two readings of the online CPUs in `/sys`.
     const LOOK: u32 = 100;
 
     pub(super) fn new(roots: Roots, stat: SharedFile, clock_ticks: u64) -> Self {
@@ -140,17 +140,18 @@ impl Machine {
         }
     }
 
-    /// Looks which CPUs there are. Whether they are others than in the last collection.
+    /// Finds the online CPUs. Returns `true` if they differ from those of the last collection.
     ///
-    /// They are those that both `/sys` and `/proc/stat` list, as in a container one of the two may be the host's. If
-    /// there are none, they are those of `/proc/stat`, else those of `/sys`.
+    /// The CPUs are those that both `/sys` and `/proc/stat` list, as in a container one of the two may be the host's.
+    /// If there are none, they are those of `/proc/stat`, else those of `/sys`.
     ///
-    /// `/proc/stat` is read if `/sys` says something new or does not suffice, or for the `times` in it. If it is read
-    /// for these and lists the CPUs that it listed before, `/sys` is not asked, which would say the same; but each
-    /// [`LOOK`](Self::LOOK)th time it is, as in a container `/proc/stat` may be another one's.
+    /// `/proc/stat` is read if `/sys` has changed or does not suffice, or for the `times` in it. If it is read for
+    /// these and lists the same CPUs as before, `/sys` is not read, since it would not have changed. Every
+    /// [`LOOK`](Self::LOOK)th time `/sys` is read all the same, as in a container `/proc/stat` may belong to another
+    /// system.
     ///
     /// # Errors
-    /// If neither lists any.
+    /// If neither lists any CPU.
     pub(super) fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<bool, SourceError> {
         let Self { online, online_text, online_ids, stat, ids, listed, listed_by_stat, looked, .. } = self;
         if times && !ids.is_empty() && !online_ids.is_empty() && *looked < Self::LOOK {
@@ -229,7 +230,7 @@ impl Machine {
         self.cpus = places(&self.ids, &nodes).into_iter().map(cpu).collect();
     }
 
-    /// The nodes and their CPUs. A list that cannot be read is empty.
+    /// Returns the nodes and their CPUs. A list that cannot be read is empty.
     fn nodes(&self, pass: &mut Pass) -> Vec<(u32, Vec<RangeInclusive<u32>>)> {
         let folder = self.roots.sys.join("devices/system/node");
         let mut list = |path, limit| {
@@ -243,7 +244,7 @@ impl Machine {
     }
 }
 
-/// The error that no CPU is listed in `/sys`, nor in `/proc/stat`.
+/// Returns the error that neither `/sys` nor `/proc/stat` lists a CPU.
 fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoValue>) -> SourceError {
     let denied = [&by_sys, &by_stat].iter().any(|by| matches!(by, Err(NoValue::Denied(_))));
     let why =
@@ -254,10 +255,10 @@ fn no_cpus(online: &Path, by_sys: Result<(), NoValue>, by_stat: Result<(), NoVal
 }
 
 impl Cpu {
-    /// Its line of `/proc/stat`.
+    /// Returns the CPU's times from `/proc/stat`.
     ///
-    /// The kernel lets idle and iowait of a CPU step back a little: then the highest so far is held, of each and of
-    /// their sum.
+    /// The kernel lets idle and iowait of a CPU fall a little: then the highest value so far is returned, of each and
+    /// of their sum.
     pub(super) fn times(
         &mut self,
         stat: &mut Table<ProcStat>,
@@ -274,7 +275,7 @@ impl Cpu {
                 None => return Err(stat.lacks(place)),
             };
             let limit = clock_ticks.saturating_mul(HOLD_SECONDS);
-            // A 0 of a kernel that has never counted any says nothing: it is no value.
+            // A 0 from a kernel that has never counted this time is not a measurement: it is no value.
             let counted = |ticks: Option<u64>, counts: bool, otherwise| {
                 ticks.ok_or(NOT_APART).and_then(|ticks| if counts { Ok(ticks) } else { Err(otherwise) })
             };

@@ -1,4 +1,4 @@
-//! The countersets of processors: Processor Information and Processor, its view; Linux Processor and Scheduler, which
+//! Countersets of processors: Processor Information and Processor, its view; Linux Processor and Scheduler, which
 //! have the same rows.
 
 use std::sync::Arc;
@@ -24,16 +24,16 @@ mod values;
 use machine::{Cpu, Machine};
 use values::Covered;
 
-/// Provides Processor Information from `/proc/stat`, `/proc/interrupts`, `/proc/softirqs` and `/sys/devices/system`,
-/// and Processor, which shows the same values in another shape. Linux Processor and Scheduler, from `/proc/schedstat`,
-/// have the rows of Processor Information.
+/// Provider of four countersets of processors. Processor Information comes from `/proc/stat`, `/proc/interrupts`,
+/// `/proc/softirqs` and `/sys/devices/system`; Processor has the same values in other rows. Linux Processor, and
+/// Scheduler from `/proc/schedstat`, have the rows of Processor Information.
 ///
-/// **Shape**: the rows are `_Total`, then node by node its CPUs ("0,0") and the node's total ("0,_Total"). The id of
-/// a CPU is the kernel's number for it. The rows of Processor are the CPUs by that number ("0"), then `_Total`. The
+/// **Shape**: the rows are `_Total`, then for each node its CPUs ("0,0") and the node's total ("0,_Total"). The id of
+/// a CPU is its number in the kernel. The rows of Processor are the CPUs by that number ("0"), then `_Total`. The
 /// CPUs are those that are online and have a line in `/proc/stat`.
 ///
-/// A total's birth depends on the CPUs that it covers: when one comes or goes, the sums are not comparable, and the
-/// rates of one interval say that the instance was replaced.
+/// A total's birth depends on the CPUs that it covers. When a CPU comes online or goes offline, the sums are not
+/// comparable, and the rates of one interval report that the instance was replaced.
 #[derive(Debug)]
 pub struct ProcessorInformation {
     catalogue: Arc<Catalogue>,
@@ -43,15 +43,15 @@ pub struct ProcessorInformation {
     view: View,
 }
 
-/// Processor: other rows, and other ids for the same counters.
+/// View of Processor Information as Processor: other rows, and other ids for the same counters.
 #[derive(Debug)]
 struct View {
     rows: Vec<RowKey>,
-    /// Its counters, and those of Processor Information with the same names.
+    /// Counter ids of Processor, each with the id of the same counter in Processor Information.
     counters: Vec<(CounterId, CounterId)>,
 }
 
-/// One row, and the CPUs that it is about.
+/// A row, and the CPUs that it covers.
 #[derive(Debug)]
 struct RowKey {
     name: String,
@@ -61,15 +61,15 @@ struct RowKey {
 }
 
 impl ProcessorInformation {
-    /// Reads below `roots`. `/proc/stat` counts so many `clock_ticks` a second, and `elapsed_ns` is the monotonic
-    /// clock.
+    /// Creates a provider that reads below `roots`. `clock_ticks` is the number of ticks per second in `/proc/stat`,
+    /// and `elapsed_ns` returns the monotonic clock.
     #[must_use]
     pub fn new(roots: Roots, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         let stat = SharedFile::new(roots.proc.join("stat"), Printed::AtOnce);
         Self::sharing(roots, stat, clock_ticks, elapsed_ns)
     }
 
-    /// As [`new`](Self::new), with a `/proc/stat` that others read too.
+    /// Creates a provider as [`new`](Self::new) does, with a `/proc/stat` that other providers share.
     pub(crate) fn sharing(roots: Roots, stat: SharedFile, clock_ticks: u64, elapsed_ns: fn() -> u64) -> Self {
         Self {
             catalogue: Arc::new(Catalogue {
@@ -88,7 +88,7 @@ impl ProcessorInformation {
         }
     }
 
-    /// Looks which CPUs there are, in a collection of `times` or not.
+    /// Finds the online CPUs. `times`: `true` if the collection needs their times.
     fn refresh(&mut self, times: bool, pass: &mut Pass) -> Result<(), SourceError> {
         if self.machine.refresh(times, pass)? {
             self.rows = row_keys(&self.machine.cpus);
@@ -97,7 +97,7 @@ impl ProcessorInformation {
         Ok(())
     }
 
-    /// The rows of a counterset.
+    /// Returns the rows of a counterset.
     fn rows_of(&self, set: Set) -> &[RowKey] {
         match set {
             Set::Processor => &self.view.rows,
@@ -106,7 +106,7 @@ impl ProcessorInformation {
     }
 }
 
-/// Which of the countersets.
+/// One of the four countersets of processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Set {
     Information,
@@ -126,7 +126,7 @@ impl Set {
         }
     }
 
-    /// Whether a counter needs each CPU's times in `/proc/stat`.
+    /// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
     fn needs_times(self, view: &View, counter: CounterId) -> bool {
         match self {
             Self::Information => values::needs_times(counter),
@@ -192,21 +192,21 @@ impl Provider for ProcessorInformation {
 }
 
 impl View {
-    /// The counter of Processor Information that one of Processor is.
+    /// Returns the counter of Processor Information that is the same as this one of Processor.
     fn base_of(&self, counter: CounterId) -> CounterId {
         let known = self.counters.iter().find(|(own, _)| *own == counter);
         known.map_or(counter, |(_, base)| *base)
     }
 }
 
-/// Counters of the same names are the same.
+/// Returns pairs of counters of Processor and Processor Information with the same names.
 fn view_counters() -> Vec<(CounterId, CounterId)> {
     let base = |name: &Option<_>| processor_information::COUNTERSET.counters.iter().find(|c| c.name == *name);
     let of_view = processor::COUNTERSET.counters.iter();
     of_view.filter_map(|counter| Some((counter.id, base(&counter.name)?.id))).collect()
 }
 
-/// The rows of Processor for these CPUs, by the kernel's number for them.
+/// Returns the rows of Processor for these CPUs, in the order of the CPU numbers.
 fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     let one = |(at, cpu): (usize, &Cpu)| RowKey {
         name: cpu.place.cpu.to_string(),
@@ -221,7 +221,7 @@ fn view_row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     keys
 }
 
-/// The rows for these CPUs, which come by node and index.
+/// Returns the rows of Processor Information for these CPUs, which are in the order of node and index.
 fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     const FIRST_NODE: u32 = 0xFFFF_0000;
 
@@ -247,7 +247,7 @@ fn row_keys(cpus: &[Cpu]) -> Vec<RowKey> {
     keys
 }
 
-/// Of the row that stands for these CPUs.
+/// Returns the birth of the row for these CPUs.
 fn birth(cpus: &[Cpu]) -> Birth {
     birth_of_total(cpus.iter().map(|cpu| (cpu.place.cpu, None)))
 }

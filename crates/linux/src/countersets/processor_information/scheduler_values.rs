@@ -1,4 +1,4 @@
-//! From what the kernel says to the raw values of Scheduler.
+//! Converts the kernel's numbers to the raw values of Scheduler.
 
 use perfset_core::catalogue::scheduler as id;
 use perfset_core::{CounterId, NoValue};
@@ -12,7 +12,8 @@ use crate::sources::schedstat::RunQueue;
 const NS_IN_100NS: u128 = 100;
 
 impl Machine {
-    /// The raw value of a counter of Scheduler for the CPUs of a row, in the same way as [`value`](Self::value).
+    /// Returns the raw value of a counter of Scheduler for the CPUs of a row, in the same way as
+    /// [`value`](Self::value).
     pub(super) fn scheduler_value(
         &mut self,
         counter: CounterId,
@@ -39,7 +40,7 @@ impl Machine {
                 Some(Err(text)) => Err(schedstat.fault(text)),
                 None => Err(schedstat.lacks(cpu.place)),
             })?;
-        // Divided once, at the end, so that nothing is lost on the way.
+        // Divided once, at the end, so that no precision is lost.
         let value = if is_time { mean(sum, count) / NS_IN_100NS } else { sum };
         Ok(saturated(value).into())
     }

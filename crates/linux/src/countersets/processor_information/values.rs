@@ -1,4 +1,4 @@
-//! From what the kernel says to the raw values of the counters: all conversions of units are here.
+//! Converts the kernel's numbers to the raw values of Processor Information. All conversions of units are here.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::sources::cpuidle::IdleClass;
 use crate::sources::interrupts::Interrupts;
 use crate::sources::softirqs::Softirqs;
 
-/// The CPUs of a row. A single one is a sum over one.
+/// CPUs of a row. A row for one CPU is a sum over one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Covered {
     /// Indexes of [`Machine::cpus`]; never empty.
@@ -23,16 +23,17 @@ const SECOND_100NS: u128 = 10_000_000;
 const SECOND_NS: u128 = 1_000_000_000;
 const MICROSECOND_100NS: u128 = 10;
 
-/// Cycles are counted in units of 2^10, so that samples may be 2^41 cycles apart before a step of the 32-bit base
-/// passes for a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are mended: the bases are marked
-/// `wraps`.
+/// Number of bits by which cycles are shifted. In units of 2^10, samples may be 2^41 cycles apart before a step of
+/// the 32-bit base looks like a reset: 15 minutes at 2.4 GHz, 220 s at 10 GHz. Wraps in between are corrected: the
+/// bases are marked `wraps`.
 const CYCLE_SHIFT: u32 = 10;
 
 impl Machine {
-    /// The raw value of a counter for the CPUs of a row. Reads what it needs and nothing else.
+    /// Returns the raw value of a counter for the CPUs of a row. Reads only the files that the counter needs.
     ///
-    /// Times, averages and gauges are the mean over the CPUs, events are the sum. Gauges leave out the CPUs that do
-    /// not have them. All others need every CPU of the row: a sum over fewer than before would be compared with it.
+    /// Times, averages and gauges are the mean over the CPUs, events are the sum. Gauges omit the CPUs that do not
+    /// have them. All others need every CPU of the row: a sum over fewer CPUs than before would be compared with the
+    /// earlier sum.
     pub(super) fn value(
         &mut self,
         counter: CounterId,
@@ -93,7 +94,8 @@ impl Machine {
                 cycles(sum(cpus, |cpu| Ok(cpu.cppc.speed(pass)?.cycles_in(pass.elapsed_ns)))?, count)
             }
             id::PERCENT_PRIVILEGED_UTILITY => {
-                // Nothing counts what the kernel delivered, and a part of all that was delivered would not only grow.
+                // The kernel does not count the cycles delivered in kernel mode, and an estimated share of all cycles
+                // could fall.
                 let privileged = sum(cpus, |cpu| {
                     let speed = cpu.cppc.speed(pass)?;
                     let ticks = u128::from(cpu.times(stat, *clock_ticks, pass)?.ticks.privileged());
@@ -114,7 +116,7 @@ impl Machine {
         Ok(Value { raw: saturated(raw), mark })
     }
 
-    /// The mean over the CPUs of a part of their times, in 100 ns.
+    /// Returns the mean over the CPUs of a share of their times, in 100 ns.
     pub(super) fn time(
         &mut self,
         part: PartOfTime,
@@ -130,18 +132,18 @@ impl Machine {
             mark = mark.or(part.mark);
             Ok(part.raw)
         })?;
-        // Divided once, at the end, so that nothing is lost on the way.
+        // Divided once, at the end, so that no precision is lost.
         let in_100ns = ticks.saturating_mul(SECOND_100NS).checked_div(u128::from(*clock_ticks));
         Ok(Value { raw: saturated(mean(in_100ns.unwrap_or(0), count)), mark })
     }
 }
 
-/// Whether a counter needs each CPU's times in `/proc/stat`.
+/// Returns `true` if a counter needs each CPU's times in `/proc/stat`.
 pub(super) fn needs_times(counter: CounterId) -> bool {
     part_of_time(counter).is_some() || counter == id::PERCENT_PRIVILEGED_UTILITY
 }
 
-/// The part of the times in `/proc/stat` that a counter is a share of.
+/// Returns the function for the share of the times in `/proc/stat` that a counter displays.
 fn part_of_time(counter: CounterId) -> Option<PartOfTime> {
     Some(match counter {
         id::PERCENT_PROCESSOR_TIME | id::PERCENT_IDLE_TIME => |times| Ok(times.resting),
@@ -161,7 +163,7 @@ fn idle_100ns(cpus: &mut [Cpu], class: Option<IdleClass>, pass: &mut Pass) -> Re
     Ok(sum(cpus, |cpu| cpu.idle.time(class, pass))?.saturating_mul(MICROSECOND_100NS))
 }
 
-/// The sum of what a table has in the CPUs' columns.
+/// Returns the sum of the numbers in the CPUs' columns of a table.
 fn column<T: Default>(
     cpus: &mut [Cpu],
     table: &mut Table<T>,
@@ -174,7 +176,7 @@ fn column<T: Default>(
     })
 }
 
-/// The sum over all CPUs, or the first reason why one of them has no value.
+/// Returns the sum over all CPUs, or the first reason for a missing value.
 pub(super) fn sum<T: Into<u128>>(
     cpus: &mut [Cpu],
     mut of: impl FnMut(&mut Cpu) -> Result<T, NoValue>,
@@ -186,7 +188,7 @@ pub(super) fn mean(sum: u128, count: usize) -> u128 {
     u128::try_from(count).ok().and_then(|count| sum.checked_div(count)).unwrap_or(0)
 }
 
-/// The mean over the CPUs that have a value, or the first reason if none has.
+/// Returns the mean over the CPUs that have a value, or the first reason if none has.
 fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>) -> Result<u128, NoValue> {
     let (mut sum, mut count, mut without) = (0_u128, 0_usize, None);
     for cpu in cpus {
@@ -201,7 +203,7 @@ fn gauge(cpus: &mut [Cpu], mut of: impl FnMut(&mut Cpu) -> Result<u64, NoValue>)
     }
 }
 
-/// The mean over the CPUs in the unit of cycles.
+/// Returns the mean over the CPUs in the unit of cycles.
 fn cycles(sum: u128, count: usize) -> u128 {
     mean(sum, count) >> CYCLE_SHIFT
 }

@@ -1,4 +1,4 @@
-//! The countersets ICMP and ICMPv6.
+//! Countersets ICMP and ICMPv6.
 
 use perfset_core::catalogue::{icmp, icmpv6};
 use perfset_core::{CounterId, Counterset};
@@ -8,7 +8,7 @@ use super::Protocol;
 use crate::sources::snmp::Icmp;
 use crate::sources::snmp6::Icmp6;
 
-/// ICMP for IPv4.
+/// Counterset ICMP, for IPv4.
 #[derive(Debug)]
 pub(super) struct Icmpv4;
 
@@ -50,7 +50,7 @@ impl Protocol for Icmpv4 {
     }
 }
 
-/// ICMP for IPv6.
+/// Counterset ICMPv6, for IPv6.
 #[derive(Debug)]
 pub(super) struct Icmpv6;
 

@@ -1,4 +1,4 @@
-//! The countersets IPv4 and IPv6.
+//! Countersets IPv4 and IPv6.
 
 use perfset_core::catalogue::{ipv4, ipv6};
 use perfset_core::{CounterId, Counterset};
@@ -8,7 +8,7 @@ use super::Protocol;
 use crate::sources::snmp::Ip;
 use crate::sources::snmp6::Ip6;
 
-/// IPv4.
+/// Counterset IPv4, from `/proc/net/snmp`.
 #[derive(Debug)]
 pub(super) struct Ipv4;
 
@@ -40,7 +40,7 @@ impl Protocol for Ipv4 {
     }
 }
 
-/// IPv6.
+/// Counterset IPv6, from `/proc/net/snmp6`.
 #[derive(Debug)]
 pub(super) struct Ipv6;
 

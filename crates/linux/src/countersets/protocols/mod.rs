@@ -1,4 +1,4 @@
-//! The countersets of protocols: TCP, UDP, IP and ICMP, each over IPv4 and over IPv6.
+//! Countersets of protocols: TCP, UDP, IP and ICMP, each over IPv4 and over IPv6.
 
 use perfset_core::{CounterId, Counterset, NoValue};
 use perfset_engine::Provider;
@@ -23,7 +23,7 @@ use ip::{Ipv4, Ipv6};
 use tcp::{Tcpv4, Tcpv6};
 use udp::{Udpv4, Udpv6};
 
-/// The providers of these countersets, reading below `roots`.
+/// Creates the providers of these countersets, reading below `roots`.
 pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
     let all = Providers::new(roots);
     vec![
@@ -38,7 +38,7 @@ pub(crate) fn providers(roots: &Roots) -> Vec<Box<dyn Provider>> {
     ]
 }
 
-/// One of each. Two files feed seven of them, and are read once a collection for all.
+/// Providers of all protocols. Seven of them share two files, each read once per collection.
 #[derive(Debug)]
 struct Providers {
     tcpv4: Single<Counted<Tcpv4>>,
@@ -71,24 +71,24 @@ impl Providers {
 
 const NO_IPV6: &str = "this kernel has no IPv6, or has it turned off";
 
-/// A protocol all of whose counters are numbers of one table, or sums of two.
+/// Protocol whose counters are all numbers of one table, or sums of two.
 trait Protocol {
     const COUNTERSET: &'static Counterset;
 
-    /// What the kernel counts of it.
+    /// Parsed counts of the protocol.
     type Numbers: Default;
 
-    /// What a counter is made of.
+    /// Returns the source of a counter's value.
     fn of(counter: CounterId) -> Option<Of<Self::Numbers>>;
 }
 
-/// What a counter is made of.
+/// Source of a counter's value: one number, or the sum of two.
 enum Of<T> {
     One(fn(&T) -> &Number),
     Sum(fn(&T) -> &Number, fn(&T) -> &Number),
 }
 
-/// The values of such a protocol.
+/// Values of a [`Protocol`], from its table.
 #[derive(Debug)]
 struct Counted<P: Protocol> {
     numbers: Table<P::Numbers>,

@@ -1,4 +1,4 @@
-//! The countersets TCPv4 and TCPv6.
+//! Countersets TCPv4 and TCPv6.
 
 use perfset_core::catalogue::{tcpv4, tcpv6};
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -14,7 +14,7 @@ use crate::roots::Roots;
 use crate::sources::snmp::Tcp;
 use crate::sources::tcp_sockets::TcpSockets;
 
-/// TCP over IPv4 and IPv6, which the kernel counts together.
+/// Counterset TCPv4: TCP over IPv4 and IPv6, which the kernel counts together.
 #[derive(Debug)]
 pub(super) struct Tcpv4;
 
@@ -38,14 +38,14 @@ impl Protocol for Tcpv4 {
     }
 }
 
-/// The connections over IPv6, from `/proc/net/tcp6`.
+/// Counterset TCPv6: the connections over IPv6, from `/proc/net/tcp6`.
 #[derive(Debug)]
 pub(super) struct Tcpv6 {
     sockets: LongFile,
 }
 
 impl Tcpv6 {
-    /// Reads below `roots`.
+    /// Creates the values from files below `roots`.
     pub(super) fn new(roots: &Roots) -> Self {
         Self { sockets: LongFile::new(roots.net("tcp6")) }
     }

@@ -1,4 +1,4 @@
-//! The countersets UDPv4 and UDPv6.
+//! Countersets UDPv4 and UDPv6.
 
 use perfset_core::catalogue::{udpv4, udpv6};
 use perfset_core::{CounterId, Counterset};
@@ -8,7 +8,7 @@ use super::Protocol;
 use crate::sources::snmp::Udp;
 use crate::sources::snmp6::Udp6;
 
-/// UDP over IPv4.
+/// Counterset UDPv4, from `/proc/net/snmp`.
 #[derive(Debug)]
 pub(super) struct Udpv4;
 
@@ -28,7 +28,7 @@ impl Protocol for Udpv4 {
     }
 }
 
-/// UDP over IPv6.
+/// Counterset UDPv6, from `/proc/net/snmp6`.
 #[derive(Debug)]
 pub(super) struct Udpv6;
 

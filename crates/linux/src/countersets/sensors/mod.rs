@@ -1,4 +1,4 @@
-//! The counterset Linux Sensors.
+//! Provider of the counterset Linux Sensors.
 
 use std::path::{Path, PathBuf};
 
@@ -18,16 +18,16 @@ use crate::sources::processes::pid;
 #[cfg(test)]
 mod tests;
 
-/// Linux Sensors from `/sys/class/hwmon`.
+/// Instances of Linux Sensors, from `/sys/class/hwmon`.
 #[derive(Debug)]
 pub(crate) struct LinuxSensors {
     class: PathBuf,
     folder: Folder,
-    /// The numbers of the chips, ascending; and what they may become.
+    /// Numbers of the chips, ascending; `listed` is the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
     chips: Vec<Chip>,
-    /// By place: all sensors of the chips, in order.
+    /// Keys of all sensors of the chips, in order.
     keys: Vec<Key>,
     channels: Vec<Channel>,
 }
@@ -38,9 +38,9 @@ struct Chip {
     path: PathBuf,
     folder: Folder,
     name: KeptFile,
-    /// The text of `name` at the last look.
+    /// Text of `name` at the last reading.
     known_as: Vec<u8>,
-    /// Its sensors, ascending; and what they may become.
+    /// Sensors of the chip, ascending; `listed` is the next list.
     sensors: Vec<Sensor>,
     listed: Vec<Sensor>,
 }
@@ -53,14 +53,14 @@ struct Channel {
     latest: Latest<i64>,
 }
 
-/// 100 % in thousandths of a percent.
+/// Raw value of 100 %, in thousandths of a percent.
 const WHOLE_HUMIDITY: u64 = 100_000;
 
 impl LinuxSensors {
-    /// Up to so many sensors keep their descriptor.
+    /// Maximum number of sensors that keep their file descriptor.
     const SENSORS_THAT_KEEP: usize = 64;
 
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/hwmon");
         let folder = Folder::new(&class);
@@ -80,7 +80,7 @@ impl LinuxSensors {
                 let sensor = format!("{}{number}", kind.prefix());
                 let label = label(&chip.path.join(format!("{sensor}_label")), pass);
                 let name = format!("{chip_name}/{}", label.as_ref().unwrap_or(&sensor));
-                // 16 bits for the chip, 4 for what it measures, 12 for the number.
+                // 16 bits for the chip, 4 for the kind of sensor, 12 for the number.
                 let id = InstanceId(chip.id.wrapping_shl(16) | kind_number(*kind) << 12 | *number);
                 self.keys.push(Key { name, id, birth: None });
                 let item = if *is_average { "average" } else { "input" };
@@ -93,14 +93,14 @@ impl LinuxSensors {
     }
 }
 
-/// The text of a label, if there is any.
+/// Returns the text of a label, if there is one.
 fn label(path: &Path, pass: &mut Pass) -> Option<String> {
     let mut file = KeptFile::new(path, Printed::AtOnce).keep(false);
     let label = pass.read(&mut file, "it has no label", |text| attribute::line(text).map(instance_name));
     label.ok().filter(|label| !label.is_empty())
 }
 
-/// Part of an id: never to change.
+/// Returns the number of a kind of sensor. It is a part of instance ids and must never change.
 fn kind_number(kind: Kind) -> u32 {
     match kind {
         Kind::Temperature => 0,
@@ -181,7 +181,8 @@ impl Chip {
         }
     }
 
-    /// Looks what it is and what it measures. Whether that changed: another chip may have got its number.
+    /// Reads the chip's name and lists its sensors. Returns `true` if they have changed: another chip may have the
+    /// number now.
     fn look(&mut self, pass: &mut Pass) -> bool {
         let Self { folder, name, known_as, sensors, listed, .. } = self;
         let same_name = pass.read(name, "it has no name", |text| {
@@ -200,7 +201,7 @@ impl Chip {
         // A chip that cannot be listed has no sensors for now.
         let _ = pass.list_if_there(folder, |name| listed.extend(sensor(name)));
         listed.sort_unstable();
-        // Of a power and its mean, the power of now.
+        // If a sensor has both a power and its mean, the momentary power is used.
         listed.dedup_by_key(|sensor| (sensor.kind, sensor.number));
         let same_sensors = sensors == listed;
         sensors.clone_from(listed);

@@ -1,4 +1,4 @@
-//! The counterset Sockets.
+//! Provider of the counterset Sockets.
 
 use perfset_core::catalogue::sockets as id;
 use perfset_core::{CounterId, Counterset, InstanceId, NoValue};
@@ -14,24 +14,25 @@ use crate::sources::sockstat::{self, PROTOCOLS, SockStat};
 #[cfg(test)]
 mod tests;
 
-/// Sockets from `/proc/net/sockstat` and `/proc/net/sockstat6`.
+/// Instances of Sockets, from `/proc/net/sockstat` and `/proc/net/sockstat6`.
 #[derive(Debug)]
 pub(crate) struct Sockets {
-    /// In bytes.
+    /// Size of a page, in bytes.
     page_size: u64,
-    /// Those of all kinds and of IPv4, and those of IPv6.
+    /// Parsed files: that of all kinds of sockets and of IPv4, and that of IPv6.
     files: [Table<SockStat>; 2],
-    /// Which of the protocols are rows.
+    /// Indexes of the protocols that are rows.
     rows: Vec<usize>,
     keys: Vec<Key>,
 }
 
-/// As many protocols are in the first file.
+/// Number of protocols in the first file.
 const IN_FIRST: usize = 5;
 const OTHERS_COUNT: &str = "this protocol does not count it";
 
 impl Sockets {
-    /// Reads below `roots`, and a `sockstat` that others read too. A page has so many bytes.
+    /// Creates a provider that reads below `roots`, and a `sockstat` that other countersets share. `page_size` is in
+    /// bytes.
     pub(crate) fn new(roots: &Roots, sockstat: SharedFile, page_size: u64) -> Self {
         let of_v6 = SharedFile::new(roots.net("sockstat6"), Printed::AtOnce);
         let files = [
@@ -41,7 +42,7 @@ impl Sockets {
         Self { page_size, files, rows: Vec::new(), keys: Vec::new() }
     }
 
-    /// Whether there is a row for a protocol: also if its file is there and makes no sense, so that it can say so.
+    /// Returns `true` if a protocol has a row. If its file exists and is invalid, the row reports the error.
     fn has_row(&mut self, protocol: usize, pass: &mut Pass) -> bool {
         let (file, name) = self.place(protocol);
         match file.get(pass) {
@@ -71,7 +72,7 @@ impl Sockets {
         }
     }
 
-    /// What a protocol counts.
+    /// Returns the raw value of a counter of a protocol.
     fn of(&mut self, protocol: usize, counter: CounterId, pass: &mut Pass) -> Result<u64, NoValue> {
         let of: fn(&sockstat::Sockets) -> &Number = match counter {
             id::IN_USE => |sockets| &sockets.in_use,

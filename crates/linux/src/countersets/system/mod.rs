@@ -1,4 +1,4 @@
-//! The counterset System.
+//! Provider of the counterset System.
 
 use perfset_core::catalogue::system as id;
 use perfset_core::{CounterId, Counterset, NoValue};
@@ -12,7 +12,7 @@ use crate::sources::proc_stat::Totals;
 #[cfg(test)]
 mod tests;
 
-/// System from `/proc/stat`, `/proc/loadavg`, the names in `/proc`, and a clock.
+/// Values of System, from `/proc/stat`, `/proc/loadavg`, the names in `/proc`, and a clock.
 #[derive(Debug)]
 pub(crate) struct System {
     start_100ns: fn() -> u64,
@@ -22,7 +22,8 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Reads what others read too. `start_100ns` is when the machine started, in terms of PerfTime100NSec.
+    /// Creates the values from files that other countersets share. `start_100ns` returns the start time of the
+    /// machine, as PerfTime100NSec.
     pub(crate) fn new(
         stat: SharedFile,
         loadavg: SharedFile,
@@ -56,7 +57,7 @@ impl Values for System {
     }
 }
 
-/// Why a counter has no value on any Linux.
+/// Returns the reason for a counter without a value on any Linux.
 fn never(counter: CounterId) -> NoValue {
     let why = match counter {
         id::FILE_READ_OPERATIONS_PER_SEC

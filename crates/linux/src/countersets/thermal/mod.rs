@@ -1,4 +1,4 @@
-//! The counterset Thermal Zone Information.
+//! Provider of the counterset Thermal Zone Information.
 
 use std::path::{Path, PathBuf};
 
@@ -18,15 +18,15 @@ use crate::sources::thermal::slows_processors;
 #[cfg(test)]
 mod tests;
 
-/// Thermal Zone Information from `/sys/class/thermal`.
+/// Instances of Thermal Zone Information, from `/sys/class/thermal`.
 #[derive(Debug)]
 pub(crate) struct ThermalZones {
     class: PathBuf,
     folder: Folder,
-    /// The numbers of the zones, ascending; and what they may become.
+    /// Numbers of the zones, ascending; `listed` is the next list.
     ids: Vec<u32>,
     listed: Vec<u32>,
-    /// By place.
+    /// Keys of the zones, by index.
     keys: Vec<Key>,
     zones: Vec<Zone>,
 }
@@ -35,21 +35,21 @@ pub(crate) struct ThermalZones {
 struct Zone {
     kind: KeptFile,
     temp: KeptFile,
-    /// Thousandths of a degree Celsius.
+    /// Temperature in thousandths of a degree Celsius.
     milli_celsius: Latest<i64>,
     path: PathBuf,
     folder: Folder,
     cooling: Latest<Cooling>,
-    /// The numbers of its cooling devices; what they may become; and the devices.
+    /// Numbers of the zone's cooling devices; `listed` is the next list, and `devices` has their files.
     numbers: Vec<u32>,
     listed: Vec<u32>,
     devices: Vec<Device>,
 }
 
-/// What a zone does to processors at the moment.
+/// Current effect of a zone on processors.
 #[derive(Clone, Copy, Debug)]
 struct Cooling {
-    /// What is left of their speed, in percent.
+    /// Remaining speed of the processors, in percent.
     limit: u64,
     is_active: bool,
 }
@@ -67,10 +67,10 @@ const NO_DEVICE: &str = "the cooling device is gone";
 const SLOWS_NOTHING: &str = "this zone slows no processor";
 
 impl ThermalZones {
-    /// Up to so many zones keep the descriptor of their temperature.
+    /// Maximum number of zones that keep the file descriptor of their temperature.
     const ZONES_THAT_KEEP: usize = 16;
 
-    /// Reads below `roots`.
+    /// Creates a provider that reads below `roots`.
     pub(crate) fn new(roots: &Roots) -> Self {
         let class = roots.sys.join("class/thermal");
         let folder = Folder::new(&class);
@@ -95,7 +95,7 @@ impl Instances for ThermalZones {
                 keys.push(Key { name: String::new(), id: InstanceId(*id), birth: None });
             }
         }
-        // A zone may have become another one of the same number.
+        // A zone may have been replaced by another one with the same number.
         for (zone, key) in zones.iter_mut().zip(keys) {
             let name = &mut key.name;
             let known = pass.read(&mut zone.kind, "it has no type", |text| {
@@ -133,13 +133,13 @@ impl Instances for ThermalZones {
     }
 }
 
-/// A temperature that there can be, and that 4 bytes hold.
+/// Returns the temperature, if it is physically possible and fits into 4 bytes.
 fn above_zero(kelvin: i64) -> Result<u64, NoValue> {
     let kelvin = u32::try_from(kelvin).map_err(|_| unavailable("the sensor says what no temperature is"));
     kelvin.map(u64::from)
 }
 
-/// The numbers behind `prefix` in the names of a folder, ascending; none if it is not there.
+/// Lists the numbers that follow `prefix` in the names of a directory, ascending; none if it does not exist.
 fn numbered(folder: &mut Folder, prefix: &[u8], into: &mut Vec<u32>, pass: &mut Pass) -> Result<(), NoValue> {
     into.clear();
     pass.list_if_there(folder, |name| into.extend(name.strip_prefix(prefix).and_then(pid)))?;
@@ -196,14 +196,14 @@ impl Device {
         Self { kind: file("type"), current: file("cur_state"), most: file("max_state") }
     }
 
-    /// What it does at the moment, if it slows processors.
+    /// Returns the current effect of the device, if it slows processors.
     fn cooling(&mut self, pass: &mut Pass) -> Result<Option<Cooling>, NoValue> {
         let kind = |text: &[u8]| attribute::line(text).map(slows_processors);
         if !pass.read(&mut self.kind, NO_DEVICE, kind)? {
             return Ok(None);
         }
         let most = pass.read(&mut self.most, NO_DEVICE, attribute::number)?;
-        // -1 of one that is not even turned on.
+        // The file contains -1 if the device is not even turned on.
         let current = pass.read(&mut self.current, NO_DEVICE, attribute::signed)?;
         let current = u64::try_from(current).unwrap_or(0).min(most);
         let taken = current.saturating_mul(100).checked_div(most).unwrap_or(0);

@@ -6,7 +6,7 @@ use perfset_core::catalogue::{linux_process, process_v2, thread};
 use super::{Count, Known, Process, Source, TICK, Thread, Wanted};
 
 impl Process {
-    /// Returns the count of a counter, and the file that has it besides `stat`.
+    /// Returns the count of a counter, and the file that contains it in addition to `stat`.
     pub(super) fn count(
         &self,
         set_is_linux: bool,
@@ -127,7 +127,7 @@ impl Process {
     pub(super) fn thread_known(&self, of: &Thread, counter: CounterId, start_100ns: u64) -> Known {
         use thread as id;
         let wanted = match counter {
-            // From ticks, if it must be: that is less by less than two of them.
+            // If the kernel has only ticks, the count is less, by less than two ticks.
             id::PERCENT_PROCESSOR_TIME => Wanted::Count(of.run_ns.over(100)),
             id::PERCENT_USER_TIME => Wanted::Count(of.user.in_100ns()),
             id::PERCENT_PRIVILEGED_TIME => Wanted::Count(of.system.in_100ns()),
@@ -148,7 +148,7 @@ impl Process {
     }
 }
 
-/// Returns the count of a counter that is made of lines of `io`.
+/// Returns the count of a counter that is a sum of lines of `io`.
 pub(super) fn count_of_io(io: &[Count; 7], set_is_linux: bool, counter: CounterId) -> Option<Count> {
     use {linux_process as linux, process_v2 as id};
     Some(match (set_is_linux, counter) {

@@ -1,11 +1,12 @@
-//! `/proc/PID/io`: what a process read and wrote.
+//! `/proc/PID/io`: data that a process read and wrote.
 //!
-//! Source: `proc_pid_io(5)`. Its own threads, those that ended included. Only for who may trace the process.
+//! Source: `proc_pid_io(5)`. Includes all threads of the process, also ended ones. Readable only with permission to
+//! trace the process.
 
 use crate::sources::named::{Number, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// The lines.
+/// I/O counts of one process.
 ///
 /// ```
 /// use perfset_linux::sources::pid::io::Io;
@@ -16,27 +17,27 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// `rchar`: bytes that calls such as `read(2)` gave, from files, pipes and terminals alike.
+    /// `rchar`: bytes returned by calls such as `read(2)`, from files, pipes and terminals alike.
     pub rchar: Number,
-    /// `wchar`: bytes that calls such as `write(2)` took.
+    /// `wchar`: bytes passed to calls such as `write(2)`.
     pub wchar: Number,
-    /// `syscr`: such calls that read.
+    /// `syscr`: number of such calls that read.
     pub syscr: Number,
-    /// `syscw`: such calls that write.
+    /// `syscw`: number of such calls that write.
     pub syscw: Number,
-    /// `read_bytes`: bytes that came from block devices.
+    /// `read_bytes`: bytes that were read from block devices.
     pub read_bytes: Number,
-    /// `write_bytes`: bytes that are to go to block devices.
+    /// `write_bytes`: bytes that are to be written to block devices.
     pub write_bytes: Number,
-    /// `cancelled_write_bytes`: bytes of those that will not, because their file was cut before.
+    /// `cancelled_write_bytes`: part of `write_bytes` that is never written, because the file was truncated before.
     pub cancelled_write_bytes: Number,
 }
 
 impl Io {
-    /// Takes everything from `text`.
+    /// Parses the contents of the file.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut io = Self::default();
         let mut wanted = [

@@ -1,4 +1,5 @@
-//! What `/proc/PID` says about one process, and `/proc/PID/task/TID` about one thread: one module a file.
+//! Parsers for the files of one process in `/proc/PID`, and of one thread in `/proc/PID/task/TID`: one module for
+//! each file.
 
 pub mod io;
 pub mod schedstat;

@@ -1,10 +1,10 @@
-//! `/proc/PID/schedstat`: how one thread was scheduled, of a process its first.
+//! `/proc/PID/schedstat`: scheduling of one thread; for a process, of its first thread.
 //!
 //! Source: Documentation/scheduler/sched-stats.rst. Needs CONFIG_SCHED_INFO.
 
 use crate::sources::text::{Text, TextError};
 
-/// The three numbers.
+/// Scheduling times of one thread.
 ///
 /// ```
 /// use perfset_linux::sources::pid::schedstat::SchedStat;
@@ -15,19 +15,19 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SchedStat {
-    /// Ran. Unit: ns.
+    /// Time that the thread ran. Unit: ns.
     pub run_ns: u64,
-    /// Could have run and waited for a processor. Unit: ns.
+    /// Time that the thread could have run and waited for a processor. Unit: ns.
     pub wait_ns: u64,
-    /// How often it was given a processor.
+    /// Number of times that the thread was given a processor.
     pub timeslices: u64,
 }
 
 impl SchedStat {
-    /// Takes everything from `text`.
+    /// Parses the contents of the file.
     ///
     /// # Errors
-    /// If it is not one line of three numbers.
+    /// If `text` is not one line of three numbers.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut text = Text::new(text);
         let stat = Self { run_ns: text.number()?, wait_ns: text.number()?, timeslices: text.number()? };

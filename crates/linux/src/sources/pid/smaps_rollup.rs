@@ -1,12 +1,13 @@
-//! `/proc/PID/smaps_rollup`: what a process's memory is shared with others.
+//! `/proc/PID/smaps_rollup`: share of a process in memory that it shares with others.
 //!
-//! Source: Documentation/filesystems/proc.rst. Since Linux 4.14. The kernel goes through all pages of the process to
-//! print it. Only for who may trace the process; `ESRCH` for threads of the kernel and for those that have ended.
+//! Source: Documentation/filesystems/proc.rst. Since Linux 4.14. The kernel visits all pages of the process to print
+//! the file. Readable only with permission to trace the process. Gives `ESRCH` for threads of the kernel and for
+//! processes that have exited.
 
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// The line that feeds a counter.
+/// Line of the file that is needed for a counter.
 ///
 /// ```
 /// use perfset_linux::sources::pid::smaps_rollup::SmapsRollup;
@@ -22,10 +23,10 @@ pub struct SmapsRollup {
 }
 
 impl SmapsRollup {
-    /// Takes everything from `text`; from an empty one, nothing.
+    /// Parses the contents of the file; an empty `text` has no number.
     ///
     /// # Errors
-    /// If there is something, and not that line.
+    /// If `text` is not empty and does not contain the line.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut rollup = Self::default();
         if !text.is_empty() {

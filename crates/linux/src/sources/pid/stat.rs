@@ -1,10 +1,10 @@
-//! `/proc/PID/stat`: times, faults, family and priority of a process or thread.
+//! `/proc/PID/stat`: times, faults, parent, session and priority of a process or thread.
 //!
 //! Source: `proc_pid_stat(5)`.
 
 use crate::sources::text::{Text, TextError};
 
-/// The fields that feed counters, numbered in that manual from 1.
+/// Fields of the file that are needed for counters, with the numbers of that manual page, which begin at 1.
 ///
 /// ```
 /// use perfset_linux::sources::pid::stat::{Stat, comm};
@@ -17,48 +17,50 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stat {
-    /// 3 `state`: a letter.
+    /// 3 `state`: state of the process, a letter.
     pub state: u8,
-    /// 4 `ppid`: the parent, or who took over when it ended.
+    /// 4 `ppid`: id of the parent, or of the process that replaced an ended parent.
     pub ppid: u32,
-    /// 6 `session`.
+    /// 6 `session`: id of the session.
     pub session: u32,
     /// 9 `flags`: the kernel's `PF_*`.
     pub flags: u32,
-    /// 10 `minflt`: page faults that read nothing from disk; those of ended threads included.
+    /// 10 `minflt`: page faults that read nothing from disk, including those of ended threads.
     pub minflt: u64,
-    /// 12 `majflt`: page faults that did.
+    /// 12 `majflt`: page faults that read from disk.
     pub majflt: u64,
-    /// 14 `utime`: in the program. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
+    /// 14 `utime`: time in user mode. Unit: clock ticks (`sysconf(_SC_CLK_TCK)` a second).
     pub utime: u64,
-    /// 15 `stime`: in the kernel. Unit: clock ticks.
+    /// 15 `stime`: time in kernel mode. Unit: clock ticks.
     pub stime: u64,
-    /// 19 `nice`: -20 to 19.
+    /// 19 `nice`: nice value, -20 to 19.
     pub nice: i8,
-    /// 20 `num_threads`.
+    /// 20 `num_threads`: number of threads.
     pub num_threads: u32,
-    /// 22 `starttime`: since boot, sleep included. Unit: clock ticks.
+    /// 22 `starttime`: start time since boot, including sleep. Unit: clock ticks.
     pub starttime: u64,
-    /// 23 `vsize`. Unit: bytes.
+    /// 23 `vsize`: size of the virtual memory. Unit: bytes.
     pub vsize: u64,
-    /// 24 `rss`: in memory, roughly: since Linux 2.6.34 without what single CPUs have counted lately. Unit: pages.
+    /// 24 `rss`: resident memory. Since Linux 2.6.34 a rough number, without the latest changes counted by single
+    /// CPUs. Unit: pages.
     pub rss: u64,
-    /// 40 `rt_priority`: 1 to 99, or 0. Since Linux 2.5.19.
+    /// 40 `rt_priority`: real-time priority, 1 to 99, or 0. Since Linux 2.5.19.
     pub rt_priority: Option<u8>,
-    /// 41 `policy`: the kernel's `SCHED_*`. Since Linux 2.5.19.
+    /// 41 `policy`: scheduling policy, the kernel's `SCHED_*`. Since Linux 2.5.19.
     pub policy: Option<u8>,
-    /// 42 `delayacct_blkio_ticks`: waited for blocks, one thread's alone. Unit: clock ticks. Since Linux 2.6.18.
+    /// 42 `delayacct_blkio_ticks`: time that one thread alone waited for block I/O. Unit: clock ticks. Since Linux
+    /// 2.6.18.
     pub delayacct_blkio_ticks: Option<u64>,
 }
 
 impl Stat {
-    /// The kernel's `PF_WQ_WORKER`: a worker of the kernel, whose name says what it works on.
+    /// The kernel's `PF_WQ_WORKER`: flag of a kernel worker, whose name contains the work that it does.
     const PF_WQ_WORKER: u32 = 0x20;
 
-    /// Takes everything from `text`.
+    /// Parses the contents of the file.
     ///
     /// # Errors
-    /// If a field up to `rss` is missing or not what it should be. Later ones are `None` then.
+    /// If a field up to `rss` is missing or malformed. Malformed later fields are `None`.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let (_, fields) = around_comm(text)?;
         let mut text = Text::new(fields);
@@ -107,13 +109,13 @@ impl Stat {
         Ok(stat)
     }
 
-    /// Whether it has ended, and its parent has not taken note of it yet.
+    /// Returns `true` if the process has ended, and its parent has not collected its status yet.
     #[must_use]
     pub fn is_zombie(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
 
-    /// The part of its `comm` that stays: the kernel appends to a worker's name what it is working on.
+    /// Returns the part of `comm` that does not change: the kernel appends the current work to a worker's name.
     ///
     /// ```
     /// use perfset_linux::sources::pid::stat::Stat;
@@ -134,15 +136,16 @@ impl Stat {
     }
 }
 
-/// 2 `comm`: the name that the program gave itself, or that of its file. It may hold any byte, also `)` and blanks.
+/// Returns field 2 `comm`: the name that the program gave itself, or that of its file. It may contain any byte, also
+/// `)` and blanks.
 ///
 /// # Errors
-/// If it has no end.
+/// If the name has no end.
 pub fn comm(text: &[u8]) -> Result<&[u8], TextError> {
     around_comm(text).map(|(comm, _)| comm)
 }
 
-/// The name in the first and last parentheses, and what is behind them.
+/// Returns the name between the first and the last parenthesis, and the text behind the last one.
 fn around_comm(text: &[u8]) -> Result<(&[u8], &[u8]), TextError> {
     let open = memchr::memchr(b'(', text).map(|at| at.saturating_add(1));
     let close = memchr::memrchr(b')', text);

@@ -1,10 +1,10 @@
-//! `/proc/PID/statm`: pages of a process.
+//! `/proc/PID/statm`: memory use of a process in pages.
 //!
-//! Source: `proc_pid_statm(5)`. Zeros for threads of the kernel and for processes that have ended.
+//! Source: `proc_pid_statm(5)`. All numbers are 0 for threads of the kernel and for processes that have exited.
 
 use crate::sources::text::{Text, TextError};
 
-/// The fields that feed counters. Unit: pages.
+/// Fields of the file that are needed for counters. Unit: pages.
 ///
 /// ```
 /// use perfset_linux::sources::pid::statm::Statm;
@@ -15,17 +15,17 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statm {
-    /// 2: in memory.
+    /// Field 2: resident memory.
     pub resident: u64,
-    /// 3: of those, pages of files and of shared memory.
+    /// Field 3: the part of [`resident`](Self::resident) that belongs to files and shared memory.
     pub shared: u64,
 }
 
 impl Statm {
-    /// Takes everything from `text`.
+    /// Parses the contents of the file.
     ///
     /// # Errors
-    /// If it does not begin with three numbers.
+    /// If `text` does not begin with three numbers.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut text = Text::new(text);
         text.number()?; // size

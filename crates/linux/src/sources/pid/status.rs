@@ -1,11 +1,11 @@
-//! `/proc/PID/status`: what the cheaper files do not say of a process.
+//! `/proc/PID/status`: data of a process that the cheaper files lack.
 //!
-//! Source: `proc_pid_status(5)`. Threads of the kernel, and processes that have ended, have no lines about memory.
+//! Source: `proc_pid_status(5)`. Threads of the kernel, and processes that have exited, have no lines about memory.
 
 use crate::sources::named::{Number, kib, numbers};
 use crate::sources::text::{Text, TextError};
 
-/// The lines that feed counters.
+/// Lines of the file that are needed for counters.
 ///
 /// ```
 /// use perfset_linux::sources::pid::status::Status;
@@ -16,27 +16,27 @@ use crate::sources::text::{Text, TextError};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// `Uid`, the real one: the first of four.
+    /// `Uid`: the real user id, the first of four.
     pub uid: Number,
-    /// `VmPeak`: most memory it ever had addresses for. Unit: KiB.
+    /// `VmPeak`: largest virtual memory so far. Unit: KiB.
     pub vm_peak: Number,
-    /// `VmHWM`: most memory it ever had in use. Unit: KiB.
+    /// `VmHWM`: largest resident memory so far. Unit: KiB.
     pub vm_hwm: Number,
-    /// `RssAnon`: memory in use that belongs to no file. Unit: KiB. Since Linux 4.5.
+    /// `RssAnon`: resident memory that belongs to no file. Unit: KiB. Since Linux 4.5.
     pub rss_anon: Number,
     /// `VmSwap`: memory that was moved to disk. Unit: KiB. Since Linux 2.6.34.
     pub vm_swap: Number,
-    /// `voluntary_ctxt_switches`: how often its first thread gave up a processor.
+    /// `voluntary_ctxt_switches`: number of times that the first thread gave up a processor.
     pub voluntary_ctxt_switches: Number,
-    /// `nonvoluntary_ctxt_switches`: how often one was taken from its first thread.
+    /// `nonvoluntary_ctxt_switches`: number of times that a processor was taken from the first thread.
     pub nonvoluntary_ctxt_switches: Number,
 }
 
 impl Status {
-    /// Takes everything from `text`.
+    /// Parses the contents of the file.
     ///
     /// # Errors
-    /// If it has none of the lines.
+    /// If `text` contains none of the lines.
     pub fn parse(text: &[u8]) -> Result<Self, TextError> {
         let mut status = Self::default();
         let text = &mut Text::new(text);
@@ -63,7 +63,7 @@ impl Status {
     }
 }
 
-/// The first number of a line of several.
+/// Parses the first number of a line with several, and skips the line.
 fn first_number(text: &mut Text<'_>) -> Result<u64, TextError> {
     let number = text.number()?;
     text.line()?;

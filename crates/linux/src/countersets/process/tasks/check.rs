@@ -1,4 +1,4 @@
-//! Whether walks say what `/proc` says.
+//! Checks that task iterators return the same data as `/proc`.
 
 use perfset_bpf::{Records, WalkError};
 
@@ -10,10 +10,10 @@ use super::{Left, Tasks, rules, said};
 use crate::clock::elapsed_ns;
 use crate::pass::Pass;
 
-/// A number, and what it is.
+/// A number with its name.
 type Named = (&'static str, Option<u64>);
 
-/// Reads files of this process.
+/// Reads the files of this process, for comparison.
 struct Own {
     files: Files,
     pass: Pass,
@@ -30,16 +30,19 @@ impl Own {
 }
 
 impl Tasks {
-    /// More processes than these are not passed over by chance, nor hidden on purpose.
+    /// Maximum number of processes that an iterator may miss. More are neither missed by chance nor hidden on
+    /// purpose.
     const MOST_UNMET: usize = 16;
 
-    /// Whether each walk from that place on, and the one over threads, says of this process what `/proc` says of it
-    /// before or after, and may be used still. Notes which processes walks do not meet.
+    /// Compares the records of this process with `/proc` before and after. Checks each process iterator from index
+    /// `from` on, and the thread iterator; also checks that iterators may still be used. Notes the processes that they
+    /// do not return.
     ///
     /// # Errors
-    /// If one says something else, or meets too few.
+    /// If an iterator returns other data, or too few processes.
     pub(super) fn check(&mut self, from: usize) -> Result<(), Left> {
-        /// This process may do something in between, or be torn.
+        /// Maximum number of attempts: this process may execute something in between, or its record may be
+        /// inconsistent.
         const TIMES: u32 = 3;
         rules::may_show_all(&self.roots).map_err(|why| Left::ForGood(why.to_owned()))?;
         let mut table = Table::default();
@@ -71,7 +74,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// What a walk over processes says otherwise, if anything.
+    /// Returns the first difference between a process iterator and `/proc`, if any.
     fn differs(&mut self, at: usize, own: &mut Own) -> Result<Option<&'static str>, Left> {
         let Some((parts, walk)) = self.walks.get_mut(at) else { return Ok(None) };
         let parts = *parts;
@@ -112,7 +115,7 @@ impl Tasks {
         Ok(differing(&before, &walked, &after))
     }
 
-    /// What the walk over threads says otherwise, if anything.
+    /// Returns the first difference between the thread iterator and `/proc`, if any.
     fn threads_differ(&mut self, own: &mut Own) -> Result<Option<&'static str>, Left> {
         let Some(walk) = &mut self.threads else { return Ok(None) };
         let before = own.read(Parts::TASK);
@@ -135,7 +138,7 @@ impl Tasks {
     }
 }
 
-/// What a walk met; `None` if it has too little room, and gets more when it is used.
+/// Runs an iterator and returns its records; `None` if it has too little space, which it gets when it is used.
 fn run(walk: &mut perfset_bpf::Walk) -> Result<Option<Records<'_>>, Left> {
     match walk.run() {
         Ok(records) => Ok(Some(records)),
@@ -148,7 +151,7 @@ fn threads_of(process: &Process) -> &[Thread] {
     process.seldom.as_deref().and_then(|seldom| seldom.threads.get().ok()).map_or(&[], Vec::as_slice)
 }
 
-/// The first number that is not between those before and after.
+/// Returns the name of the first number that is not between those before and after.
 fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'static str> {
     let mut all = before.iter().zip(walked).zip(after);
     let differing = all.find(|((before, walked), after)| match (before.1, walked.1, after.1) {
@@ -160,7 +163,8 @@ fn differing(before: &[Named], walked: &[Named], after: &[Named]) -> Option<&'st
     Some(differing.0.0.0)
 }
 
-/// What walks and files both say, but for times, which each division into program and kernel may move.
+/// Returns the numbers that iterators and files both provide, except times: their division into program and kernel
+/// may differ.
 fn numbers(process: &Process, parts: Parts) -> Vec<Named> {
     let mut all = Vec::new();
     if let Some(stat) = process.stat.get().ok().filter(|_| parts.has(Parts::STAT)) {

@@ -1,10 +1,10 @@
-//! Which columns of a walk stand for which part.
+//! Columns of a BPF task iterator that each file of a process needs.
 
 use perfset_bpf::{Column, Columns, Kernel};
 
 use super::super::table::Parts;
 
-/// What tells one process from another, and its time.
+/// Columns for the identity of a process and its time.
 const BASE: [Column; 6] =
     [Column::Pid, Column::Flags, Column::Start, Column::Name, Column::NameEnd, Column::Runtime];
 const STAT: [Column; 12] = [
@@ -21,7 +21,7 @@ const STAT: [Column; 12] = [
     Column::MajorFaults,
     Column::TotalVm,
 ];
-/// What not every kernel has, and need not.
+/// Columns that some kernels lack and that are optional.
 const SHOWN: [Column; 2] = [Column::UserTimeShown, Column::SystemTimeShown];
 const RARE: [Column; 2] = [Column::Session, Column::BlockDelay];
 const RESIDENT: [Column; 3] = [Column::FilePages, Column::AnonymousPages, Column::SharedPages];
@@ -47,7 +47,7 @@ const STATUS: [Column; 9] = [
 ];
 const SCHEDSTAT: [Column; 2] = [Column::RunDelay, Column::RunCount];
 
-/// The parts that a walk can have, with the columns that each needs.
+/// Returns the files that a task iterator can replace, with the columns that each needs.
 fn walked() -> [(Parts, Columns); 6] {
     [
         (Parts::STAT, Columns::of(&STAT)),
@@ -59,7 +59,8 @@ fn walked() -> [(Parts, Columns); 6] {
     ]
 }
 
-/// The parts that walks on this kernel have. `roughly`: it counts what is in memory less exactly than files say.
+/// Returns the files that task iterators replace on this kernel. `roughly`: `true` if the iterator counts resident
+/// memory less exactly than the files.
 pub(super) fn provides(kernel: &Kernel, roughly: bool) -> Parts {
     let is_exact = |part: &Parts| !roughly || *part != Parts::STATM && *part != Parts::STATUS;
     let walked = walked().into_iter();
@@ -67,7 +68,7 @@ pub(super) fn provides(kernel: &Kernel, roughly: bool) -> Parts {
     there.fold(Parts::NONE, |all, (part, _)| all | part)
 }
 
-/// The columns for those parts.
+/// Returns the columns for those files.
 pub(super) fn columns_of(parts: Parts, roughly: bool) -> Columns {
     let asked = walked().into_iter().filter(|(part, _)| parts.has(*part));
     let mut columns = asked.fold(Columns::of(&BASE), |all, (_, columns)| all | columns);

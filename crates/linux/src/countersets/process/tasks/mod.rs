@@ -1,7 +1,7 @@
-//! The numbers of all processes and threads by a walk over the kernel's tasks.
+//! Collects the values of all processes and threads with BPF task iterators.
 //!
-//! They are the same as those of the files in `/proc`: what the kernel works out for these is worked out here, and
-//! what a walk cannot have, or has torn, is read from them.
+//! The values equal those of the files in `/proc`: computations of the kernel for these files are repeated here. Data
+//! that an iterator lacks, and inconsistent records, are read from the files.
 
 use std::path::PathBuf;
 
@@ -24,12 +24,12 @@ mod take;
 use columns::{columns_of, columns_of_threads};
 use take::{Taker, Units};
 
-/// Why walks are left for files.
+/// Reason for using files instead of task iterators.
 #[derive(Debug)]
 pub(super) enum Left {
-    /// Until something passes, such as a want of memory.
+    /// Temporary reason, such as a lack of memory.
     ForNow(String),
-    /// It would be the same again.
+    /// Permanent reason: another attempt would fail too.
     ForGood(String),
 }
 
@@ -41,53 +41,54 @@ impl Left {
     }
 }
 
-/// Walks over the tasks, loaded for what is asked.
+/// BPF task iterators, loaded for the requested files.
 #[derive(Debug)]
 pub(super) struct Tasks {
     roots: Roots,
     kernel: Kernel,
     offsets: Option<Offsets>,
     way: Way,
-    /// What walks can have on this kernel.
+    /// Files that task iterators replace on this kernel.
     provides: Parts,
-    /// Walks over processes, by the parts that they give.
+    /// Process iterators, with the files that each replaces.
     walks: Vec<(Parts, Walk)>,
     threads: Option<Walk>,
-    /// Whether no more can be loaded.
+    /// `true` if no more iterators can be loaded.
     is_settled: bool,
     units: Units,
-    /// Which process tells whether `/proc` hides any.
+    /// Path of a file that shows if `/proc` hides processes.
     first: PathBuf,
-    /// Walks since the last check.
+    /// Number of runs since the last check.
     unchecked: u32,
-    /// Processes that `/proc` lists and walks do not meet: they are read from files.
+    /// Processes that `/proc` lists and iterators do not return: they are read from files.
     unmet: Vec<u32>,
-    /// For each process of the table, whether it was met.
+    /// For each process of the table, `true` if the iterator returned it.
     met: Vec<bool>,
     new: Vec<Process>,
 }
 
 impl Tasks {
-    /// So many walks over processes are loaded at most: one for each kind of question, and one for all others.
+    /// Maximum number of process iterators: one for each kind of request, and one for all others.
     const MOST: usize = 4;
-    /// Above so many CPUs the exact sum of what is in memory is cheaper from files.
+    /// Maximum number of CPUs for the exact sum of resident memory; with more CPUs, reading files is cheaper.
     const MOST_CPUS: u32 = 16;
-    /// More tasks are not gone over in one go, during which one processor does nothing else.
+    /// Maximum number of tasks for a single uninterrupted pass, during which one CPU does nothing else.
     const MANY: u32 = 50_000;
-    /// Each so many walks it is checked that what they say is true.
+    /// Number of runs after which the iterators are checked again.
     const CHECK: u32 = 256;
-    /// Who gives up the right to load more has room for so many tasks at least.
+    /// Minimum number of tasks for which space is reserved before the permission to load iterators is given up.
     const PREPARED_ROOM: u32 = 65_536;
 
-    /// Finds out whether walks can be had: loads the smallest, and compares what it says of this process.
+    /// Loads the smallest task iterator, and compares its record of this process with `/proc`.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason why task iterators are unavailable.
     pub(super) fn open(roots: &Roots) -> Result<Self, String> {
         Self::with_room(roots, None).map_err(Left::why)
     }
 
-    /// The same with room for many more tasks than there are, loading all that may be needed.
+    /// Does the same as [`open`](Self::open) with space for many more tasks than there are, and loads all iterators
+    /// that may be needed.
     pub(super) fn prepare(roots: &Roots) -> Result<Self, String> {
         let room = Some(rules::task_count(roots).saturating_mul(2).max(Self::PREPARED_ROOM));
         let load_all = || {
@@ -100,13 +101,13 @@ impl Tasks {
         load_all().map_err(Left::why)
     }
 
-    /// The same with room for so many tasks at first.
+    /// Does the same as [`open`](Self::open) with space for `room` tasks at first.
     #[cfg(test)]
     pub(super) fn open_for(roots: &Roots, room: u32) -> Result<Self, String> {
         Self::with_room(roots, Some(room)).map_err(Left::why)
     }
 
-    /// As if the right to load more were gone.
+    /// Simulates the loss of the permission to load more iterators.
     #[cfg(test)]
     pub(super) fn settle(&mut self) {
         self.is_settled = true;
@@ -167,7 +168,7 @@ impl Tasks {
         Err(first.unwrap_or_else(|| Left::ForGood(String::new())))
     }
 
-    /// Which walk it is, for people.
+    /// Returns the kind of iterator, for users.
     pub(super) fn about(&self) -> &'static str {
         match self.way {
             Way::OpenCoded => "open-coded iterator",
@@ -175,16 +176,16 @@ impl Tasks {
         }
     }
 
-    /// Whether what it has of memory is less exact than what files say.
+    /// Returns `true` if the iterators count memory less exactly than the files.
     fn counts_roughly(&self) -> bool {
         self.kernel.counts_memory_by_cpu() && self.offsets.is_none()
     }
 
-    /// Lists the processes, if nobody did in this collection, and brings those parts up to date: all from a walk that
-    /// can be, the rest of the `wanted` ones from `files`.
+    /// Lists the processes, unless this collection has listed them already, and updates these files. All that an
+    /// iterator provides comes from the iterator; the rest, for the `wanted` processes, from `files`.
     ///
     /// # Errors
-    /// Why walks cannot be had any more.
+    /// The reason why task iterators have become unavailable.
     pub(super) fn refresh(
         &mut self,
         parts: Parts,
@@ -230,7 +231,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// Walks over the processes: who is there, and what they have of those parts. Whether they have all of them now.
+    /// Runs a process iterator: lists the processes and updates these files. Returns `true` if all are up to date.
     fn walk(
         &mut self,
         parts: Parts,
@@ -265,7 +266,7 @@ impl Tasks {
         Err(Left::ForNow(GROW.to_owned()))
     }
 
-    /// Loads a walk anew, with more room.
+    /// Replaces an iterator by one with more space.
     fn replace(&mut self, at: usize, parts: Parts, room: u32) -> Result<(), Left> {
         let walk = match self.may_load() {
             false => Err(Left::ForNow(NO_MORE.to_owned())),
@@ -278,7 +279,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// The walk that gives those parts with the fewest others; loads one if there is none.
+    /// Returns the index of the iterator for these files with the fewest others; loads one if there is none.
     fn walk_of(&mut self, parts: Parts) -> Result<usize, Left> {
         let exact = self.walks.iter().position(|(of, _)| *of == parts);
         if let Some(exact) = exact {
@@ -301,12 +302,12 @@ impl Tasks {
         self.wider(parts).ok_or_else(lacks)
     }
 
-    /// Whether there is a point in loading more.
+    /// Returns `true` if loading more iterators can succeed.
     fn may_load(&self) -> bool {
         !self.is_settled && rules::may_load()
     }
 
-    /// Of the walks that give those parts and others, the one with the fewest others.
+    /// Returns the index of the iterator that provides these files and the fewest others.
     fn wider(&self, parts: Parts) -> Option<usize> {
         let wider = self.walks.iter().enumerate().filter(|(_, (of, _))| of.and(parts) == parts);
         wider.min_by_key(|(_, (of, _))| of.count()).map(|(at, _)| at)
@@ -323,7 +324,7 @@ impl Tasks {
         Ok(())
     }
 
-    /// A new walk, with room for somewhat more than there is now.
+    /// Loads an iterator, with space for somewhat more tasks than there are.
     fn loaded(&self, each: Each, columns: Columns, room: Option<u32>) -> Result<Walk, Left> {
         let count = match (each, self.way) {
             (Each::Process, Way::OpenCoded) => rules::process_count(&self.roots),
@@ -336,7 +337,7 @@ impl Tasks {
         Walk::load(&self.kernel, &request).map_err(|error| said(&error))
     }
 
-    /// Walks over the threads.
+    /// Runs the thread iterator.
     fn walk_threads(&mut self, table: &mut Table, now: Moment) -> Result<(), Left> {
         if table.processes.iter().all(|process| process.is_new(Parts::TASK, now)) {
             return Ok(());
@@ -378,7 +379,7 @@ fn too_many(of: &str, left: Left) -> Left {
     }
 }
 
-/// What went wrong, and what would help, if anything.
+/// Converts an error to a reason, with a remedy if there is one.
 fn said(error: &WalkError) -> Left {
     const EPERM: i32 = 1;
     const EACCES: i32 = 13;
@@ -407,7 +408,7 @@ fn said(error: &WalkError) -> Left {
     }
 }
 
-/// How many CPUs there can be, if their numbers have no gaps.
+/// Returns the number of possible CPUs, if their numbers have no gaps.
 fn possible_cpus(roots: &Roots) -> Option<u32> {
     let text = std::fs::read(roots.sys.join("devices/system/cpu/possible")).ok()?;
     let mut ranges = Vec::new();
@@ -418,7 +419,7 @@ fn possible_cpus(roots: &Roots) -> Option<u32> {
     }
 }
 
-/// Takes over everything, and who is there. Whether all of it is of one moment.
+/// Copies all records, and updates the list of processes. Returns `true` if all records are consistent.
 fn take_all(
     records: &Records<'_>,
     taker: &Taker,
@@ -444,7 +445,7 @@ fn take_all(
                 count = count.saturating_add(1);
             }
         } else {
-            // One that executes a program has two first threads for a moment.
+            // A process that executes a program has two first threads for a moment.
             let is_again = new.last().is_some_and(|process| process.pid == pid);
             let known = if is_again { new.pop() } else { None };
             let mut process = known.unwrap_or_else(|| Process::new(pid));
@@ -486,7 +487,7 @@ fn take_all(
     whole
 }
 
-/// Takes over parts of those that are known already.
+/// Copies the data of processes that are known already.
 fn take_more(records: &Records<'_>, taker: &Taker, table: &mut Table, now: Moment) {
     let mut last = None;
     for record in records.iter() {

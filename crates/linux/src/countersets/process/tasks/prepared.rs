@@ -1,4 +1,4 @@
-//! Walks that were loaded before they are needed, so that the right to load them can be given up.
+//! BPF task iterators that are loaded in advance, after which the capabilities to load them can be given up.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -9,15 +9,15 @@ use crate::roots::Roots;
 static PREPARED: Mutex<Option<(Roots, Tasks)>> = Mutex::new(None);
 
 fn lock() -> MutexGuard<'static, Option<(Roots, Tasks)>> {
-    // Nothing is half done while it is locked.
+    // The value is never in an intermediate state while locked.
     PREPARED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loads the walks over processes and threads that any query can need, with room for 65,536 tasks: the next provider
-/// of processes below these roots, once it is asked, takes them over and loads none itself.
+/// Loads the iterators over processes and threads that any query can need, with space for 65,536 tasks. The next
+/// provider of processes below these roots takes them at its first request and loads none itself.
 ///
 /// # Errors
-/// Why processes will be read from files.
+/// The reason why processes will be read from files.
 pub fn prepare_walks(roots: &Roots, source: ProcessSource) -> Result<(), String> {
     if matches!(source, ProcessSource::Gate | ProcessSource::Proc) {
         return Err("files were asked for".to_owned());

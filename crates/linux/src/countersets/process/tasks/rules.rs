@@ -1,4 +1,5 @@
-//! Who may see what: a walk in the kernel sees everything, and `/proc` does not show everything to everybody.
+//! Rules for hiding processes: a task iterator in the kernel sees all of them, and `/proc` hides some from other
+//! users.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,24 +9,27 @@ use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::roots::Roots;
 
-/// How many processes there are, as the kernel counts its folders in `/proc`.
+/// Returns the number of processes: the kernel's link count of `/proc`.
 pub(in super::super) fn process_count(roots: &Roots) -> u32 {
     let count = rustix::fs::stat(&roots.proc).map_or(0, |stat| stat.st_nlink);
     u32::try_from(count).unwrap_or(0)
 }
 
-/// How many tasks there are.
+/// Returns the number of tasks.
 pub(super) fn task_count(roots: &Roots) -> u32 {
     let text = fs::read_to_string(roots.proc.join("loadavg")).unwrap_or_default();
     let tasks = text.split([' ', '/']).nth(4).and_then(|tasks| tasks.parse().ok());
     tasks.unwrap_or(0)
 }
 
+/// Checks that the processes that a task iterator returns may be displayed.
+///
 /// # Errors
-/// Why all that a walk meets must not be shown: it meets processes of all PID namespaces, and under the numbers that
-/// they have in the first; and whoever mounted this `/proc` wanted it to hide some.
+/// The reason why the processes of a task iterator must not be displayed. An iterator returns processes of all PID
+/// namespaces, with their pids of the first namespace. A `/proc` mounted with `hidepid` must keep hiding its
+/// processes.
 pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
-    /// The number of the first PID namespace is the same in every kernel.
+    /// Name of the first PID namespace, the same in every kernel.
     const FIRST: &str = "pid:[4026531836]";
     let namespace = fs::read_link(roots.proc.join("self/ns/pid"));
     if namespace.is_ok_and(|name| name.as_os_str() != FIRST) {
@@ -40,30 +44,31 @@ pub(super) fn may_show_all(roots: &Roots) -> Result<(), &'static str> {
 pub(super) const HIDES: &str =
     "this /proc hides processes (hidepid), and a walk over the tasks would show them";
 
-/// Where [`hides`] looks.
+/// Returns the file that [`hides`] examines.
 pub(super) fn first_process(roots: &Roots) -> PathBuf {
     roots.proc.join("1/stat")
 }
 
-/// Whether whoever mounted a `/proc`, maybe just now, wants it to hide others' processes from this thread.
+/// Returns `true` if a `/proc`, which may just have been mounted again, hides processes of other users from this
+/// thread.
 pub(super) fn hides(first: &Path) -> bool {
     matches!(rustix::fs::stat(first), Err(Errno::NOENT | Errno::ACCESS | Errno::PERM))
 }
 
-/// Who tells whether `/proc` would show what a process has read and written: that file is its owner's alone, and takes
-/// the right to trace the process besides.
+/// Method of determining if `/proc` would let this thread read the I/O of a process. Only the owner may read that
+/// file, and only with permission to trace the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tells {
-    /// This thread may see nearly everything.
+    /// Periodic check: this thread may read nearly everything.
     Nothing,
-    /// Who may trace a process without further rights has its user, and so owns its files. This one's own may be
-    /// another's: then the file tells.
+    /// Permission to trace: a thread without capabilities may trace a process only as its user, who also owns its
+    /// files. The files of this process itself may belong to another user: then the file decides.
     Tracing,
-    /// The file, because this thread may trace the processes of others, and not open their files.
+    /// The file itself, because this thread may trace processes of other users, and not open their files.
     File,
 }
 
-/// What holds for this thread.
+/// Returns the method for this thread.
 pub(super) fn tells() -> Tells {
     let opens = has(CapabilitySet::DAC_OVERRIDE) || has(CapabilitySet::DAC_READ_SEARCH);
     match (has(CapabilitySet::SYS_PTRACE), opens) {
@@ -73,7 +78,7 @@ pub(super) fn tells() -> Tells {
     }
 }
 
-/// Whether this thread may load walks, as far as its capabilities say.
+/// Returns `true` if this thread has the capabilities to load task iterators.
 pub(super) fn may_load() -> bool {
     has(CapabilitySet::SYS_ADMIN) || has(CapabilitySet::BPF) && has(CapabilitySet::PERFMON)
 }

@@ -1,4 +1,4 @@
-//! Takes over what a walk met, in the units of the files in `/proc`.
+//! Decodes the records of task iterators to the units of the files in `/proc`.
 
 use perfset_bpf::{Column, Place, Record, Records, Torn};
 use perfset_core::NoValue;
@@ -14,7 +14,7 @@ use crate::sources::pid::schedstat::SchedStat;
 use crate::sources::pid::stat::Stat;
 use crate::sources::pid::statm::Statm;
 
-/// What `/proc` counts in.
+/// Units of the files in `/proc`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Units {
     ns_in_tick: u64,
@@ -44,10 +44,10 @@ impl Units {
     }
 }
 
-/// The kernel's `PF_KTHREAD`: a thread of the kernel, whose memory is borrowed.
+/// Flag `PF_KTHREAD` of the kernel: a thread of the kernel, whose memory is borrowed.
 const KERNEL_THREAD: u32 = 0x0020_0000;
 
-/// Takes over records about processes.
+/// Decoder of the records of processes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taker {
     parts: Parts,
@@ -61,25 +61,25 @@ pub(super) struct Taker {
     runtime: Place,
     stat: Option<StatPlaces>,
     rare: Option<(Place, Place)>,
-    /// Files, no file, shared.
+    /// Offsets of the resident pages: of files, anonymous, shared.
     resident: Option<[Place; 3]>,
     io: Option<[Place; 7]>,
     status: Option<StatusPlaces>,
     schedstat: Option<(Place, Place)>,
-    /// Who tells what may be shown of reading and writing.
+    /// Method of determining if the I/O of a process may be displayed.
     tells: Tells,
 }
 
-/// What was taken over.
+/// Result of decoding a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken {
-    /// It is of another process than before, with the same pid.
+    /// `true` if the record belongs to another process than before, with the same pid.
     pub(super) other: bool,
-    /// It is all that the walk was asked for.
+    /// `true` if all requested files are up to date.
     pub(super) whole: bool,
 }
 
-/// What `stat` says of processes and threads.
+/// Offsets of the columns that make up `stat`, for processes and threads.
 #[derive(Clone, Copy, Debug)]
 struct StatPlaces {
     state: Place,
@@ -89,9 +89,9 @@ struct StatPlaces {
     policy: Place,
     user: Place,
     system: Place,
-    /// What was shown before; a kernel that measures both times has none.
+    /// Offsets of the times that were shown before; a kernel that measures both times has none.
     shown: Option<(Place, Place)>,
-    /// What it says of processes alone.
+    /// Offsets of the columns of `stat` for processes only.
     process: Option<ProcessPlaces>,
 }
 
@@ -140,7 +140,7 @@ impl StatPlaces {
         })
     }
 
-    /// What processes and threads have.
+    /// Returns the fields of `stat` that processes and threads have.
     fn stat(&self, record: &Record<'_>, (start, runtime): (u64, u64), units: Units) -> Stat {
         let times = (record.get(self.user), record.get(self.system));
         let (utime, stime) = match self.shown {
@@ -163,7 +163,7 @@ impl StatPlaces {
 }
 
 impl Taker {
-    /// `None` if the records lack a column of those parts.
+    /// Creates a decoder; returns `None` if the records lack a column of those files.
     pub(super) fn new(records: &Records<'_>, parts: Parts, units: Units) -> Option<Self> {
         let place = |column| records.place(column);
         let io = || {
@@ -218,12 +218,12 @@ impl Taker {
         })
     }
 
-    /// What the records have.
+    /// Returns the files whose data the records contain.
     pub(super) fn parts(&self) -> Parts {
         self.parts
     }
 
-    /// The number of the process.
+    /// Returns the pid of the record.
     pub(super) fn pid(&self, record: &Record<'_>) -> u32 {
         number(record, self.pid)
     }
@@ -236,17 +236,17 @@ impl Taker {
         self.units.ticks(record.get(self.start))
     }
 
-    /// Whether it is not of one moment.
+    /// Returns `true` if the record is inconsistent: its values are from different moments.
     pub(super) fn is_torn(&self, record: &Record<'_>) -> bool {
         self.torn.is(record)
     }
 
-    /// Whether it is about that process, and no other with its pid.
+    /// Returns `true` if the record belongs to this process, and not to another one with its pid.
     pub(super) fn is_same(&self, record: &Record<'_>, process: &Process) -> bool {
         process.started(self.start_ticks(record))
     }
 
-    /// Takes over everything.
+    /// Copies all data of the record to the process.
     pub(super) fn take(
         &self,
         record: &Record<'_>,
@@ -261,7 +261,7 @@ impl Taker {
         let name = lasting.lasting_name(comm.bytes());
         let may_be_cut = flags & KERNEL_THREAD != 0 && name.len() == Comm::LONGEST;
         let other = match may_be_cut && !process.comm().as_bytes().starts_with(name) {
-            // Only the file has all of the name. If it has gone, so has the process, next time.
+            // Only the file has the full name. If the file does not exist, the process is not listed next time.
             true => {
                 let other = process.begins(name, self.start_ticks(record));
                 files.read_stat(process, now, pass);
@@ -283,14 +283,15 @@ impl Taker {
         if other {
             process.clock_ns = 0;
         }
-        // The clock of a process that runs now may have shown more than the kernel has written down.
+        // The clock of a running process may have shown more than the kernel has recorded.
         process.held = runtime < process.clock_ns;
         process.clock_ns = process.clock_ns.max(runtime);
         Taken { other, whole: self.take_parts(record, process, now) }
     }
 
-    /// Whether the kernel would show what the process has read and written. It is asked each time, or, by who may see
-    /// nearly everything, first and then in turn; `None`: it was not its turn, and it would not have before.
+    /// Returns `true` if the kernel would let this thread read the I/O of the process. Checked at each collection; by
+    /// a thread that may read nearly everything, first and then with the periodic refresh. `None` if no refresh is
+    /// due and the earlier result was a refusal.
     fn may_show_io(&self, process: &Process, now: Moment) -> Option<bool> {
         let io = &process.io;
         match self.tells {
@@ -303,7 +304,8 @@ impl Taker {
         }
     }
 
-    /// Takes over the parts, unless they are torn: then they stay as they were. Whether it has all of them.
+    /// Copies the data of the record, unless it is inconsistent: then the process is unchanged. Returns `true` if all
+    /// files are up to date.
     pub(super) fn take_parts(&self, record: &Record<'_>, process: &mut Process, now: Moment) -> bool {
         if self.torn.is(record) {
             process.ran = now;
@@ -375,7 +377,7 @@ impl Taker {
     }
 }
 
-/// Takes over threads, each with its process.
+/// Copies the records of threads, each to its process.
 pub(super) fn threads(records: &Records<'_>, units: Units, table: &mut Table, now: Moment) {
     let place = |column| records.place(column);
     let (Some(tid), Some(tgid), Some(start), Some(runtime), Some(places)) = (
@@ -429,17 +431,17 @@ fn no_schedstat() -> NoValue {
     unavailable("this kernel does not report it")
 }
 
-/// A number of four bytes.
+/// Returns a number of four bytes.
 fn number(record: &Record<'_>, place: Place) -> u32 {
     u32::try_from(record.get(place)).unwrap_or(u32::MAX)
 }
 
-/// What is counted by CPU may be below zero for a moment.
+/// Returns a number of pages, at least 0: counts kept per CPU may be below zero for a moment.
 fn amount(pages: u64) -> u64 {
     if i64::from_ne_bytes(pages.to_ne_bytes()) < 0 { 0 } else { pages }
 }
 
-/// A name as the kernel has it.
+/// A process name in the kernel's form.
 #[derive(Clone, Copy)]
 struct Comm {
     bytes: [u8; 16],
@@ -447,7 +449,7 @@ struct Comm {
 }
 
 impl Comm {
-    /// There is a NUL behind it.
+    /// Maximum length, before the terminating NUL.
     const LONGEST: usize = 15;
 
     fn of(start: u64, end: u64) -> Self {
@@ -464,7 +466,7 @@ impl Comm {
     }
 }
 
-/// The letter that `stat` has for a state.
+/// Returns the letter that `stat` has for a state.
 fn state(state: u32, exit_state: u32) -> u8 {
     const IDLE: u32 = 0x402;
     const LOCK: u32 = 0x1000;
@@ -487,8 +489,8 @@ fn state(state: u32, exit_state: u32) -> u8 {
     }
 }
 
-/// The times in program and kernel that `stat` shows, in ns: the measured sum, divided as the ticks say, and neither
-/// less than what was shown before.
+/// Returns the times in program and kernel that `stat` shows, in ns. The measured sum is divided in the ratio of the
+/// ticks. Neither time is less than what was shown before.
 fn shown_times(
     (user, system): (u64, u64),
     runtime: u64,
