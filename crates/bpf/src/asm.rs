@@ -1,30 +1,30 @@
-//! An assembler for those BPF instructions that a walk takes.
+//! Assembler for the BPF instructions that the task-iterator programs use.
 //!
 //! Source: `Documentation/bpf/standardization/instruction-set.rst` of the kernel.
 
-/// An instruction: code, registers, offset, number.
+/// Encoded BPF instruction: opcode, registers, offset, immediate number.
 pub type Instruction = [u8; 8];
 
-/// A register.
+/// Register of the BPF virtual machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reg {
-    /// What a call gives back.
+    /// Return value of a call.
     R0,
-    /// What a call is given, from here on.
+    /// First argument of a call; `R2` and `R3` are the next ones.
     R1,
     R2,
     R3,
-    /// Kept by calls, from here on.
+    /// First register that calls preserve; `R7` to `R9` are the next ones.
     R6 = 6,
     R7,
     R8,
     R9,
-    /// The end of the frame.
+    /// Frame pointer: the end of the stack frame.
     Frame,
 }
 
-/// How much is loaded or stored.
+/// Number of bytes that an instruction loads or stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     W1,
@@ -34,7 +34,7 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// That of so many bytes.
+    /// Returns the width for a number of bytes; `None` unless it is 1, 2, 4 or 8.
     pub fn of(bytes: u32) -> Option<Self> {
         Some(match bytes {
             1 => Self::W1,
@@ -55,11 +55,11 @@ impl Width {
     }
 }
 
-/// A place in the program.
+/// Jump target: a position in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Label(usize);
 
-/// A program in the making.
+/// BPF program under construction.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {
     code: Vec<Instruction>,
@@ -81,7 +81,7 @@ impl Assembler {
         Label(self.labels.len().saturating_sub(1))
     }
 
-    /// The label stands for what comes next.
+    /// Sets the label to the position of the next instruction.
     pub fn place(&mut self, label: Label) {
         let next = self.code.len();
         if let Some(place) = self.labels.get_mut(label.0) {
@@ -109,13 +109,14 @@ impl Assembler {
         self.put(0x27, to, 0, 0, number);
     }
 
-    /// The low half of a register as a signed number. By shifts, which every kernel has.
+    /// Sign-extends the low half of a register. Uses shifts, which every kernel supports.
     pub fn extend_sign(&mut self, to: Reg) {
         self.put(0x67, to, 0, 0, 32);
         self.put(0xC7, to, 0, 0, 32);
     }
 
-    /// Loads from memory. An offset that does not fit in is added first, to `to`, which may be `from`.
+    /// Loads from memory. An offset of more than 16 bits is first added to `to`, which may be the same register as
+    /// `from`.
     pub fn load(&mut self, width: Width, to: Reg, from: Reg, offset: u32) {
         const LDX: u8 = 0x61;
         let code = LDX | width.code();
@@ -129,23 +130,23 @@ impl Assembler {
         }
     }
 
-    /// Stores to memory.
+    /// Stores register `from` to memory, `offset` bytes behind the address in `to`.
     pub fn store(&mut self, width: Width, to: Reg, offset: i16, from: Reg) {
         const STX: u8 = 0x63;
         self.put(STX | width.code(), to, register(from), offset, 0);
     }
 
-    /// A number of 64 bits.
+    /// Sets a register to a number of 64 bits.
     pub fn set_wide(&mut self, to: Reg, number: u64) {
         self.two(to, 0, number);
     }
 
-    /// The address of a map.
+    /// Loads the address of a map, given by its file descriptor.
     pub fn map(&mut self, to: Reg, descriptor: i32) {
         self.two(to, 1, low(descriptor));
     }
 
-    /// The address of a byte of the only value of a map.
+    /// Loads the address of byte `at` of a map's only value.
     pub fn map_value(&mut self, to: Reg, descriptor: i32, at: u32) {
         self.two(to, 2, low(descriptor) | u64::from(at) << 32);
     }
@@ -157,12 +158,12 @@ impl Assembler {
         self.put(0, Reg::R0, 0, 0, half(number >> 32));
     }
 
-    /// Calls what the kernel has for all programs, by its number.
+    /// Calls a BPF helper, which the kernel offers to all programs, by its number.
     pub fn call_helper(&mut self, number: i32) {
         self.put(0x85, Reg::R0, 0, 0, number);
     }
 
-    /// Calls a function of the kernel, by its number in the kernel's description of types.
+    /// Calls a kernel function by its type id in the kernel's BTF.
     pub fn call(&mut self, function: u32) {
         self.put(0x85, Reg::R0, 2, 0, i32::try_from(function).unwrap_or(0));
     }
@@ -188,7 +189,7 @@ impl Assembler {
         self.jump(0x5D, left, register(right), 0, to);
     }
 
-    /// Unsigned.
+    /// Jumps if `left` is less than `number`, compared as unsigned numbers.
     pub fn if_below(&mut self, left: Reg, number: i32, to: Label) {
         self.jump(0xA5, left, 0, number, to);
     }
@@ -197,7 +198,7 @@ impl Assembler {
         self.put(0x95, Reg::R0, 0, 0, 0);
     }
 
-    /// The program. `None` if a jump goes to a label without a place, or too far.
+    /// Returns the program; `None` if the label of a jump has no position or is too far away.
     pub fn finish(mut self) -> Option<Vec<Instruction>> {
         for (at, label) in self.jumps {
             let to = (*self.labels.get(label.0)?)?;

@@ -1,36 +1,36 @@
-//! The kernel's own description of its types: BTF, the BPF type format.
+//! BTF, the BPF type format: the kernel's own description of its types.
 //!
 //! Source: `Documentation/bpf/btf.rst` of the kernel.
 
 use std::ops::Range;
 
-/// What is wrong with a description of types.
+/// Error in a BTF type description.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("BTF at byte {at}: {why}")]
 #[non_exhaustive]
 pub struct BtfError {
-    /// Where, from the start of the file.
+    /// Offset of the error from the start of the file, in bytes.
     pub at: usize,
-    /// What.
+    /// Reason that the description is rejected.
     pub why: &'static str,
 }
 
-/// Where a member lies in its structure.
+/// Offset, size and type of a structure member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Member {
-    /// In bytes, from the start of the structure.
+    /// Offset from the start of the structure, in bytes.
     pub offset: u32,
-    /// In bytes.
+    /// Size of the member in bytes.
     pub size: u32,
-    /// Its type, without names and qualifiers.
+    /// Id of the member's type, after typedefs and qualifiers are resolved.
     pub type_id: u32,
 }
 
-/// A description of types, of which some functions and structures can be found by name.
+/// BTF type description in which selected functions and structures are found by name.
 ///
-/// **Shape**: a table of texts and a list of types, each with a number; structures have members, which have types.
-/// Any bytes at all can be read: what makes no sense is not found, and no question takes longer than [`STEPS`] members.
+/// **Shape**: a table of strings and a list of numbered types. Structures have members, and members have types. Any
+/// bytes are accepted: data that makes no sense is not found. No lookup visits more than [`STEPS`] members.
 ///
 /// ```no_run
 /// use perfset_bpf::Btf;
@@ -47,13 +47,13 @@ pub struct Member {
 pub struct Btf<'a> {
     bytes: &'a [u8],
     strings: Range<usize>,
-    /// Where each type begins, by its number less one.
+    /// Offset of each type in `bytes`; the index is the type id less one.
     at: Vec<u32>,
-    /// Functions and structures of the names that were wanted: which name, kind, number.
+    /// Functions and structures with one of the requested names: name, kind, type id.
     found: Vec<(&'static str, Kind, u32)>,
 }
 
-/// What a type is: those of the format that matter here by name.
+/// Kind of a type: the kinds of the format that matter here, by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Int,
@@ -62,7 +62,7 @@ enum Kind {
     /// A structure or union.
     Compound,
     Enum,
-    /// Another name, or a qualifier: the same type behind it.
+    /// Typedef or qualifier, which stands for another type.
     Alias,
     Function,
     Prototype,
@@ -70,7 +70,7 @@ enum Kind {
     Section,
     Enum64,
     Float,
-    /// What has neither size nor members.
+    /// Type with neither size nor members.
     Other,
 }
 
@@ -95,7 +95,7 @@ impl Kind {
         })
     }
 
-    /// How many bytes follow the head of a type that has so many parts.
+    /// Number of bytes that follow the header of a type with that many parts.
     fn tail(self, parts: usize) -> usize {
         match self {
             Self::Compound | Self::Section | Self::Enum64 => parts.saturating_mul(MEMBER),
@@ -110,13 +110,13 @@ impl Kind {
 const HEAD: usize = 12;
 const MEMBER: usize = 12;
 
-/// A type: where it is, what it is.
+/// Position and header of one type.
 #[derive(Clone, Copy, Debug)]
 struct Type {
     at: usize,
     info: u32,
     kind: Kind,
-    /// Its size, or the number of another type.
+    /// Size of the type, or the id of the type that it refers to.
     size_or_type: u32,
 }
 
@@ -127,15 +127,15 @@ impl Type {
 }
 
 impl<'a> Btf<'a> {
-    /// The most members that are looked at for one question.
+    /// Maximum number of members visited for one lookup.
     pub const STEPS: u32 = 200_000;
-    /// The most types behind one another that are one, and the deepest that structures without names are in others.
+    /// Maximum number of chained typedefs and qualifiers, and maximum nesting of anonymous structures.
     const DEPTH: u32 = 16;
 
-    /// Reads a description. Only functions and structures of the `wanted` names can be asked for.
+    /// Parses a type description. Lookups find only functions and structures with one of the `wanted` names.
     ///
     /// # Errors
-    /// If it is none of version 1 in this machine's byte order, or is cut, or has a type of a kind that is not known.
+    /// If `bytes` are not BTF version 1 in this machine's byte order, are cut, or contain a type of an unknown kind.
     pub fn parse(bytes: &'a [u8], wanted: &[&'static str]) -> Result<Self, BtfError> {
         let field = |at: usize, why| u32_at(bytes, at).ok_or(BtfError { at, why });
         let magic = bytes.get(..3).ok_or(BtfError { at: 0, why: "it is cut" })?;
@@ -161,7 +161,7 @@ impl<'a> Btf<'a> {
         };
         let (types, strings) = (section(8)?, section(16)?);
         let names = places(bytes.get(strings.clone()).unwrap_or_default(), wanted);
-        // A type takes twelve bytes at least: no more memory than a third of the file's.
+        // A type takes at least twelve bytes, so that this vector takes at most a third of the file's size.
         let mut at = Vec::with_capacity(types.len() / 32);
         let mut found: Vec<(&'static str, Kind, u32)> = Vec::new();
         let mut next = types.start;
@@ -190,25 +190,25 @@ impl<'a> Btf<'a> {
         Ok(Self { bytes, strings, at, found })
     }
 
-    /// How many types there are.
+    /// Returns the number of types.
     #[must_use]
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no types.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
 
-    /// The number of the first function of that name, which must have been wanted.
+    /// Returns the type id of the first function of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn function(&self, name: &str) -> Option<u32> {
         self.named(name, Kind::Function)
     }
 
-    /// The number of the first structure of that name, which must have been wanted.
+    /// Returns the type id of the first structure of that name, which must be one of the `wanted` names.
     #[must_use]
     pub fn structure(&self, name: &str) -> Option<u32> {
         self.named(name, Kind::Compound)
@@ -219,7 +219,7 @@ impl<'a> Btf<'a> {
         found.map(|found| found.2)
     }
 
-    /// The size of a type in bytes.
+    /// Returns the size of a type in bytes.
     #[must_use]
     pub fn size(&self, type_id: u32) -> Option<u32> {
         let (mut size, mut id) = (1_u32, type_id);
@@ -241,8 +241,8 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// A member of a structure by its path, such as `comm`, `se.sum_exec_runtime` or `rss_stat[1].count`. Members of
-    /// structures without a name are members of that which they are in. Members of single bits are none.
+    /// Finds a structure member by its path, such as `comm`, `se.sum_exec_runtime` or `rss_stat[1].count`. Members of
+    /// an anonymous structure belong to the structure that contains it. Bit fields are not found.
     #[must_use]
     pub fn member(&self, of: u32, path: &str) -> Option<Member> {
         let (mut offset, mut type_id, mut steps) = (0_u32, of, Self::STEPS);
@@ -266,7 +266,7 @@ impl<'a> Btf<'a> {
         Some(Member { offset, size: self.size(type_id)?, type_id: self.plain(type_id)?.1 })
     }
 
-    /// The member of that name: its offset in bytes and its type.
+    /// Finds the member of that name; returns its offset in bytes and its type id.
     fn find(&self, of: Type, name: &[u8], depth: u32, steps: &mut u32) -> Option<(u32, u32)> {
         if of.kind != Kind::Compound {
             return None;
@@ -296,13 +296,13 @@ impl<'a> Btf<'a> {
         None
     }
 
-    /// A type's elements and how many there are.
+    /// Returns an array's element type and number of elements.
     fn array(&self, of: Type) -> Option<(u32, u32)> {
         let tail = of.at.checked_add(HEAD)?;
         Some((u32_at(self.bytes, tail)?, u32_at(self.bytes, tail.checked_add(8)?)?))
     }
 
-    /// The type behind names and qualifiers, and its number.
+    /// Resolves typedefs and qualifiers; returns the type behind them and its id.
     fn plain(&self, type_id: u32) -> Option<(Type, u32)> {
         let mut id = type_id;
         for _ in 0..Self::DEPTH {
@@ -321,7 +321,8 @@ impl<'a> Btf<'a> {
         Some(Type { at, info, kind: Kind::of(info)?, size_or_type: u32_at(self.bytes, at.checked_add(8)?)? })
     }
 
-    /// A text of the table, from its place there. The longest name that is looked for is shorter than what is given.
+    /// Returns the string at offset `place` of the string table, cut to 128 bytes. Names that are looked for are
+    /// shorter.
     fn text(&self, place: u32) -> Option<&[u8]> {
         const LONGEST: usize = 128;
         let table = self.bytes.get(self.strings.clone())?;
@@ -331,12 +332,12 @@ impl<'a> Btf<'a> {
     }
 }
 
-/// Where in the table of texts the wanted names are, ascending. One pass over the table.
+/// Returns the offsets of the requested names in the string table, ascending. Visits the table once.
 fn places(table: &[u8], wanted: &[&'static str]) -> Vec<(u32, &'static str)> {
-    /// Each name is in the table once; more of them are garbage.
+    /// Maximum number of offsets. A valid table contains each name once; more of them are garbage.
     const MOST: usize = 1_024;
-    // Bits for the lengths that names have: most texts are none of them by that alone. A name that is empty or longer
-    // than 63 bytes is never found.
+    // Each bit stands for a length that a requested name has. Most strings are excluded by their length alone. A name
+    // that is empty or longer than 63 bytes is never found.
     let bit = |len: usize| u32::try_from(len).ok().and_then(|len| 1_u64.checked_shl(len)).unwrap_or(0) & !1;
     let lengths = wanted.iter().fold(0, |all, name| all | bit(name.len()));
     let mut places = Vec::new();

@@ -1,6 +1,6 @@
-//! bpf(2), and memory that the kernel writes.
+//! System call `bpf(2)`, and memory that the kernel writes.
 //!
-//! Source: `bpf(2)`, and `include/uapi/linux/bpf.h` of the kernel for the places in its argument.
+//! Source: `bpf(2)`, and `include/uapi/linux/bpf.h` of the kernel for the offsets in its argument.
 
 #![expect(unsafe_code, reason = "system calls, and memory that is mapped")]
 
@@ -14,12 +14,13 @@ use std::sync::atomic::AtomicU64;
 
 use crate::asm::Instruction;
 
-/// The argument of a call: a union of structures, of which all bytes that are not used are zero.
+/// Argument of a `bpf(2)` call: a union of structures. All unused bytes are zero.
 #[repr(align(8))]
 struct Argument([u8; Self::LEN]);
 
 impl Argument {
-    /// As long as what is used here takes; a kernel that knows less accepts what it does not know if that is zero.
+    /// Number of bytes that the commands used here take. An older kernel accepts bytes that it does not know if they
+    /// are zero.
     const LEN: usize = 160;
 
     fn new() -> Self {
@@ -35,7 +36,7 @@ impl Argument {
         self.u32(at, u32::from_ne_bytes(value.to_ne_bytes()))
     }
 
-    /// An address, which must stay good until the call is over.
+    /// Stores an address, which must stay valid until the call is over.
     fn address<T: ?Sized>(mut self, at: usize, of: *const T) -> Self {
         let address = u64::try_from(of.cast::<u8>().addr()).unwrap_or(0);
         self.put(at, &address.to_ne_bytes());
@@ -50,9 +51,9 @@ impl Argument {
     }
 
     /// # Safety
-    /// Addresses in it are those of as much memory as the command wants, and stay so until it is over.
+    /// Each address in the argument must refer to as much memory as the command uses, until the call is over.
     unsafe fn call(&mut self, command: c_int) -> io::Result<c_int> {
-        // SAFETY: the argument is as long as is said, and the caller answers for what it refers to.
+        // SAFETY: the argument has `LEN` bytes, and the caller guarantees that its addresses are valid.
         let got = unsafe { libc::syscall(libc::SYS_bpf, command, self.0.as_mut_ptr(), Self::LEN) };
         match c_int::try_from(got) {
             Ok(got) if got >= 0 => Ok(got),
@@ -61,25 +62,25 @@ impl Argument {
     }
 
     /// # Safety
-    /// As [`call`](Self::call), and the command's result is a new descriptor.
+    /// The same as for [`call`](Self::call); the command's result must be a new file descriptor.
     unsafe fn open(&mut self, command: c_int) -> io::Result<OwnedFd> {
-        // SAFETY: the caller answers for what it refers to.
+        // SAFETY: the caller guarantees that its addresses are valid.
         let descriptor = unsafe { self.call(command) }?;
-        // SAFETY: it is new, so nobody else has it.
+        // SAFETY: the file descriptor is new, so that nothing else owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
     }
 }
 
-/// What kind of map.
+/// Type of a BPF map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Map {
-    /// One value that can be mapped.
+    /// Map with one value, which can be mapped into memory.
     Mapped,
-    /// One value for each CPU.
+    /// Map with a value for each CPU.
     ByCpu,
 }
 
-/// A new map with one value of that size.
+/// Creates a map with one value of `value_size` bytes.
 pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
     const MAP_CREATE: c_int = 0;
     let (kind, flags) = match kind {
@@ -88,20 +89,20 @@ pub(crate) fn new_map(kind: Map, value_size: u32) -> io::Result<OwnedFd> {
     };
     let [key_size, entries] = [4, 1];
     let argument = Argument::new().u32(0, kind).u32(4, key_size).u32(8, value_size).u32(12, entries);
-    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    // SAFETY: the argument contains no addresses, and the command creates a file descriptor.
     unsafe { argument.u32(16, flags).open(MAP_CREATE) }
 }
 
-/// How a program is loaded.
+/// Type of a BPF program, given when it is loaded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// To be run by a call.
+    /// Run by a system call: [`run`].
     Called,
-    /// To be called by the iterator whose function has that number.
+    /// Called by the iterator whose function has this type id.
     Iterator(u32),
 }
 
-/// Loads a program. `log` takes what the kernel says of it; empty, it says nothing.
+/// Loads a program. The kernel writes its messages to `log`, unless `log` is empty.
 pub(crate) fn load(code: &[Instruction], kind: Kind, licence: &CStr, log: &mut [u8]) -> io::Result<OwnedFd> {
     const PROG_LOAD: c_int = 5;
     const SYSCALL: u32 = 31;
@@ -119,36 +120,36 @@ pub(crate) fn load(code: &[Instruction], kind: Kind, licence: &CStr, log: &mut [
         Kind::Called => argument.u32(0, SYSCALL).u32(44, SLEEPABLE),
         Kind::Iterator(function) => argument.u32(0, TRACING).u32(68, TRACE_ITER).u32(108, function),
     };
-    // SAFETY: the instructions, the licence with its NUL and the log are as long as is said, outlive the call, and only
-    // the log is written. What is loaded is a descriptor.
+    // SAFETY: the instructions, the licence with its NUL and the log have the given lengths and outlive the call.
+    // Only the log is written. The result is a file descriptor.
     unsafe { argument.open(PROG_LOAD) }
 }
 
 const TRACE_ITER: u32 = 28;
 
-/// Runs a program once, to its end.
+/// Runs a program once, until it ends.
 pub(crate) fn run(program: &OwnedFd) -> io::Result<()> {
     const PROG_TEST_RUN: c_int = 10;
     let mut argument = Argument::new().descriptor(0, program.as_raw_fd());
-    // SAFETY: there are no addresses in it.
+    // SAFETY: the argument contains no addresses.
     unsafe { argument.call(PROG_TEST_RUN) }.map(drop)
 }
 
-/// Attaches an iterator's program to it.
+/// Attaches a program to its iterator.
 pub(crate) fn link(program: &OwnedFd) -> io::Result<OwnedFd> {
     const LINK_CREATE: c_int = 28;
     let mut argument = Argument::new().descriptor(0, program.as_raw_fd()).u32(8, TRACE_ITER);
-    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    // SAFETY: the argument contains no addresses, and the command creates a file descriptor.
     unsafe { argument.open(LINK_CREATE) }
 }
 
-/// Has an iterator go over everything once.
+/// Runs an iterator over all tasks once.
 pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
     const ITER_CREATE: c_int = 33;
-    /// The kernel pauses after a million tasks, of which it has four at most.
+    /// Maximum number of reads. The kernel pauses after a million tasks, and has at most four million.
     const PAUSES: u32 = 100;
     let mut argument = Argument::new().descriptor(0, link.as_raw_fd());
-    // SAFETY: there are no addresses in it, and what is created is a descriptor.
+    // SAFETY: the argument contains no addresses, and the command creates a file descriptor.
     let mut file = std::fs::File::from(unsafe { argument.open(ITER_CREATE) }?);
     for _ in 0..PAUSES {
         match file.read(&mut [0; 64]) {
@@ -161,24 +162,25 @@ pub(crate) fn iterate(link: &OwnedFd) -> io::Result<()> {
     Err(ErrorKind::TimedOut.into())
 }
 
-/// Memory of its own for a file of some megabytes.
+/// Separate memory mapping for the contents of a file of some megabytes.
 ///
-/// Not from the allocator: what it once gave back of that size it no longer gets from the kernel, and keeps.
+/// Not from the allocator: once it has freed a block of that size, it no longer gets such blocks from the kernel, and
+/// keeps their memory.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     start: NonNull<u8>,
     bytes: usize,
-    /// So many of them are the file's.
+    /// Number of bytes filled by the file.
     used: usize,
 }
 
 impl Buffer {
-    /// Of Debian's kernels they have five to ten.
+    /// Maximum file size in bytes. The files of Debian's kernels have five to ten megabytes.
     const MOST: u64 = 256 << 20;
 
-    /// A whole file.
+    /// Reads a whole file into a new buffer.
     pub fn of_file(path: &Path) -> io::Result<Self> {
-        // What is no file, such as a pipe, could block.
+        // Anything except a regular file, such as a pipe, could block.
         let about = std::fs::metadata(path)?;
         if !about.is_file() || about.len() > Self::MOST {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is no file, or too long"));
@@ -186,14 +188,14 @@ impl Buffer {
         let mut file = std::fs::File::open(path)?;
         let bytes = usize::try_from(about.len()).map_err(|_| ErrorKind::OutOfMemory)?.max(1);
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or(ErrorKind::OutOfMemory)?;
         let mut buffer = Self { start, bytes, used: 0 };
-        // SAFETY: the mapping has so many bytes, all zero, is nobody else's, and lasts as long as `buffer`.
+        // SAFETY: the mapping has `bytes` bytes, all zero, is used only by `buffer`, and lasts as long as `buffer`.
         let room = unsafe { std::slice::from_raw_parts_mut(buffer.start.as_ptr(), buffer.bytes) };
         let mut used = 0_usize;
         while let Some(rest) = room.get_mut(used..).filter(|rest| !rest.is_empty()) {
@@ -213,36 +215,37 @@ impl Deref for Buffer {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes of the mapping are the file's; it lasts as long as `self`, and nobody writes it.
+        // SAFETY: the first `used` bytes of the mapping are the file's. It lasts as long as `self`, and is no longer
+        // written.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.used.min(self.bytes)) }
     }
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: it was mapped by `of_file`, and nobody has its bytes any more.
+        // SAFETY: `of_file` created the mapping, and no reference to its bytes is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
-/// The beginning of a map's value, in this process's memory.
+/// Mapping of the beginning of a map's value into this process's memory.
 #[derive(Debug)]
 pub(crate) struct View {
     start: NonNull<AtomicU64>,
     bytes: usize,
 }
 
-// SAFETY: what it points to is used through atomics alone, by whichever thread.
+// SAFETY: the memory is accessed only as atomics, by any thread.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
 impl View {
-    /// So many bytes, in whole pages. There must be as many.
+    /// Maps the first `bytes` bytes, rounded up to whole pages. The map's value must have as many.
     pub fn of(map: &OwnedFd, bytes: usize) -> io::Result<Self> {
         let bytes = bytes.checked_next_multiple_of(page_size()).ok_or(ErrorKind::InvalidInput)?;
         let (access, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        // SAFETY: a new mapping at an address that the kernel chooses overlaps no other memory.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, map.as_raw_fd(), 0) };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
@@ -251,24 +254,24 @@ impl View {
         Ok(Self { start, bytes })
     }
 
-    /// Its words. The kernel writes them while the map's program runs.
+    /// Returns the mapped words. The kernel writes them while the map's program runs.
     pub fn words(&self) -> &[AtomicU64] {
         let count = self.bytes / 8;
-        // SAFETY: the mapping has so many words, begins on a page, lasts as long as `self`, cannot be shortened (the
-        // memory of a map is as long as the map), and any bits are a word.
+        // SAFETY: the mapping has `count` words, begins on a page and lasts as long as `self`. It cannot be
+        // shortened, because the memory of a map is as long as the map. Any bits are a valid word.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), count) }
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: it was mapped by `of`, and nobody has its words any more.
+        // SAFETY: `of` created the mapping, and no reference to its words is left.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }
 
 fn page_size() -> usize {
-    // SAFETY: it takes a number and gives one.
+    // SAFETY: `sysconf` takes a number and returns a number.
     let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(size).unwrap_or(4_096)
 }

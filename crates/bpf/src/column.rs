@@ -1,138 +1,139 @@
-//! What can be had of a process or thread, and where the kernel has it.
+//! Data available for each process or thread, and its location in the kernel's structures.
 
 use std::ops::BitOr;
 
-/// One number of a process or thread.
+/// Number that a record contains for a process or thread.
 ///
-/// **Units**: times in ns, sizes of memory in pages, all others as the kernel has them. Of a process, times, faults and
-/// what was read and written are those of all its threads, also of ended ones; everything else is that of its first
-/// thread.
+/// **Units**: times in ns, memory sizes in pages, all others as the kernel stores them. For a process, CPU times,
+/// faults, and bytes and calls of I/O are sums over all its threads, including ended ones. Everything else is that of
+/// its first thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Column {
-    /// Its number, in the first PID namespace.
+    /// Id of the process or thread, in the first PID namespace.
     Pid,
-    /// The number of its process.
+    /// Id of the thread's process.
     Tgid,
-    /// The kernel's `PF_*`.
+    /// Task flags: the kernel's `PF_*`.
     Flags,
-    /// When it started, since the machine did, sleep included.
+    /// Start time since the start of the machine, including sleep.
     Start,
-    /// The first half of its name.
+    /// First half of the name: 8 bytes.
     Name,
-    /// The second half of its name.
+    /// Second half of the name: 8 bytes.
     NameEnd,
-    /// How long it has run.
+    /// Time spent running on a processor.
     Runtime,
-    /// What it does: the kernel's `TASK_*`.
+    /// Scheduling state: the kernel's `TASK_*`.
     State,
-    /// Whether it has ended: the kernel's `EXIT_*`.
+    /// Exit state, not 0 after the end: the kernel's `EXIT_*`.
     ExitState,
-    /// The number of its parent.
+    /// Id of the parent process.
     Parent,
-    /// `nice` and 120.
+    /// Static priority: `nice` plus 120.
     StaticPriority,
-    /// 1 to 99, or 0.
+    /// Real-time priority: 1 to 99, or 0 if there is none.
     RealTimePriority,
-    /// The kernel's `SCHED_*`.
+    /// Scheduling policy: the kernel's `SCHED_*`.
     Policy,
-    /// How many threads the process has.
+    /// Number of threads of the process.
     Threads,
-    /// Time in the program, as counted at ticks.
+    /// Time in user mode, as counted at ticks.
     UserTime,
-    /// Time in the kernel, as counted at ticks.
+    /// Time in kernel mode, as counted at ticks.
     SystemTime,
-    /// Time in the program that was last shown to anybody.
+    /// Time in user mode that the kernel last reported to any reader.
     UserTimeShown,
-    /// Time in the kernel that was last shown to anybody.
+    /// Time in kernel mode that the kernel last reported to any reader.
     SystemTimeShown,
-    /// Page faults that read nothing from disk.
+    /// Number of page faults that read nothing from disk.
     MinorFaults,
-    /// Page faults that did.
+    /// Number of page faults that read from disk.
     MajorFaults,
-    /// The number of its session, in the first PID namespace.
+    /// Id of the session, in the first PID namespace.
     Session,
-    /// How long it waited for blocks.
+    /// Time spent waiting for block I/O.
     BlockDelay,
-    /// Bytes that were read, of anything.
+    /// Bytes read from any source, not only from storage.
     ReadChars,
-    /// Bytes that were written, to anything.
+    /// Bytes written to any target, not only to storage.
     WriteChars,
-    /// Calls that read.
+    /// Number of system calls that read.
     ReadCalls,
-    /// Calls that write.
+    /// Number of system calls that write.
     WriteCalls,
-    /// Bytes that were read from storage.
+    /// Bytes read from storage.
     ReadBytes,
     /// Bytes that were to be written to storage.
     WriteBytes,
-    /// Of these, bytes that never were.
+    /// Part of [`WriteBytes`](Self::WriteBytes) that was never written.
     CancelledWriteBytes,
-    /// Who owns it: the real user.
+    /// User id of the owner: the real user.
     User,
-    /// How often it gave up a processor.
+    /// Number of times that the task gave up a processor.
     VoluntarySwitches,
-    /// How often one was taken from it.
+    /// Number of times that a processor was taken from the task.
     InvoluntarySwitches,
-    /// How long it waited for a processor.
+    /// Time spent waiting for a processor.
     RunDelay,
-    /// How often it was given one.
+    /// Number of times that the task was given a processor.
     RunCount,
-    /// Memory that it has addresses for.
+    /// Virtual memory: all memory with an address in the process.
     TotalVm,
-    /// The most of that, unless [`TotalVm`](Self::TotalVm) is more.
+    /// Largest virtual memory so far, unless [`TotalVm`](Self::TotalVm) is larger.
     PeakVm,
-    /// The most that was in memory, unless more is now.
+    /// Largest resident memory so far, unless the current one is larger.
     PeakResident,
-    /// In memory: of files.
+    /// Resident memory that belongs to files.
     FilePages,
-    /// In memory: of no file.
+    /// Resident memory that belongs to no file (anonymous).
     AnonymousPages,
-    /// Not in memory but on disk.
+    /// Memory that was moved to disk (swap).
     SwapPages,
-    /// In memory: shared.
+    /// Resident memory that is shared.
     SharedPages,
-    /// Of a process, how many of its threads were met and added to its sums.
+    /// For a process: number of threads that were met and added to its sums.
     ThreadsMet,
-    /// Whether one of its threads is executing a program and takes the first one's place and number.
+    /// 1 if a thread of the process is executing a program and takes the place and id of the first thread, or else 0.
     Executing,
-    /// Changes when threads end.
+    /// Sequence counter, which changes when threads end.
     Sequence,
-    /// The same, at the end.
+    /// Sequence counter, read again after the other columns.
     SequenceEnd,
-    /// Whether its memory went away meanwhile.
+    /// 1 if the process lost its memory while the record was written, or else 0.
     MemoryGone,
 }
 
-/// The structure that a path begins in.
+/// Kernel structure in which a path begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum From {
     Task,
     Signal,
-    /// That of a process, or the task of a thread.
+    /// Signal structure for a process, task for a thread.
     SignalOrTask,
     Memory,
-    /// What a pointer in the task or in its signals leads to: the pointer, and the structure there.
+    /// Structure behind a pointer. Contains the structure that has the pointer (task or signal), the pointer's path,
+    /// and the structure that it points to.
     Pointer(&'static str, &'static str, &'static str),
-    /// No structure: the program makes it.
+    /// No structure: the BPF program computes the number.
     Made,
 }
 
-/// What is known of a column before the kernel is.
+/// Definition of a column that is the same for all kernels.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Definition {
     pub from: From,
-    /// The first that there is counts.
+    /// Alternative paths of the field; the first one that exists is used.
     pub paths: &'static [&'static str],
-    /// Where the structure of signals has the sum of ended threads.
+    /// Path of the sum over ended threads in the signal structure.
     pub ended: Option<&'static str>,
-    /// Whether it takes eight bytes of a record, or four.
+    /// `true` if the column takes eight bytes of a record, `false` if four.
     pub is_wide: bool,
 }
 
 impl Column {
-    /// All of them.
+    /// All columns, in the order of their definition.
     pub const ALL: [Self; 46] = [
         Self::Pid,
         Self::Tgid,
@@ -246,46 +247,46 @@ impl Column {
         }
     }
 
-    /// Of the four parts of what is in memory, which one it is.
+    /// Returns the index of this column among the four memory counters in `rss_stat`; `None` for other columns.
     pub(crate) fn part_of_memory(self) -> Option<usize> {
         let parts = [Self::FilePages, Self::AnonymousPages, Self::SwapPages, Self::SharedPages];
         parts.iter().position(|part| *part == self)
     }
 }
 
-/// Several columns.
+/// Set of columns that a record contains.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Columns(u64);
 
 impl Columns {
-    /// None.
+    /// Set without any column.
     pub const NONE: Self = Self(0);
 
-    /// Those.
+    /// Returns the set of the given columns.
     #[must_use]
     pub fn of(columns: &[Column]) -> Self {
         columns.iter().fold(Self::NONE, |all, column| all | Self::from(*column))
     }
 
-    /// Whether all of others are among them.
+    /// Returns `true` if all `others` are in this set.
     #[must_use]
     pub fn contain(self, others: Self) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// These, but not the others.
+    /// Returns this set without the `others`.
     #[must_use]
     pub fn without(self, others: Self) -> Self {
         Self(self.0 & !others.0)
     }
 
-    /// How many they are.
+    /// Returns the number of columns in this set.
     #[must_use]
     pub fn count(self) -> u32 {
         self.0.count_ones()
     }
 
-    /// Each, in the order of their definition.
+    /// Returns the columns of this set, in the order of their definition.
     pub fn iter(self) -> impl Iterator<Item = Column> {
         Column::ALL.into_iter().filter(move |column| self.contain((*column).into()))
     }

@@ -1,26 +1,26 @@
-//! Where this kernel has everything: what a walk needs of its description of types.
+//! Layout of this kernel's task structures, parsed from its BTF type description.
 
 use crate::asm::Width;
 use crate::btf::{Btf, BtfError};
 use crate::column::{Column, Columns, From};
 
-/// Where this kernel has the numbers of its tasks, and the functions that walk over them.
+/// Offsets of the task data in this kernel, and its functions that iterate over tasks.
 ///
-/// Some hundred bytes, made of a description of some millions. It holds for this boot of the kernel alone.
+/// Takes some hundred bytes, built from a description of some megabytes. Valid until the machine reboots.
 #[derive(Debug)]
 pub struct Kernel {
     sources: [Option<Source>; Column::ALL.len()],
     pub(crate) signal: u32,
     pub(crate) memory: u32,
     pub(crate) iterator: Option<Iterator>,
-    /// The function that the classic iterator's programs are attached to.
+    /// Function to which programs of the classic iterator are attached.
     pub(crate) classic: Option<u32>,
-    /// Whether it counts what is in memory by CPU too.
+    /// `true` if the kernel also counts resident memory by CPU.
     pub(crate) counts_by_cpu: bool,
     pub(crate) exact: Option<Exact>,
 }
 
-/// The functions of the open-coded iterator.
+/// Functions of the open-coded iterator, by type id.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Iterator {
     pub new: u32,
@@ -28,53 +28,53 @@ pub(crate) struct Iterator {
     pub destroy: u32,
     pub lock: u32,
     pub unlock: u32,
-    /// Of its state, in bytes.
+    /// Size of the iterator's state, in bytes.
     pub size: u32,
 }
 
-/// What summing up the parts of counters by CPU takes.
+/// Functions and offsets needed to sum up the parts of per-CPU counters.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exact {
     pub cast: u32,
-    /// A structure that begins with a number of four bytes.
+    /// Type id of a structure that begins with a number of four bytes.
     pub cast_type: u32,
-    /// Where the memory's structure has the pointers to these parts.
+    /// Offsets of the pointers to these parts in the memory structure.
     pub counters: [u32; 4],
-    /// Where a map by CPU has the same kind of pointer.
+    /// Offset of the same kind of pointer in a per-CPU map.
     pub of_map: u32,
 }
 
-/// Where a column comes from.
+/// Location of a column in the kernel's structures.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source {
     pub from: From,
     pub paths: Place,
-    /// In the task, where the structure is that of signals or the task.
+    /// Field in the task, for [`From::SignalOrTask`].
     pub of_thread: Option<Place>,
-    /// Where the pointer is, if it is behind one.
+    /// Offset of the pointer, for a column behind a pointer.
     pub pointer: Option<u32>,
-    /// In the structure of signals.
+    /// Field in the signal structure with the sum over ended threads.
     pub ended: Option<Place>,
 }
 
-/// A place in a structure.
+/// Offset and width of a field in a structure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub offset: u32,
     pub width: Width,
 }
 
-/// Why a kernel cannot be walked over by its description.
+/// Reason that the type description of a kernel cannot be used for a task iterator.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KernelError {
-    /// Its file cannot be read.
+    /// The file of the type description cannot be read.
     #[error("cannot be read")]
     File(#[source] std::sync::Arc<std::io::Error>),
-    /// It makes no sense.
+    /// The type description makes no sense.
     #[error(transparent)]
     Btf(#[from] BtfError),
-    /// It lacks something that no walk can do without.
+    /// The type description lacks something that every task iterator needs.
     #[error("the kernel's types have no {0}")]
     Lacks(&'static str),
 }
@@ -83,7 +83,7 @@ const TASK: &str = "task_struct";
 const SIGNAL: &str = "signal_struct";
 const MEMORY: &str = "mm_struct";
 
-/// The names that are looked up.
+/// Names of the structures and functions that are looked up.
 const WANTED: [&str; 14] = [
     TASK,
     SIGNAL,
@@ -100,23 +100,23 @@ const WANTED: [&str; 14] = [
     "bpf_rcu_read_unlock",
     "bpf_rdonly_cast",
 ];
-/// A structure, and a function too.
+/// Name of a structure, and also of a function.
 const ITERATOR: &str = "bpf_iter_task";
 
 impl Kernel {
-    /// Reads the description of types in a file, by default that of this kernel, `/sys/kernel/btf/vmlinux`.
+    /// Reads a type description from a file; that of the running kernel is `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
-    /// If the file cannot be read, or as [`of`](Self::of).
+    /// If the file cannot be read, or as for [`of`](Self::of).
     #[cfg(target_os = "linux")]
     pub fn read(path: &std::path::Path) -> Result<Self, KernelError> {
         Self::of(&crate::call::Buffer::of_file(path).map_err(|error| KernelError::File(error.into()))?)
     }
 
-    /// Reads a description of types, as in `/sys/kernel/btf/vmlinux`.
+    /// Parses a type description, such as the contents of `/sys/kernel/btf/vmlinux`.
     ///
     /// # Errors
-    /// If it is none, or lacks what no walk can do without.
+    /// If `btf` is no type description, or lacks something that every task iterator needs.
     pub fn of(btf: &[u8]) -> Result<Self, KernelError> {
         let btf = Btf::parse(btf, &WANTED)?;
         let place = |structure: &str, path: &str| -> Option<Place> {
@@ -201,7 +201,7 @@ impl Kernel {
             destroy: btf.function("bpf_iter_task_destroy")?,
             lock: btf.function("bpf_rcu_read_lock")?,
             unlock: btf.function("bpf_rcu_read_unlock")?,
-            // Its place in the frame, which has 512 bytes, is a multiple of eight.
+            // The state is stored in the frame, which has 512 bytes, at a multiple of eight.
             size: btf
                 .size(btf.structure(ITERATOR)?)
                 .filter(|size| (8..=256).contains(size) && size % 8 == 0)?,
@@ -223,12 +223,12 @@ impl Kernel {
         })
     }
 
-    /// Where it has a column.
+    /// Returns the location of a column; `None` if this kernel lacks it.
     pub(crate) fn source_of(&self, column: Column) -> Option<&Source> {
         self.sources.get(column.place())?.as_ref()
     }
 
-    /// Those of the columns that it has.
+    /// Returns those of the `columns` that this kernel has.
     #[must_use]
     pub fn has(&self, columns: Columns) -> Columns {
         let is_there =
@@ -236,7 +236,7 @@ impl Kernel {
         columns.iter().filter(is_there).fold(Columns::NONE, |all, column| all | column.into())
     }
 
-    /// Whether it counts what is in memory by CPU too, so that exact numbers take all parts.
+    /// Returns `true` if this kernel also counts resident memory by CPU. Exact numbers then need all parts.
     #[must_use]
     pub fn counts_memory_by_cpu(&self) -> bool {
         self.counts_by_cpu

@@ -1,5 +1,5 @@
-//! Walks over the processes and threads of a Linux machine inside the kernel, at a fiftieth of what reading `/proc`
-//! costs.
+//! Collects data of the processes and threads of a Linux machine inside the kernel, with a BPF task iterator. Costs a
+//! fiftieth of reading `/proc`.
 //!
 //! ```no_run
 //! use perfset_bpf::{Column, Columns, Each, Kernel, Request, Walk, Way};
@@ -17,19 +17,20 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Shape**: [`Btf`] reads the kernel's description of its types, [`Kernel`] is what of it matters here. A [`Walk`] is
-//! a BPF program that was made from that, instruction by instruction, for the [`Columns`] that are wanted, and that
-//! runs when it is told to; what it writes is [`Records`]. No compiler, no library and no version of the kernel is
-//! asked: what the kernel has by its own description is there, what it has not is not.
+//! **Shape**: [`Btf`] parses the kernel's description of its types. [`Kernel`] contains the parts of it that matter
+//! here. A [`Walk`] is a BPF program, built from a [`Kernel`] instruction by instruction for the requested
+//! [`Columns`], that runs on request. Its output is [`Records`]. No compiler, library or kernel version is consulted:
+//! a feature exists if the kernel's own description contains it.
 //!
-//! What is read is what the kernel has: no permission of files, no PID namespace and no `hidepid` stands between. Who
-//! shows it to others has to.
+//! The data is as the kernel has it: no file permission, PID namespace or `hidepid` limits it. A program that shows
+//! it to other users must limit it.
 //!
-//! **Not dumpable**: before its first program is loaded, a process with the capability to load it is made not dumpable
-//! (`PR_SET_DUMPABLE` of `prctl(2)`), for good. Otherwise another process of the same user could take a map with
-//! `pidfd_getfd(2)`, or read it with `ptrace(2)`, once the capabilities are given up. This is a setting of the whole
-//! process: the kernel writes no core dump of it, only root can attach a debugger, and its files in `/proc` whose
-//! permissions are for the owner alone, such as `io`, are root's. A program that sets it back does so at its own risk.
+//! **Not dumpable**: before a process with the capability to load programs loads its first one, it is made not
+//! dumpable (`PR_SET_DUMPABLE` of `prctl(2)`), permanently. Otherwise another process of the same user could take a
+//! map with `pidfd_getfd(2)`, or read it with `ptrace(2)`, once the capabilities are given up. The setting applies to
+//! the whole process: the kernel writes no core dump of it, and only root can attach a debugger. Its files in `/proc`
+//! with permissions for the owner alone, such as `io`, belong to root. A program that resets the setting does so at
+//! its own risk.
 
 #![cfg_attr(
     test,

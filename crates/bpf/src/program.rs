@@ -1,41 +1,41 @@
-//! Makes the programs: the walk over the tasks, and the one that finds where each CPU's memory is.
+//! Builds the BPF programs: the task iterator, and the program that finds the memory of each CPU.
 
 use crate::asm::{Assembler, Instruction, Reg, Width};
 use crate::column::{Column, Columns, From};
 use crate::kernel::{Kernel, Source};
 
-/// What a record is about.
+/// Subject of a record: a process or a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Each {
-    /// A process, all its threads summed up.
+    /// A process, with the sums over all its threads.
     Process,
-    /// A thread.
+    /// A thread, with only its own numbers.
     Thread,
 }
 
-/// Who goes over the tasks.
+/// Iterator that visits the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The program itself, by the open-coded iterator: since Linux 6.7. All tasks at one moment, the threads of a
-    /// process behind one another.
+    /// The program itself visits all tasks with the open-coded iterator, at one moment. Since Linux 6.7. The threads
+    /// of a process follow one another.
     OpenCoded,
-    /// The kernel's iterator, which calls the program for each task: since Linux 5.8. Threads of a process are
-    /// anywhere, and are summed up afterwards.
+    /// The kernel's iterator calls the program for each task. Since Linux 5.8. The threads of a process come in any
+    /// order, and are summed up afterwards.
     Classic,
 }
 
-/// Where the columns of a record are.
+/// Offsets of the columns in a record.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     places: [Option<InRecord>; Column::ALL.len()],
-    /// In bytes: whole words.
+    /// Size of a record in bytes, rounded up to whole words.
     pub size: u32,
 }
 
-/// A place in a record.
+/// Offset and width of a column in a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct InRecord {
-    /// In bytes.
+    /// Offset in the record, in bytes.
     pub at: u16,
     pub is_wide: bool,
 }
@@ -58,21 +58,22 @@ impl Layout {
     }
 }
 
-/// What is in front of the records: how many were met, in the first word. A record for what has no place follows.
+/// Number of bytes before the records; the first word is the number of tasks met. The spare record, for tasks without
+/// room, follows.
 pub(crate) const HEADER: u32 = 64;
 
-/// What a walk is to be.
+/// Parameters of a task-iterator program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan<'a> {
     pub each: Each,
     pub way: Way,
     pub columns: Columns,
     pub layout: &'a Layout,
-    /// So many records have a place.
+    /// Number of records that have room in the map.
     pub room: u32,
-    /// By how much the memory of each CPU is away from what is the same for all.
+    /// Distance of each CPU's memory from the address that is the same for all CPUs.
     pub offsets: Option<&'a [u64]>,
-    /// The map's descriptor.
+    /// File descriptor of the map.
     pub map: i32,
 }
 
@@ -81,14 +82,14 @@ const TASK: Reg = Reg::R7;
 const SIGNAL: Reg = Reg::R8;
 const MEMORY: Reg = Reg::R9;
 
-/// A walk in the making.
+/// Task-iterator program under construction.
 struct Walk<'a> {
     kernel: &'a Kernel,
     plan: Plan<'a>,
     asm: Assembler,
 }
 
-/// The program of a walk; `None` if the kernel lacks what it takes.
+/// Builds a task-iterator program; returns `None` if the kernel lacks something that it needs.
 pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> {
     let mut walk = Walk { kernel, plan, asm: Assembler::default() };
     match plan.way {
@@ -99,7 +100,7 @@ pub(crate) fn walk(kernel: &Kernel, plan: Plan<'_>) -> Option<Vec<Instruction>> 
 }
 
 impl Walk<'_> {
-    /// One call goes over all tasks.
+    /// Builds a program that visits all tasks in one call.
     fn open_coded(&mut self) -> Option<()> {
         let iterator = self.kernel.iterator?;
         let state = i32::try_from(iterator.size).ok()?.checked_neg()?;
@@ -117,7 +118,8 @@ impl Walk<'_> {
         self.asm.map_value(Reg::R1, self.plan.map, 0);
         self.asm.set(Reg::R2, 0);
         self.asm.store(Width::W8, Reg::R1, 0, Reg::R2);
-        // A first value of the right type for what is a signal from now on, and a record that nobody reads.
+        // First values: a signal structure, so that the register has the right type from now on, and a record that is
+        // never read.
         const GET_CURRENT_TASK_BTF: i32 = 158;
         self.asm.call_helper(GET_CURRENT_TASK_BTF);
         self.asm.load(Width::W8, SIGNAL, Reg::R0, self.kernel.signal);
@@ -141,7 +143,7 @@ impl Walk<'_> {
         self.fill(true)?;
         self.asm.go(next);
         if sums {
-            // Nobody may be there to jump here otherwise, and the kernel refuses what is not reached.
+            // Otherwise there might be no jump to this code, and the kernel rejects unreachable code.
             self.asm.place(thread);
             let pid = self.plan.layout.place(Column::Pid)?;
             self.asm.load(Width::W4, Reg::R1, RECORD, pid.at.into());
@@ -160,7 +162,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// A call goes over one task.
+    /// Builds a program that visits one task for each call.
     fn classic(&mut self) -> Option<()> {
         let [done, thread] = [(); 2].map(|()| self.asm.label());
         let sums = self.plan.each == Each::Process;
@@ -186,7 +188,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Whether threads are added to the records of their processes.
+    /// Returns `true` if threads are added to the records of their processes.
     fn sums(&self) -> bool {
         self.plan.each == Each::Process && self.plan.columns.iter().any(|c| c.definition().ended.is_some())
     }
@@ -204,10 +206,11 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// The next record, or that for what has no place.
+    /// Selects the next record, or the spare record if there is no room.
     ///
-    /// Its number is kept in the map and loaded from there, so that for the verifier it is any number, and the loop
-    /// looks the same the second time round. Kept in a register it is another one each time: ten seconds to load.
+    /// The index is stored in the map and loaded from there. The verifier then takes it for any number, and the loop
+    /// looks the same in the second round. In a register, it would differ in each round, and loading would take ten
+    /// seconds.
     fn take_record(&mut self) -> Option<()> {
         let [has_room, taken] = [(); 2].map(|()| self.asm.label());
         let size = self.plan.layout.size;
@@ -227,7 +230,7 @@ impl Walk<'_> {
         Some(())
     }
 
-    /// Notes in the record before where the sequence of its process is now.
+    /// Stores the current sequence counter of the process in the record that was selected last.
     fn end_sequence(&mut self) -> Option<()> {
         if self.plan.layout.place(Column::SequenceEnd).is_none() {
             return Some(());
@@ -237,12 +240,12 @@ impl Walk<'_> {
         self.store(Column::SequenceEnd, Reg::R1)
     }
 
-    /// Fills the record: of a process or of a thread by itself, or else, of a thread that is to be added to its
-    /// process, what is added and what tells which it is.
+    /// Fills the record of a process or of a separate thread. If `is_whole` is `false`, the record is of a thread
+    /// that is to be added to its process: only the numbers to add and those that identify the process are stored.
     fn fill(&mut self, is_whole: bool) -> Option<()> {
         let for_sum = [Column::Pid, Column::Tgid, Column::Executing];
         let columns = self.plan.columns;
-        // Before anything that a thread which ends would change.
+        // The sequence comes first, before anything that an ending thread changes.
         let first = columns.iter().filter(|column| *column == Column::Sequence);
         let others = columns.iter().filter(|column| {
             *column != Column::Sequence && (is_whole || for_sum.contains(column) || is_sum(*column))
@@ -262,8 +265,8 @@ impl Walk<'_> {
         if is_whole { self.fill_memory() } else { Some(()) }
     }
 
-    /// One thread, the first, was met: more than there can be if another has just taken its place, number and all. None
-    /// in the record of another thread.
+    /// Stores 1 as the number of threads met, for the first thread. If another thread has just taken its place and
+    /// id, stores more than there can be. Stores 0 in the record of another thread.
     fn begin_count(&mut self, is_first: bool) -> Option<()> {
         const TOO_MANY: i32 = 1 << 30;
         self.asm.set(Reg::R3, i32::from(is_first));
@@ -278,7 +281,7 @@ impl Walk<'_> {
         self.store(Column::ThreadsMet, Reg::R3)
     }
 
-    /// Copies a number.
+    /// Copies the number of one column into the record.
     fn copy(&mut self, column: Column, source: &Source, is_whole: bool) -> Option<()> {
         let paths = source.paths;
         match (source.from, source.pointer) {
@@ -295,7 +298,7 @@ impl Walk<'_> {
                 self.asm.load(Width::W8, Reg::R2, TASK, pointer);
                 self.asm.load(paths.width, Reg::R1, Reg::R2, paths.offset);
             }
-            // A process keeps its number, whichever thread is the first.
+            // The id of a process stays the same, whichever thread is the first.
             (From::Task, _) if column == Column::Pid && is_whole && self.plan.each == Each::Process => {
                 self.load_task(Reg::R1, Column::Tgid)?;
             }
@@ -331,7 +334,7 @@ impl Walk<'_> {
         self.store(Column::ThreadsMet, Reg::R1)
     }
 
-    /// What is in memory; zeros for who has none.
+    /// Stores the columns about memory; zeros for a task that has no memory.
     fn fill_memory(&mut self) -> Option<()> {
         let (kernel, columns) = (self.kernel, self.plan.columns);
         let of_memory = |column: &Column| column.definition().from == From::Memory;
@@ -347,7 +350,7 @@ impl Walk<'_> {
             let paths = source.paths;
             match (column.part_of_memory(), kernel.exact, self.plan.offsets) {
                 (Some(part), Some(exact), Some(offsets)) => {
-                    // The register of signals lends itself to the sum.
+                    // The register of the signal structure is used for the sum.
                     uses_signal = true;
                     self.asm.load(paths.width, SIGNAL, MEMORY, paths.offset);
                     for offset in offsets {
@@ -371,7 +374,8 @@ impl Walk<'_> {
         if uses_signal {
             self.asm.load(Width::W8, SIGNAL, TASK, kernel.signal);
         }
-        // Memory that is the task's still was its all the time. That of a task that ends meanwhile may be another's.
+        // Memory that still belongs to the task belonged to it all the time. The memory of a task that ends meanwhile
+        // may be another's.
         let notes = self.plan.layout.place(Column::MemoryGone).is_some();
         if notes {
             self.asm.set(Reg::R2, 0);
@@ -396,8 +400,9 @@ fn is_sum(column: Column) -> bool {
     column.definition().ended.is_some()
 }
 
-/// A program that writes into a map where a map by CPU has its number for each CPU, behind one word that says where
-/// it has it for a CPU without memory of its own, so that the differences are those of all memory by CPU.
+/// Builds a program that writes the address of a per-CPU map's number for each CPU into another map. The word before
+/// these is the address for a CPU without memory of its own, so that the differences are valid for all per-CPU
+/// memory.
 pub(crate) fn offsets(kernel: &Kernel, map: i32, by_cpu: i32, cpus: u32) -> Option<Vec<Instruction>> {
     const LOOKUP_PERCPU_ELEM: i32 = 195;
     const PROBE_READ_KERNEL: i32 = 113;
@@ -414,7 +419,7 @@ pub(crate) fn offsets(kernel: &Kernel, map: i32, by_cpu: i32, cpus: u32) -> Opti
         asm.map_value(Reg::R1, map, cpu.checked_add(1)?.checked_mul(8)?);
         asm.store(Width::W8, Reg::R1, 0, Reg::R0);
     }
-    // The map's own address, as a number, then what it has at the place of its memory by CPU.
+    // The map's own address as a number, then the contents of its field for the per-CPU memory.
     asm.map(Reg::R2, by_cpu);
     asm.map_value(Reg::R1, map, 0);
     asm.store(Width::W8, Reg::R1, 0, Reg::R2);

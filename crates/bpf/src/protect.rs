@@ -1,9 +1,9 @@
 //! Protection of maps from other processes of the same user.
 //!
-//! A map contains numbers of every process of the machine. While this process has `CAP_BPF`, the kernel lets only
-//! processes that have it, too, take its file descriptors with `pidfd_getfd(2)` or read its memory with `ptrace(2)`.
-//! Once the capability is given up, any process of the same user could do so, and read what `/proc` refuses it. A
-//! process that is not dumpable is protected from both.
+//! A map contains numbers of every process of the machine. While this process has `CAP_BPF`, the kernel protects its
+//! file descriptors from `pidfd_getfd(2)` and its memory from `ptrace(2)`. Only processes that have `CAP_BPF`, too,
+//! are exempt. Once the capability is given up, any process of the same user could use both, and read what `/proc`
+//! refuses it. A process that is not dumpable is protected from both.
 //!
 //! Source: `PR_SET_DUMPABLE` of `prctl(2)`; "Ptrace access mode checking" of `ptrace(2)`.
 
@@ -19,7 +19,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 /// as it is. Nor does anything happen from the second time on, so that a program can decide otherwise afterwards.
 ///
 /// # Errors
-/// If the kernel refuses it, such as by seccomp. Then no program may be loaded.
+/// If the kernel refuses it, such as by seccomp. No program may be loaded then.
 pub(crate) fn from_same_user() -> io::Result<()> {
     static IS_DONE: AtomicBool = AtomicBool::new(false);
     if IS_DONE.load(Relaxed) || !can_load()? {

@@ -1,4 +1,4 @@
-//! Walks over the kernel's tasks, loaded and ready to run.
+//! Task iterators, loaded and ready to run.
 
 use std::ffi::CStr;
 use std::fmt;
@@ -13,62 +13,62 @@ use crate::kernel::Kernel;
 use crate::program::{self, Each, HEADER, InRecord, Layout, Plan, Way};
 use crate::protect;
 
-/// What the programs are licensed under, in one of the texts that the kernel knows. `LICENSE.md` says more.
+/// Licence of the BPF programs, as one of the strings that the kernel knows. See `LICENSE.md`.
 const LICENCE: &CStr = c"Dual MIT/GPL";
 
-/// What a walk is to give.
+/// Parameters of a task iterator.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// What a record is about.
+    /// Subject of a record: process or thread.
     pub each: Each,
-    /// Who goes over the tasks.
+    /// Iterator that visits the tasks.
     pub way: Way,
-    /// What a record has; what the kernel lacks is left out.
+    /// Columns of a record; those that the kernel lacks are left out.
     pub columns: Columns,
-    /// For so many records there is to be room: of the classic way a process takes one for each thread.
+    /// Maximum number of records. With [`Way::Classic`], a process takes one for each thread.
     pub room: u32,
-    /// If what is in memory is to be exact.
+    /// Offsets of the CPUs' memory, for exact numbers of resident memory; `None` if they need not be exact.
     pub offsets: Option<&'a Offsets>,
 }
 
-/// Why there is no walk.
+/// Error while loading or running a task iterator.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WalkError {
-    /// The kernel lacks something that this one takes.
+    /// The kernel lacks something that the task iterator needs.
     #[error("this kernel has not all that it takes")]
     Lacks,
     /// A system call failed.
     #[error("{what} failed")]
     Call {
-        /// What was done.
+        /// Action that failed, such as "running the task walk".
         what: &'static str,
-        /// Why it failed.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// The kernel does not run the program.
+    /// The kernel rejects the program.
     #[error("the kernel refuses the program{}{said}", if said.is_empty() { "" } else { ": " })]
     Refused {
-        /// The last that it said of it.
+        /// Last message of the kernel on the program.
         said: String,
-        /// Its error.
+        /// Error of the system call.
         source: io::Error,
     },
     /// There are more tasks than there is room for.
     #[error("{met} tasks were met, and there is room for {room}")]
     Full {
-        /// So many there are.
+        /// Number of tasks that were met.
         met: u64,
-        /// So many have room.
+        /// Number of tasks that have room.
         room: u32,
     },
-    /// It was loaded by the process that this one was forked from, which may be using it.
+    /// The task iterator was loaded by the process from which this one was forked, and which may be using it.
     #[error("it is another process's")]
     Forked,
 }
 
 impl WalkError {
-    /// The system's error, if it is one.
+    /// Returns the error code of the operating system, if there is one.
     #[must_use]
     pub fn os_error(&self) -> Option<i32> {
         match self {
@@ -82,14 +82,14 @@ fn failed(what: &'static str) -> impl FnOnce(io::Error) -> WalkError {
     move |source| WalkError::Call { what, source }
 }
 
-/// A walk that can be run again and again.
+/// Task iterator that can be run again and again.
 ///
-/// Loading it takes `CAP_BPF` and `CAP_PERFMON`, running it takes nothing. The first one that is loaded makes this
-/// process not dumpable.
+/// Loading takes `CAP_BPF` and `CAP_PERFMON`; running takes no capability. The first load makes this process not
+/// dumpable.
 #[derive(Debug)]
 pub struct Walk {
     map: OwnedFd,
-    /// The program, or what attaches it to the iterator.
+    /// File descriptor of the program, or of its link to the iterator.
     runs: OwnedFd,
     view: View,
     layout: Layout,
@@ -97,15 +97,15 @@ pub struct Walk {
     way: Way,
     room: u32,
     owner: u32,
-    /// Pids of processes with the places of their records, to add up threads.
+    /// Pids of processes with the indexes of their records, used to add up threads.
     leaders: Vec<(u64, usize)>,
 }
 
 impl Walk {
-    /// Makes the program and gives it to the kernel.
+    /// Builds the program and loads it into the kernel.
     ///
     /// # Errors
-    /// If the kernel lacks something, or refuses it, or this process may not.
+    /// If the kernel lacks something or rejects the program, or this process has no permission.
     pub fn load(kernel: &Kernel, request: &Request<'_>) -> Result<Self, WalkError> {
         let Request { each, way, columns, room, offsets } = *request;
         let room = room.max(1);
@@ -130,7 +130,7 @@ impl Walk {
         let layout = Layout::of(columns).ok_or(WalkError::Lacks)?;
         let bytes =
             room.checked_add(1).and_then(|records| records.checked_mul(layout.size)?.checked_add(HEADER));
-        // What is in the map is reached by numbers of 32 bits with a sign.
+        // Offsets in the map are signed numbers of 32 bits.
         let bytes = bytes.filter(|bytes| i32::try_from(*bytes).is_ok()).ok_or(WalkError::Lacks)?;
         let map = call::new_map(Map::Mapped, bytes).map_err(failed("making a map for the task walk"))?;
         let plan = Plan {
@@ -154,7 +154,7 @@ impl Walk {
         Ok(Self { map, runs, view, layout, each, way, room, owner: std::process::id(), leaders: Vec::new() })
     }
 
-    /// Walks once, and gives what was met.
+    /// Visits all tasks once, and returns their records.
     ///
     /// # Errors
     /// If there are more tasks than room, or a system call fails.
@@ -182,7 +182,7 @@ impl Walk {
         Ok(self.records(count))
     }
 
-    /// Maps as much as so many records take, and somewhat more, if it is not mapped.
+    /// Maps the memory of `count` records and somewhat more, unless it is already mapped.
     fn reach(&mut self, count: u32) -> Result<(), WalkError> {
         let bytes = |count: u32| {
             let records = usize::try_from(count.saturating_add(1)).unwrap_or(usize::MAX);
@@ -211,8 +211,8 @@ impl Walk {
         }
     }
 
-    /// Adds the records of threads to those of their processes. If the sequence moved between two of its threads, a
-    /// process is made to look torn.
+    /// Adds the records of threads to those of their processes. If the sequence counter changed between two threads
+    /// of a process, the record of the process is made to look torn.
     fn add_up(&mut self, count: usize) {
         let mut leaders = std::mem::take(&mut self.leaders);
         leaders.clear();
@@ -260,9 +260,10 @@ const WORD: usize = 8;
 const HEADER_BYTES: usize = 64;
 const _: () = assert!(HEADER == 64 && HEADER_BYTES == 64);
 
-/// Loads a program. If the kernel refuses it, loads it once more to hear why.
+/// Loads a program. If the kernel rejects it, loads it once more with a log, to get the reason.
 ///
-/// This process is made not dumpable before, so that other processes of the same user cannot read what it writes.
+/// Makes this process not dumpable first, so that other processes of the same user cannot read what the program
+/// writes.
 fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
     protect::from_same_user().map_err(failed("making this process not dumpable"))?;
     let source = match call::load(code, kind, LICENCE, &mut []) {
@@ -272,7 +273,7 @@ fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
     if source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error() == Some(libc::EPERM) {
         return Err(failed("loading the task walk")(source));
     }
-    /// What a verifier says of a program of this size and refuses.
+    /// Size of the log in bytes: enough for the verifier's messages on a rejected program of this size.
     const LOG: usize = 4 << 20;
     let mut log = vec![0; LOG];
     let said = match call::load(code, kind, LICENCE, &mut log) {
@@ -282,7 +283,7 @@ fn load(code: &[Instruction], kind: Kind) -> Result<OwnedFd, WalkError> {
     Err(WalkError::Refused { said, source })
 }
 
-/// The last line of a log that says something.
+/// Returns the last line of a verifier log that is neither empty nor the statistics.
 fn last_said(log: &[u8]) -> String {
     let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
     let mut lines = text.rsplit(|byte| *byte == b'\n');
@@ -290,17 +291,17 @@ fn last_said(log: &[u8]) -> String {
     String::from_utf8_lossy(lines.find(says).unwrap_or_default()).into_owned()
 }
 
-/// What a walk met: record by record.
+/// Records of one run of a task iterator.
 #[derive(Clone, Copy)]
 pub struct Records<'a> {
     words: &'a [AtomicU64],
-    /// Of a record, in words.
+    /// Size of a record in words.
     size: usize,
     layout: &'a Layout,
 }
 
 impl<'a> Records<'a> {
-    /// Where a column is in each record; `None` if it was not asked for, or the kernel lacks it.
+    /// Returns the position of a column in each record; `None` if it was not requested, or the kernel lacks it.
     #[must_use]
     pub fn place(&self, column: Column) -> Option<Place> {
         let InRecord { at, is_wide } = self.layout.place(column)?;
@@ -313,13 +314,13 @@ impl<'a> Records<'a> {
         })
     }
 
-    /// The most that there can be.
+    /// Returns the maximum number of records.
     #[must_use]
     pub fn most(&self) -> usize {
         self.words.len().checked_div(self.size).unwrap_or(0)
     }
 
-    /// Each, in the order in which they were met.
+    /// Returns the records, in the order in which their tasks were met.
     pub fn iter(&self) -> impl Iterator<Item = Record<'a>> + use<'a> {
         let of_first = self.place(Column::ThreadsMet);
         self.all().filter(move |record| of_first.is_none_or(|met| record.get(met) != 0))
@@ -334,7 +335,7 @@ impl<'a> Records<'a> {
         Some(Record { words: self.words.get(start..start.checked_add(self.size)?)? })
     }
 
-    /// Where to look whether a record is [torn](Torn::is).
+    /// Returns the check for [torn](Torn::is) records.
     #[must_use]
     pub fn torn(&self) -> Torn {
         Torn {
@@ -352,7 +353,7 @@ impl fmt::Debug for Records<'_> {
     }
 }
 
-/// Where a column is in a record.
+/// Position of a column in a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     word: usize,
@@ -360,14 +361,14 @@ pub struct Place {
     mask: u64,
 }
 
-/// What was met of a process or thread.
+/// Data of one process or thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     words: &'a [AtomicU64],
 }
 
 impl Record<'_> {
-    /// The number in a column.
+    /// Returns the number in a column.
     #[must_use]
     pub fn get(&self, place: Place) -> u64 {
         let word = self.words.get(place.word).map_or(0, |word| word.load(Relaxed));
@@ -382,22 +383,23 @@ impl Record<'_> {
     }
 }
 
-/// Tells whether a record is of one moment.
+/// Check for records whose data is not of one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Torn {
-    /// Before and behind what was summed up.
+    /// Sequence counter before and after the data was summed up.
     sequence: Option<(Place, Place)>,
-    /// How many there are, and were met.
+    /// Number of threads that exist, and number that were met.
     threads: Option<(Place, Place)>,
     executing: Option<Place>,
     gone: Option<Place>,
 }
 
 impl Torn {
-    /// Whether it is not: threads began or ended while their process was summed up, or its memory went away.
+    /// Returns `true` if the record is not of one moment: threads began or ended while their process was summed up,
+    /// or its memory was lost.
     ///
-    /// The iterator is one task ahead: a thread that it holds already may end, be in the sum of those that ended, and
-    /// be met all the same. The sequence has moved by then, and only the number of threads tells.
+    /// The iterator is one task ahead. A thread that it already holds may end, be in the sum of ended threads, and
+    /// still be met. The sequence counter has changed by then, and only the number of threads shows it.
     #[must_use]
     pub fn is(&self, record: &Record<'_>) -> bool {
         let ended = self.sequence.is_some_and(|(start, end)| {
@@ -410,16 +412,16 @@ impl Torn {
     }
 }
 
-/// By how much the memory of each CPU is away from what is the same for all. It holds for this boot of the kernel.
+/// Distance of each CPU's memory from the address that is the same for all CPUs. Valid until the machine reboots.
 ///
-/// These are addresses of the kernel: they are not shown.
+/// The distances are kernel addresses, and are not shown.
 pub struct Offsets(Vec<u64>);
 
 impl Offsets {
-    /// Finds them, of so many CPUs.
+    /// Finds the offsets of the first `cpus` CPUs.
     ///
     /// # Errors
-    /// As [`Walk::load`].
+    /// The same as for [`Walk::load`].
     pub fn find(kernel: &Kernel, cpus: u32) -> Result<Self, WalkError> {
         let bytes = cpus.checked_add(1).and_then(|words| words.checked_mul(8)).ok_or(WalkError::Lacks)?;
         let what = "finding the memory of each CPU";
