@@ -1,13 +1,13 @@
-//! What of a log could not be used.
+//! Damage of a log: data that cannot be used.
 
 use std::fmt;
 
-/// A place in a log that was left out, and why.
+/// Position of omitted data in a log, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// In bytes from the beginning of the file.
+    /// Offset in bytes from the beginning of the file.
     pub at: u64,
-    /// What is wrong there, and what was left out for it.
+    /// Description of the damage and of the omitted data.
     pub what: String,
 }
 
@@ -17,7 +17,7 @@ impl fmt::Display for Damage {
     }
 }
 
-/// All damage of a log: the first in full, any more as a number.
+/// All damage of a log. The first entries are stored in full, the rest is only counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damages {
     first: Vec<Damage>,
@@ -25,10 +25,10 @@ pub struct Damages {
 }
 
 impl Damages {
-    /// So many are kept. A hostile log may have any number.
+    /// Maximum number of damages stored; a hostile log may contain any number.
     pub const KEPT: usize = 1_000;
 
-    /// Adds one.
+    /// Adds a damage at an offset.
     pub fn add(&mut self, at: u64, what: impl Into<String>) {
         self.count = self.count.saturating_add(1);
         if self.first.len() < Self::KEPT {
@@ -36,7 +36,7 @@ impl Damages {
         }
     }
 
-    /// Adds all of others, in order of their places.
+    /// Adds all damage of `others`, sorted by offset.
     pub(crate) fn take_over(&mut self, others: &Self) {
         self.count = self.count.saturating_add(others.count);
         self.first.extend_from_slice(&others.first);
@@ -44,19 +44,19 @@ impl Damages {
         self.first.truncate(Self::KEPT);
     }
 
-    /// The first ones, in the order in which they stand in the log.
+    /// Returns the first damages, in the order of the log.
     #[must_use]
     pub fn first(&self) -> &[Damage] {
         &self.first
     }
 
-    /// How many there are.
+    /// Returns the number of damages.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether there is none.
+    /// Returns `true` if there is no damage.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0

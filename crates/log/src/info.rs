@@ -1,4 +1,4 @@
-//! What is in a log, summed up.
+//! Summary of the contents of a log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -10,62 +10,62 @@ use crate::damage::Damages;
 use crate::open::{Log, LogError};
 use crate::{blg, text};
 
-/// What is in a log.
+/// Summary of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
-    /// Machines whose counters it holds, with their backslashes.
+    /// Machines whose counters the log contains, with their backslashes.
     pub machines: BTreeSet<String>,
     /// Times of the first and the last sample, in 100 ns since 1601, local; `None` without samples.
     pub span: Option<(i64, i64)>,
-    /// Minutes to be added to these for UTC, if the log says so.
+    /// Minutes to be added to the times of the log for UTC, if the log contains them.
     pub bias_minutes: Option<i32>,
-    /// How many samples there are.
+    /// Number of samples in the log.
     pub samples: u64,
-    /// The time from one sample to the next, as it is most often, in 100 ns.
+    /// Most frequent time from one sample to the next, in 100 ns.
     pub interval: Option<i64>,
-    /// The longest steps that are longer than one and a half of these, and those back in time; in order of time.
+    /// Longest steps above one and a half intervals, and steps back in time, sorted by time.
     pub gaps: Vec<Gap>,
-    /// What is recorded, in the order of the log.
+    /// Recorded counters, in the order of the log.
     pub counters: Vec<Counters>,
-    /// What could not be used.
+    /// Damage found in the log.
     pub damages: Damages,
 }
 
-/// A step from one sample to the next that is not as most are.
+/// Unusual step from one sample to the next: too long, or back in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Gap {
-    /// When the sample before it was taken, in 100 ns since 1601, local.
+    /// Time of the sample before the gap, in 100 ns since 1601, local.
     pub from: i64,
-    /// When the next one was.
+    /// Time of the sample after the gap, in 100 ns since 1601, local.
     pub to: i64,
 }
 
-/// One line of what a log records: a counter, or all of an object.
+/// Recorded counter, or all counters of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counters {
-    /// The path, as PDH writes it.
+    /// Counter path, as PDH writes it.
     pub path: String,
-    /// Its type; `None` of an object, whose counters have their own, and of a log that does not say.
+    /// Type of the counter. `None` for an object, whose counters have different types, and for a log without types.
     pub counter_type: Option<CounterType>,
-    /// Names of its instances in any sample, as many as are kept; empty if it names one instance.
+    /// Names of the instances in all samples, at most [`KEPT`](Counters::KEPT); empty if the path names one instance.
     pub instances: BTreeSet<String>,
-    /// Counters of an object: the most that any sample has.
+    /// Number of counters of an object: the maximum over all samples.
     pub counters: usize,
 }
 
 impl Counters {
-    /// So many names are kept. A log of a year has any number of processes.
+    /// Maximum number of instance names stored. A log of a year may contain any number of processes.
     pub const KEPT: usize = 10_000;
 }
 
-/// So many gaps are kept, the longest.
+/// Maximum number of gaps stored; the longest are kept.
 const GAPS_KEPT: usize = 1_000;
 
 impl Info {
-    /// Reads a log to its end.
+    /// Reads a log to its end and summarizes it.
     ///
     /// # Errors
-    /// If the file cannot be read on.
+    /// If reading the file fails.
     pub fn of<R: Read>(log: Log<R>) -> Result<Self, LogError> {
         match log {
             Log::Blg(log) => Ok(Self::of_blg(log)?),
@@ -172,21 +172,21 @@ impl Counters {
     }
 }
 
-/// The steps between samples.
+/// Statistics of the steps between samples.
 #[derive(Debug, Default)]
 struct Steps {
     first: Option<i64>,
     last: i64,
     samples: u64,
-    /// How often each length came, in ms.
+    /// Number of steps by length in ms.
     lengths: BTreeMap<i64, u64>,
-    /// The longest and those back in time, the shortest first.
+    /// Longest steps and steps back in time, the shortest first.
     longest: BTreeSet<(u64, Gap)>,
 }
 
 impl Steps {
     const MS: i64 = 10_000;
-    /// So many lengths are told apart. A log at a steady interval has few.
+    /// Maximum number of different lengths. A log at a steady interval has few.
     const LENGTHS: usize = 10_000;
 
     fn add(&mut self, time: i64) {
@@ -201,7 +201,7 @@ impl Steps {
                 let count = self.lengths.entry(rounded).or_default();
                 *count = count.saturating_add(1);
             }
-            // A step back counts as the longest of all.
+            // A step back counts as the longest.
             let rank = u64::try_from(length).unwrap_or(u64::MAX);
             self.longest.insert((rank, gap));
             if self.longest.len() > GAPS_KEPT {

@@ -1,10 +1,11 @@
-//! Logs of counters: what others recorded, read on any system.
+//! Readers and writers of performance counter logs. Logs recorded by other tools are readable on any system.
 //!
-//! [`blg`] reads the binary logs of Windows, [`text`] reads and writes PDH-CSV and PDH-TSV; [`Log`] opens either, and
-//! [`Info`] sums it up. With the feature `sqlite` the module `sql` writes the tables of perfmon's SQL logs.
+//! [`blg`] reads the binary logs of Windows; [`text`] reads and writes PDH-CSV and PDH-TSV. [`Log`] opens either
+//! format, and [`Info`] summarizes it. With the feature `sqlite` the module `sql` writes the tables of perfmon's SQL
+//! logs.
 //!
-//! A log is hostile: every reader takes it piece by piece, its memory does not grow with the length of the log, and
-//! what is damaged is left out and said, each [`Damage`] with its place.
+//! Logs are untrusted input: every reader reads in chunks, and its memory does not grow with the length of the log.
+//! Damaged data is omitted and reported, each [`Damage`] with its offset.
 
 #![cfg_attr(
     test,

@@ -1,4 +1,4 @@
-//! A log of any kind, told by its first bytes.
+//! Log of any format, detected by its first bytes.
 
 use std::error::Error;
 use std::io::{self, Chain, Cursor, Read};
@@ -7,45 +7,45 @@ use perfset_engine::SourceError;
 
 use crate::{blg, text};
 
-/// A log of any kind.
+/// Opened log of any format.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Log<R> {
-    /// A binary log of Windows.
+    /// Binary log of Windows.
     Blg(blg::Reader<Begun<R>>),
-    /// PDH-CSV or PDH-TSV.
+    /// Text log: PDH-CSV or PDH-TSV.
     Text(text::Reader<Begun<R>>),
 }
 
-/// What was read to tell the kind, and the rest.
+/// Input that begins with the bytes already read to detect the format.
 pub type Begun<R> = Chain<Cursor<Vec<u8>>, R>;
 
-/// A file cannot be read as a log at all.
+/// Error for a file that cannot be read as a log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The file has no bytes.
+    /// The file is empty.
     #[error("the file is empty")]
     Empty,
-    /// The path is that of a pipe or a device, which cannot be read more than once.
+    /// The path leads to a pipe or a device, which cannot be read more than once.
     #[error("not a regular file: a log is read more than once, so write what a pipe carries to a file first")]
     NotAFile,
-    /// The file has another format.
+    /// The file has an unknown format.
     #[error("not a log: it begins neither as a binary log of Windows nor as PDH-CSV or PDH-TSV")]
     Unknown,
-    /// It is a binary log that says nothing of itself.
+    /// The file is a binary log without a valid header.
     #[error(transparent)]
     Blg(#[from] blg::BlgError),
-    /// It is a text log without a header.
+    /// The file is a text log without a valid header.
     #[error(transparent)]
     Text(#[from] text::TextLogError),
-    /// It could not be read.
+    /// The file cannot be read.
     #[error("cannot be read")]
     Io(#[from] io::Error),
 }
 
 impl LogError {
-    /// Whether the file could not be read, rather than made no sense.
+    /// Returns `true` if reading the file failed; `false` if its contents are invalid.
     #[must_use]
     pub fn is_io(&self) -> bool {
         matches!(
@@ -55,7 +55,7 @@ impl LogError {
     }
 }
 
-/// As a text, with all that caused it.
+/// Converts the error and its causes to one text.
 impl From<LogError> for SourceError {
     fn from(error: LogError) -> Self {
         let causes = std::iter::successors(error.source(), |&cause| cause.source());
@@ -64,7 +64,7 @@ impl From<LogError> for SourceError {
 }
 
 impl<R: Read> Log<R> {
-    /// Reads what a log says of itself.
+    /// Opens a log: detects its format and reads its header.
     ///
     /// ```
     /// use perfset_log::Log;
@@ -75,7 +75,7 @@ impl<R: Read> Log<R> {
     /// ```
     ///
     /// # Errors
-    /// If it is empty or no log, or cannot be read.
+    /// If the file is empty, is not a log, or cannot be read.
     pub fn open(mut read: R) -> Result<Self, LogError> {
         const TELLING: u64 = 512;
         let mut first = Vec::new();

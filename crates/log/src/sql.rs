@@ -1,4 +1,4 @@
-//! SQL logs: the three tables that perfmon, logman and relog write into a database, in a SQLite file.
+//! SQL logs: the three tables that perfmon, logman and relog write to a database, in a SQLite file.
 //!
 //! ```
 //! use perfset_core::pdh::{PdhStatus, RawCounter};
@@ -34,30 +34,35 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Shape**: a database has any number of log sets, a row of `DisplayToID` each. A log set has records, one a sample,
-//! counted from 1; a record has a row of `CounterData` for each of its counters; a counter is a row of
+//! **Shape**: a database has any number of log sets, each a row of `DisplayToID`. A log set has records, one per
+//! sample, counted from 1. A record has a row of `CounterData` for each of its counters. A counter is a row of
 //! `CounterDetails`, which all log sets share.
 //!
-//! **Source**: MS Learn, "SQL Log File Schema"; \[MS-PLA\] 2.2.2.7. Types are those of Windows where SQLite makes of
-//! them what they mean; a GUID is a text of 36 characters, lower case. There is one index that Windows has not,
-//! `CounterDetails_Names`. `CounterData` is kept in the order of time. Who often asks for single counters makes an
+//! **Source**: MS Learn, "SQL Log File Schema"; \[MS-PLA\] 2.2.2.7. Column types are those of Windows where SQLite
+//! gives them the same meaning; a GUID is a text of 36 characters, lower case. One index does not exist on Windows:
+//! `CounterDetails_Names`. `CounterData` is stored in the order of time. Frequent queries for single counters need an
 //! index: `CREATE INDEX CounterData_Counters ON CounterData (CounterID, RecordIndex)`.
 //!
-//! **No value is not zero**: a `CounterValue` that there is none of is NULL. Windows writes 0 there, its column has no
-//! NULL. A counter that has neither a value nor raw numbers has no row in that record. Raw numbers that there are none
-//! of are NULL.
+//! **No value is not zero**: a missing `CounterValue` is NULL. Windows writes 0 there, because its column does not
+//! permit NULL. A counter with neither a value nor raw numbers has no row in that record. Missing raw
+//! numbers are NULL.
 //!
-//! **Numbers of 32 bits** are signed, as a database of Windows has them: a value that does not fit keeps its bits, and
-//! so do the low (`A`) and high (`B`) halves of numbers of 64 bits.
+//! **Numbers of 32 bits** are signed, as in a Windows database: a value that does not fit keeps its bits. The same
+//! applies to the low (`A`) and high (`B`) halves of numbers of 64 bits.
 //!
 //! **Times** are UTC, `yyyy-mm-dd hh:mm:ss.nnn`, which SQLite's date functions understand. Windows' column is a
-//! character longer, and relog leaves a NUL there (reported in public, 2008); here there is none.
+//! character longer, and relog leaves a NUL there (reported in public, 2008); no NUL is written here.
 //!
-//! Not known, for want of a database that Windows wrote: whether `LogStartTime` and `LogStopTime` are UTC there, and
-//! have a full stop or, as the documents say, a colon before the milliseconds; whether `MinutesToUTC` has the sign that
-//! text logs give it, as here; whether records are counted from 1; which `RunID` there is (reserved; here NULL);
-//! what `InstanceIndex` is where there is no instance (here NULL). `ParentObjectID` is always NULL here: parents have
-//! names.
+//! The following is unknown, because no database written by Windows was available:
+//!
+//! - the time zone of `LogStartTime` and `LogStopTime`, and whether a full stop or, as documented, a colon precedes
+//!   their milliseconds;
+//! - the sign of `MinutesToUTC`: here that of text logs;
+//! - the number of the first record: here 1;
+//! - the value of `RunID`: reserved, here NULL;
+//! - the value of `InstanceIndex` without an instance: here NULL.
+//!
+//! `ParentObjectID` is always NULL here, because parents have names.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -73,7 +78,7 @@ mod tests;
 
 pub use writer::Writer;
 
-/// The tables, made where they are missing.
+/// Statements that create missing tables and indexes.
 const TABLES: &str = "
 CREATE TABLE IF NOT EXISTS CounterDetails (
     CounterID INTEGER PRIMARY KEY,
@@ -115,33 +120,34 @@ CREATE TABLE IF NOT EXISTS DisplayToID (
 );
 ";
 
-/// What a writer does with a file that is there already.
+/// Action of a writer if the file already exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// Leaves it, and fails.
+    /// Keep the file and fail.
     Refuse,
-    /// Puts the new one in its place once that is whole.
+    /// Replace the file once the new one is complete.
     Replace,
-    /// Adds another log set to it. Counters that it knows keep their ids.
+    /// Append another log set to the file. Known counters keep their ids.
     Append,
 }
 
-/// What a log is called in a database: a row of `DisplayToID`.
+/// Identity of a log in a database: a row of `DisplayToID`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogSet {
-    /// What tells it from all others.
+    /// Unique id of the log set.
     #[doc(alias = "GUID")]
     pub guid: Guid,
-    /// Its name for people. A database has each once.
+    /// Display name, unique within a database.
     #[doc(alias = "DisplayString")]
     pub name: String,
-    /// Where it was recorded. Times in the database are UTC.
+    /// Time zone in which the log was recorded. Times in the database are UTC.
     pub zone: Zone,
 }
 
 impl LogSet {
-    /// With a GUID that is made of the name (version 5): a name in a database is there once, and the same log makes the
-    /// same file again. Who brings databases of several machines together gives each log set a GUID of its own.
+    /// Creates a log set whose GUID is derived from the name (version 5). Names are unique within a database, and the
+    /// same log yields the same file again. If databases of several machines are merged, give each log set its own
+    /// GUID.
     #[must_use]
     pub fn new(name: impl Into<String>, zone: Zone) -> Self {
         let name = name.into();
@@ -151,82 +157,82 @@ impl LogSet {
     }
 }
 
-/// A counter of a machine: a row of `CounterDetails`.
+/// Counter of a machine: a row of `CounterDetails`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Detail<'a> {
-    /// The machine, with its backslashes.
+    /// Name of the machine, with its backslashes.
     #[doc(alias = "MachineName")]
     pub machine: &'a str,
-    /// The counterset.
+    /// Name of the counterset.
     #[doc(alias = "ObjectName")]
     pub object: &'a str,
-    /// The counter.
+    /// Name of the counter.
     #[doc(alias = "CounterName")]
     pub counter: &'a str,
-    /// Its type.
+    /// Type of the counter.
     #[doc(alias = "CounterType")]
     pub counter_type: CounterType,
-    /// The power of ten that its values are drawn with.
+    /// Power of ten by which values are multiplied for a chart.
     #[doc(alias = "DefaultScale")]
     pub default_scale: i32,
-    /// The instance; none of a counterset that has none.
+    /// Instance of the counterset; `None` if the counterset has no instances.
     pub instance: Option<Instance<'a>>,
-    /// What the instance belongs to.
+    /// Name of the parent instance.
     #[doc(alias = "ParentName")]
     pub parent: Option<&'a str>,
-    /// Ticks of the clock that its type divides by a second.
+    /// Ticks per second of the clock by which the type divides.
     #[doc(alias("TimeBaseA", "TimeBaseB"))]
     pub time_base: i64,
 }
 
-/// An instance of a counterset.
+/// Instance of a counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Instance<'a> {
-    /// Its name.
+    /// Name of the instance.
     #[doc(alias = "InstanceName")]
     pub name: &'a str,
-    /// Which one of that name it is, from 0.
+    /// Index among instances of the same name, from 0.
     #[doc(alias = "InstanceIndex")]
     pub index: u32,
 }
 
-/// The `CounterID` of a counter in one database. The ids that a counterset gives its counters are others.
+/// `CounterID` of a counter in one database. This id differs from the counter's id in its counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CounterId(i64);
 
-/// A SQL log could not be written.
+/// Error while writing a SQL log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqlError {
-    /// There is a file, and it was to be left alone.
+    /// The file already exists, and [`Existing::Refuse`] was requested.
     #[error("{}: is there already", path.display())]
     Exists {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// A log set of that name or GUID is in the database.
+    /// The database already contains a log set with the same name or GUID.
     #[error("{}: has a log set {name:?} already", path.display())]
     Taken {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The name of the log set.
+        /// Name of the log set.
         name: String,
     },
-    /// The file system or SQLite fails.
+    /// The file system or SQLite failed.
     #[error("{}: cannot {doing}", path.display())]
     Failed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What was to be done.
+        /// Description of the failed operation.
         doing: &'static str,
-        /// Why not.
+        /// Reason for the failure.
         #[source]
         error: Box<dyn Error + Send + Sync>,
     },
-    /// Something failed before, and the log was given up.
+    /// An earlier error occurred, and the log was discarded.
     #[error("{}: was given up after an error", path.display())]
     GivenUp {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }

@@ -1,7 +1,7 @@
 //! Text logs: PDH-CSV 4.0 and PDH-TSV 4.0.
 //!
-//! What perfmon, relog, logman, typeperf and VMware's esxtop write, read line by line with [`Reader`]; the same from
-//! us with [`Writer`].
+//! [`Reader`] reads, line by line, the logs of perfmon, relog, logman, typeperf and VMware's esxtop. [`Writer`]
+//! writes the same format.
 //!
 //! ```
 //! use perfset_log::text::{Reader, is_one};
@@ -17,7 +17,7 @@
 //! # Ok::<(), perfset_log::text::TextLogError>(())
 //! ```
 //!
-//! **Shape**: a header has the paths of all counters; a line has a time, and a value or none for each path.
+//! **Shape**: a header has the paths of all counters. A line has a time, and for each path a value or none.
 
 use std::io;
 
@@ -31,24 +31,23 @@ mod tests;
 pub use reader::Reader;
 pub use writer::{Number, Writer};
 
-/// So many bytes a line may have. A longer one is left out.
+/// Maximum number of bytes of a line; a longer line is omitted.
 pub const LINE_LIMIT: usize = 64 << 20;
 
-/// So many paths are taken from a header. The values of more are left out.
+/// Maximum number of paths read from a header; values of further paths are omitted.
 pub const PATH_LIMIT: usize = 1 << 20;
 
-/// What stands between two fields. It tells the two formats apart.
+/// Separator between two fields, which distinguishes the two formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Separator {
-    /// PDH-CSV.
+    /// A comma, as in PDH-CSV.
     Comma,
-    /// PDH-TSV.
+    /// A tab, as in PDH-TSV.
     Tab,
 }
 
 impl Separator {
-    /// What the header begins with.
-    /// The name of the format.
+    /// Returns the name of the format, as in the header.
     #[must_use]
     pub const fn format(self) -> &'static str {
         match self {
@@ -71,39 +70,39 @@ impl Separator {
         }
     }
 
-    /// Of the log that this line is the header of.
+    /// Returns the separator of a log with this header line; `None` if the line is no header.
     fn of_header(line: &[u8]) -> Option<Self> {
         let line = line.strip_prefix(b"\"").unwrap_or(line);
         [Self::Comma, Self::Tab].into_iter().find(|separator| line.starts_with(separator.mark().as_bytes()))
     }
 }
 
-/// The time zone that the times of a log are of.
+/// Time zone of the times in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// As Windows shows it to people, in the language of that machine. It may contradict the minutes; trust those.
+    /// Display name in the language of the recorded machine. If the name contradicts the minutes, trust the minutes.
     pub name: String,
-    /// What is added to a time of the log to get UTC: 300 is US Eastern standard time, -60 an hour east of UTC.
+    /// Minutes added to a time of the log to get UTC: 300 is US Eastern standard time, -60 an hour east of UTC.
     ///
-    /// It is what held when the log was opened. If daylight saving began or ended later, times from then on are an
-    /// hour off, and nothing in the log says so.
+    /// The value was correct when the log was opened. If daylight saving began or ended later, subsequent times are
+    /// wrong by an hour, and the log does not show it.
     pub minutes: i32,
 }
 
 impl Zone {
-    /// UTC, as we and esxtop write it.
+    /// Returns UTC, as perfset and esxtop write it.
     #[must_use]
     pub fn utc() -> Self {
         Self { name: "UTC".into(), minutes: 0 }
     }
 
-    /// UTC of a time of the log, both in 100 ns since 1601.
+    /// Converts a time of the log to UTC, both in 100 ns since 1601.
     #[must_use]
     pub fn to_utc(&self, time: i64) -> i64 {
         time.saturating_add(self.offset())
     }
 
-    /// The time of the log at this time in UTC, both in 100 ns since 1601.
+    /// Converts a UTC time to a time of the log, both in 100 ns since 1601.
     #[must_use]
     pub fn from_utc(&self, time: i64) -> i64 {
         time.saturating_sub(self.offset())
@@ -113,80 +112,80 @@ impl Zone {
         i64::from(self.minutes).saturating_mul(600_000_000)
     }
 
-    /// The `(name)(minutes)` of a header. The name may have brackets too.
+    /// Parses the `(name)(minutes)` of a header. The name may contain brackets.
     fn parse(text: &str) -> Option<Self> {
         let (name, minutes) = text.strip_prefix('(')?.strip_suffix(')')?.rsplit_once(")(")?;
         Some(Self { name: name.into(), minutes: minutes.parse().ok()? })
     }
 }
 
-/// The first line of a log.
+/// Header: the first line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The format.
+    /// Separator of the log, which identifies its format.
     pub separator: Separator,
-    /// None on typeperf's standard output: what zone its times are of is unknown.
+    /// Time zone of the log. `None` for typeperf's standard output, whose time zone is unknown.
     pub zone: Option<Zone>,
-    /// Counter paths with their machine, as they stand there, in the order of the values.
+    /// Unchanged counter paths with their machine, in the order of the values.
     pub paths: Vec<String>,
-    /// What a person called the log. Written last, and told from a path by not beginning with a backslash.
+    /// User-defined name of the log. The last field of the header is a caption if it does not begin with a backslash.
     pub caption: Option<String>,
 }
 
 impl Header {
-    /// A PDH-CSV log in UTC.
+    /// Creates the header of a PDH-CSV log in UTC.
     #[must_use]
     pub fn new(paths: Vec<String>) -> Self {
         Self { separator: Separator::Comma, zone: Some(Zone::utc()), paths, caption: None }
     }
 }
 
-/// One sample.
+/// Sample of a text log.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line<'a> {
-    /// In 100 ns since 1601, in the zone of the log.
+    /// Time in 100 ns since 1601, in the zone of the log.
     pub time: i64,
-    /// One for each path of the header, in its order; never NaN or infinite.
+    /// Values in the order of the header's paths, one per path; never NaN or infinite.
     pub values: &'a [Option<f64>],
 }
 
-/// A text log could not be read at all. What is wrong with a part of it is [damage](crate::Damages).
+/// Error for a text log that cannot be read at all. A local error is [damage](crate::Damages) instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextLogError {
-    /// The first line that is not empty is no header.
+    /// The first nonempty line is not a header.
     #[error("at byte {at}: expected \"(PDH-CSV 4.0)\" or \"(PDH-TSV 4.0)\", found {found:?}")]
     NoHeader {
-        /// Where that line begins.
+        /// Offset of the first nonempty line.
         at: u64,
-        /// Its beginning. Empty if there is no such line.
+        /// Beginning of the first nonempty line; empty if there is none.
         found: String,
     },
-    /// The header is longer than any line may be.
+    /// The header is longer than the limit for lines.
     #[error("at byte {at}: the header is longer than {limit} bytes")]
     LongHeader {
-        /// Where it begins.
+        /// Offset of the header.
         at: u64,
-        /// So long a line may be.
+        /// Maximum number of bytes of a line.
         limit: usize,
     },
-    /// The input failed.
+    /// Reading the input failed.
     #[error("cannot read on from byte {at}")]
     Io {
-        /// Where.
+        /// Offset of the first byte that could not be read.
         at: u64,
-        /// Why.
+        /// Reason for the failure.
         #[source]
         error: io::Error,
     },
 }
 
-/// Whether these are the first bytes of a text log, in any encoding that [`Reader`] reads.
+/// Returns `true` if these are the first bytes of a text log, in any encoding that [`Reader`] supports.
 ///
-/// A few hundred bytes do: what counts is the beginning of the first line that is not empty.
+/// A few hundred bytes are enough: only the beginning of the first nonempty line is checked.
 #[must_use]
 pub fn is_one(first_bytes: &[u8]) -> bool {
-    /// A quote and the mark of a format.
+    /// Length of a quote and the mark of a format.
     const HEADER_LEN: usize = 14;
     let (encoding, mark_len) = lines::Encoding::of(first_bytes);
     let text = first_bytes.get(mark_len..).unwrap_or_default();
@@ -194,7 +193,7 @@ pub fn is_one(first_bytes: &[u8]) -> bool {
     Separator::of_header(&first.collect::<Vec<_>>()).is_some()
 }
 
-/// The beginning of a text that is not what it should be, for people.
+/// Returns the beginning of an invalid text for a message.
 fn shown(text: &[u8]) -> String {
     const CHARS: usize = 40;
     let start = text.get(..text.len().min(CHARS.saturating_mul(4))).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Logs as Windows would write them, for tests.
+//! Test helper that builds binary logs as Windows would write them.
 
 use std::fs;
 use std::path::Path;
@@ -16,11 +16,11 @@ pub(crate) fn basic() -> Vec<u8> {
     testdata("logs/BasicPerfCounters.blg")
 }
 
-/// Builds logs as Windows would.
+/// Builder of binary logs.
 pub(crate) struct Builder {
     out: Vec<u8>,
     buffer_at: usize,
-    /// Headers of a buffer and of an event, of the real one.
+    /// Headers of a buffer and of an event, copied from the real log.
     buffer: Vec<u8>,
     event: raw::EventHeader,
 }
@@ -29,7 +29,7 @@ pub(crate) const BUFFER: usize = 64 << 10;
 pub(crate) const MOST_OF_PART: usize = 8_000;
 
 impl Builder {
-    /// A log with the first buffer of the real one.
+    /// Creates a log that begins with the first buffer of the real log.
     pub fn new() -> Self {
         let mut out = basic();
         let (event, _) = raw::EventHeader::read_from_prefix(&out[BUFFER + 72..]).unwrap();
@@ -38,7 +38,7 @@ impl Builder {
         Self { out, buffer_at: 0, buffer, event }
     }
 
-    /// From now on records are written at this time, in 100 ns since 1601, local.
+    /// Sets the time of the records that follow, in 100 ns since 1601, local.
     pub fn at(mut self, time: i64) -> Self {
         self.event.time_stamp = time.into();
         self
@@ -95,7 +95,7 @@ pub(crate) fn buffers_written(log: &mut [u8], count: u32) {
     log[PLACE..PLACE + 4].copy_from_slice(&count.to_le_bytes());
 }
 
-/// A sample of these blocks, each kind and body.
+/// Returns a sample of these blocks; each block is a kind and a body.
 pub(crate) fn sample(blocks: &[(u8, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, bytes) in blocks {
@@ -113,12 +113,12 @@ pub(crate) fn wide(text: &str) -> Vec<u8> {
     text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
 }
 
-/// The counter list of these entries.
+/// Returns a counter list of these entries.
 pub(crate) fn list_of(entries: &[Vec<u8>]) -> Vec<u8> {
     [&[0xFF, 6, 0, 0, 8, 0, 2, 0][..], &entries.concat()].concat()
 }
 
-/// An entry of the counter list: its kind, type and time base, and its path.
+/// Returns an entry of the counter list with this kind, type, time base and path.
 pub(crate) fn entry(kind: u32, counter_type: CounterType, time_base: i64, path: &str) -> Vec<u8> {
     let path: perfset_engine::path::CounterPath = path.parse().unwrap();
     let mut strings = Vec::new();
@@ -158,7 +158,7 @@ pub(crate) fn entry(kind: u32, counter_type: CounterType, time_base: i64, path: 
     bytes
 }
 
-/// The body of a block of one raw counter.
+/// Returns the body of a block of one raw counter.
 #[allow(dead_code, reason = "the tests of the command build logs of several instances only")]
 pub(crate) fn one(c_status: u32, first: i64, second: i64, multi_count: u32) -> Vec<u8> {
     let mut body = [c_status.to_le_bytes(), [0; 4], [0; 4], [0; 4]].concat();
@@ -169,7 +169,7 @@ pub(crate) fn one(c_status: u32, first: i64, second: i64, multi_count: u32) -> V
     body
 }
 
-/// The body of a block of several instances of a counter.
+/// Returns the body of a block of several instances of a counter.
 pub(crate) fn several(items: &[(&str, i64, i64)]) -> Vec<u8> {
     const HEADER: usize = 24;
     const ITEM: usize = 24;

@@ -1,4 +1,4 @@
-//! The container: an event trace file of Windows, buffer by buffer, event by event.
+//! Container of a binary log: an event trace file of Windows, read buffer by buffer and event by event.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
@@ -10,19 +10,19 @@ use super::header::Header;
 use super::{BlgError, raw};
 use crate::damage::Damages;
 
-/// The events of a log that are its own, one after the other. One buffer is in memory.
+/// Iterator over the events that belong to the log itself. Only one buffer is in memory.
 #[derive(Debug)]
 pub(super) struct Events<R> {
     read: R,
-    /// As large as all buffers are.
+    /// Current buffer; all buffers of a log have the same size.
     buffer: Vec<u8>,
-    /// Where the buffer is in the file.
+    /// Offset of the buffer in the file.
     buffer_at: u64,
-    /// Where the next event begins in it, and where its data end.
+    /// Offset of the next event in the buffer, and of the end of its data.
     at: usize,
     end: usize,
     is_ended: bool,
-    /// Number of buffers that the log says it has, if it says so.
+    /// Number of buffers according to the log's header, if known.
     buffers: Option<u32>,
     pub(super) damages: Damages,
 }
@@ -30,29 +30,29 @@ pub(super) struct Events<R> {
 /// An event of the log.
 #[derive(Clone, Debug)]
 pub(super) struct Event {
-    /// Where it is in the file.
+    /// Offset of the event in the file.
     pub(super) at: u64,
     pub(super) record_type: u8,
     pub(super) time_stamp: i64,
     pub(super) log: [u8; 16],
     pub(super) part: u32,
     pub(super) parts: u32,
-    /// Where its payload is in the buffer.
+    /// Range of the payload in the buffer.
     pub(super) payload: Range<usize>,
 }
 
-/// Of the Windows component that writes these logs.
+/// GUID of the Windows component that writes these logs.
 const PROVIDER: [u8; 16] =
     [0xb3, 0x3b, 0x3f, 0x93, 0x3e, 0x94, 0x0d, 0x49, 0x9c, 0xed, 0x3c, 0xbb, 0x14, 0xc1, 0x44, 0x79];
 const MARKER: u8 = 0xC0;
 const HEADER_LEN: usize = size_of::<raw::BufferHeader>();
 const UNIT: usize = 8;
-/// Bytes of a record in one event.
+/// Maximum number of bytes of a record in one event.
 const LONGEST_PART: usize = 8_000;
-/// What the unused end of a buffer is filled with.
+/// Fill byte of the unused end of a buffer.
 const UNUSED: u8 = 0xFF;
 
-/// Bytes of a buffer, if these are the first bytes of a log.
+/// Returns the size of a buffer if these are the first bytes of a binary log.
 pub(super) fn buffer_size(first: &[u8]) -> Option<usize> {
     const LEAST: u32 = 1 << 10;
     const MOST: u32 = 16 << 20;
@@ -69,10 +69,10 @@ pub(super) fn buffer_size(first: &[u8]) -> Option<usize> {
 }
 
 impl<R: Read> Events<R> {
-    /// As many of the first bytes as tell a log from other files.
+    /// Number of first bytes needed to distinguish a binary log from other files.
     pub(super) const TELLING: usize = HEADER_LEN + size_of::<raw::SystemHeader>();
 
-    /// Reads the first buffer, which has no events of the log.
+    /// Reads the first buffer, which contains no events of the log itself.
     pub(super) fn open(mut read: R) -> Result<(Self, Header), BlgError> {
         let mut first = [0; HEADER_LEN + size_of::<raw::SystemHeader>()];
         let len = fill(&mut read, &mut first)?;
@@ -95,12 +95,12 @@ impl<R: Read> Events<R> {
         Ok((events, header))
     }
 
-    /// The bytes of the current buffer.
+    /// Returns bytes of the current buffer.
     pub(super) fn bytes(&self, place: Range<usize>) -> &[u8] {
         self.buffer.get(place).unwrap_or_default()
     }
 
-    /// The next event; `None` at the end of the log.
+    /// Returns the next event; `None` at the end of the log.
     pub(super) fn next(&mut self) -> io::Result<Option<Event>> {
         loop {
             if let Some(event) = self.next_in_buffer() {
@@ -115,7 +115,7 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Finds out where the data of a buffer end.
+    /// Finds the end of the data in a newly read buffer.
     fn begin(&mut self, filled: usize) {
         self.is_ended = filled < self.buffer.len();
         (self.at, self.end) = (HEADER_LEN, 0);
@@ -142,7 +142,7 @@ impl<R: Read> Events<R> {
         }
         self.end = end.unwrap_or(size);
         self.end = self.end.min(filled);
-        // A buffer is written whole, its unused end too.
+        // Writers write whole buffers, including the unused end.
         if filled < size {
             let lost = size.saturating_sub(filled);
             self.damages.add(
@@ -152,7 +152,8 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Notes at the end of a file, which is that of a buffer, whether the log says that it has more.
+    /// Records damage at the end of the file if the header announces more buffers. The file ends after a whole buffer
+    /// here.
     fn count_buffers(&mut self) {
         let there = self.buffer_at.checked_div(count(self.buffer.len())).unwrap_or(0);
         let said = self.buffers.map_or(0, u64::from);
@@ -189,15 +190,15 @@ impl<R: Read> Events<R> {
         }
     }
 
-    /// Goes on where the next event of the log begins, or with the next buffer. What is between is damage, unless it is
-    /// the unused end.
+    /// Skips to the next event of the log, or to the next buffer. The skipped bytes are damage unless they are the
+    /// unused end.
     fn leave_out(&mut self) -> Option<()> {
         let rest = self.buffer.get(self.at..self.end).unwrap_or_default();
         let mut places = (UNIT..rest.len()).step_by(UNIT);
         let next = places.find(|at| matches!(event(rest.get(*at..).unwrap_or_default()), Found::Own(_)));
         let len = next.unwrap_or(rest.len());
         let left_out = rest.get(..len).unwrap_or_default();
-        // A cut file has said so already.
+        // A truncated file is already recorded as damage.
         let is_said = self.is_ended && next.is_none();
         if !is_said && left_out.iter().any(|byte| *byte != UNUSED) {
             let at = self.buffer_at.saturating_add(count(self.at));
@@ -212,7 +213,7 @@ fn payload_end(event: &Event) -> usize {
     event.payload.end
 }
 
-/// Whether the size of an event is a lie, and others begin within it.
+/// Returns `true` if an event's size is wrong because other events begin within it.
 fn swallows(bytes: &[u8], size: usize) -> bool {
     let behind = bytes.get(size.next_multiple_of(UNIT)..).unwrap_or_default();
     let goes_on = behind.len() < UNIT
@@ -222,11 +223,11 @@ fn swallows(bytes: &[u8], size: usize) -> bool {
     !goes_on && (UNIT..size).step_by(UNIT).any(begins)
 }
 
-/// What begins at some place.
+/// Kind of event at an offset.
 enum Found<'a> {
-    /// An event of the log.
+    /// An event of the log itself.
     Own(&'a raw::EventHeader),
-    /// Another one, of so many bytes.
+    /// An event of another provider, with its size in bytes.
     Foreign(usize),
     Nothing,
 }
@@ -256,7 +257,7 @@ fn count(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }
 
-/// Reads until the buffer is full or the file ends; how much it was.
+/// Reads until the buffer is full or the file ends. Returns the number of bytes read.
 fn fill(read: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buffer.get_mut(filled..).filter(|rest| !rest.is_empty()) {

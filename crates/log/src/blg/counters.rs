@@ -1,45 +1,45 @@
-//! The counter list: what each block of a sample holds.
+//! Counter list: describes the blocks of every sample.
 
 use perfset_core::wire::{Cursor, Why, WireError, length};
 use perfset_core::{CounterType, Name};
 
 use super::raw;
 
-/// An entry of the counter list. The blocks of every sample are in the same order.
+/// Entry of the counter list. The blocks of every sample are in the order of the entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recorded {
-    /// Which values there are.
+    /// Counters and instances covered by the entry.
     pub what: What,
-    /// The counter's type; that of an object's counters is in its blocks.
+    /// Type of the counter. The counters of an object have their types in their blocks.
     pub counter_type: CounterType,
-    /// Ticks of the clock that its type divides by a second.
+    /// Ticks per second of the clock by which the type divides.
     pub time_base: i64,
-    /// The power of ten that its values are drawn with.
+    /// Power of ten by which values are multiplied for a chart.
     pub default_scale: i32,
-    /// The machine, with its backslashes.
+    /// Name of the machine, with its backslashes.
     pub machine: String,
-    /// The object.
+    /// Name of the object.
     pub object: String,
-    /// The instance, or a pattern.
+    /// Name of the instance, or a pattern.
     pub instance: Option<String>,
-    /// What the instance belongs to.
+    /// Name of the parent instance.
     pub parent: Option<String>,
-    /// Which instance of that name it is.
+    /// Index of the instance among instances of the same name.
     pub instance_index: u32,
-    /// The counter.
+    /// Name of the counter.
     pub counter: String,
 }
 
-/// Which values an entry of the counter list stands for.
+/// Counters and instances covered by an entry of the counter list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// One counter of one instance.
+    /// A single counter of one instance.
     Counter,
-    /// One counter of all instances that a pattern means.
+    /// A single counter of all instances that match a pattern.
     Instances,
     /// All counters of all instances.
     Object,
-    /// Something that no log seen so far has.
+    /// A kind that no known log contains.
     Unknown(u32),
 }
 
@@ -54,10 +54,10 @@ impl What {
     }
 }
 
-/// The meaning of these 8 bytes is unknown; both logs seen have 0x06FF, 0, 8, 2.
+/// Length of the header. The meaning of these 8 bytes is unknown; both known logs have 0x06FF, 0, 8, 2.
 const HEADER_LEN: usize = 8;
 
-/// Reads the payload of a counter list record: its entries, and what ends them early.
+/// Parses the payload of a counter list record. Returns its entries, and the error that ends them early.
 pub(super) fn parse(payload: &[u8]) -> (Vec<Recorded>, Option<WireError>) {
     let mut cursor = Cursor::new(payload);
     let mut all = Vec::new();
@@ -98,7 +98,7 @@ fn entry(cursor: &mut Cursor<'_>) -> Result<Recorded, WireError> {
 }
 
 impl Recorded {
-    /// The instance with what it belongs to and which of that name it is, as it stands in a path.
+    /// Returns the instance name with its parent and its index, as in a counter path.
     #[must_use]
     pub fn full_instance(&self) -> Option<String> {
         let mut text = self.instance.clone()?;
@@ -112,7 +112,7 @@ impl Recorded {
     }
 }
 
-/// The path as PDH writes it.
+/// Formats the counter path as PDH does.
 impl std::fmt::Display for Recorded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, r"{}\{}", self.machine, self.object)?;

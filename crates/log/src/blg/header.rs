@@ -1,46 +1,46 @@
-//! What a log says of itself: the TRACE_LOGFILE_HEADER in its first buffer.
+//! Header of a binary log: the TRACE_LOGFILE_HEADER in its first buffer.
 
 use perfset_core::Name;
 use perfset_core::wire::{Cursor, WireError};
 
 use super::raw;
 
-/// What a log says of itself.
+/// Header of a binary log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[doc(alias = "TRACE_LOGFILE_HEADER")]
 pub struct Header {
-    /// Bytes of a buffer.
+    /// Size of a buffer in bytes.
     pub buffer_size: u32,
-    /// The build of the Windows that wrote it.
+    /// Build number of the Windows that wrote the log.
     pub build: u32,
-    /// Processors of that machine.
+    /// Number of processors of the recorded machine.
     pub processors: u32,
-    /// Bytes of a pointer there: 4 or 8.
+    /// Size of a pointer on the recorded machine in bytes: 4 or 8.
     pub pointer_size: u32,
-    /// When it was opened, in 100 ns since 1601, UTC.
+    /// Time at which the log was opened, in 100 ns since 1601, UTC.
     pub start_time: i64,
-    /// When it was closed, in 100 ns since 1601, UTC; 0 if it was not.
+    /// Time at which the log was closed, in 100 ns since 1601, UTC; 0 if it was not closed.
     pub end_time: i64,
-    /// When the machine was started, in 100 ns since 1601, UTC.
+    /// Boot time of the recorded machine, in 100 ns since 1601, UTC.
     pub boot_time: i64,
-    /// Ticks of PerfTime a second.
+    /// PerfTime ticks per second.
     pub perf_freq: i64,
-    /// Buffers that it should have. Its writer counts them when it closes the log.
+    /// Number of buffers that the log should have. The writer counts them when it closes the log.
     pub buffers_written: u32,
-    /// EVENT_TRACE_FILE_MODE flags.
+    /// File mode: EVENT_TRACE_FILE_MODE flags of the log.
     pub log_file_mode: u32,
-    /// Buffers that its writer lost.
+    /// Number of buffers that the writer lost.
     pub buffers_lost: u32,
-    /// Events that its writer lost.
+    /// Number of events that the writer lost.
     pub events_lost: u32,
-    /// The log's name, which is its GUID.
+    /// Name of the log, which is its GUID.
     pub logger_name: String,
-    /// Where it was written.
+    /// Path at which the log was written.
     pub file_name: String,
     bias: Biases,
 }
 
-/// Minutes that are to be added to local time.
+/// Minutes to be added to local time for UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Biases {
     always: i32,
@@ -49,7 +49,7 @@ struct Biases {
 }
 
 impl Header {
-    /// Reads what follows the header of the first event.
+    /// Parses the data after the header of the first event.
     pub(super) fn parse(cursor: &mut Cursor<'_>) -> Result<Self, WireError> {
         const WHAT: &str = "TRACE_LOGFILE_HEADER";
         let start = *cursor;
@@ -86,18 +86,19 @@ impl Header {
         })
     }
 
-    /// Returns the number of buffers of the file, its first one included. A circular log counts those that it wrote
-    /// over, too, and so does not tell.
+    /// Returns the number of buffers of the file, including the first one. Returns `None` for a circular log, which
+    /// also counts the buffers that were overwritten.
     pub(super) fn buffers(&self) -> Option<u32> {
         const EVENT_TRACE_FILE_MODE_CIRCULAR: u32 = 2;
         (self.log_file_mode & EVENT_TRACE_FILE_MODE_CIRCULAR == 0).then_some(self.buffers_written)
     }
 
-    /// Minutes to be added to the local times of its records, the first of which is `first`: the bias of the time zone,
-    /// with daylight saving if so the first record is nearer to the start of the log.
+    /// Returns the minutes to be added to the local times of the records for UTC. The result is the bias of the time
+    /// zone, with or without daylight saving. The choice is the one that puts `first`, the time of the first record,
+    /// nearer to the start of the log.
     ///
-    /// The zone's rule cannot tell: it is that of the year in which the log was written. A log that crosses a change
-    /// keeps the bias that it began with.
+    /// The zone's rule cannot decide: it is the rule of the year in which the log was written. A log that crosses a
+    /// change keeps its initial bias.
     #[must_use]
     pub fn bias_minutes(&self, first: i64) -> i32 {
         let Biases { always, standard, daylight } = self.bias;

@@ -1,11 +1,12 @@
-//! The binary logs of Performance Monitor, relog, logman and typeperf.
+//! Reader for the binary logs of Performance Monitor, relog, logman and typeperf.
 //!
-//! Microsoft publishes no layout of them; this one was found out from the bytes of two public files, of Windows Vista
-//! and of Windows 8. A log is an event trace file, whose container is documented; its events hold the records of the
-//! log, a record in parts of at most 8,000 bytes. What no file has shown is UNVERIFIED and is passed over by its size:
-//! circular and appended logs, logs of Windows 10 and 11, several machines, counters that are texts.
+//! Microsoft publishes no layout of these logs. This layout was derived from the bytes of two public files, written
+//! by Windows Vista and Windows 8. A log is an event trace file, whose container is documented. Its events contain
+//! the records of the log, each record in parts of at most 8,000 bytes. Everything that no file has shown is
+//! UNVERIFIED and is skipped by its size: circular and appended logs, logs of Windows 10 and 11, several machines,
+//! text counters.
 //!
-//! Times of records are local, and the log says by how much; times that are raw values of counters are UTC.
+//! Record times are local, and the log contains the bias. Times that are raw values of counters are UTC.
 //!
 //! ```no_run
 //! use perfset_log::blg::{Block, Reader, Record};
@@ -45,31 +46,31 @@ pub use names::Names;
 pub(crate) use sample::TakenSample;
 pub use sample::{Block, Instances, Sample, Summary};
 
-/// A file cannot be read as a binary log at all.
+/// Error for a file that cannot be read as a binary log.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlgError {
-    /// It is something else.
+    /// The file is not a binary log.
     #[error("not a binary log: it does not begin as one")]
     NoLog,
-    /// It says nothing of itself.
+    /// The file begins as a binary log, and its header is invalid.
     #[error("not a valid binary log: {0}")]
     Header(WireError),
-    /// It could not be read.
+    /// The file cannot be read.
     #[error("cannot be read")]
     Io(#[from] io::Error),
 }
 
-/// Whether these are the first bytes of a binary log: [`TELLING`] of them tell.
+/// Returns `true` if these are the first bytes of a binary log. At least [`TELLING`] bytes are needed.
 #[must_use]
 pub fn is_one(first: &[u8]) -> bool {
     container::buffer_size(first).is_some()
 }
 
-/// As many of the first bytes as [`is_one`] looks at.
+/// Number of first bytes that [`is_one`] needs.
 pub const TELLING: usize = Events::<&[u8]>::TELLING;
 
-/// Reads a log from its beginning to its end. In memory are one buffer and one record.
+/// Sequential reader of a binary log. Only one buffer and one record are in memory.
 #[derive(Debug)]
 pub struct Reader<R> {
     events: Events<R>,
@@ -80,23 +81,23 @@ pub struct Reader<R> {
     joined: Joined,
 }
 
-/// A record of a log.
+/// Record of a binary log.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Record<'a> {
-    /// The counter list has come: see [`Reader::counters`].
+    /// A counter list was read: see [`Reader::counters`].
     Counters,
-    /// A part of the name table has come: see [`Reader::names`].
+    /// A part of the name table was read: see [`Reader::names`].
     Names,
-    /// A sample.
+    /// A sample of all counters.
     Sample(Sample<'a>),
-    /// The summary has come: see [`Reader::summary`].
+    /// The summary was read: see [`Reader::summary`].
     Summary,
-    /// A record of a type that no log seen so far has.
+    /// A record of a type that no known log contains.
     Unknown {
-        /// Where it is in the file.
+        /// Offset of the record in the file.
         at: u64,
-        /// Its type.
+        /// Type of the record.
         record_type: u8,
     },
 }
@@ -106,70 +107,72 @@ const SAMPLE: u8 = 0x22;
 const SUMMARY: u8 = 0x23;
 const NAMES: u8 = 0x24;
 
-/// The parts of a record that have come so far.
+/// Record that is being assembled from its parts.
 #[derive(Debug, Default)]
 struct Joined {
-    /// That of the last part; `None` if no record is begun.
+    /// Event of the last part; `None` if no record is incomplete.
     last: Option<Event>,
-    /// Where the record begins in the file.
+    /// Offset of the record in the file.
     at: u64,
     bytes: Vec<u8>,
 }
 
-/// Where the payload of a whole record is.
+/// Location of the payload of a complete record.
 enum Payload {
     Buffer(Range<usize>),
     Joined,
 }
 
 impl<R: Read> Reader<R> {
-    /// The longest record. A sample of all processes and threads of a large machine has some MiB.
+    /// Maximum length of a record. A sample of all processes and threads of a large machine has a few MiB.
     const LONGEST: usize = 64 << 20;
 
-    /// Reads what a log says of itself.
+    /// Opens a log and reads its header.
     ///
     /// # Errors
-    /// If it is no log, or cannot be read.
+    /// If the file is not a binary log, or cannot be read.
     pub fn open(read: R) -> Result<Self, BlgError> {
         let (events, header) = Events::open(read)?;
         let (counters, names, joined) = Default::default();
         Ok(Self { events, header, counters, names, summary: None, joined })
     }
 
-    /// What the log says of itself.
+    /// Returns the header of the log.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What each block of a sample holds, as far as it has been read: the list comes before the first sample.
+    /// Returns the counter list, as far as it has been read. It precedes the first sample and describes the blocks of
+    /// every sample.
     #[must_use]
     pub fn counters(&self) -> &[Recorded] {
         &self.counters
     }
 
-    /// The name table of the machine, as far as it has been read. Only logs of whole objects have one.
+    /// Returns the machine's name table, as far as it has been read. Only logs of whole objects contain one.
     #[must_use]
     pub fn names(&self) -> &Names {
         &self.names
     }
 
-    /// What the log says of itself at its end, if it does.
+    /// Returns the summary at the end of the log, if it has been read.
     #[must_use]
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// What could not be used so far.
+    /// Returns the damage found so far.
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.events.damages
     }
 
-    /// The next record; `None` at the end of the log. What is damaged is left out and noted.
+    /// Returns the next record; `None` at the end of the log. Damaged data is omitted and recorded as
+    /// [damage](Self::damages).
     ///
     /// # Errors
-    /// If the file cannot be read on.
+    /// If reading the file fails.
     pub fn next_record(&mut self) -> io::Result<Option<Record<'_>>> {
         loop {
             let Some((event, payload)) = self.next_payload()? else { return Ok(None) };
@@ -223,14 +226,14 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The next record whose parts are all there: its last event, placed where the first one is.
+    /// Returns the next complete record: its last event, with the offset of its first event.
     fn next_payload(&mut self) -> io::Result<Option<(Event, Payload)>> {
         loop {
             let Some(event) = self.events.next()? else {
                 self.leave_out();
                 return Ok(None);
             };
-            // Each record of the name table stands for itself, however its parts are numbered.
+            // Each record of the name table is independent, however its parts are numbered.
             if event.parts <= 1 || event.record_type == NAMES {
                 self.leave_out();
                 let payload = Payload::Buffer(event.payload.clone());
@@ -266,7 +269,7 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Gives up the record that is begun.
+    /// Discards an incomplete record.
     fn leave_out(&mut self) {
         if let Some(last) = self.joined.last.take() {
             let what =

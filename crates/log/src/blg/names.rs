@@ -1,28 +1,29 @@
-//! The name table of a machine, as logs of whole objects carry it.
+//! Name table of a machine, contained in logs of whole objects.
 
 use perfset_core::Name;
 use perfset_core::v1::NameTable;
 
-/// The names of objects and counters by title index, and whose they are.
+/// Names of objects and counters by title index, and the name of their machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// The machine, with its backslashes.
+    /// Name of the machine, with its backslashes.
     pub machine: String,
-    /// Index and name in turn, each with its NUL.
+    /// Alternating title index and name, each with its NUL.
     pairs: Vec<u8>,
 }
 
 impl Names {
-    /// Far more than any system has: Windows' own names take 100 KiB.
+    /// Maximum number of bytes, far more than any system has: Windows' own names take 100 KiB.
     const MOST: usize = 16 << 20;
 
-    /// All that have come so far, for [`v1::Names::read`](perfset_core::v1::Names::read).
+    /// Returns all names read so far, for [`v1::Names::read`](perfset_core::v1::Names::read).
     #[must_use]
     pub fn table(&self) -> NameTable<'_> {
         NameTable::new(&self.pairs)
     }
 
-    /// Takes over the payload of a record: the machine's name, then index and name in turn. Whether there was room.
+    /// Adds the payload of a record: the machine's name, then alternating index and name. Returns `true` if there was
+    /// room.
     pub(super) fn add(&mut self, payload: &[u8]) -> bool {
         let machine = Name::until_nul(payload);
         let pairs = match machine.to_string() {
@@ -30,7 +31,7 @@ impl Names {
                 self.machine = name;
                 payload.get(machine.as_bytes().len().saturating_add(2)..).unwrap_or_default()
             }
-            // No log seen so far goes on without the machine's name; none says that it may not.
+            // Every record of known logs begins with the machine's name; whether it is required is unknown.
             _ => payload,
         };
         let units = pairs.chunks_exact(2);

@@ -1,15 +1,15 @@
-//! The structures of a log as the bytes have them.
+//! Structures of a binary log in their byte layout.
 
 use perfset_core::wire::layout;
 use zerocopy::little_endian::{I32, I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
 layout! {
-    /// What a buffer begins with: WMI_BUFFER_HEADER.
+    /// Header of a buffer: WMI_BUFFER_HEADER.
     BufferHeader, 72 {
         buffer_size: U32,
         saved_offset: U32,
-        /// May exceed the buffer: of no use.
+        /// Unused, because the value may exceed the buffer.
         current_offset: U32,
         reference_count: U32,
         time_stamp: U64,
@@ -19,7 +19,7 @@ layout! {
         alignment: u8,
         logger_id: U16,
         state: U32,
-        /// Where its data end.
+        /// Offset of the end of the data.
         end: U32,
         flag: U16,
         buffer_type: U16,
@@ -28,10 +28,10 @@ layout! {
 }
 
 layout! {
-    /// SYSTEM_TRACE_HEADER: what the one event of the first buffer begins with.
+    /// Header of the only event in the first buffer: SYSTEM_TRACE_HEADER.
     SystemHeader, 32 {
         version: U16,
-        /// 1 of a 32-bit system, 2 of a 64-bit one.
+        /// Type of the header: 1 of a 32-bit system, 2 of a 64-bit system.
         header_type: u8,
         marker: u8,
         size: U16,
@@ -45,10 +45,10 @@ layout! {
 }
 
 layout! {
-    /// EVENT_TRACE_HEADER, and what the events of a log have behind it.
+    /// Header of the log's events: EVENT_TRACE_HEADER, and the log's own fields after it.
     EventHeader, 72 {
         size: U16,
-        /// 10 of a 32-bit system, 20 of a 64-bit one.
+        /// Type of the header: 10 of a 32-bit system, 20 of a 64-bit system.
         header_type: u8,
         marker: u8,
         record_type: u8,
@@ -56,25 +56,25 @@ layout! {
         version: U16,
         thread: U32,
         process: U32,
-        /// In 100 ns since 1601, local.
+        /// Time in 100 ns since 1601, local.
         time_stamp: I64,
         provider: [u8; 16],
         kernel_time: U32,
         user_time: U32,
-        /// The log's own GUID.
+        /// GUID of the log.
         log: [u8; 16],
-        /// From 1.
+        /// Number of the part, from 1.
         part: U32,
         parts: U32,
     }
 }
 
 layout! {
-    /// TRACE_LOGFILE_HEADER up to its pointers.
+    /// Start of TRACE_LOGFILE_HEADER, up to its pointers.
     LogfileHeader, 56 {
         buffer_size: U32,
         version: [u8; 4],
-        /// The build of Windows.
+        /// Build number of Windows.
         provider_version: U32,
         number_of_processors: U32,
         end_time: I64,
@@ -83,7 +83,7 @@ layout! {
         log_file_mode: U32,
         buffers_written: U32,
         start_buffers: U32,
-        /// Bytes of each of the two pointers that follow.
+        /// Size of each of the two pointers that follow, in bytes.
         pointer_size: U32,
         events_lost: U32,
         cpu_speed_in_mhz: U32,
@@ -91,9 +91,9 @@ layout! {
 }
 
 layout! {
-    /// TIME_ZONE_INFORMATION.
+    /// Time zone of the log: TIME_ZONE_INFORMATION.
     TimeZone, 172 {
-        /// Minutes to be added to local time.
+        /// Minutes to be added to local time for UTC.
         bias: I32,
         standard_name: [u8; 64],
         standard_date: [u8; 16],
@@ -105,7 +105,7 @@ layout! {
 }
 
 layout! {
-    /// TRACE_LOGFILE_HEADER behind its time zone.
+    /// End of TRACE_LOGFILE_HEADER, after its time zone.
     LogfileTimes, 32 {
         boot_time: I64,
         perf_freq: I64,
@@ -116,7 +116,7 @@ layout! {
 }
 
 layout! {
-    /// An entry of the counter list, up to its strings.
+    /// Entry of the counter list, up to its strings.
     CounterEntry, 52 {
         size: U32,
         kind: U32,
@@ -124,7 +124,7 @@ layout! {
         counter_type: U32,
         time_base: I64,
         default_scale: I32,
-        /// Offsets of strings; -1 = none.
+        /// Offsets of strings, here and below; -1 means none.
         machine: I32,
         object: I32,
         instance: I32,
@@ -135,7 +135,7 @@ layout! {
 }
 
 layout! {
-    /// What a sample begins with.
+    /// Header of a sample.
     SampleHeader, 8 {
         magic: U16,
         version: U16,
@@ -144,21 +144,21 @@ layout! {
 }
 
 layout! {
-    /// What a block of a sample begins with.
+    /// Header of a block of a sample.
     BlockHeader, 8 {
         magic: U16,
         version: u8,
         kind: u8,
-        /// Of the block, this header included.
+        /// Size of the block, including this header.
         size: U32,
     }
 }
 
 layout! {
-    /// PDH_RAW_COUNTER.
+    /// Raw value of a counter: PDH_RAW_COUNTER.
     PdhRawCounter, 40 {
         c_status: U32,
-        /// In 100 ns since 1601, local.
+        /// Time in 100 ns since 1601, local.
         time_stamp: I64,
         padding: U32,
         first_value: I64,
@@ -169,20 +169,20 @@ layout! {
 }
 
 layout! {
-    /// What a block of several instances begins with.
+    /// Header of a block of several instances.
     InstancesHeader, 24 {
         size: U32,
         count: U32,
         unknown: [U32; 2],
-        /// In 100 ns since 1601, local.
+        /// Time in 100 ns since 1601, local.
         time_stamp: I64,
     }
 }
 
 layout! {
-    /// The raw values of an instance.
+    /// Raw values of an instance.
     InstanceItem, 24 {
-        /// From the end of the block's header.
+        /// Offset of the name, from the end of the block's header.
         name: U32,
         multi_count: U32,
         first_value: I64,
@@ -191,9 +191,9 @@ layout! {
 }
 
 layout! {
-    /// What the record at the end of a log begins with.
+    /// Header of the summary record at the end of a log.
     SummaryHeader, 32 {
-        /// In 100 ns since 1601, local.
+        /// Time of the first sample in 100 ns since 1601, local.
         first: I64,
         last: I64,
         samples: U32,

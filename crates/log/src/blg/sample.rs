@@ -1,4 +1,4 @@
-//! A sample: the raw values of one moment, a block an entry of the counter list.
+//! Samples of a binary log: raw values at one time, one block per entry of the counter list.
 
 use perfset_core::Name;
 use perfset_core::pdh::{PdhStatus, RawCounter};
@@ -6,49 +6,49 @@ use perfset_core::wire::{Cursor, Why, WireError, length};
 
 use super::raw;
 
-/// What stands before samples and their blocks.
+/// Magic number of samples and their blocks.
 const MAGIC: u16 = 0x4C42;
 
-/// A sample.
+/// Raw values of all counters at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// Where it is in the file.
+    /// Offset of the sample in the file.
     pub at: u64,
-    /// When it was written, in 100 ns since 1601, local.
+    /// Time at which the sample was written, in 100 ns since 1601, local.
     pub time: i64,
     blocks: Cursor<'a>,
 }
 
-/// The raw values of one entry of the counter list.
+/// Raw values of one entry of the counter list.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Block<'a> {
-    /// Of one instance.
+    /// Raw value of one instance.
     Counter(RawCounter),
-    /// Of several instances.
+    /// Raw values of several instances.
     Instances(Instances<'a>),
-    /// Of an object: a whole V1 block, for [`v1::read`](perfset_core::v1::read).
+    /// Raw values of an object: a whole V1 block, for [`v1::read`](perfset_core::v1::read).
     Object(&'a [u8]),
-    /// Of a kind that no log seen so far has.
+    /// Block of a kind that no known log contains.
     Unknown(u8),
 }
 
 impl<'a> Sample<'a> {
-    /// Whether these bytes are one.
+    /// Checks that these bytes are a sample.
     pub(super) fn check(payload: &[u8]) -> Result<(), WireError> {
         blocks(payload).map(drop)
     }
 
-    /// That in checked bytes.
+    /// Creates a sample from checked bytes.
     pub(super) fn new(at: u64, time: i64, payload: &'a [u8]) -> Self {
         Self { at, time, blocks: blocks(payload).unwrap_or(Cursor::new(&[])) }
     }
 
-    /// Its blocks, in the order of the counter list. After an error there is no other.
+    /// Returns the blocks of the sample, in the order of the counter list. An error ends the iterator.
     pub fn blocks(&self) -> impl Iterator<Item = Result<Block<'a>, WireError>> + use<'a> {
         let mut rest = self.blocks;
         std::iter::from_fn(move || {
-            // Fewer bytes are padding.
+            // Fewer bytes than a header are padding.
             if rest.rest().len() < size_of::<raw::BlockHeader>() {
                 return None;
             }
@@ -60,10 +60,10 @@ impl<'a> Sample<'a> {
         })
     }
 
-    /// The block of an entry of the counter list. Those before it are passed over unread.
+    /// Returns the block of an entry of the counter list. Earlier blocks are skipped without being parsed.
     ///
     /// # Errors
-    /// If there is none, or it makes no sense.
+    /// If the block is missing or invalid.
     pub fn block(&self, entry: usize) -> Result<Block<'a>, WireError> {
         let mut rest = self.blocks;
         for _ in 0..entry {
@@ -73,18 +73,18 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// A sample that outlives the reader's buffer.
+/// Copy of a sample that outlives the reader's buffer.
 #[derive(Debug, Default)]
 pub(crate) struct TakenSample {
-    /// Where it was in the file.
+    /// Offset of the sample in the file.
     pub at: u64,
     bytes: Vec<u8>,
-    /// Where its first blocks begin, as many as were passed over so far; the last one is where the next one begins.
+    /// Start offsets of the blocks found so far, and of the next one.
     starts: Vec<usize>,
 }
 
 impl TakenSample {
-    /// Takes over a sample.
+    /// Copies a sample into this buffer.
     pub fn take(&mut self, sample: &Sample<'_>) {
         self.at = sample.at;
         self.bytes.clear();
@@ -93,7 +93,7 @@ impl TakenSample {
         self.starts.push(0);
     }
 
-    /// The block of an entry of the counter list: each is passed over once.
+    /// Returns the block of an entry of the counter list. Each block is skipped only once.
     pub fn block(&mut self, entry: usize) -> Result<Block<'_>, WireError> {
         while self.starts.len() <= entry {
             let mut cursor = Cursor::starting_at(&self.bytes, self.starts.last().copied().unwrap_or(0));
@@ -149,10 +149,10 @@ fn block<'a>(header: &raw::BlockHeader, mut body: Cursor<'a>) -> Result<Block<'a
     })
 }
 
-/// The raw values of one counter of several instances.
+/// Raw values of one counter of several instances.
 #[derive(Clone, Copy, Debug)]
 pub struct Instances<'a> {
-    /// When, in 100 ns since 1601, local.
+    /// Time of the values, in 100 ns since 1601, local.
     pub time: i64,
     body: &'a [u8],
     items: Cursor<'a>,
@@ -173,7 +173,7 @@ impl<'a> Instances<'a> {
         Ok(Self { time: header.time_stamp.get(), body, items })
     }
 
-    /// Name and raw value of each.
+    /// Returns name and raw value of each instance.
     pub fn iter(&self) -> impl Iterator<Item = (Name<'a>, RawCounter)> + use<'a> {
         let Self { time, body, mut items } = *self;
         std::iter::from_fn(move || {
@@ -191,16 +191,16 @@ impl<'a> Instances<'a> {
     }
 }
 
-/// What the record at the end of a log says: it need not be there.
+/// Contents of the summary record, which is optional at the end of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// When the first sample was taken, in 100 ns since 1601, local.
+    /// Time of the first sample, in 100 ns since 1601, local.
     pub first: i64,
-    /// When the last one was.
+    /// Time of the last sample, in 100 ns since 1601, local.
     pub last: i64,
-    /// How many there are.
+    /// Number of samples in the log.
     pub samples: u32,
-    /// How many objects have an entry in the catalogue behind it, which says again what the samples say.
+    /// Number of objects in the catalogue after the summary, which repeats facts from the samples.
     pub objects: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The logs of one machine as they run together: what they register, and the sample that is played.
+//! Merged logs of one machine: their registrations and the current sample.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
@@ -18,40 +18,41 @@ use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
 use crate::damage::Damages;
 
-/// Objects that are waited for, at most: far more than any machine has.
+/// Maximum number of objects that no sample has shown yet, far more than any machine has.
 const OBJECTS: usize = 4_096;
 
-/// The logs of one machine as they run together.
+/// Merged logs of one machine, read sample by sample.
 pub(super) struct Deck {
     selection: Arc<Selection>,
     tapes: Vec<Tape>,
-    /// By tape: the list that is registered.
+    /// Registered counter list of each log reader.
     lists: Vec<Arc<[Listed]>>,
-    /// When the last sample that is played was due, and how many were not played since.
+    /// Time at which the last played sample was due, and the number of samples skipped since.
     due: Option<(i64, u64)>,
     listed: ListedSets,
     overlaps: Overlaps,
-    /// Tapes with a counterset that another log has as a whole object, so that theirs is not played.
+    /// Log readers with a counterset that another log contains as a whole object. Their values of that counterset are
+    /// not played.
     hidden: HashSet<(usize, Guid)>,
-    /// By tape, as title indexes are.
+    /// Objects of each log reader, because title indexes differ between logs.
     objects: Vec<ObjectSets>,
     names: Vec<Option<Arc<v1::Names>>>,
-    /// Where the blocks of a counterset are that is an object: tape, entry.
+    /// Locations of the blocks of an object's counterset: log reader and entry.
     blocks: HashMap<Guid, Vec<(usize, usize)>>,
-    /// Entries of objects that no sample has shown yet.
+    /// Entries of objects that no sample has shown yet: log reader and entry.
     unseen: Vec<(usize, usize)>,
     catalogue: Arc<Catalogue>,
-    /// Position of each counterset in the catalogue.
+    /// Index of each counterset in the catalogue.
     positions: HashMap<Guid, usize>,
     time: i64,
-    /// `true` if all samples have the same instances, of a deck that rests.
+    /// `true` if all samples have the same instances; set only while the logs are not played.
     rests_steady: Option<bool>,
-    /// Is told what damage was met, once this is no longer played.
+    /// Receives the damage found, when these merged logs are dropped.
     damages: Arc<Mutex<Vec<Damages>>>,
 }
 
 impl Deck {
-    /// Opens logs and registers what the counters of their machine in them are.
+    /// Opens the logs and registers the counters of their machine.
     pub fn open(selection: &Arc<Selection>, damages: Arc<Mutex<Vec<Damages>>>) -> Result<Self, OpenError> {
         let open = |(number, input)| {
             let opened = Tape::open((number, input), &selection.read, &selection.lists);
@@ -80,7 +81,7 @@ impl Deck {
             let list = deck.tapes.get_mut(tape).map(|tape| Arc::clone(&tape.ahead().list));
             deck.register(tape, &list.unwrap_or_default());
         }
-        // What objects count, their first blocks say.
+        // The first block of an object describes its counters.
         deck.learn(true);
         deck.publish();
         Ok(deck)
@@ -90,12 +91,12 @@ impl Deck {
         Arc::clone(&self.catalogue)
     }
 
-    /// When the sample that is played was taken, in UTC.
+    /// Returns the time of the current sample, in UTC.
     pub fn time(&self) -> i64 {
         self.time
     }
 
-    /// The clocks of a sample: those that it has itself stand beside its values.
+    /// Returns the clocks of the current sample. Clocks recorded in the log are stored with its values.
     pub fn clocks(&self) -> ClockReading {
         ClockReading {
             perf_time: self.time,
@@ -105,13 +106,13 @@ impl Deck {
         }
     }
 
-    /// Whether one sample may have other instances of a counterset than another one.
+    /// Returns `true` if the instances of a counterset may differ between samples.
     pub fn comes_and_goes(&mut self, counterset: &Guid) -> bool {
         self.blocks.contains_key(counterset)
             || self.listed.get_mut(counterset).is_some_and(|set| set.comes_and_goes())
     }
 
-    /// Gives the memory back that only playing needs: what is registered stays.
+    /// Frees the memory that is only needed for playing. Registrations stay.
     pub fn rest(&mut self) {
         self.rests_steady = Some(self.is_steady());
         self.listed = ListedSets::default();
@@ -119,7 +120,7 @@ impl Deck {
         self.lists = Vec::new();
     }
 
-    /// Whether all samples have the same instances, as far as lists say.
+    /// Returns `true` if all samples have the same instances, according to the counter lists.
     pub fn is_steady(&mut self) -> bool {
         if let Some(is_steady) = self.rests_steady {
             return is_steady;
@@ -128,15 +129,15 @@ impl Deck {
         self.unseen.is_empty() && !guids.iter().any(|guid| self.comes_and_goes(guid))
     }
 
-    /// Whether an object is listed that no sample has shown so far.
+    /// Returns `true` if a listed object has not appeared in any sample yet.
     pub fn is_any_unseen(&self) -> bool {
         !self.unseen.is_empty()
     }
 
-    /// Goes on to the next sample in the window; false at the end.
+    /// Advances to the next sample in the window. Returns `false` at the end.
     pub fn step(&mut self) -> Result<bool, SourceError> {
         loop {
-            // A clock may have been set back: what is in the window may come behind what is not.
+            // The clock may have been set back: samples in the window may follow samples outside it.
             let Some(time) = self.tapes.iter().filter_map(Tape::next_time).min() else { return Ok(false) };
             self.advance(time)?;
             let is_other =
@@ -155,8 +156,8 @@ impl Deck {
         }
     }
 
-    /// Goes on with the samples of a time, which is the next one: those that were taken then, and those that were taken
-    /// nearly then of other counters.
+    /// Advances all log readers whose next sample is at `time`, the next time of all logs. Log readers with other
+    /// counters also advance if their next sample is at nearly the same time.
     fn advance(&mut self, time: i64) -> Result<(), SourceError> {
         let Self { tapes, overlaps, selection, .. } = self;
         let mut near: Vec<(i64, usize)> = Vec::new();
@@ -173,7 +174,8 @@ impl Deck {
         for (next, at) in near {
             let Some(tape) = tapes.get(at) else { continue };
             let (list, has_begun) = (Arc::clone(tape.next_list()), tape.has_begun());
-            // One that follows another log is not beside it; nor is one that is nearer to that log's next sample.
+            // A log that continues another log is not beside it. Neither is a log whose sample is nearer to the other
+            // log's next sample.
             let is_apart = |(other, tape): (usize, &Tape)| {
                 let of_next =
                     tape.next_time().map(|other| other.saturating_sub(time)).filter(|step| *step > 0);
@@ -193,7 +195,7 @@ impl Deck {
         Ok(())
     }
 
-    /// Whether the sample of that time is played, of those in the window.
+    /// Returns `true` if the sample at this time, within the window, is played.
     fn is_chosen(&mut self, time: i64) -> bool {
         let Some((due, passed)) = self.due else {
             self.due = Some((time, 0));
@@ -203,7 +205,8 @@ impl Deck {
         let is_chosen = match pick {
             Pick::All => true,
             Pick::Nth(n) => passed.saturating_add(1) >= n.get(),
-            // A sample that comes a little early is that of its time. Behind a clock that was set back all begins anew.
+            // A sample that comes slightly early belongs to its due time. After the clock was set back, the grid
+            // starts again.
             Pick::Every(step) => {
                 let early = self.selection.tolerance.min(step / 2);
                 let next = due.saturating_add(step);
@@ -213,7 +216,7 @@ impl Deck {
         self.due = Some(match (is_chosen, pick) {
             (false, _) => (due, passed.saturating_add(1)),
             (true, Pick::Every(step)) => {
-                // Times that are due keep their grid, unless one was missed.
+                // Due times keep their grid unless one was missed.
                 let next = due.saturating_add(step);
                 (if time.abs_diff(next) < step.unsigned_abs() { next } else { time }, 0)
             }
@@ -222,7 +225,7 @@ impl Deck {
         is_chosen
     }
 
-    /// Takes over the lists of tapes that go on with another one.
+    /// Registers the new counter lists of log readers whose list changed.
     fn register_anew(&mut self) {
         for tape in 0..self.tapes.len() {
             let now =
@@ -239,14 +242,14 @@ impl Deck {
         self.publish();
     }
 
-    /// Registers a list.
+    /// Registers the counter list of a log reader.
     fn register(&mut self, tape: usize, list: &Arc<[Listed]>) {
         let is_own = |listed: &&Listed| {
             let machine = listed.path.machine.as_deref().unwrap_or_default();
             machine.eq_ignore_ascii_case(&self.selection.machine_name)
         };
         let own = || list.iter().enumerate().filter(|(_, listed)| is_own(listed));
-        // An object that is recorded whole has what is listed of it besides.
+        // A whole object includes its separately listed counters.
         let whole: HashSet<&str> = own()
             .filter(|(_, listed)| matches!(listed.what, What::Object))
             .map(|(_, listed)| &*listed.path.counterset)
@@ -275,8 +278,8 @@ impl Deck {
         }
     }
 
-    /// Registers objects that no sample has shown yet and this one does: that ahead, or the one that is played.
-    /// Whether there were any.
+    /// Registers objects that first appear in this sample: the sample ahead or the current sample. Returns `true` if
+    /// there were any.
     fn learn(&mut self, is_ahead: bool) -> bool {
         let before = self.unseen.len();
         let mut unseen = std::mem::take(&mut self.unseen);
@@ -286,7 +289,7 @@ impl Deck {
     }
 
     fn learn_one(&mut self, (tape, entry): (usize, usize), is_ahead: bool) -> bool {
-        // Those that are new come last.
+        // New objects are at the end.
         let known = self.objects.get(tape).map_or(0, |objects| objects.guids().count());
         if self.recording(tape, entry, is_ahead).is_none() {
             return false;
@@ -301,7 +304,7 @@ impl Deck {
         is_new
     }
 
-    /// The block of an object in a sample; none if it is not there.
+    /// Returns the block of an object in a sample; `None` if the sample lacks the object.
     fn recording(&mut self, tape: usize, entry: usize, is_ahead: bool) -> Option<Recording> {
         let (objects, names) = (self.objects.get_mut(tape)?, self.names.get_mut(tape)?);
         let tape = self.tapes.get_mut(tape)?;
@@ -334,7 +337,7 @@ impl Deck {
         }
     }
 
-    /// Makes the catalogue of what is registered.
+    /// Builds the catalogue of everything registered.
     fn publish(&mut self) {
         let name: Text = self.selection.machine_name.to_string().into();
         let provider = ProviderIdentity { guid: Guid::NIL, name: name.clone() };
@@ -367,7 +370,7 @@ impl Deck {
         self.catalogue = Arc::new(Catalogue { origin: name, countersets });
     }
 
-    /// Fills in the values of the sample that is played.
+    /// Fills in the values of the current sample.
     pub fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         self.object(&want.counterset.guid, |objects, recording| objects.collect(recording, want, rows))
             .unwrap_or_else(|| {
@@ -377,7 +380,7 @@ impl Deck {
             })
     }
 
-    /// Fills in the instances of the sample that is played.
+    /// Fills in the instances of the current sample.
     pub fn instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         self.object(counterset, |objects, recording| objects.instances(recording, counterset, rows))
             .unwrap_or_else(|| {
@@ -387,8 +390,7 @@ impl Deck {
             })
     }
 
-    /// Notes that an object is not played, because another log has it in a sample of the same time: unless both say the
-    /// same.
+    /// Records damage for an object that is not played, because another log has a different block at the same time.
     fn leave_out(&mut self, (tape, entry): (usize, usize), played: (usize, usize)) {
         let mut bytes =
             |(tape, entry): (usize, usize)| match self.tapes.get_mut(tape)?.now.sample.block(entry) {
@@ -401,8 +403,8 @@ impl Deck {
         }
     }
 
-    /// Does something with the object that a counterset is, and its block in the sample that is played; nothing if it
-    /// is no object.
+    /// Calls `with` for the object of a counterset and its block in the current sample. Returns `None` if the
+    /// counterset is not an object.
     fn object<T>(
         &mut self,
         counterset: &Guid,
@@ -438,7 +440,7 @@ impl Deck {
     }
 }
 
-/// Says what damage was met, unless another one has met more.
+/// Stores the damage found, unless another reader of the same logs has found more.
 impl Drop for Deck {
     fn drop(&mut self) {
         let mut known = self.damages.lock().unwrap_or_else(PoisonError::into_inner);
@@ -450,7 +452,7 @@ impl Drop for Deck {
     }
 }
 
-/// The error for a counterset that no tape has, or that is not played while a deck rests.
+/// Returns the error for a counterset that no log contains, or that is not played while the logs are at rest.
 fn unplayed(rests: Option<bool>, counterset: Guid) -> SourceError {
     match rests {
         Some(_) => SourceError::Failed("no sample of it was taken at that time".into()),
@@ -458,14 +460,14 @@ fn unplayed(rests: Option<bool>, counterset: Guid) -> SourceError {
     }
 }
 
-/// Whether one has the counters that the other begins with.
+/// Returns `true` if one counterset has the counters with which the other one begins.
 fn are_alike(a: &Counterset, b: &Counterset) -> bool {
     let same =
         |(a, b): (&Counter, &Counter)| (a.id, &a.name, a.counter_type) == (b.id, &b.name, b.counter_type);
     a.instance_type == b.instance_type && a.counters.iter().zip(b.counters.iter()).all(same)
 }
 
-/// The names that Windows has everywhere, made once.
+/// Returns the names that every Windows has, built once.
 fn built_in_names() -> Arc<v1::Names> {
     static NAMES: OnceLock<Arc<v1::Names>> = OnceLock::new();
     Arc::clone(NAMES.get_or_init(|| Arc::new(windows_names())))

@@ -1,4 +1,5 @@
-//! Countersets as the list of a log names them: an entry is a counter of an instance, raw as PDH has it or formatted.
+//! Path countersets: countersets made from the counter paths in a log's list. An entry is a counter of an instance,
+//! with the raw value of PDH or a formatted value.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,15 +21,15 @@ use super::table::{Contradiction, Got, Table};
 use super::tape::{Listed, Tape, What};
 use crate::blg::Block;
 
-/// Countersets, and counters of one, at most: far more than any machine has.
+/// Maximum number of countersets, and of counters of one counterset; far more than any machine has.
 const MOST: usize = 4_096;
-/// Ids of counters that the catalogue does not know begin here in a counterset that it does know.
+/// First counter id for counters that are unknown to the catalogue, in a counterset that is known.
 const UNKNOWN_IDS: u32 = 0x1_0000;
-/// Ids of what a raw value of PDH has besides its first number begin here: [`PARTS`] for each counter.
+/// First id of the additional fields of a PDH raw value: [`PARTS`] ids for each counter.
 const PART_IDS: u32 = 0x4000_0000;
 const PARTS: u32 = 4;
 
-/// A counterset that entries of lists make up.
+/// Counterset made from the entries of counter lists.
 #[derive(Debug)]
 pub(super) struct ListedSet {
     name: String,
@@ -52,18 +53,18 @@ struct ListedCounter {
     is_formatted: bool,
 }
 
-/// Where values of a counter are: which tape, which entry of its list.
+/// Location of a counter's values: log reader and entry of its list.
 #[derive(Debug)]
 struct Entry {
     tape: u32,
     at: u32,
     counter: u32,
-    /// Its row; none if it has as many as come.
+    /// Row of the instance; `None` if the entry has a varying number of instances.
     row: Option<u32>,
-    /// The type that it has here.
+    /// Counter type of this entry.
     counter_type: CounterType,
     is_formatted: bool,
-    /// `true` once it was noted that its values are left out.
+    /// `true` if the damage list already mentions the omitted values.
     is_left_out: bool,
 }
 
@@ -73,7 +74,7 @@ impl Entry {
     }
 }
 
-/// A number of which a list cannot have more: there may be 100,000 entries, and half the memory is enough.
+/// Converts a number within a list to 32 bits, because a list with 100,000 entries then needs half the memory.
 fn narrow(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -82,20 +83,20 @@ fn wide(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The numbers that a raw value of PDH is made of.
+/// Fields of a PDH raw value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     First,
-    /// The base, or the clock that the type divides by.
+    /// Base, or the clock by which the type divides.
     Second,
-    /// How many things are counted.
+    /// Number of items that are counted.
     Items,
-    /// Ticks a second of that clock.
+    /// Ticks per second of the clock in `Second`.
     TimeBase,
 }
 
 impl Part {
-    /// The id of the counter that holds it.
+    /// Returns the id of the counter that contains this field.
     fn id(self, counter: &ListedCounter, at: usize) -> CounterId {
         let of = |n: u32| {
             let at = u32::try_from(at).unwrap_or(0); // there are few
@@ -110,7 +111,7 @@ impl Part {
     }
 }
 
-/// What the numbers beside the first one are to a type.
+/// Purpose of the additional fields for a counter type.
 #[derive(Default)]
 struct Roles {
     base: Option<Part>,
@@ -120,7 +121,7 @@ struct Roles {
 }
 
 impl Roles {
-    /// As its formula takes them.
+    /// Returns the fields that the formula of a counter type uses.
     fn of(counter_type: CounterType) -> Self {
         let (second, time_base) = (Some(Part::Second), Some(Part::TimeBase));
         let freq = time_base.filter(|_| counter_type.decode().clock != Clock::Time100Ns);
@@ -146,11 +147,11 @@ impl Roles {
     }
 }
 
-/// An entry could not be taken over.
+/// Error for an entry that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TooMany(pub &'static str);
 
-/// All countersets that lists make up.
+/// All countersets made from counter lists.
 #[derive(Debug, Default)]
 pub(super) struct ListedSets {
     sets: Vec<ListedSet>,
@@ -159,7 +160,7 @@ pub(super) struct ListedSets {
 }
 
 impl ListedSets {
-    /// Takes over an entry of a tape's list.
+    /// Adds an entry of a log reader's list.
     pub fn add(&mut self, tape: usize, at: usize, listed: &Listed) -> Result<(), TooMany> {
         let path = &listed.path;
         let folded = Utf16::from(&*path.counterset).capitals();
@@ -177,7 +178,7 @@ impl ListedSets {
         self.sets.get_mut(set).map_or(Ok(()), |set| set.add(tape, at, listed))
     }
 
-    /// Forgets where values of a tape are: it has another list.
+    /// Removes the locations of a log reader's values, because its list has changed.
     pub fn forget(&mut self, tape: usize) {
         for set in &mut self.sets {
             set.entries.retain(|entry| entry.tape() != tape);
@@ -185,18 +186,18 @@ impl ListedSets {
         }
     }
 
-    /// The tapes that have values of a set.
+    /// Returns the log readers with values of a counterset.
     pub fn tapes(&self, guid: &Guid) -> BTreeSet<usize> {
         let set = self.by_guid.get(guid).and_then(|set| self.sets.get(*set));
         set.into_iter().flat_map(|set| &set.entries).map(Entry::tape).collect()
     }
 
-    /// The set of a GUID.
+    /// Returns the counterset with this GUID.
     pub fn get_mut(&mut self, guid: &Guid) -> Option<&mut ListedSet> {
         self.sets.get_mut(*self.by_guid.get(guid)?)
     }
 
-    /// Their registrations.
+    /// Returns the registrations of all countersets.
     pub fn countersets<'a>(
         &'a self,
         provider: &'a ProviderIdentity,
@@ -292,7 +293,7 @@ impl ListedSet {
         }
     }
 
-    /// Fills in the values of the sample that is played.
+    /// Fills in the values of the current sample.
     pub fn collect(
         &mut self,
         tapes: &mut [Tape],
@@ -307,12 +308,12 @@ impl ListedSet {
         Ok(())
     }
 
-    /// Whether an entry has as many instances as come.
+    /// Returns `true` if an entry has a varying number of instances.
     pub fn comes_and_goes(&self) -> bool {
         self.entries.iter().any(|entry| entry.row.is_none())
     }
 
-    /// Fills in the instances that are listed, and those of the sample that is played, whatever counter has them.
+    /// Fills in the listed instances and the instances of the current sample, for all counters.
     pub fn instances(&mut self, tapes: &mut [Tape], rows: &mut Rows) -> Result<(), SourceError> {
         self.wanted = Wanted::names(&self.counters);
         let all = InstanceFilter { pattern: Pattern::any(), id: InstanceIdFilter::Any };
@@ -322,12 +323,12 @@ impl ListedSet {
         Ok(())
     }
 
-    /// Reads what is wanted of the sample that is played.
+    /// Reads the requested values of the current sample.
     fn read(&mut self, tapes: &mut [Tape], instances: &InstanceFilters) -> Result<(), SourceError> {
         let Self { entries, rows: table, wanted, .. } = self;
         table.begin(wanted.counters.len(), instances);
         let mut is_any_fresh = false;
-        // A tape whose sample ends too early: what is listed behind its end has no values.
+        // Index of a log whose sample ends too early; its later entries have no values.
         let mut cut = None;
         for entry in entries.iter_mut() {
             let Some(column) = wanted.column(wide(entry.counter)) else { continue };
@@ -384,7 +385,7 @@ impl ListedSet {
         }
     }
 
-    /// Hands over the rows that have a cell.
+    /// Copies the rows with cells to `rows`.
     fn fill(&self, rows: &mut Rows) {
         let Self { wanted, counters, .. } = self;
         for (name, id, cells) in self.rows.used() {
@@ -444,7 +445,7 @@ impl ListedCounter {
     }
 }
 
-/// What holds a number beside the first one.
+/// Returns the registration of an additional field.
 fn part_registration(id: CounterId) -> Counter {
     Counter {
         attributes: Attributes::NO_DISPLAYABLE,
@@ -465,8 +466,8 @@ fn read_one(tape: &mut Tape, entry: &Entry) -> Result<Got, WireError> {
     })
 }
 
-/// Notes that a value is not played, because another entry has another one of the same counter at the same time. Names
-/// are the same if they differ only in case.
+/// Records damage for a value that is not played, because another entry has a different value of the same counter.
+/// Both values have the same time. Names that differ only in case are equal.
 fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contradiction) {
     let Contradiction { row, used, left_out } = contradiction;
     let mut path =
@@ -482,17 +483,17 @@ fn leave_out(tape: &mut Tape, entry: usize, table: &Table, contradiction: &Contr
     ));
 }
 
-/// What a query asks of a counterset, and where it goes.
+/// Requested counters of a counterset, and their columns.
 #[derive(Debug, Default)]
 struct Wanted {
     of: Vec<CounterId>,
-    /// For each of these, which of the wanted counters it is a part of; none of one that the set does not have.
+    /// Counter and field for each id in `of`; `None` for an id that the counterset lacks.
     parts: Vec<Option<(usize, Part)>>,
-    /// The counters of which anything is wanted, and their types.
+    /// Requested counters and their types.
     counters: Vec<(usize, CounterType)>,
-    /// By counter, its place among the wanted ones.
+    /// Index of each counter among the requested ones.
     columns: Vec<Option<usize>>,
-    /// Whether all of them were formatted by the log's writer.
+    /// `true` if all requested counters were formatted by the log's writer.
     is_formatted: bool,
 }
 
@@ -522,7 +523,7 @@ impl Wanted {
         wanted
     }
 
-    /// No number of any counter: the instances alone.
+    /// Requests instances only, without values.
     fn names(all: &[ListedCounter]) -> Self {
         let counters: Vec<_> = all.iter().map(|counter| counter.counter_type).enumerate().collect();
         let columns = (0..all.len()).map(Some).collect();
@@ -534,7 +535,7 @@ impl Wanted {
     }
 }
 
-/// A number of a raw value, in the width that its counter's type has.
+/// Returns a field of a raw value, in the width of its counter's type.
 fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<RawValue, NoValue> {
     let bits = |number: i64| u64::from_le_bytes(number.to_le_bytes());
     if !raw.c_status.has_value() {
@@ -552,7 +553,7 @@ fn value_of(raw: &RawCounter, part: Part, counter: &ListedCounter) -> Result<Raw
     })
 }
 
-/// Why PDH recorded no value.
+/// Returns the reason for a value that PDH could not record.
 fn missing(c_status: PdhStatus) -> NoValue {
     match c_status {
         PdhStatus::PDH_CSTATUS_NO_INSTANCE => NoValue::NoInstance,

@@ -1,4 +1,4 @@
-//! Logs as a source with a past: several files as one, asked like a machine.
+//! Log source: one or several log files, queried like a machine.
 
 mod deck;
 mod listed;
@@ -32,20 +32,20 @@ use selection::{Choice, Selection};
 pub use tape::Input;
 use tape::{Tape, TextLists, What};
 
-/// Logs as a source with a past: each step of a query is the next sample.
+/// Log source: each step of a query is the next sample.
 ///
-/// What was recorded is registered under the names that it has there; an object that the catalogue knows has the
-/// catalogue's GUID, and its counters the catalogue's ids. An instance is what a path calls it, its parent and its
-/// number included.
+/// Recorded counters are registered under their names in the log. An object known to the catalogue has the
+/// catalogue's GUID, and its counters have the catalogue's ids. Instance names are those of counter paths, including
+/// parent and index.
 ///
-/// Logs of one time are played together: a step takes from each the sample of that time, so that counters of several
-/// logs stand side by side. Samples of nearly the same time are put together only if their logs have no counter in
-/// common: no value takes the place of another one. Where two logs have other values of a counter at the very same
-/// time, the one of the first log is played, and the other one is [damage](Self::damages).
+/// Logs of the same time are merged: a step takes the sample of that time from each log, so that counters of several
+/// logs stand side by side. Samples of nearly the same time are merged only if their logs have no counter in common,
+/// so no value replaces another. If two logs have different values of a counter at exactly the same time, the value
+/// of the first log is played. The other value is [damage](Self::damages).
 ///
-/// Values of binary logs are raw values and become numbers by the formulas that live ones do, each with the clock that
-/// stands beside it. Values of text logs were formatted by whoever wrote them, and are marked so
-/// ([`Mark::Formatted`](perfset_core::Mark::Formatted)).
+/// Values of binary logs are raw values. The formulas of live values convert them, each with the clock recorded
+/// beside it. Values of text logs were formatted by their writer, and are marked
+/// [`Mark::Formatted`](perfset_core::Mark::Formatted).
 ///
 /// ```
 /// use perfset_engine::{Next, path::PathQuery};
@@ -67,11 +67,11 @@ use tape::{Tape, TextLists, What};
 pub struct Logs {
     selection: Arc<Selection>,
     machines: BTreeSet<String>,
-    /// What is to be added to local times of the first log for UTC, in 100 ns.
+    /// Offset that turns local times of the first log into UTC, in 100 ns.
     offset: i64,
-    /// Stands before the first samples.
+    /// Player before the first sample.
     first: LogPlayer,
-    /// Answers what does not depend on the sample.
+    /// Machine for requests that do not depend on the sample.
     machine: Machine,
     damages: Arc<Mutex<Vec<Damages>>>,
 }
@@ -85,13 +85,13 @@ impl fmt::Debug for Logs {
     }
 }
 
-/// A log could not be opened.
+/// Error for a log that cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("log {number}: {error}")]
 pub struct OpenError {
-    /// Which one, from 0.
+    /// Index of the log, from 0.
     pub number: usize,
-    /// Why.
+    /// Reason for the failure.
     #[source]
     pub error: LogError,
 }
@@ -103,34 +103,34 @@ impl From<OpenError> for SourceError {
 }
 
 impl Logs {
-    /// So many instances of a counterset are enumerated.
+    /// Maximum number of enumerated instances of a counterset.
     pub const INSTANCES: usize = 1_000_000;
 
-    /// Opens log files as one: of each some samples are read.
+    /// Opens several log files as one source, and reads a few samples of each.
     ///
-    /// Of logs of several machines those of the first one that any names are played: see
+    /// If the logs contain several machines, the first machine named by a log is played: see
     /// [`of_machine`](Self::of_machine).
     ///
     /// # Errors
-    /// If one of them is no log or cannot be read.
+    /// If a file is not a log or cannot be read.
     pub fn open(files: &[impl AsRef<Path>]) -> Result<Self, OpenError> {
         Self::of_inputs(files.iter().map(|file| Input::File(file.as_ref().to_owned())).collect())
     }
 
-    /// A log in memory.
+    /// Opens a log in memory.
     ///
     /// # Errors
-    /// If it is no log.
+    /// If the bytes are not a log.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, OpenError> {
         Self::of_inputs(vec![Input::Bytes(bytes.into())])
     }
 
-    /// As [`open`](Self::open), of files and of logs in memory.
+    /// Opens log files and logs in memory as one source, like [`open`](Self::open).
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Those of [`open`](Self::open).
     pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
-        /// So many steps from sample to sample tell how long they are.
+        /// Number of steps between samples from which the shortest interval is measured.
         const STEPS: usize = 16;
         let mut shortest = i64::MAX;
         let (mut machines, mut known) = (Vec::new(), HashSet::new());
@@ -140,7 +140,7 @@ impl Logs {
             let failed = |error| OpenError { number, error };
             let mut tape = Tape::open((number, input), &read, &lists).map_err(failed)?;
             offset.get_or_insert(tape.offset());
-            // A log that is cut before its first sample may have no counter, and so no query that would find the cut.
+            // A log cut before its first sample may have no counters. No query would then report the damage.
             damages.push(tape.damages());
             let mut last: Option<&str> = None;
             for listed in tape.ahead().list.iter().filter(|listed| !matches!(listed.what, What::Unknown)) {
@@ -172,10 +172,10 @@ impl Logs {
         })
     }
 
-    /// The same logs, of which another machine's counters are played. Its name stands there without backslashes.
+    /// Returns the same logs with the counters of another machine. `name` has no backslashes.
     ///
     /// # Errors
-    /// If a file has gone meanwhile.
+    /// If a file has been removed meanwhile.
     pub fn of_machine(&self, name: &str) -> Result<Self, OpenError> {
         let known = self.machines.iter().find(|known| known.eq_ignore_ascii_case(name));
         let selection = self.selection.of_machine(known.map_or(name, String::as_str).into());
@@ -183,14 +183,13 @@ impl Logs {
         Ok(Self { machine: first.machine(), first, selection, ..self.clone() })
     }
 
-    /// The same logs, of which only samples in a window are played.
+    /// Returns the same logs, restricted to the samples in a window.
     #[must_use]
     pub fn within(&self, window: Window) -> Self {
         self.choosing(Choice { window, ..self.selection.choice })
     }
 
-    /// The same logs, of which only some samples are played: what is counted over time is so from one of these to the
-    /// next.
+    /// Returns the same logs, restricted to some samples. Rates are computed from one of these samples to the next.
     #[must_use]
     pub fn picking(&self, pick: Pick) -> Self {
         self.choosing(Choice { pick, ..self.selection.choice })
@@ -202,31 +201,32 @@ impl Logs {
         Self { machine: first.machine(), first, selection, ..self.clone() }
     }
 
-    /// The machines whose counters they have, without backslashes.
+    /// Returns the machines whose counters the logs contain, without backslashes.
     #[must_use]
     pub fn machines(&self) -> &BTreeSet<String> {
         &self.machines
     }
 
-    /// The machine whose counters are played.
+    /// Returns the machine whose counters are played.
     #[must_use]
     pub fn machine_name(&self) -> &str {
         &self.selection.machine_name
     }
 
-    /// Its countersets and what they are called by people. Their instances are all that any sample has.
+    /// Returns the countersets of the played machine, with their names. Enumerated instances are those of all
+    /// samples.
     #[must_use]
     pub fn machine(&self) -> &Machine {
         &self.machine
     }
 
-    /// What is to be added to local times of the first log for UTC, in 100 ns.
+    /// Returns the offset that turns local times of the first log into UTC, in 100 ns.
     #[must_use]
     pub fn offset(&self) -> i64 {
         self.offset
     }
 
-    /// Paths that ask for all that they have, countersets by their GUIDs, in the order of their lists.
+    /// Returns counter paths for everything in the logs, with countersets by GUID, in the order of the counter lists.
     #[must_use]
     pub fn paths(&self) -> Vec<CounterPath> {
         let path = |set: &Arc<Counterset>| CounterPath {
@@ -238,25 +238,26 @@ impl Logs {
         self.first.deck().catalogue().countersets.iter().map(path).collect()
     }
 
-    /// Whether all samples have the same instances: one log, whose list names each.
+    /// Returns `true` if all samples have the same instances. That requires a single log whose list names each
+    /// instance.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.selection.inputs.len() == 1 && self.first.deck().is_steady()
     }
 
-    /// Bytes of the logs that were read so far, by all queries.
+    /// Returns the number of bytes read from the logs so far, by all queries.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.selection.read.load(Relaxed)
     }
 
-    /// Returns the damage of each log: up to its first sample, and as far as queries that were closed had come.
+    /// Returns the damage of each log, up to its first sample and as far as closed queries have read.
     #[must_use]
     pub fn damages(&self) -> Vec<Damages> {
         self.damages.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A deck to be played, of a selection of these logs.
+    /// Opens merged logs to play a selection of these logs.
     fn play(&self, selection: &Arc<Selection>) -> Result<Deck, SourceError> {
         Ok(Deck::open(selection, Arc::clone(&self.damages))?)
     }
@@ -271,7 +272,7 @@ impl Source for Logs {
         self.machine.registration(counterset, request)
     }
 
-    /// All that any sample has.
+    /// Returns the instances of all samples.
     fn instances(&mut self, counterset: &Guid) -> Result<Vec<Instance>, SourceError> {
         self.machine.instances(counterset)
     }
@@ -329,16 +330,16 @@ fn series(
     Ok(())
 }
 
-/// Plays logs.
+/// Player of merged logs, used for queries.
 #[derive(Clone)]
 struct LogPlayer {
     deck: Arc<Mutex<Deck>>,
-    /// Of which the instances of all samples are enumerated; if of none, those of the sample that is played.
+    /// Logs whose instances of all samples are enumerated. If `None`, the current sample's instances are enumerated.
     all: Option<Arc<Selection>>,
 }
 
 impl LogPlayer {
-    /// One that is not played: what damage its deck meets nobody is told.
+    /// Creates a player that is not advanced. Damage found by it is discarded.
     fn before_the_first(selection: &Arc<Selection>) -> Result<Self, OpenError> {
         let mut deck = Deck::open(selection, Arc::default())?;
         deck.rest();

@@ -1,4 +1,4 @@
-//! Counters that two logs both have.
+//! Cache of log pairs that have a counter in common.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use perfset_core::utf16::Utf16;
 
 use super::tape::{Listed, What};
 
-/// Cache that tells which pairs of logs have a counter in common; valid while their counter lists stay the same.
+/// Cache of the log pairs with a counter in common; valid while their counter lists stay the same.
 #[derive(Debug, Default)]
 pub(super) struct Overlaps {
     known: HashMap<(usize, usize), Known>,
@@ -23,7 +23,7 @@ struct Known {
 pub(super) type Numbered<'a> = (usize, &'a Arc<[Listed]>);
 
 impl Overlaps {
-    /// Returns `true` if a value of one log may be one of a counter that the other log has, too, of any machine.
+    /// Returns `true` if the two logs may have values of the same counter, on any machine.
     pub fn is_any(&mut self, (a, of_a): Numbered<'_>, (b, of_b): Numbered<'_>) -> bool {
         if let Some(Known { lists: [x, y], is_any }) = self.known.get(&(a, b)) {
             if Arc::ptr_eq(x, of_a) && Arc::ptr_eq(y, of_b) {
@@ -36,7 +36,7 @@ impl Overlaps {
     }
 }
 
-/// Counters and instances of a log by machine and counterset, with names in capitals.
+/// Counters and instances of a log by machine and counterset, with names in upper case.
 #[derive(Default)]
 struct Contents {
     sets: HashMap<[Utf16; 2], Set>,

@@ -1,4 +1,4 @@
-//! Which samples of which logs are played, and what all of them have.
+//! Selection of the logs and samples that are played, and the instances of all samples.
 
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroU64;
@@ -12,46 +12,46 @@ use super::Logs;
 use super::deck::Deck;
 use super::tape::{Input, TextLists};
 
-/// Which samples of which logs are played.
+/// Logs, machine and samples that are played.
 #[derive(Clone)]
 pub(super) struct Selection {
     pub inputs: Arc<[Input]>,
-    /// Bytes of them that were read.
+    /// Number of bytes read from the logs.
     pub read: Arc<AtomicU64>,
     pub lists: TextLists,
-    /// Whose counters.
+    /// Name of the machine whose counters are played.
     pub machine_name: Arc<str>,
     pub choice: Choice,
-    /// Half of the shortest time from one sample to the next. Samples of different counters that are no farther apart
-    /// are of one time.
+    /// Half of the shortest interval between samples. Samples of different counters that are no farther apart belong
+    /// to one time.
     pub tolerance: i64,
-    /// All instances, once somebody asked.
+    /// Instances of all samples, once requested.
     union: Arc<Mutex<Option<Union>>>,
 }
 
-/// Which of the samples of logs.
+/// Criteria for the samples that are played.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Choice {
     pub window: Window,
     pub pick: Pick,
 }
 
-/// Which of the samples in a window are played.
+/// Criterion for the samples of a window that are played.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pick {
-    /// All.
+    /// All samples in the window.
     #[default]
     All,
-    /// The first, and from then on each n-th.
+    /// The first sample, then every n-th sample.
     Nth(NonZeroU64),
-    /// The first, and from then on each that comes so long after the one before, in 100 ns.
+    /// The first sample, then one sample per interval of this length, in 100 ns.
     Every(i64),
 }
 
-/// All instances that any sample has, by counterset.
+/// Instances of all samples, by counterset.
 type Union = HashMap<Guid, Arc<[Instance]>>;
 
-/// Instances of a counterset, as far as samples have shown them.
+/// Instances of a counterset seen so far.
 #[derive(Default)]
 struct Found {
     all: Vec<Instance>,
@@ -60,7 +60,7 @@ struct Found {
 }
 
 impl Selection {
-    /// All samples of a machine.
+    /// Creates a selection of all samples of a machine.
     pub fn new(
         inputs: Vec<Input>,
         (read, lists): (Arc<AtomicU64>, TextLists),
@@ -71,17 +71,17 @@ impl Selection {
         Arc::new(Self { inputs: inputs.into(), read, lists, machine_name, choice, tolerance, union })
     }
 
-    /// The same of another machine.
+    /// Returns the same selection for another machine.
     pub fn of_machine(&self, machine_name: Arc<str>) -> Arc<Self> {
         Arc::new(Self { machine_name, union: Arc::default(), ..self.clone() })
     }
 
-    /// The same, of which others are chosen.
+    /// Returns the same selection with other criteria for samples.
     pub fn choosing(&self, choice: Choice) -> Arc<Self> {
         Arc::new(Self { choice, union: Arc::default(), ..self.clone() })
     }
 
-    /// All instances of a counterset: the logs are read once for all countersets.
+    /// Returns all instances of a counterset. The logs are read once for all countersets.
     pub fn instances(self: &Arc<Self>, counterset: &Guid) -> Result<Arc<[Instance]>, SourceError> {
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
         if union.is_none() {
@@ -104,7 +104,7 @@ impl Selection {
                 }
                 let Found { all, known, rows } = found.entry(set.guid).or_default();
                 rows.start();
-                // What a sample does not have, another one may.
+                // An error of one sample is ignored, because another sample may have the counterset.
                 let _ = deck.instances(&set.guid, rows);
                 rows.end();
                 if !is_first && !rows.changed() {

@@ -1,4 +1,4 @@
-//! The rows of a sample of a listed counterset while they are read.
+//! Rows of a path counterset while a sample is read.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -10,10 +10,10 @@ use perfset_core::v2::PERF_MAX_INSTANCE_NAME;
 use perfset_core::{InstanceId, Name, NoValue, Utf16};
 use perfset_engine::InstanceFilters;
 
-/// Units of a name.
+/// Maximum number of UTF-16 units of a name.
 const NAME: usize = PERF_MAX_INSTANCE_NAME - 1;
 
-/// A cell's value as it was read, or why there is none.
+/// Value read for a cell, or the reason for a missing value.
 #[derive(Clone, Debug)]
 pub(super) enum Got {
     Raw(RawCounter),
@@ -33,7 +33,7 @@ impl fmt::Display for Got {
 }
 
 impl Got {
-    /// Returns `true` for the same value, whenever it was taken.
+    /// Returns `true` if both are the same value, regardless of their times.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Raw(a), Self::Raw(b)) => {
@@ -45,7 +45,7 @@ impl Got {
     }
 }
 
-/// Two values of one counter of one instance in a sample.
+/// Two different values of one counter of one instance in a sample.
 #[derive(Clone, Debug)]
 pub(super) struct Contradiction {
     pub row: usize,
@@ -53,27 +53,27 @@ pub(super) struct Contradiction {
     pub left_out: Got,
 }
 
-/// The rows of a sample while they are read, and their names from sample to sample.
+/// Rows of a sample while it is read; their names are kept from sample to sample.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     rows: Vec<TableRow>,
-    /// Last row of each hash of a name and an occurrence; the row names the one before it. Names are in upper case,
-    /// because PDH compares them without case.
+    /// Last row of each hash of a name and an occurrence; each row contains the index of the previous one. Names are
+    /// hashed in upper case, because PDH compares them without case.
     by_name: HashMap<u64, u32>,
-    /// Secret key of the hash: no log can have many names of one hash.
+    /// Secret key of the hash, which prevents logs with many names of the same hash.
     key: RandomState,
-    /// Number of rows that come from counter lists. They are the first ones, and are kept for all samples.
+    /// Number of rows that come from counter lists. These rows are the first ones, and are kept for all samples.
     listed: usize,
     width: usize,
-    /// Cells of the rows in use, `width` for each.
+    /// Cells of the rows in use, `width` per row.
     cells: Vec<Option<Got>>,
-    /// Number of the entry that is being read.
+    /// Number of the current entry.
     entry: u64,
-    /// Row in which the next name of that entry is expected.
+    /// Index of the row in which the next name of the current entry is expected.
     expected: usize,
-    /// Rows with a cell in this sample.
+    /// Number of rows with cells in this sample.
     used: usize,
-    /// Last entry with a name, and the next occurrence of the name in it, by name in upper case.
+    /// Last entry with a name, and the name's next occurrence in that entry, by name in upper case.
     next_of_name: HashMap<Utf16, (u64, u32)>,
 }
 
@@ -82,22 +82,22 @@ struct TableRow {
     name: Utf16,
     /// Occurrence of the name, from 0, among equal names of an entry.
     occurrence: u32,
-    /// Number of the entry that filled the row last.
+    /// Number of the last entry that filled the row.
     entry: u64,
-    /// Which of the rows with cells it is; `None` if the row has no cells in this sample.
+    /// Index among the rows with cells; `None` if the row has no cells in this sample.
     slot: Option<u32>,
-    /// Row before this one of the same hash.
+    /// Previous row of the same hash.
     before: Option<u32>,
     is_wanted: bool,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// How many rows all tables of this thread looked at.
+    /// Number of rows visited by all tables of this thread.
     pub(super) static LOOKED_AT: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// Counts a row that is looked at: a test sees that their number grows with the rows, and no faster.
+/// Counts a visited row. A test checks that the count grows linearly with the rows.
 #[inline]
 fn count_row() {
     #[cfg(test)]
@@ -105,12 +105,13 @@ fn count_row() {
 }
 
 impl Table {
-    /// The row of an instance that a list names.
+    /// Returns the row of an instance named by a counter list.
     pub fn listed(&mut self, name: &Utf16) -> usize {
         if let Some(row) = self.find(name.units(), 0).filter(|row| *row < self.listed) {
             return row;
         }
-        // Those that came with samples come again. A list may name any number: each must not look at all others.
+        // Rows from samples will be added again. A list may name any number of instances, so no row may be compared
+        // with all others.
         if self.rows.len() > self.listed {
             self.forget_coming();
         }
@@ -134,7 +135,7 @@ impl Table {
         hasher.finish()
     }
 
-    /// The row of that name and occurrence.
+    /// Returns the row with this name and occurrence.
     fn find(&self, name: &[u16], occurrence: u32) -> Option<usize> {
         let mut next = self.by_name.get(&self.hash(name, occurrence)).copied();
         let capitals = |units: &[u16]| units.iter().map(|unit| upper(*unit)).collect::<Vec<_>>();
@@ -162,9 +163,9 @@ impl Table {
         }
     }
 
-    /// Begins a sample.
+    /// Begins a new sample with `width` columns.
     pub fn begin(&mut self, width: usize, instances: &InstanceFilters) {
-        // A log of a year has any number of processes: those that are gone are forgotten.
+        // A log of a year may contain any number of processes: rows of processes that have exited are removed.
         let coming = self.rows.len().saturating_sub(self.listed);
         if self.used < coming / 2 {
             self.forget_coming();
@@ -176,7 +177,7 @@ impl Table {
         for (at, row) in self.rows.iter_mut().enumerate() {
             count_row();
             row.slot = None;
-            // What came with samples is chosen from by the engine.
+            // The engine filters the instances that come from samples.
             row.is_wanted = at >= listed
                 || listed == 1
                 || instances.wants(row.name.units().iter().copied(), InstanceId(row.occurrence));
@@ -187,13 +188,13 @@ impl Table {
         self.rows.get(row).is_some_and(|row| row.is_wanted)
     }
 
-    /// Begins an entry with as many names as come.
+    /// Begins an entry with a varying number of names.
     pub fn begin_entry(&mut self) {
         self.entry = self.entry.saturating_add(1);
         self.expected = 0;
     }
 
-    /// The row of the next name of such an entry.
+    /// Returns the row for the next name of an entry with a varying number of names.
     pub fn coming(&mut self, name: Name<'_>) -> usize {
         let entry = self.entry;
         let is_it = |row: &TableRow| {
@@ -250,14 +251,14 @@ impl Table {
         self.rows.get(row).map(|row| row.name.to_string()).unwrap_or_default()
     }
 
-    /// Uses all rows that come from lists.
+    /// Assigns cells to all rows that come from counter lists.
     pub fn use_listed(&mut self) {
         for row in 0..self.listed {
             self.use_row(row);
         }
     }
 
-    /// Gives a row its cells; where they begin.
+    /// Assigns cells to a row. Returns the index of the first cell.
     fn use_row(&mut self, row: usize) -> Option<usize> {
         let Self { rows, cells, width, used, .. } = self;
         let row = rows.get_mut(row)?;
@@ -274,7 +275,7 @@ impl Table {
         usize::try_from(slot).ok()?.checked_mul(*width)
     }
 
-    /// The rows that have cells in this sample: name, id and cells.
+    /// Returns the rows with cells in this sample: name, id and cells.
     pub fn used(&self) -> impl Iterator<Item = (&Utf16, InstanceId, &[Option<Got>])> {
         self.rows.iter().filter_map(|row| {
             let start = usize::try_from(row.slot?).ok()?.checked_mul(self.width)?;

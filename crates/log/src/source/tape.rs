@@ -1,4 +1,4 @@
-//! One log as it runs: its samples one after the other.
+//! Log reader: reads one log sample by sample, one sample ahead.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -17,12 +17,12 @@ use crate::damage::Damages;
 use crate::open::{Log, LogError};
 use crate::text;
 
-/// Where a log is. It is read once for each query, and once to find all instances.
+/// Location of a log. The log is read once for each query, and once to find all instances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A file.
+    /// Path of a log file.
     File(PathBuf),
-    /// Memory.
+    /// Contents of a log in memory.
     Bytes(Arc<[u8]>),
 }
 
@@ -30,7 +30,7 @@ impl Input {
     fn open(&self, read: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>, LogError> {
         let count = |inner| Counted { inner, read: Arc::clone(read) };
         Ok(match self {
-            // A pipe gives its bytes once, and opening one waits for a writer.
+            // A pipe provides its bytes only once, and opening a pipe waits for a writer.
             Self::File(path) if !matches!(fs::metadata(path)?.file_type(), of if of.is_file() || of.is_dir()) =>
             {
                 return Err(LogError::NotAFile);
@@ -41,7 +41,7 @@ impl Input {
     }
 }
 
-/// Counts the bytes that are read.
+/// Reader that counts the bytes read.
 struct Counted {
     inner: File,
     read: Arc<AtomicU64>,
@@ -55,14 +55,14 @@ impl Read for Counted {
     }
 }
 
-/// An entry of a log's list: what stands at one place of all its samples.
+/// Entry of a log's counter list, which describes the same block or column of all samples.
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     pub path: ListedPath,
     pub what: What,
 }
 
-/// A counter path of a list. Of texts that many entries have there is one copy.
+/// Counter path of a list. Texts common to many entries are stored once.
 #[derive(Clone, Debug)]
 pub(super) struct ListedPath {
     pub machine: Option<Arc<str>>,
@@ -73,13 +73,13 @@ pub(super) struct ListedPath {
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum What {
-    /// Raw values of a counter, of one instance or of as many as come.
+    /// Raw values of a counter, of one instance or of a varying number of instances.
     Raw { counter_type: CounterType, time_base: i64, default_scale: i32, is_wild: bool },
-    /// Values of a counter of one instance, formatted by whoever wrote the log.
+    /// Values of a counter of one instance, formatted by the log's writer.
     Formatted,
     /// All counters of all instances of an object.
     Object,
-    /// Nothing that can be read.
+    /// Entry that cannot be read.
     Unknown,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for ListedPath {
     }
 }
 
-/// Texts of a list, one copy of each.
+/// Texts of a list, stored once each.
 #[derive(Default)]
 struct Texts(HashSet<Arc<str>>);
 
@@ -124,16 +124,17 @@ impl Texts {
     }
 }
 
-/// The counter lists of text logs, by the number of the log. A log is opened several times, and its header may have
-/// 100,000 paths: it is taken apart once.
+/// Counter lists of text logs, by the index of the log. A log is opened several times, and its header may have
+/// 100,000 paths, so each header is parsed only once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextLists(Arc<Mutex<HashMap<usize, KnownList>>>);
 
-/// Hash of the paths of a header, and the list that they make.
+/// Hash of the paths of a header, and the counter list made from them.
 type KnownList = (u64, Arc<[Listed]>);
 
 impl TextLists {
-    /// Takes the paths of a log's header, and returns their list: that of the last time, if they are the same.
+    /// Takes the paths of a log's header and returns their list. If the paths are unchanged, the stored list is
+    /// returned.
     fn take<R: Read>(&self, number: usize, log: &mut text::Reader<R>) -> Arc<[Listed]> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (paths, hash) = log.take_paths();
@@ -149,12 +150,12 @@ impl TextLists {
     }
 }
 
-/// A log that runs, one sample ahead.
+/// Log reader that is one sample ahead.
 pub(super) struct Tape {
     log: Log<Box<dyn Read + Send>>,
     /// Offset that turns local times of this log into UTC, in 100 ns.
     offset: i64,
-    /// `true` if `now` belongs to the sample that is played.
+    /// `true` if `now` belongs to the current sample of the merged logs.
     pub is_fresh: bool,
     pub now: Taken,
     next: Taken,
@@ -163,18 +164,18 @@ pub(super) struct Tape {
     damages: Damages,
 }
 
-/// A sample that outlives the reader's buffer.
+/// Copy of a sample that outlives the reader's buffer.
 #[derive(Debug)]
 pub(super) struct Taken {
-    /// UTC, in 100 ns since 1601.
+    /// UTC time of the sample, in 100 ns since 1601.
     pub time: i64,
-    /// Counter list in force: one entry for each block or column.
+    /// Counter list in effect, with one entry for each block or column.
     pub list: Arc<[Listed]>,
-    /// Sample of a binary log; of a text log, the offset of its line only.
+    /// Sample of a binary log. For a text log only the offset of its line is set.
     pub sample: blg::TakenSample,
     /// Values of a text log.
     pub values: Vec<Option<f64>>,
-    /// `true` once the damage list has an entry for the missing end of this sample.
+    /// `true` if the damage list already mentions the missing end of this sample.
     is_cut: bool,
 }
 
@@ -239,7 +240,7 @@ impl Tape {
         self.offset
     }
 
-    /// The names of the objects and counters of its machine, where it has them.
+    /// Returns the names of the machine's objects and counters, if the log contains them.
     pub fn names(&self) -> Option<&blg::Names> {
         match &self.log {
             Log::Blg(log) => Some(log.names()).filter(|names| **names != blg::Names::default()),
@@ -252,7 +253,7 @@ impl Tape {
         self.now.time != 0
     }
 
-    /// Makes the sample ahead the one that is played.
+    /// Makes the sample ahead the current one.
     pub fn advance(&mut self) -> Result<(), LogError> {
         std::mem::swap(&mut self.now, &mut self.next);
         self.read()
@@ -295,19 +296,19 @@ impl Tape {
         Ok(())
     }
 
-    /// Notes that the sample that is played ends too early: once, however many countersets find that out.
+    /// Records once that the current sample ends too early, however many countersets detect it.
     pub fn cut(&mut self, error: &WireError) {
         if !std::mem::replace(&mut self.now.is_cut, true) {
             self.damaged(format!("the rest of a sample is left out: {error}"));
         }
     }
 
-    /// Notes something of the sample that is played, which could not be used.
+    /// Records damage of the current sample.
     pub fn damaged(&mut self, what: String) {
         self.damages.add(self.now.sample.at, what);
     }
 
-    /// What could not be used so far.
+    /// Returns the damage found so far.
     pub fn damages(&self) -> Damages {
         let mut all = self.damages.clone();
         all.take_over(match &self.log {
@@ -350,7 +351,7 @@ fn listed_text(path: &str, texts: &mut Texts) -> Listed {
 
 #[cfg(test)]
 impl Listed {
-    /// An entry of that path.
+    /// Returns an entry with this path.
     pub fn of(path: &str, what: What) -> Self {
         Self { path: Texts::default().path(&path.parse().unwrap()), what }
     }

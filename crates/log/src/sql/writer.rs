@@ -1,4 +1,4 @@
-//! The writer of SQL logs.
+//! Writer of SQL logs.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -11,25 +11,25 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::{CounterId, Detail, Existing, LogSet, SqlError, TABLES};
 
-/// Writes a log set into a SQLite file.
+/// Writer of a log set in a SQLite file.
 ///
-/// Nobody sees half a log. A new file is written beside its place, as `NAME.part0` or with the next number that is
-/// free, and moved there by [`finish`](Self::finish); a log set is appended in one transaction, which a crash rolls
-/// back, and until its end nobody else can write into that file. A writer that fails, or is dropped without being
-/// finished, leaves nothing; only a crash can leave a part.
+/// No other process sees an incomplete log. A new file is written beside its path, as `NAME.part0` or with the next
+/// free number. [`finish`](Self::finish) then moves it to its path. A log set is appended in one transaction, which a
+/// crash rolls back. Until the transaction ends, no other process can write to the file. A writer that fails, or is
+/// dropped before [`finish`](Self::finish), leaves nothing; only a crash can leave a `.part` file.
 ///
-/// Its memory does not grow with the length of the log, nor with the number of counters.
+/// Memory use does not grow with the length of the log, nor with the number of counters.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
     existing: Existing,
     log_set: LogSet,
     guid: String,
-    /// None after an error.
+    /// Database connection; `None` after an error.
     connection: Option<Connection>,
-    /// Where a new file is written, if it is put at its place here.
+    /// Path of a new file before it is moved to its final path; `None` if the writer does not move it.
     part: Option<PathBuf>,
-    /// `true` for a file that nobody sees before it is whole: nothing in it has to be rolled back.
+    /// `true` for a new file that is not visible before it is complete; no rollback is needed.
     is_new: bool,
     record_count: i64,
     /// Times of the first and the last record.
@@ -37,13 +37,15 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins a log set. If there is no file, each way makes one.
+    /// Begins a log set. A missing file is created for every value of `existing`.
     ///
     /// # Errors
-    /// There is a file that is to be left alone, or to be appended to and no such database; it has such a log set
-    /// already; the file system or SQLite fails.
+    /// - The file exists and must not be changed.
+    /// - The file to append to is not a SQL log.
+    /// - The log set already exists in the file.
+    /// - The file system or SQLite fails.
     pub fn create(path: impl AsRef<Path>, log_set: LogSet, existing: Existing) -> Result<Self, SqlError> {
-        // A relative path could be one of SQLite's own names, as ":memory:" is.
+        // A relative path might equal a special name of SQLite, such as ":memory:".
         let path = std::path::absolute(&path)
             .map_err(|error| SqlError::failed(path.as_ref(), "find its place", error))?;
         let is_there = fs::symlink_metadata(&path).is_ok();
@@ -61,22 +63,25 @@ impl Writer {
         Self::new(path, log_set, existing, part).open(&file, OpenFlags::empty())
     }
 
-    /// Begins a log set in an empty file, which the caller made, and puts at its place once this is finished; or
-    /// removes. No symbolic link is followed to it, not even in the path of its folder. Errors call it by `name`.
+    /// Begins a log set in an empty file created by the caller. The caller moves the file to its final path after
+    /// [`finish`](Self::finish), or removes it. No symbolic link is followed, not even in the path of its directory.
+    /// Errors contain `name` as its path.
     ///
     /// # Errors
-    /// The file system or SQLite fails.
+    /// If the file system or SQLite fails.
     pub fn fill(file: &Path, name: &Path, log_set: LogSet) -> Result<Self, SqlError> {
         let mut writer = Self::new(name.to_owned(), log_set, Existing::Replace, None);
         writer.is_new = true;
         writer.open(file, OpenFlags::SQLITE_OPEN_NOFOLLOW)
     }
 
-    /// Begins a log set in a database that is there. No symbolic link is followed to it, not even in the path of its
-    /// folder. Errors call it by `name`.
+    /// Begins a log set in an existing database. No symbolic link is followed, not even in the path of its directory.
+    /// Errors contain `name` as its path.
     ///
     /// # Errors
-    /// It is no such database; it has such a log set already; the file system or SQLite fails.
+    /// - The file is not a SQL log.
+    /// - The log set already exists in the file.
+    /// - The file system or SQLite fails.
     pub fn extend(file: &Path, name: &Path, log_set: LogSet) -> Result<Self, SqlError> {
         let writer = Self::new(name.to_owned(), log_set, Existing::Append, None);
         writer.open(file, OpenFlags::SQLITE_OPEN_NOFOLLOW)
@@ -96,7 +101,7 @@ impl Writer {
     }
 
     fn begin(&mut self) -> Result<(), SqlError> {
-        // What fails or crashes while a new file is written is thrown away: nothing is kept to roll it back.
+        // A new file is discarded after an error or a crash, so no rollback data is stored.
         let settings = match self.is_new {
             true => "journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE",
             false => "trusted_schema = OFF",
@@ -117,11 +122,11 @@ impl Writer {
         }
     }
 
-    /// The id of a counter, which is written if the database has none that is the same in everything. It is looked up
-    /// there each time: keep it.
+    /// Returns the id of a counter. The counter is added unless the database already has an identical one. Every call
+    /// queries the database: keep the id.
     ///
     /// # Errors
-    /// The file system or SQLite fails. The log is given up.
+    /// If the file system or SQLite fails. The log is discarded.
     pub fn counter(&mut self, detail: &Detail<'_>) -> Result<CounterId, SqlError> {
         const FIND: &str = "SELECT CounterID FROM CounterDetails WHERE MachineName = ? AND ObjectName = ? AND
             CounterName = ? AND CounterType = ? AND DefaultScale = ? AND InstanceName IS ? AND InstanceIndex IS ? AND
@@ -144,12 +149,12 @@ impl Writer {
         Ok(CounterId(id))
     }
 
-    /// Writes a record: a sample at a time in 100 ns since 1601 UTC, with each counter at most once: its formatted
-    /// value, and the raw numbers that it was made of. A value that is not finite is none; so are raw numbers whose
-    /// status says that there is no value.
+    /// Writes a record: a sample at a time in 100 ns since 1601 UTC. Each counter occurs at most once, with its
+    /// formatted value and the raw numbers from which it was computed. A value that is not finite is stored as
+    /// missing. So are raw numbers whose status means that there is no value.
     ///
     /// # Errors
-    /// A counter is there twice; the file system or SQLite fails. The log is given up.
+    /// If a counter occurs twice, or if the file system or SQLite fails. The log is discarded.
     pub fn record<'r>(
         &mut self,
         time: i64,
@@ -161,7 +166,7 @@ impl Writer {
         self.span = Some((self.span.map_or(time, |(first, _)| first), time));
         self.run("write a record", |connection, log| {
             let mut row = connection.prepare_cached(ADD)?;
-            // What is bound stays so from row to row.
+            // Bound parameters keep their values from row to row.
             row.raw_bind_parameter(1, &log.guid)?;
             row.raw_bind_parameter(2, log.record_count)?;
             row.raw_bind_parameter(3, text(time))?;
@@ -185,11 +190,14 @@ impl Writer {
         })
     }
 
-    /// Ends the log set, and shows it.
+    /// Ends the log set and makes it visible.
     ///
     /// # Errors
-    /// Meanwhile a file came into its place that is to be left alone; the file system or SQLite fails; something failed
-    /// before. Nothing is left of the log.
+    /// - A file that must not be changed was created at the path meanwhile.
+    /// - The file system or SQLite fails.
+    /// - An earlier error occurred.
+    ///
+    /// Nothing remains of the log then.
     pub fn finish(mut self) -> Result<(), SqlError> {
         const ADD: &str =
             "INSERT INTO DisplayToID (GUID, DisplayString, LogStartTime, LogStopTime, NumberOfRecords,
@@ -216,7 +224,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Does something in the database. If that fails, all is given up: in a new file SQLite can roll nothing back.
+    /// Runs `work` in the database. If it fails, the log is discarded, because SQLite cannot roll back a new file.
     fn run<T>(
         &mut self,
         doing: &'static str,
@@ -232,7 +240,7 @@ impl Writer {
     }
 
     fn give_up(&mut self) {
-        // First closed, then removed, as Windows wants it. Closing rolls a transaction back.
+        // The connection is closed before the file is removed, as Windows requires. Closing rolls a transaction back.
         drop(self.connection.take());
         if let Some(part) = self.part.take() {
             let _ = fs::remove_file(part); // it may be gone already
@@ -246,12 +254,12 @@ impl Drop for Writer {
     }
 }
 
-/// So much of a database is kept in memory.
+/// Memory for SQLite's page cache in KiB.
 const CACHE_KIB: u32 = 8_192;
 
-/// Makes an empty file beside a place.
+/// Creates an empty file beside a path.
 fn create_part(path: &Path) -> io::Result<PathBuf> {
-    /// So many crashes may have left one, or writers be at work.
+    /// Maximum number in the file name. Each crashed writer may have left a file, and other writers may be running.
     const MOST: u32 = 100;
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let mut number: u32 = 0;
@@ -269,12 +277,12 @@ fn create_part(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// A time as the tables have it.
+/// Formats a time as in the tables.
 fn text(time: i64) -> String {
     SystemTime::from_100ns(time).to_string()
 }
 
-/// The low and the high half.
+/// Returns the low and the high half of a number.
 fn halves(number: i64) -> [i32; 2] {
     let [a, b, c, d, e, f, g, h] = number.to_le_bytes();
     [i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h])]

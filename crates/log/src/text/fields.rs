@@ -1,53 +1,54 @@
-//! The fields of a line.
+//! Fields of a line.
 
 use memchr::memchr;
 
-/// One field of a line.
+/// Field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
-    /// Without the quotes around it. A quote that is written twice is still two.
+    /// Text of the field without the enclosing quotes. Doubled quotes are not replaced.
     pub text: &'a [u8],
-    /// Where it begins in the line, with its quote.
+    /// Offset of the field in the line, including its quote.
     pub at: usize,
-    /// What is around it.
+    /// Quoting of the field.
     pub form: Form,
 }
 
-/// What is around a field.
+/// Quoting of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Nothing. Blanks are not part of it.
+    /// No quotes; enclosing blanks are not part of the field.
     Bare,
-    /// Quotes.
+    /// A quote before and after the field.
     Quoted,
-    /// A quote, and the line ends before the second one.
+    /// An opening quote, and the line ends before the closing one.
     Open,
 }
 
-/// The fields of a line, one after the other.
+/// Iterator over the fields of a line.
 ///
-/// A quote ends a field only where the separator or the end of the line follows. One that is written twice is text,
-/// and so is any other: no document has a rule for quotes in names.
+/// A quote ends a field only before a separator or the end of the line. All other quotes, doubled ones included, are
+/// text, because no document defines a rule for quotes in names.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     line: &'a [u8],
     separator: u8,
-    /// Where the next one begins; none behind the last.
+    /// Offset of the next field; `None` after the last one.
     next_at: Option<usize>,
 }
 
 impl<'a> Fields<'a> {
-    /// Of this line. Every line has at least one field.
+    /// Creates an iterator over the fields of a line. Every line has at least one field.
     pub fn new(line: &'a [u8], separator: u8) -> Self {
         Self { line, separator, next_at: Some(0) }
     }
 
-    /// Whether there are no more.
+    /// Returns `true` if there are no more fields.
     pub fn is_at_end(&self) -> bool {
         self.next_at.is_none()
     }
 
-    /// What is behind an opening quote: the field, and how many bytes it takes with the quote that ends it.
+    /// Parses the text after an opening quote. Returns the field, the number of bytes including the closing quote,
+    /// and the quoting.
     fn quoted(&self, rest: &'a [u8]) -> (&'a [u8], usize, Form) {
         let mut from = 0_usize;
         while let Some(found) = rest.get(from..).and_then(|rest| memchr(b'"', rest)) {
@@ -78,7 +79,7 @@ impl<'a> Iterator for Fields<'a> {
                 (rest.get(..len)?.trim_ascii(), len, Form::Bare)
             }
         };
-        // What follows is the separator, if anything.
+        // Only a separator can follow.
         self.next_at = (len < rest.len()).then(|| at.saturating_add(len).saturating_add(1));
         Some(Field { text, at, form })
     }

@@ -1,22 +1,22 @@
-//! The lines of a file, whatever its encoding, with the places of what is in them.
+//! Lines of a file in any supported encoding, with their offsets.
 
 use std::io::{self, BufRead, BufReader, Chain, Cursor, Read};
 
 use memchr::memchr;
 
-/// How characters are bytes.
+/// Character encoding of a text log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
-    /// UTF-8 or a code page: ASCII is itself.
+    /// UTF-8 or a code page: ASCII characters are single bytes.
     Narrow,
-    /// UTF-16, least byte first.
+    /// UTF-16, little-endian.
     Utf16Le,
-    /// UTF-16, greatest byte first.
+    /// UTF-16, big-endian.
     Utf16Be,
 }
 
 impl Encoding {
-    /// From a byte order mark, which is so many bytes long.
+    /// Detects the encoding by the byte order mark. Returns the encoding and the length of the mark.
     pub fn of(first_bytes: &[u8]) -> (Self, usize) {
         match first_bytes {
             [0xEF, 0xBB, 0xBF, ..] => (Self::Narrow, 3),
@@ -26,7 +26,7 @@ impl Encoding {
         }
     }
 
-    /// The text, with something else for characters that are not ASCII.
+    /// Returns the text, with non-ASCII characters replaced.
     pub fn ascii(self, text: &[u8]) -> impl Iterator<Item = u8> {
         let step = if self == Self::Narrow { 1 } else { 2 };
         text.chunks_exact(step).map(move |unit| match *unit {
@@ -44,34 +44,34 @@ impl Encoding {
     }
 }
 
-/// The lines of an input. Memory is one line.
+/// Iterator over the lines of an input. Only one line is in memory.
 #[derive(Debug)]
 pub struct Lines<R> {
     input: BufReader<Chain<Cursor<Vec<u8>>, R>>,
     encoding: Encoding,
-    /// How many bytes were taken.
+    /// Number of bytes read.
     at: u64,
-    /// So many bytes a line may have.
+    /// Maximum number of bytes of a line.
     limit: usize,
     bytes: Vec<u8>,
-    /// The line, if it had to be written anew.
+    /// Current line, if it had to be converted to UTF-8.
     text: String,
 }
 
-/// A line without what ends it, and without blanks or a byte order mark before it.
+/// Line without its line ending, and without blanks or a byte order mark before it.
 #[derive(Clone, Copy, Debug)]
 pub struct RawLine<'a> {
-    /// A line of a UTF-16 file is UTF-8 here.
+    /// Text of the line; UTF-16 is converted to UTF-8.
     pub text: &'a [u8],
-    /// Where it begins in the file.
+    /// Offset of the line in the file.
     pub at: u64,
-    /// Where it ends in the file.
+    /// Offset of the line's end in the file.
     pub end_at: u64,
-    /// The file ends in it.
+    /// `true` if the file ends within this line.
     pub is_cut: bool,
-    /// Half a unit of UTF-16 was left at the end.
+    /// `true` if half a UTF-16 unit remains at the end of the file.
     pub is_halved: bool,
-    /// It is longer than the limit, and not here.
+    /// `true` if the line exceeds the limit; its text is then empty.
     pub is_too_long: bool,
     encoding: Encoding,
 }
@@ -94,12 +94,12 @@ impl<R: Read> Lines<R> {
         })
     }
 
-    /// How many bytes were taken so far.
+    /// Returns the number of bytes read so far.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// The next line; none at the end of the file.
+    /// Returns the next line; `None` at the end of the file.
     pub fn next(&mut self) -> io::Result<Option<RawLine<'_>>> {
         self.bytes.clear();
         let at = self.at;
@@ -164,7 +164,8 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// Behind the first line feed of a chunk. `half` is the first byte of a unit whose second is in the next chunk.
+/// Returns the index after the first line feed of a chunk. `half` is the first byte of a unit whose second byte is in
+/// the next chunk.
 fn end_of_wide(encoding: Encoding, chunk: &[u8], half: &mut Option<u8>) -> Option<usize> {
     chunk.iter().zip(1..).find_map(|(byte, end)| match half.take() {
         None => {
@@ -175,10 +176,10 @@ fn end_of_wide(encoding: Encoding, chunk: &[u8], half: &mut Option<u8>) -> Optio
     })
 }
 
-/// Where in the file the parts of a line are. They are asked for in ascending order.
+/// Converter from positions in a line to file offsets. Positions must ascend.
 #[derive(Debug)]
 pub struct Places<'a> {
-    /// What was not passed yet.
+    /// Part of the line after the last position.
     rest: &'a [u8],
     passed: usize,
     at: u64,
@@ -186,18 +187,18 @@ pub struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Of this line.
+    /// Creates a converter for a line.
     pub fn new(line: &RawLine<'a>) -> Self {
         Self { rest: line.text, passed: 0, at: line.at, encoding: line.encoding }
     }
 
-    /// The place in the file of that byte of the line.
+    /// Returns the file offset of a byte of the line.
     pub fn of(&mut self, position: usize) -> u64 {
         let (part, rest) =
             self.rest.split_at_checked(position.saturating_sub(self.passed)).unwrap_or((self.rest, &[]));
         let len = match self.encoding {
             Encoding::Narrow => part.len(),
-            // A character that takes four bytes of UTF-8 takes two units of UTF-16.
+            // A character with four bytes in UTF-8 has two UTF-16 units.
             _ => part.iter().fold(0, |len: usize, byte| match byte {
                 0x80..=0xBF => len,
                 0xF0.. => len.saturating_add(4),

@@ -1,4 +1,4 @@
-//! Text logs, line by line.
+//! Reader of text logs, line by line.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
@@ -12,12 +12,17 @@ use super::lines::{Lines, Places, RawLine};
 use super::{Header, LINE_LIMIT, Line, PATH_LIMIT, Separator, TextLogError, Zone, shown};
 use crate::Damages;
 
-/// Reads a text log, with memory for one line.
+/// Reader of a text log, with one line in memory.
 ///
-/// It takes UTF-8 and UTF-16 with a byte order mark, UTF-8 without one, and Windows-1252 where a path is not UTF-8;
-/// lines that end in CR LF or LF, empty lines, fields with quotes or without; a time of day with or without a fraction;
-/// what typeperf says on standard output besides. All else that is not as it should be is left out and said in
-/// [`damages`](Self::damages).
+/// The reader accepts:
+///
+/// - UTF-8 and UTF-16 with a byte order mark, UTF-8 without one, and Windows-1252 for paths that are not UTF-8;
+/// - lines that end in CR LF or LF, and empty lines;
+/// - fields with or without quotes;
+/// - a time of day with or without a fraction;
+/// - other output of typeperf on standard output.
+///
+/// All other deviations are omitted and recorded in [`damages`](Self::damages).
 #[derive(Debug)]
 pub struct Reader<R> {
     lines: Lines<R>,
@@ -29,27 +34,27 @@ pub struct Reader<R> {
     is_over: bool,
 }
 
-/// What the header says, and what of it matters to the lines.
+/// Header and the facts from it that are needed to read lines.
 #[derive(Debug)]
 struct Head {
     header: Header,
-    /// A person's words may stand behind the values of a line.
+    /// `true` if a comment may follow the values of a line.
     has_comments: bool,
-    /// typeperf's standard output: it talks between the lines.
+    /// `true` for typeperf's standard output, which has messages between the lines.
     talks: bool,
-    /// The first path that may be two.
+    /// Index of the first path that might be two paths.
     doubtful: usize,
-    /// Number of paths: those in the header may be taken out.
+    /// Number of paths; the header's own list may have been taken.
     path_count: usize,
-    /// Hash of the paths, by which the same header is known again.
+    /// Hash of the paths, to recognize the same header again.
     path_hash: u64,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the header.
+    /// Creates a reader and reads the header.
     ///
     /// # Errors
-    /// There is no header, or the input fails.
+    /// If there is no header, or reading the input fails.
     pub fn new(input: R) -> Result<Self, TextLogError> {
         Self::with_limit(input, LINE_LIMIT)
     }
@@ -75,38 +80,38 @@ impl<R: Read> Reader<R> {
         Ok(Self { lines, head, values: Vec::new(), damages, line_at: 0, is_over: false })
     }
 
-    /// What the first line says.
+    /// Returns the header of the log.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.head.header
     }
 
-    /// What could not be used so far.
+    /// Returns the damage found so far.
     #[must_use]
     pub fn damages(&self) -> &Damages {
         &self.damages
     }
 
-    /// Returns the offset of the line that was read last.
+    /// Returns the offset of the last line read.
     pub(crate) fn line_at(&self) -> u64 {
         self.line_at
     }
 
-    /// Takes the paths out of the header, and returns them with their hash: there may be many, and the header's owner
-    /// has them in another form.
+    /// Takes the paths out of the header, and returns them with their hash. There may be many paths, and the caller
+    /// stores them in another form.
     pub(crate) fn take_paths(&mut self) -> (Vec<String>, u64) {
         (std::mem::take(&mut self.head.header.paths), self.head.path_hash)
     }
 
-    /// Takes the values of the line that was read last, and gives memory for the next ones.
+    /// Takes the values of the last line read, and keeps the memory of `values` for the next line.
     pub(crate) fn take_values(&mut self, values: &mut Vec<Option<f64>>) {
         std::mem::swap(&mut self.values, values);
     }
 
-    /// The next line; none at the end of the log.
+    /// Returns the next line; `None` at the end of the log.
     ///
     /// # Errors
-    /// The input fails. Then the log is over.
+    /// If reading the input fails. Then the log is at its end.
     pub fn next_line(&mut self) -> Result<Option<Line<'_>>, TextLogError> {
         while !self.is_over {
             let at = self.lines.at();
@@ -122,7 +127,7 @@ impl<R: Read> Reader<R> {
         Ok(None)
     }
 
-    /// Reads a line. If it is one of values, they are in `values` then, and this is their time.
+    /// Reads a line. For a line of values, stores them in `values` and returns the line's time.
     fn read(&mut self) -> io::Result<Option<i64>> {
         let Self { lines, head, values, damages, line_at, is_over } = self;
         let Some(line) = lines.next()? else {
@@ -140,7 +145,7 @@ impl<R: Read> Reader<R> {
             let is_talk = head.talks && *first != b'"' && !first.is_ascii_digit();
             return Ok(if is_talk { None } else { head.values(&line, values, damages) });
         }
-        // Several runs of a tool may have written into one file.
+        // Several runs of a tool may have written to one file.
         let is_same = Head::parse(&line, &mut Damages::default()).is_some_and(|other| other.is_same(head));
         if !is_same {
             damages.add(line.at, "another log begins: it is left out");
@@ -151,7 +156,7 @@ impl<R: Read> Reader<R> {
 }
 
 impl Head {
-    /// None if the line is no header.
+    /// Parses a header line. Returns `None` if the line is not a header.
     fn parse(line: &RawLine<'_>, damages: &mut Damages) -> Option<Self> {
         let separator = Separator::of_header(line.text)?;
         let mut places = Places::new(line);
@@ -213,7 +218,7 @@ impl Head {
             && (*path_count, *path_hash) == (other.path_count, other.path_hash)
     }
 
-    /// Reads the values of a line, as many as there are paths, and its time; none if it has none.
+    /// Parses a line: stores one value per path and returns its time. Returns `None` for a line without a time.
     fn values(
         &self,
         line: &RawLine<'_>,
@@ -275,8 +280,8 @@ impl Head {
                 doubtful = doubtful.min(first_bare); // `12,5` is two where it has no quotes
             }
         }
-        // With a field more or less, a broken one may be two, and what follows not where it should be. The last
-        // value of a line that is too short may be the beginning of one.
+        // If fields are missing or extra, a broken field may be two, and later fields may be shifted. The last value
+        // of a line that is too short may be incomplete.
         if !is_as_wanted {
             values.truncate(doubtful);
         }
@@ -285,12 +290,12 @@ impl Head {
     }
 }
 
-/// Whether the file ends in this field, so that it may have been longer.
+/// Returns `true` if the file ends in this field, which may therefore be incomplete.
 fn is_cut(line: &RawLine<'_>, field: &Field<'_>, behind: &Fields<'_>) -> bool {
     line.is_cut && field.form != Form::Quoted && behind.is_at_end()
 }
 
-/// Hash of paths with a key that is secret to this process: no file can have other paths of the same hash.
+/// Returns the hash of paths. The key is secret to this process, so no file can have other paths with the same hash.
 fn hash_of(paths: &[String]) -> u64 {
     static KEY: OnceLock<RandomState> = OnceLock::new();
     KEY.get_or_init(RandomState::new).hash_one(paths)
@@ -302,25 +307,25 @@ fn halved(line: &RawLine<'_>, damages: &mut Damages) {
     }
 }
 
-/// A name, with each quote once that was written twice.
+/// Decodes a name and replaces doubled quotes.
 fn decoded(text: &[u8]) -> String {
     let text = std::str::from_utf8(text)
         .map_or_else(|_| WINDOWS_1252.decode_without_bom_handling(text).0.into_owned(), str::to_owned);
     if text.contains("\"\"") { text.replace("\"\"", "\"") } else { text }
 }
 
-/// Whether there is a quote that was not written twice.
+/// Returns `true` if the text contains a quote that is not doubled.
 fn is_lone_quote_in(text: &[u8]) -> bool {
     text.split(|byte| *byte != b'"').any(|quotes| quotes.len() % 2 == 1)
 }
 
-/// The value of a field: none inside if the field is blank, none at all if it is no number.
+/// Parses a field: `Some(None)` if the field is blank, `None` if it is not a number.
 fn number(text: &[u8]) -> Option<Option<f64>> {
     let text = text.trim_ascii();
     if text.is_empty() {
         return Some(None);
     }
-    // Neither `inf` nor `nan`.
+    // Neither `inf` nor `nan` is a number here.
     let is_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
     if !text.iter().all(is_number) {
         return None;
@@ -329,7 +334,7 @@ fn number(text: &[u8]) -> Option<Option<f64>> {
     number.is_finite().then_some(Some(number))
 }
 
-/// `MM/dd/yyyy HH:mm:ss` and perhaps a fraction, in 100 ns since 1601.
+/// Parses `MM/dd/yyyy HH:mm:ss` with an optional fraction to 100 ns since 1601.
 fn time(text: &[u8]) -> Option<i64> {
     let text = text.trim_ascii();
     let (date, clock) = text.split_at_checked(text.iter().position(|byte| *byte == b' ')?)?;
@@ -350,7 +355,7 @@ fn time(text: &[u8]) -> Option<i64> {
     whole.to_100ns()?.checked_add(in_100ns(fraction)?)
 }
 
-/// The number that these digits are.
+/// Parses decimal digits to a number.
 fn digits(text: &[u8]) -> Option<u16> {
     text.iter().try_fold(0_u16, |number, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
@@ -358,7 +363,7 @@ fn digits(text: &[u8]) -> Option<u16> {
     })
 }
 
-/// Nothing, or a point and one to seven digits of a second.
+/// Parses an empty text, or a point and one to seven digits, to 100 ns.
 fn in_100ns(fraction: &[u8]) -> Option<i64> {
     let (point, fraction) = match fraction {
         [] => return Some(0),

@@ -1,4 +1,4 @@
-//! Text logs, written.
+//! Writer of text logs.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use perfset_core::clock::SystemTime;
 
 use super::{Header, Separator};
 
-/// Writes a text log as perfmon and relog read it: UTF-8, every field in quotes, lines that end in CR LF.
+/// Writer of text logs as perfmon and relog read them: UTF-8, every field in quotes, lines that end in CR LF.
 ///
 /// ```
 /// use perfset_log::text::{Header, Writer};
@@ -27,15 +27,16 @@ pub struct Writer<W> {
     separator: Separator,
     path_count: usize,
     line: String,
-    /// As many decimals as each value is rounded to; all that it has if none.
+    /// Number of decimals to which values are rounded; `None` for all digits.
     decimals: Option<usize>,
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the header. In its names `"` and control characters become `_`: there is no rule how to write them.
+    /// Writes the header. Quotes (`"`) and control characters in names become `_`, because no rule defines how to
+    /// write them.
     ///
     /// # Errors
-    /// The output fails.
+    /// If writing to the output fails.
     pub fn new(output: W, header: &Header) -> io::Result<Self> {
         let Header { separator, zone, paths, caption } = header;
         let mut line = format!("\"{}", separator.mark());
@@ -59,17 +60,17 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// The same, with values rounded to so many decimals, as typeperf does on standard output.
+    /// Rounds values to this many decimals, as typeperf does on standard output.
     #[must_use]
     pub fn decimals(self, decimals: Option<usize>) -> Self {
         Self { decimals, ..self }
     }
 
-    /// Writes a line: a time in 100 ns since 1601 in the zone of the log, cut to the millisecond, and a value for each
-    /// path. Values that are missing at the end are none.
+    /// Writes a line: a time in 100 ns since 1601 in the zone of the log, and a value for each path. The time is
+    /// truncated to milliseconds. Values missing at the end are written as blanks.
     ///
     /// # Errors
-    /// There are more values than paths: then nothing is written. Or the output fails.
+    /// If there are more values than paths, in which case nothing is written. If writing to the output fails.
     pub fn line<N: Into<Number>>(
         &mut self,
         time: i64,
@@ -103,7 +104,7 @@ impl<W: Write> Writer<W> {
         self.end_line()
     }
 
-    /// What was written into. To write something of one's own breaks the log.
+    /// Returns the output. Writing other data to it corrupts the log.
     pub fn get_mut(&mut self) -> &mut W {
         &mut self.output
     }
@@ -114,12 +115,13 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// What is written for a value.
+/// Number written for a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// As few digits as it takes to read the same number back. NaN and what is infinite are no values.
+    /// Real number, written with the fewest digits from which it can be restored. NaN and infinite numbers are
+    /// written as blanks.
     Real(f64),
-    /// All digits, also those that a double has no place for.
+    /// Count, written with all digits, even those that a double cannot store.
     Count(u64),
 }
 
