@@ -1,22 +1,22 @@
-//! The axis of values: from where to where, and which numbers stand at it.
+//! Value axis of a panel: its range and the numbers beside it.
 
 use crate::number::{real, whole};
 use crate::unit::{Scale, Unit};
 
-/// An axis of values.
+/// Value axis of a panel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub least: f64,
     pub greatest: f64,
-    /// The numbers at it, and where they are.
+    /// Position and text of each number at the axis.
     pub ticks: Vec<(f64, String)>,
-    /// The unit that all of them have.
+    /// Unit shared by all numbers of the axis.
     pub unit: String,
 }
 
 impl Axis {
-    /// For values from `least` to `greatest`, with so many numbers at most. It begins at 0, because a small change that
-    /// fills a picture looks like a large one.
+    /// Builds an axis for values from `least` to `greatest` with at most `most` numbers. The axis includes 0, because
+    /// a small change that fills a picture looks like a large one.
     pub fn new(unit: &Unit, least: f64, greatest: f64, most: usize) -> Self {
         let (least, greatest) = (least.min(0.0), greatest.max(0.0));
         let (least, greatest) = if least == greatest { (0.0, 1.0) } else { (least, greatest) };
@@ -36,19 +36,20 @@ fn label(scale: &Scale, at: f64, decimals: usize) -> String {
     if at == 0.0 { "0".to_owned() } else { scale.number(at, decimals) }
 }
 
-/// 1, 2 or 5 times a power of ten that is not below a number.
+/// Returns the smallest step of 1, 2 or 5 times a power of ten that is not below `raw`.
 fn decimal_step(raw: f64) -> f64 {
     let power = 10_f64.powf(raw.log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * power);
     steps.into_iter().find(|step| *step >= raw * (1.0 - 1e-9)).unwrap_or(raw)
 }
 
-/// A power of two that is not below a number; below 1, and above what has a prefix, they are not rounder than others.
+/// Returns the smallest power of two that is not below `raw`. Below 1 and above the largest prefix, powers of two are
+/// not rounder than other numbers, so a decimal step is returned there.
 fn binary_step(raw: f64) -> f64 {
     if raw > 1.0 && raw < 1e20 { raw.log2().ceil().exp2() } else { decimal_step(raw) }
 }
 
-/// So many decimals tell multiples of a step apart.
+/// Returns the number of decimals that distinguish multiples of a step.
 fn decimals_of(step: f64) -> usize {
     (0..6)
         .find(|decimals| {

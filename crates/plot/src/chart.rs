@@ -1,4 +1,4 @@
-//! What is told of lines, samples and values, and kept in as much memory as a picture needs.
+//! Lines, samples and values of a chart, stored in as much memory as a picture needs.
 
 use std::collections::HashMap;
 
@@ -6,29 +6,29 @@ use crate::number::real;
 use crate::stretch::{self, Point, Stretch};
 use crate::unit::Unit;
 
-/// What a line is.
+/// Description of a line that is added to a chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Label<'a> {
-    /// Which of the things that were asked for it belongs to, of which there may be several of one counter.
+    /// Number of the request that this line belongs to; several requests may name the same counter.
     pub asked: usize,
-    /// The counterset's name.
+    /// Name of the counterset.
     pub counterset: &'a str,
-    /// The counter's name.
+    /// Name of the counter.
     pub counter: &'a str,
-    /// The instance's name; empty if there is none.
+    /// Name of the instance; empty if there is none.
     pub instance: &'a str,
-    /// The unit, as UCUM writes it.
+    /// Unit in UCUM notation.
     pub unit: &'a str,
-    /// Whether it sums other lines up, or is what is left of them: then it is not drawn where the greatest are asked
-    /// for, nor on top of them.
+    /// `true` if the line is a total of other lines or the rest beside them. Such a line is not drawn if only the
+    /// greatest lines are requested, nor stacked on the lines that it sums up.
     pub is_sum: bool,
 }
 
-/// A line of a chart.
+/// Handle of a line in a [`Chart`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LineId(usize);
 
-/// A line and what is kept of its values.
+/// A line and the stored part of its values.
 #[derive(Clone, Debug)]
 pub struct Line {
     pub asked: usize,
@@ -38,52 +38,52 @@ pub struct Line {
     pub unit: Unit,
     pub is_sum: bool,
     pub stretches: Vec<Stretch>,
-    /// All its values as one.
+    /// All values of the line, summarized as one stretch.
     pub total: Option<Stretch>,
-    /// Why it has no value, as long as it has none.
+    /// Reason for the missing values, as long as the line has no value.
     pub why: Option<String>,
-    /// The number of the last sample in which it had one.
+    /// Number of the last sample in which the line had a value.
     seen: Option<u64>,
 }
 
-/// Lines over time, as far as a picture can show them.
+/// Lines over time, stored at the resolution of a picture.
 ///
-/// Time is divided into cells, as many as the picture has columns or more, and of each cell a line keeps four points.
-/// When the cells become too many for the picture or for the memory, all become twice as wide. So it need not be known
-/// before how long it takes, and memory grows with the picture's width and not with the number of samples.
+/// Time is divided into cells, at least as many as the picture has columns. A line stores four points per cell. When
+/// the cells become too many for the picture or for memory, all cells double in width. The total duration therefore
+/// need not be known in advance, and memory grows with the picture's width, not with the number of samples.
 #[derive(Debug)]
 pub struct Chart {
     columns: i64,
-    /// The length of a cell, and when cell 0 begins, in µs.
+    /// Length of a cell, and start time of cell 0, in µs.
     cell: i64,
     origin: i64,
-    /// The first cell and the last, and the first and the last time.
+    /// First and last cell, then first and last time.
     cells: Option<(i64, i64)>,
     pub(crate) span: Option<(i64, i64)>,
     pub(crate) samples: u64,
-    /// When the last sample was.
+    /// Time of the last sample.
     time: i64,
     pub(crate) steps: Steps,
     pub(crate) lines: Vec<Line>,
-    /// Lines that there was no room for.
+    /// Number of lines rejected because the chart is full.
     pub(crate) refused: usize,
-    /// How many stretches all lines have.
+    /// Number of stretches of all lines together.
     kept: usize,
 }
 
 impl Chart {
-    /// So many lines are kept to choose from: there may be more processes than anyone can look at.
+    /// Maximum number of lines to choose from; there may be more processes than anyone can look at.
     const LINES: usize = 10_000;
-    /// So many stretches are kept of all lines together, about 140 MiB.
+    /// Maximum number of stretches of all lines together, about 140 MiB.
     const STRETCHES: usize = 1 << 20;
-    /// Nothing larger than that is drawn, so that no sum of two is too large for a double.
+    /// Largest absolute value that is drawn. The sum of two such values still fits a double.
     const LARGEST: f64 = 1e300;
 
-    /// For a picture with so many columns of pixels.
+    /// Creates a chart for a picture with this many columns of pixels.
     #[must_use]
     pub fn new(columns: u32) -> Self {
         Self {
-            // At least what the longest time that there is has in the widest cells.
+            // At least the number of the widest cells in the longest possible time.
             columns: i64::from(columns.max(8)),
             cell: 1,
             origin: 0,
@@ -98,7 +98,7 @@ impl Chart {
         }
     }
 
-    /// Adds a line; nothing if there are too many to choose from.
+    /// Adds a line. Returns `None` if the chart has too many lines to choose from.
     pub fn line(&mut self, label: &Label<'_>) -> Option<LineId> {
         if self.lines.len() >= Self::LINES {
             self.refused = self.refused.saturating_add(1);
@@ -120,7 +120,7 @@ impl Chart {
         Some(id)
     }
 
-    /// Begins a sample that was taken so many µs after 1970. A line that gets no value in it has a gap there.
+    /// Begins a sample taken at `time`, in µs since 1970. A line without a value in this sample has a gap there.
     pub fn sample(&mut self, time: i64) {
         if self.samples == 0 {
             self.origin = time;
@@ -141,7 +141,7 @@ impl Chart {
         }
     }
 
-    /// The value that a line has in this sample.
+    /// Sets the value of a line in the current sample.
     pub fn value(&mut self, line: LineId, value: f64) {
         if value.is_nan() || value.abs() > Self::LARGEST {
             return self.missing(line, || format!("{value:e} cannot be drawn"));
@@ -158,13 +158,13 @@ impl Chart {
             none => *none = Some(new),
         }
         self.kept = self.kept.saturating_add(line.stretches.len().saturating_sub(before));
-        // It ends: in the widest cells no line has more than a few.
+        // The loop ends: with the widest cells every line has only a few stretches.
         while self.kept > Self::STRETCHES {
             self.coarsen();
         }
     }
 
-    /// Says why a line has no value in this sample; it is shown if there never is one.
+    /// Records why a line has no value in the current sample. The reason is shown if the line never has a value.
     pub fn missing(&mut self, line: LineId, why: impl FnOnce() -> String) {
         if let Some(line) = self.lines.get_mut(line.0) {
             if line.total.is_none() && line.why.is_none() {
@@ -173,7 +173,7 @@ impl Chart {
         }
     }
 
-    /// How many samples there were.
+    /// Returns the number of samples so far.
     #[must_use]
     pub fn samples(&self) -> u64 {
         self.samples
@@ -194,10 +194,10 @@ impl Chart {
     }
 }
 
-/// How long the steps from one sample to the next are.
+/// Statistics of the intervals between consecutive samples.
 #[derive(Debug, Default)]
 pub struct Steps {
-    /// How many are of about a length, and the mean of these: lengths of as many binary digits are about the same.
+    /// Count and mean of the intervals, grouped by their number of binary digits: lengths in one group are similar.
     lengths: HashMap<u32, (i64, f64)>,
 }
 
@@ -209,8 +209,8 @@ impl Steps {
         *mean += (real(length.max(0)) - *mean) / real(*count);
     }
 
-    /// A step that is longer has no value in it, because there was no sample: one that was late or left out has not yet
-    /// been a hole, two have.
+    /// Returns the longest interval over which a line is drawn; a longer one becomes a gap. One late or missing
+    /// sample makes no gap, two do.
     pub fn longest(&self) -> f64 {
         let most = self.lengths.iter().max_by_key(|(digits, (count, _))| (*count, **digits));
         most.map_or(f64::INFINITY, |(_, (_, mean))| mean * 2.5)

@@ -1,26 +1,27 @@
-//! Which lines are drawn, and in which panel.
+//! Selection of the lines that are drawn, and their distribution to panels.
 
 use crate::chart::{Chart, Line};
 use crate::number::real;
 use crate::unit::Unit;
 
-/// So many lines a panel has at most: more cannot be told apart.
+/// Maximum number of lines of a panel; more cannot be told apart.
 pub const LINES: usize = 20;
-/// So many panels a picture has at most.
+/// Maximum number of panels of a picture.
 const PANELS: usize = 12;
 
-/// The lines of one unit.
+/// Panel of a picture: lines that share a unit.
 #[derive(Debug)]
 pub struct Panel<'a> {
     pub unit: Unit,
     pub lines: Vec<&'a Line>,
 }
 
-/// What is drawn of a chart, and how many lines are left out because there are too many: of each counter the `top`
-/// greatest, if so many are asked for. Sums are left out where others are compared with them or stacked.
+/// Returns the panels to draw and the number of lines omitted because there are too many. With `top`, only that many
+/// greatest lines of each counter are drawn. With `top` or stacking, total lines are omitted if their counter has other
+/// lines.
 pub fn panels(chart: &Chart, top: Option<usize>, is_stack: bool) -> (Vec<Panel<'_>>, usize) {
     let mut lines: Vec<&Line> = chart.lines.iter().collect();
-    // What never had a value says nothing, unless nothing else was asked for.
+    // A line that never had a value is omitted, unless it belongs to a request without any values.
     keep(&mut lines, |line, other| line.asked == other.asked, |line| line.total.is_some());
     if top.is_some() || is_stack {
         keep(&mut lines, is_same_counter, |line| !line.is_sum);
@@ -47,7 +48,7 @@ fn is_same_counter(line: &Line, other: &Line) -> bool {
     (line.asked, &line.counterset, &line.counter) == (other.asked, &other.counterset, &other.counter)
 }
 
-/// Leaves out the lines that are not wanted, of groups that have some that are.
+/// Removes unwanted lines from each group that also has wanted lines.
 fn keep<'a>(
     lines: &mut Vec<&'a Line>,
     is_one_group: impl Fn(&Line, &Line) -> bool,
@@ -57,7 +58,7 @@ fn keep<'a>(
     lines.retain(|line| is_wanted(line) || !wanted.iter().any(|other| is_one_group(line, other)));
 }
 
-/// The first line of each group.
+/// Returns the first line of each group.
 fn firsts<'a>(
     lines: impl Iterator<Item = &'a Line>,
     is_one_group: impl Fn(&Line, &Line) -> bool,
@@ -71,7 +72,7 @@ fn firsts<'a>(
     firsts
 }
 
-/// The groups in the order of their first lines.
+/// Divides lines into groups, in the order of the first line of each group.
 fn groups(lines: Vec<&Line>, is_one_group: impl Fn(&Line, &Line) -> bool) -> Vec<Vec<&Line>> {
     let mut groups: Vec<Vec<&Line>> = Vec::new();
     for line in lines {
@@ -83,8 +84,8 @@ fn groups(lines: Vec<&Line>, is_one_group: impl Fn(&Line, &Line) -> bool) -> Vec
     groups
 }
 
-/// So many lines, those that had the most over the whole time, the greatest first: what was there for a moment has
-/// little, whatever it was in that moment.
+/// Returns the `most` lines with the largest sums over the whole time, in descending order. A line that exists only
+/// for a moment has a small sum, however large its values are.
 fn greatest(mut lines: Vec<&Line>, most: usize) -> Vec<&Line> {
     let most_of_all = |line: &Line| {
         line.total.map_or(f64::NEG_INFINITY, |total| total.mean * real(total.count) * line.unit.factor)

@@ -1,12 +1,12 @@
-//! The one font: how wide texts are, and what letters look like.
+//! The built-in font: widths of texts and outlines of letters.
 
 use tiny_skia::{Path, PathBuilder, Transform};
 use ttf_parser::{Face, OutlineBuilder};
 
-/// Latin, Greek and Cyrillic letters of Arimo, which is as wide as Arial; what `font/OFL.txt` is about.
+/// Latin, Greek and Cyrillic letters of Arimo, which is as wide as Arial; `font/OFL.txt` is its licence.
 const BYTES: &[u8] = include_bytes!("../font/perfset-sans.ttf");
 
-/// The font that pictures are laid out with.
+/// Font used to lay out pictures.
 #[derive(Debug)]
 pub struct Font {
     face: Option<Face<'static>>,
@@ -14,16 +14,16 @@ pub struct Font {
 
 impl Font {
     pub fn new() -> Self {
-        // A test sees that it can be read.
+        // A test checks that the font can be parsed.
         Self { face: Face::parse(BYTES, 0).ok() }
     }
 
-    /// How wide a text is, in the unit of its size.
+    /// Returns the width of a text, in the unit of `size`.
     pub fn width(&self, text: &str, size: f64) -> f64 {
         text.chars().map(|c| self.advance(c)).sum::<f64>() * size
     }
 
-    /// How wide a letter is, in parts of the font's size.
+    /// Returns the width of a letter, as a fraction of the font size.
     fn advance(&self, c: char) -> f64 {
         let advance = self.face.as_ref().and_then(|face| {
             let glyph = face.glyph_index(c).unwrap_or_default();
@@ -32,11 +32,10 @@ impl Font {
         advance.unwrap_or(0.6)
     }
 
-    /// A text that is no wider than that: of one that is, the middle is left out, since beginning and end tell names
-    /// apart.
+    /// Shortens a text to a maximum width. The middle is omitted, because beginning and end distinguish names.
     pub fn fitted(&self, text: &str, size: f64, width: f64) -> String {
         const DOTS: char = '…';
-        // A stranger's name may be long: no more of it is looked at than there is room for.
+        // A name from another user may be long: no more letters are visited than fit.
         let fitting = |letters: &mut dyn Iterator<Item = char>, room: f64| -> Vec<char> {
             let mut used = 0.0;
             let fits = letters.take_while(|c| {
@@ -55,7 +54,7 @@ impl Font {
         fitting(&mut text.chars(), half).into_iter().chain([DOTS]).chain(end).collect()
     }
 
-    /// The outlines of a text that begins at a place on the line it stands on.
+    /// Returns the outlines of a text that begins at a position on its baseline.
     pub fn outlines(&self, text: &str, size: f64, x: f64, y: f64) -> Option<Path> {
         let face = self.face.as_ref()?;
         let scale = size / f64::from(face.units_per_em());
@@ -65,7 +64,7 @@ impl Font {
             let glyph = face.glyph_index(c).unwrap_or_default();
             let mut letter = Letter(PathBuilder::new());
             face.outline_glyph(glyph, &mut letter);
-            // The font's y goes up.
+            // The font's y axis points up.
             let place = Transform::from_row(small(scale), 0.0, 0.0, small(-scale), small(at), small(y));
             if let Some(path) = letter.0.finish().and_then(|path| path.transform(place)) {
                 outlines.push_path(&path);
@@ -76,7 +75,7 @@ impl Font {
     }
 }
 
-/// A place in a picture, which is no larger than a few thousand pixels.
+/// Converts a position in a picture, which has at most a few thousand pixels.
 #[expect(clippy::as_conversions, clippy::cast_possible_truncation, reason = "rounding is what is wanted")]
 pub fn small(place: f64) -> f32 {
     place as f32

@@ -1,4 +1,4 @@
-//! Where everything is in a picture.
+//! Layout of a picture: positions of panels, axes, lines and texts.
 
 use std::collections::BTreeMap;
 
@@ -15,24 +15,25 @@ use crate::theme::{Colour, Palette, Theme};
 use crate::time;
 use crate::unit::Unit;
 
-/// How a picture is to look.
+/// Appearance of a picture.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// What stands above it.
+    /// Title above the picture.
     pub title: String,
-    /// Whose values they are; stands below the title, before times.
+    /// Name of the recorded host, shown below the title, before the times.
     pub host: String,
-    /// In pixels.
+    /// Width of the picture in pixels.
     pub width: u32,
-    /// In pixels; it is higher if its texts take more. Without a number it is as high as its panels and texts take.
+    /// Height in pixels; the picture becomes higher if its texts need more. If `None`, panels and texts determine the
+    /// height.
     pub height: Option<u32>,
-    /// Its colours.
+    /// Colours of the picture.
     pub theme: Theme,
-    /// Whether each line is drawn on top of those before it, as an area.
+    /// `true` if each line is drawn on top of the lines before it, as an area.
     pub is_stack: bool,
-    /// Of each counter only so many lines, those that had the most over the whole time.
+    /// Maximum number of lines of each counter: those with the largest sums over the whole time.
     pub top: Option<usize>,
-    /// Whose times are shown.
+    /// Time zone of the times shown.
     pub zone: TimeZone,
 }
 
@@ -51,31 +52,32 @@ impl Default for Look {
     }
 }
 
-/// Pixels at each side, and between things.
+/// Pixels at each side, and between elements.
 const MARGIN: f64 = 20.0;
 const GAP: f64 = 8.0;
-/// Sizes of texts.
+/// Font sizes of texts, in pixels.
 const TITLE: f64 = 18.0;
 const HEAD: f64 = 13.0;
 const TEXT: f64 = 12.0;
 const SMALL: f64 = 11.0;
-/// What a line of the legend takes.
+/// Height of a line of the legend.
 const ROW: f64 = 18.0;
-/// How wide a column of the legend is, also in a picture that is narrower than that, and its sample of the line.
+/// Widths in the legend: a column, the picture width below which columns are narrower and the column's width there,
+/// and the sample of a line.
 const COLUMN: f64 = 86.0;
 const NARROW: (f64, f64) = (700.0, 68.0);
 const SWATCH: f64 = 22.0;
-/// What the times below a panel take: time of day, and day.
+/// Height of the times below a panel: time of day, and day.
 const TIMES: f64 = 34.0;
-/// How high a panel is if nobody says, alone and among others, and at least.
+/// Heights of a panel if none is requested: alone, among others, and minimum.
 const ALONE: f64 = 300.0;
 const AMONG: f64 = 180.0;
 const LEAST: f64 = 60.0;
-/// How wide a line is.
+/// Width of a drawn line.
 const STROKE: f64 = 1.5;
 
 impl Chart {
-    /// Lays out a picture of what was told so far.
+    /// Lays out a picture of the samples added so far.
     #[must_use]
     pub fn draw(&self, look: &Look) -> Picture {
         let (panels, left_out) = panels(self, look.top, look.is_stack);
@@ -123,23 +125,23 @@ impl Chart {
     }
 }
 
-/// What one panel shows, before it has a place.
+/// Contents of one panel, before its position is known.
 struct Plot<'a> {
     panel: Panel<'a>,
     axis: Axis,
-    /// What all its lines are, and what each of them is besides.
+    /// Heading with the name shared by all lines, then the remaining name of each line.
     head: String,
     names: Vec<String>,
     height: f64,
-    /// The first moment and the last.
+    /// First and last time.
     span: (i64, i64),
-    /// The longest step over which a line goes.
+    /// Longest interval over which a line is drawn.
     longest: f64,
-    /// The upper edges of stacked lines, each at the times of its cells.
+    /// Upper edges of stacked lines, each at the times of its cells.
     stack: Option<Vec<Vec<Level>>>,
 }
 
-/// A stacked line in one cell: from where to where it goes.
+/// Part of a stacked line in one cell: lower and upper edge.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Level {
     time: i64,
@@ -176,7 +178,7 @@ impl<'a> Plot<'a> {
     }
 }
 
-/// What all lines are, and what each of them is besides.
+/// Returns the name shared by all lines, and the remaining name of each line.
 fn names(lines: &[&Line]) -> (String, Vec<String>) {
     let all = |same: &dyn Fn(&Line, &Line) -> bool| {
         lines.first().is_some_and(|first| lines.iter().all(|line| same(first, line)))
@@ -204,7 +206,7 @@ fn names(lines: &[&Line]) -> (String, Vec<String>) {
     (head, lines.iter().map(name).collect())
 }
 
-/// Lines on top of one another, each by the means of its cells, which have the same times in all of them.
+/// Stacks lines on top of one another by the means of their cells, which have the same times in all lines.
 fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
     let mut below: BTreeMap<i64, (i64, f64)> = BTreeMap::new();
     let level = |stretch: &Stretch, factor: f64, below: &mut BTreeMap<i64, (i64, f64)>| {
@@ -221,7 +223,7 @@ fn stacked(lines: &[&Line]) -> Vec<Vec<Level>> {
     lines.iter().map(line).collect()
 }
 
-/// A picture while it is drawn, from the top.
+/// A picture being drawn, from top to bottom.
 struct Drawing {
     font: Font,
     palette: Palette,
@@ -237,13 +239,13 @@ impl Drawing {
         }
     }
 
-    /// A text that is not wider than the room that it has.
+    /// Draws a text, shortened to the available width.
     fn fitted(&mut self, at: Place, size: f64, colour: Colour, text: &str, room: f64) {
         let text = self.font.fitted(text, size, room);
         self.text(at, Anchor::Begin, size, colour, text);
     }
 
-    /// Title, and what is told of all lines.
+    /// Draws the title, and below it the host, the times and the number of samples.
     fn head(&mut self, chart: &Chart, look: &Look) {
         let (text, faint, room) = (self.palette.text, self.palette.faint, self.width - 2.0 * MARGIN);
         if !look.title.is_empty() {
@@ -268,7 +270,7 @@ impl Drawing {
         self.y += MARGIN;
     }
 
-    /// Where nothing was asked for.
+    /// Draws the note for a picture without panels.
     fn nothing(&mut self, height: f64) {
         let (middle, faint) = ((self.width / 2.0, self.y + height / 2.0), self.palette.faint);
         self.text(middle, Anchor::Middle, TEXT, faint, "no values".to_owned());
@@ -280,7 +282,7 @@ impl Drawing {
         let right = self.width - MARGIN;
         let head = match (plot.head.as_str(), plot.axis.unit.as_str()) {
             ("", unit) => unit.to_owned(),
-            // Of shares and rates the counter's name most often says so.
+            // Names of percentages and rates usually contain the unit.
             (head, "%") if head.contains('%') => head.to_owned(),
             (head, "/s") if head.ends_with("/sec") => head.to_owned(),
             (head, "") => head.to_owned(),
@@ -321,7 +323,7 @@ impl Drawing {
         self.shapes.push(Shape::Line { runs: vec![run], colour, width: 1.0, dashes: &[] });
     }
 
-    /// The times below a panel.
+    /// Draws the times below a panel.
     fn times(&mut self, frame: &Frame, look: &Look, faint: Colour) {
         let (from, to) = frame.span;
         let width = self.font.width("2026-11-22", SMALL) + 5.0 * GAP;
@@ -331,7 +333,7 @@ impl Drawing {
             self.rule(vec![(x, frame.bottom), (x, frame.bottom + 4.0)], faint);
             for (line, label) in [(1.0, Some(tick.label)), (2.0, tick.day)] {
                 let Some(label) = label else { continue };
-                // At the edges of the picture a text is moved inside.
+                // A text at an edge of the picture is moved inside.
                 let half = self.font.width(&label, SMALL) / 2.0;
                 let x = x.clamp(MARGIN + half, (self.width - 4.0 - half).max(MARGIN + half));
                 self.text((x, frame.bottom + 3.0 + 14.0 * line), Anchor::Middle, SMALL, faint, label);
@@ -339,7 +341,7 @@ impl Drawing {
         }
     }
 
-    /// The lines of a panel, the first on top.
+    /// Draws the lines of a panel, the first on top.
     fn lines(&mut self, plot: &Plot<'_>, frame: &Frame) {
         for (number, line) in plot.panel.lines.iter().enumerate().rev() {
             let (colour, dashes) = self.palette.line(number);
@@ -354,14 +356,14 @@ impl Drawing {
             if !runs.is_empty() {
                 self.shapes.push(Shape::Line { runs, colour, width: STROKE, dashes });
             }
-            // What has no neighbour is no line.
+            // A point without neighbours is drawn as a dot.
             if !dots.is_empty() {
                 self.shapes.push(Shape::Dots { places: dots, colour, radius: 2.0 });
             }
         }
     }
 
-    /// Stacked lines as areas, the first at the bottom.
+    /// Draws stacked lines as areas, the first at the bottom.
     fn areas(&mut self, plot: &Plot<'_>, stack: &[Vec<Level>], frame: &Frame) {
         for (number, levels) in stack.iter().enumerate() {
             let (colour, opacity) = self.area(number);
@@ -369,7 +371,7 @@ impl Drawing {
             let is_far =
                 |a: &Level, b: &Level| !b.is_joined || real(b.time.saturating_sub(a.time)) > plot.longest;
             for run in levels.chunk_by(|a, b| !is_far(a, b)) {
-                // What has no neighbour is as wide as a line.
+                // A point without neighbours is as wide as a line.
                 let thin = if run.len() == 1 { STROKE / 2.0 } else { 0.0 };
                 let edge = |level: &Level, at: f64, aside: f64| (frame.x(level.time) + aside, frame.y(at));
                 let above = run.iter().flat_map(|l| [edge(l, l.above, -thin), edge(l, l.above, thin)]);
@@ -384,14 +386,14 @@ impl Drawing {
         }
     }
 
-    /// How an area is filled: lines that are broken have no place in it.
+    /// Returns colour and opacity of an area. Opacity replaces the dashes of a line, which an area cannot show.
     fn area(&self, number: usize) -> (Colour, f64) {
         let (colour, dashes) = self.palette.line(number);
         let opacity = crate::theme::DASHES.iter().zip([0.9, 0.6, 0.35]).find(|(known, _)| **known == dashes);
         (colour, opacity.map_or(1.0, |(_, opacity)| opacity))
     }
 
-    /// A line for each line: what it is, its last value, average, minimum and maximum.
+    /// Draws the legend: name, last value, average, minimum and maximum of each line.
     fn legend(&mut self, plot: &Plot<'_>, left: f64, right: f64) {
         let Palette { text, faint, .. } = self.palette;
         let width = if self.width < NARROW.0 { NARROW.1 } else { COLUMN };
@@ -445,7 +447,7 @@ impl Drawing {
     }
 }
 
-/// A count with separators between thousands.
+/// Formats a count with separators between thousands.
 fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut out = String::new();
@@ -462,7 +464,7 @@ fn shown(unit: &Unit, value: f64) -> String {
     unit.text(value * unit.factor)
 }
 
-/// Where the values of a panel are drawn.
+/// Rectangle of a panel in which values are drawn, and the ranges that it shows.
 struct Frame {
     left: f64,
     right: f64,
@@ -486,7 +488,7 @@ impl Frame {
     }
 }
 
-/// What is kept of a line, as one stretch a column of pixels.
+/// Merges the stretches of a line into one per column of pixels.
 fn columns(line: &Line, frame: &Frame) -> Vec<Stretch> {
     let column = |stretch: &Stretch| whole(frame.x(stretch.first.time).floor());
     let mut columns: Vec<Stretch> = Vec::new();
@@ -499,7 +501,7 @@ fn columns(line: &Line, frame: &Frame) -> Vec<Stretch> {
     columns
 }
 
-/// The points through which a line goes without a gap, in order.
+/// Returns the points of each continuous section of a line, in order.
 fn runs_of(columns: &[Stretch], longest: f64) -> Vec<Vec<Point>> {
     let mut runs: Vec<Vec<Point>> = Vec::new();
     let mut last: Option<Point> = None;

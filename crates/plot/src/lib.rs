@@ -1,11 +1,11 @@
 //! Pictures of counters over time, as SVG and PNG.
 //!
-//! **Shape**: a [`Chart`] is told of lines, samples and values, of whatever number, and keeps what a picture of its
-//! width can show. [`Chart::draw`] lays a [`Picture`] out: one panel a unit, below it what its lines are and their last
-//! value, average, minimum and maximum. A picture is a list of shapes; [`Picture::svg`] and [`Picture::png`] write
-//! them.
+//! **Shape**: a [`Chart`] receives lines, samples and values, however many, and stores as much as a picture of its
+//! width can show. [`Chart::draw`] lays out a [`Picture`]: one panel per unit, and below it a legend with name, last
+//! value, average, minimum and maximum of each line. A picture is a list of shapes; [`Picture::svg`] and
+//! [`Picture::png`] write it.
 //!
-//! A value that is not there is a gap, never 0 and never a line over it.
+//! A missing value is a gap, never 0 and never a line across.
 //!
 //! ```
 //! use perfset_plot::{Chart, Label, Look};

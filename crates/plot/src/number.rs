@@ -1,6 +1,6 @@
-//! Numbers of one kind as another, where no digit that a picture shows can be lost.
+//! Conversions between number types, in which no digit visible in a picture is lost.
 
-/// A whole number as a double: times and counts of a picture need no more digits than that has.
+/// Converts a whole number to a double. Times and counts of a picture need no more digits than a double has.
 #[expect(
     clippy::as_conversions,
     clippy::cast_precision_loss,
@@ -10,12 +10,12 @@ pub fn real(whole: i64) -> f64 {
     whole as f64
 }
 
-/// A count as a double.
+/// Converts a count to a double.
 pub fn real_count(count: usize) -> f64 {
     real(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// A double as a whole number, towards zero; what is too large is the largest, NaN is 0.
+/// Converts a double to a whole number, rounded towards zero; too large values saturate and NaN becomes 0.
 #[expect(
     clippy::as_conversions,
     clippy::cast_possible_truncation,

@@ -1,8 +1,8 @@
-//! A picture: a list of shapes, which the writers of SVG and PNG draw one after the other.
+//! A picture: a list of shapes, drawn in order by the SVG and PNG writers.
 
 use crate::theme::Colour;
 
-/// A place in pixels, from the left and from the top.
+/// Position in pixels, from the left and from the top.
 pub type Place = (f64, f64);
 
 /// A picture, to be written as SVG or PNG.
@@ -10,45 +10,45 @@ pub type Place = (f64, f64);
 pub struct Picture {
     pub(crate) width: u32,
     pub(crate) height: u32,
-    /// What it is called, for who cannot see it.
+    /// Title for people who cannot see the picture.
     pub(crate) title: String,
     pub(crate) background: Colour,
     pub(crate) shapes: Vec<Shape>,
     pub(crate) left_out: usize,
 }
 
-/// The picture needs more memory as pixels than there is.
+/// Error for a picture whose pixels need more memory than is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a picture of {width} x {height} pixels is too large")]
 pub struct TooLarge {
-    /// How wide it is.
+    /// Width of the picture in pixels.
     pub width: u32,
-    /// How high it is.
+    /// Height of the picture in pixels.
     pub height: u32,
 }
 
 impl Picture {
-    /// How many lines are not in it, because they were too many.
+    /// Returns the number of lines omitted because there are too many.
     #[must_use]
     pub fn left_out(&self) -> usize {
         self.left_out
     }
 }
 
-/// Something that is drawn.
+/// An element of a picture.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// Straight lines through these places, each list by itself.
+    /// Straight lines through these positions, each list separately.
     Line { runs: Vec<Vec<Place>>, colour: Colour, width: f64, dashes: &'static [f64] },
-    /// What these places are around, each list by itself.
+    /// Filled polygons with these corners, each list separately.
     Area { runs: Vec<Vec<Place>>, colour: Colour, opacity: f64 },
-    /// Dots at these places.
+    /// Dots at these positions.
     Dots { places: Vec<Place>, colour: Colour, radius: f64 },
-    /// A line of text, on the line it stands on.
+    /// A line of text whose position is on its baseline.
     Text { at: Place, anchor: Anchor, size: f64, colour: Colour, text: String },
 }
 
-/// Where the place of a text is in it.
+/// Alignment of a text: the point of the text that is at its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anchor {
     Begin,

@@ -1,4 +1,4 @@
-//! Pictures as PNG: pixels.
+//! PNG writer for pictures.
 
 use tiny_skia::{Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
@@ -7,10 +7,10 @@ use crate::picture::{Anchor, Picture, Place, Shape, TooLarge};
 use crate::theme::Colour;
 
 impl Picture {
-    /// The picture as PNG, a whole file.
+    /// Returns the picture as a complete PNG file.
     ///
     /// # Errors
-    /// If it has more pixels than can be kept.
+    /// If the picture has more pixels than memory can hold.
     pub fn png(&self) -> Result<Vec<u8>, TooLarge> {
         let too_large = TooLarge { width: self.width, height: self.height };
         let mut pixels = Pixmap::new(self.width, self.height).ok_or(too_large)?;

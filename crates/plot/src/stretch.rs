@@ -1,19 +1,19 @@
-//! What is kept of the values of one line: of each stretch of time enough to draw it.
+//! Stored values of one line: four points per cell, enough to draw it.
 
 use crate::number::real;
 
-/// A value and when it was, in µs since 1970.
+/// A value and its time, in µs since 1970.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub time: i64,
     pub value: f64,
 }
 
-/// The values of a line in one cell of the grid of times. A line through these four points covers, in a column of
-/// pixels that is no narrower, the same pixels as a line through all of them.
+/// Summary of the values of a line in one time cell. In a column of pixels at least as wide as the cell,
+/// a line through the four points covers the same pixels as one through all values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Which cell.
+    /// Index of the time cell.
     pub cell: i64,
     pub first: Point,
     pub least: Point,
@@ -21,7 +21,7 @@ pub struct Stretch {
     pub last: Point,
     pub mean: f64,
     pub count: i64,
-    /// Whether the sample before the first of these had a value too, so that a line leads here.
+    /// `true` if the sample before `first` also had a value, so that a line leads here.
     pub is_joined: bool,
 }
 
@@ -31,7 +31,7 @@ impl Stretch {
         Self { cell, first, least, greatest, last, mean: point.value, count: 1, is_joined }
     }
 
-    /// Adds what came later.
+    /// Merges later values into this stretch.
     pub fn add(&mut self, later: &Self) {
         if later.least.value < self.least.value {
             self.least = later.least;
@@ -41,11 +41,11 @@ impl Stretch {
         }
         self.last = later.last;
         self.count = self.count.saturating_add(later.count);
-        // Never a sum, which could be too large for a double.
+        // The mean is updated without a sum, which might be too large for a double.
         self.mean += (later.mean - self.mean) * (real(later.count) / real(self.count));
     }
 
-    /// The points in order of time, each once.
+    /// Returns the points in order of time, each once.
     pub fn points(&self) -> Vec<Point> {
         let mut points = vec![self.first, self.least, self.greatest, self.last];
         points.sort_by_key(|point| point.time);
@@ -54,7 +54,7 @@ impl Stretch {
     }
 }
 
-/// Adds what came later to what is kept, in order of cells. Only where the clock was set back it is not the last.
+/// Adds a stretch in order of cells. It is not the last one only if the clock was set back.
 pub fn add(stretches: &mut Vec<Stretch>, new: Stretch) {
     match stretches.last_mut() {
         Some(last) if last.cell == new.cell => last.add(&new),

@@ -1,17 +1,19 @@
-//! Pictures as SVG: text, which programs may read and people may edit.
+//! SVG writer for pictures: text that programs can read and people can edit.
 
 use std::fmt::Write as _;
 
 use crate::picture::{Anchor, Picture, Place, Shape};
 use crate::theme::Colour;
 
-/// What texts are written in, by who has it: all of these are as wide as the font that places were measured with.
+/// Font families in order of preference, for systems that lack some of them. All are as wide as the font used for the
+/// layout.
 const FONTS: &str = "Arimo, Arial, 'Liberation Sans', Helvetica, sans-serif";
 
 impl Picture {
-    /// The picture as SVG, a whole file.
+    /// Returns the picture as a complete SVG file.
     ///
-    /// No text in it can become anything else: signs of XML are escaped, and what XML has no place for is replaced.
+    /// No text in the picture can be interpreted as markup. XML's special characters are escaped, and characters that
+    /// XML does not permit are replaced.
     #[must_use]
     pub fn svg(&self) -> String {
         let Self { width, height, .. } = self;
@@ -19,7 +21,7 @@ impl Picture {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" role=\"img\" font-family=\"{FONTS}\">\n"
         );
-        // A String takes everything, here and below.
+        // Writing to a `String` cannot fail, here and below.
         let _ = writeln!(out, "<title>{}</title>", escaped(&self.title));
         let _ =
             writeln!(out, "<rect width=\"{width}\" height=\"{height}\" fill=\"{}\"/>", hex(self.background));
@@ -89,7 +91,7 @@ fn path(runs: &[Vec<Place>], end: &str) -> String {
     out
 }
 
-/// Two decimals: nobody sees a hundredth of a pixel.
+/// Formats a number with two decimals; a hundredth of a pixel is invisible.
 fn number(number: f64) -> String {
     let mut text = format!("{number:.2}");
     text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
@@ -108,7 +110,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // XML 1.0 has no place for most of them.
+            // XML 1.0 does not permit most control characters.
             c if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') => out.push('\u{FFFD}'),
             c => out.push(c),
         }

@@ -1,6 +1,6 @@
-//! Colours that are told apart by people who do not see all of them.
+//! Colours that people with colour blindness can distinguish.
 
-/// What is behind a picture.
+/// Background of a picture, which determines its colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Theme {
     /// Dark lines on white, for paper.
@@ -10,28 +10,28 @@ pub enum Theme {
     Dark,
 }
 
-/// A colour as red, green and blue.
+/// A colour as red, green and blue: `0xRRGGBB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Colour(pub u32);
 
-/// The colours of a theme.
+/// Colours of a theme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Palette {
     pub background: Colour,
     pub text: Colour,
-    /// Of what is not to be read first.
+    /// Colour of secondary texts.
     pub faint: Colour,
-    /// Of the lines at the numbers of an axis.
+    /// Colour of the horizontal lines at the numbers of an axis.
     pub grid: Colour,
     lines: [Colour; 7],
 }
 
-/// How lines are broken that have the same colour, by how many came before.
+/// Dash patterns of lines that share a colour, by the number of earlier lines with that colour.
 pub const DASHES: [&[f64]; 3] = [&[], &[7.0, 3.0], &[2.0, 2.0]];
 
 impl Palette {
-    /// After the colours that Okabe and Ito chose for figures, darker on white and lighter on black where they are too
-    /// close to what is behind them.
+    /// Returns the colours of a theme. They are based on the palette of Okabe and Ito for figures. Colours with too
+    /// low a contrast are darker than there on white, and lighter on black.
     pub fn of(theme: Theme) -> Self {
         match theme {
             Theme::Light => Self {
@@ -53,7 +53,7 @@ impl Palette {
         }
     }
 
-    /// The colour of a line, and how it is broken.
+    /// Returns the colour and the dash pattern of a line.
     pub fn line(&self, number: usize) -> (Colour, &'static [f64]) {
         let (first, rest) = (number.checked_rem(self.lines.len()), number.checked_div(self.lines.len()));
         let colour = first.and_then(|place| self.lines.get(place)).copied().unwrap_or(self.text);

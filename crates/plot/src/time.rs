@@ -1,25 +1,25 @@
-//! The axis of time: at which moments something stands, and what.
+//! Time axis: positions and texts of its ticks.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp, ToSpan};
 
-/// A moment at the axis of time.
+/// A tick at the time axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tick {
-    /// In µs since 1970.
+    /// Time in µs since 1970.
     pub time: i64,
-    /// The time of day, or the day, or the month, or the year.
+    /// Text of the tick: time of day, day, month or year.
     pub label: String,
-    /// The day of a time of day, where it is another one than at the moment before.
+    /// Day of a time of day, if it differs from the day of the previous tick.
     pub day: Option<String>,
 }
 
-/// How far moments are from one another.
+/// Interval between two ticks.
 enum Step {
-    /// So many µs, which make up an hour: all hours have as many.
+    /// Fixed number of µs that divides an hour; all hours have the same length.
     Fixed(i64),
-    /// By the clock on the wall, which may be put forward or back.
+    /// Interval of local time, whose clock may be put forward or back.
     Civil(Span),
 }
 
@@ -65,12 +65,12 @@ fn steps() -> impl Iterator<Item = Step> {
     FIXED.into_iter().map(Step::Fixed).chain(hours.into_iter().chain(longer).map(Step::Civil))
 }
 
-/// A moment as the clock on the wall shows it; none where no clock goes so far.
+/// Converts a time to local date and time; `None` if it is outside the supported range.
 pub fn civil(time: i64, zone: &TimeZone) -> Option<DateTime> {
     Some(zone.to_datetime(Timestamp::from_microsecond(time).ok()?))
 }
 
-/// How far a zone is from UTC at a moment: `UTC`, `UTC+01:00`.
+/// Returns the UTC offset of a zone at a time: `UTC`, `UTC+01:00`.
 pub fn offset(time: i64, zone: &TimeZone) -> String {
     match Timestamp::from_microsecond(time).map(|time| zone.to_offset(time)) {
         Ok(offset) if offset.seconds() != 0 => {
@@ -82,7 +82,7 @@ pub fn offset(time: i64, zone: &TimeZone) -> String {
     }
 }
 
-/// Round moments between two, so many at most.
+/// Returns ticks at round times between `from` and `to`, at most `most`.
 pub fn ticks(from: i64, to: i64, zone: &TimeZone, most: usize) -> Vec<Tick> {
     let ticks_by = |step| match step {
         Step::Fixed(step) => fixed(from, to, zone, most, step),
@@ -146,9 +146,9 @@ fn by_wall(from: i64, to: i64, zone: &TimeZone, most: usize, step: Span) -> Opti
         _ => date,
     };
     let (mut at, mut ticks): (DateTime, Vec<Tick>) = (first.into(), Vec::new());
-    // It begins at most a year's months or a day's hours before.
+    // The first step begins at most a year of months or a day of hours before `from`.
     while ticks.len() <= most {
-        // A time that is left out when clocks are put forward is the one behind it.
+        // A local time skipped when clocks are put forward becomes the time after the gap.
         let time = zone.to_timestamp(at).ok()?.as_microsecond();
         if time > to {
             return Some(ticks);

@@ -1,29 +1,29 @@
-//! Units and numbers as people read them.
+//! Units and numbers as shown to people.
 
-/// A unit, as an axis and a legend show it.
+/// A unit, as shown by an axis and a legend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unit {
-    /// What people write.
+    /// Symbol of the unit, without a prefix.
     pub symbol: String,
-    /// How many of it one of the counter's unit is.
+    /// Factor that converts the counter's unit to this unit.
     pub factor: f64,
     prefixes: Prefixes,
 }
 
-/// Where the size of numbers goes.
+/// Position and kind of the size prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefixes {
     /// Before the unit, in powers of 1,024.
     Binary,
     /// Before the unit, in powers of 1,000.
     Metric,
-    /// The same, but only for what is small: nobody counts in kiloseconds.
+    /// Before the unit, in powers of 1,000, except above 1: kiloseconds are unusual.
     Small,
-    /// Behind the number: 20k/s.
+    /// After the number, as in 20k/s.
     OfNumber,
 }
 
-/// Units of UCUM: what they are called here, how many, and where sizes go.
+/// Known UCUM units: symbol, factor and kind of prefix.
 const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
     ("By", "B", 1.0, Prefixes::Binary),
     ("KiBy", "B", 1_024.0, Prefixes::Binary),
@@ -52,14 +52,14 @@ const KNOWN: [(&str, &str, f64, Prefixes); 24] = [
 ];
 
 impl Unit {
-    /// Of a unit as UCUM writes it; one that is not known is shown as it is.
+    /// Returns the unit for a UCUM code; an unknown code is shown unchanged.
     pub fn of(ucum: &str) -> Self {
         let (of_time, per) = match ucum.strip_suffix("/s") {
             Some(of_time) if !of_time.is_empty() => (of_time, "/s"),
             _ => (ucum, ""),
         };
         match KNOWN.iter().find(|(known, ..)| *known == of_time) {
-            // Seconds a second are a share, and are shown as they came.
+            // Seconds per second are a share, and are shown unchanged.
             Some((_, symbol, factor, prefixes)) if *symbol != "s" || per.is_empty() => {
                 Self { symbol: format!("{symbol}{per}"), factor: *factor, prefixes: *prefixes }
             }
@@ -67,7 +67,7 @@ impl Unit {
         }
     }
 
-    /// How numbers of that size are shown.
+    /// Returns the scale for numbers of this size.
     pub fn scale(&self, size: f64) -> Scale {
         const METRIC: [(&str, f64); 11] = [
             ("p", 1e-12),
@@ -98,11 +98,11 @@ impl Unit {
         };
         let (prefix, one) = match self.prefixes {
             Prefixes::Binary => fitting(&BINARY, 0.0, f64::MAX),
-            // Nothing at all has no size.
+            // Zero has no size.
             _ if size == 0.0 => ("", 1.0),
             Prefixes::Metric => fitting(&METRIC, 0.0, f64::MAX),
             Prefixes::Small => fitting(&METRIC, 0.0, 1.0),
-            // Thousands are read more easily as they are.
+            // Thousands are easier to read without a prefix.
             Prefixes::OfNumber if !(1e4..1e21).contains(&size) => ("", 1.0),
             Prefixes::OfNumber => fitting(&METRIC, 1.0, f64::MAX),
         };
@@ -111,12 +111,12 @@ impl Unit {
         Scale { one, suffix, unit: format!("{prefix}{}", self.symbol) }
     }
 
-    /// Whether round numbers of it are powers of two.
+    /// Returns `true` if round numbers of this unit are powers of two.
     pub fn is_binary(&self) -> bool {
         self.prefixes == Prefixes::Binary
     }
 
-    /// A number with its unit, in three digits or more.
+    /// Formats a number with its unit, in at least three digits.
     pub fn text(&self, number: f64) -> String {
         let scale = self.scale(number.abs());
         let shown = (number / scale.one).abs();
@@ -133,19 +133,19 @@ impl Unit {
     }
 }
 
-/// How the numbers of an axis, or one number, are shown.
+/// Prefix and unit for the numbers of an axis, or for one number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// The number that is shown as 1.
+    /// Number that is shown as 1.
     pub one: f64,
-    /// What stands behind each number.
+    /// Prefix appended to each number.
     suffix: &'static str,
-    /// The unit with its prefix.
+    /// Unit with its prefix.
     pub unit: String,
 }
 
 impl Scale {
-    /// A number with so many decimals, without its unit.
+    /// Formats a number with this many decimals, without its unit.
     pub fn number(&self, number: f64, decimals: usize) -> String {
         let shown = number / self.one;
         let size = shown.abs();
@@ -157,7 +157,7 @@ impl Scale {
         if size >= 1_000.0 {
             text.insert(whole.saturating_sub(3), ',');
         }
-        // What was rounded to nothing has no sign.
+        // A number rounded to zero has no sign.
         if text.trim_start_matches('-').bytes().all(|byte| matches!(byte, b'0' | b'.')) {
             text = text.trim_start_matches('-').to_owned();
         }
