@@ -1,4 +1,4 @@
-//! The bytes of a manifest as text: UTF-8, UTF-16 or what the XML declaration says.
+//! Decoder for the bytes of a manifest: UTF-8, UTF-16 or the encoding in the XML declaration.
 
 use encoding_rs::{DecoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
@@ -7,16 +7,16 @@ use crate::problem::shown;
 
 const MOST: usize = Manifest::BYTES_MAX;
 
-/// Bytes that are not the text that they should be.
+/// Error for bytes that are not valid in their encoding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotText {
-    /// The text before it.
+    /// Text before the invalid bytes.
     pub before: String,
     pub what: String,
     pub right: String,
 }
 
-/// The text of a file, without its byte order mark.
+/// Decodes a file without its byte order mark.
 pub(crate) fn decode(bytes: &[u8]) -> Result<String, NotText> {
     let wrong = |before, what, right: &str| NotText { before, what, right: right.to_owned() };
     if bytes.len() > MOST {
@@ -57,7 +57,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<String, NotText> {
     }
 }
 
-/// The encoding of the XML declaration, where it is ASCII.
+/// Returns the encoding in the XML declaration, if the declaration is ASCII.
 fn declared(bytes: &[u8]) -> Option<String> {
     const MOST: usize = 256;
     let head = bytes.get(..bytes.len().min(MOST))?;

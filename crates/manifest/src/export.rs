@@ -1,4 +1,4 @@
-//! Countersets as a manifest: symbols, uris and the clocks that it asks for.
+//! Export of countersets as a manifest: adds symbols, URIs and the clocks that manifests require.
 
 use std::collections::BTreeSet;
 
@@ -15,27 +15,27 @@ use crate::relation::{Need, Relation};
 use crate::symbol::{camel, constant, is_word_of_c};
 use crate::xml::is_xml_char;
 
-/// Why countersets are no manifest.
+/// Reason why countersets cannot be exported as a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A manifest has a counterset.
+    /// The list of countersets is empty.
     #[error("there is no counterset")]
     Empty,
-    /// A manifest has one provider.
+    /// The countersets have different providers; a manifest has one.
     #[error("\"{0}\" and \"{1}\" have different providers, and a manifest has one")]
     Providers(String, String),
-    /// There is no word for its number of instances.
+    /// No manifest keyword exists for the counterset's number of instances.
     #[error("\"{0}\" merges instances of one name, which no manifest can say")]
     Instances(String),
-    /// There is no word for the type of a counter.
+    /// No manifest keyword exists for the type of a counter.
     #[error("\"{set}\", counter {}: no manifest has the type {counter_type}", .id.0)]
     Type {
-        /// The counterset.
+        /// Name of the counterset.
         set: String,
-        /// The counter.
+        /// Id of the counter.
         id: CounterId,
-        /// Its type.
+        /// Type of the counter.
         counter_type: CounterType,
     },
     /// The countersets break other rules of manifests.
@@ -44,13 +44,13 @@ pub enum ExportError {
 }
 
 impl Manifest {
-    /// The manifest of countersets, which have one provider.
+    /// Converts countersets of one provider to a manifest.
     ///
-    /// What a manifest has no place for is not in it: units, sources, translations, title indexes. Counters that are
-    /// computed with an object clock and have none get two counters for it, as manifests ask.
+    /// Facts without a place in manifests are omitted: units, sources, translations, title indexes. Counters computed
+    /// with an object clock get two counters for that clock if they have none, as manifests require.
     ///
     /// # Errors
-    /// If the countersets cannot be one manifest.
+    /// If the countersets cannot be expressed as one manifest.
     pub fn export(sets: &[Counterset]) -> Result<Self, ExportError> {
         let first = sets.first().ok_or(ExportError::Empty)?;
         if let Some(other) = sets.iter().find(|other| other.provider.guid != first.provider.guid) {
@@ -58,7 +58,7 @@ impl Manifest {
         }
         let ProviderIdentity { guid, name } = &first.provider;
         let mut taken = BTreeSet::new();
-        // Not as a counterset may be called.
+        // The suffix prevents a clash with the symbols of countersets.
         let symbol = unique(&mut taken, &format!("{}Provider", camel(name)), "_", guid.to_u128());
         let sets: Vec<ManifestSet> =
             sets.iter().map(|set| counterset(set, &symbol, &mut taken)).collect::<Result<_, _>>()?;
@@ -142,7 +142,7 @@ fn counterset(
     })
 }
 
-/// Gives counters that are computed with an object clock, and have none, the one of the counterset, or a new one.
+/// Assigns the counterset's object clock, or a new one, to counters that need a clock and have none.
 fn add_clocks(counters: &mut Vec<Counter>) {
     for (relation, word) in [(Relation::PerfTime, "time"), (Relation::PerfFreq, "frequency")] {
         let lacks = |counter: &Counter| {
@@ -166,7 +166,7 @@ fn add_clocks(counters: &mut Vec<Counter>) {
     }
 }
 
-/// The id behind the greatest, else any that is free.
+/// Returns the id after the greatest, or any free id.
 fn free_id(counters: &[Counter]) -> Option<CounterId> {
     let taken: BTreeSet<u32> = counters.iter().map(|counter| counter.id.0).collect();
     let next = taken.last().and_then(|last| last.checked_add(1)).into_iter();
@@ -174,7 +174,7 @@ fn free_id(counters: &[Counter]) -> Option<CounterId> {
     next.chain(0..=u32::MAX).find(is_free).map(CounterId)
 }
 
-/// A C name that nothing has yet: that one, or with a number behind it.
+/// Returns an unused C name: the wanted one, or one with a number appended.
 fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u128) -> String {
     let is_good =
         |name: &str| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && !is_word_of_c(name);
@@ -189,7 +189,7 @@ fn unique(taken: &mut BTreeSet<String>, wanted: &str, otherwise: &str, number: u
     name
 }
 
-/// A text without what XML cannot have.
+/// Replaces characters that XML does not permit.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if is_xml_char(c) { c } else { '\u{FFFD}' }).collect()
 }

@@ -1,4 +1,4 @@
-//! Code of a manifest: what CTRPP makes of one on Windows, and the same for Rust.
+//! Code generators for manifests: the output of CTRPP on Windows, and an equivalent for Rust.
 
 use perfset_core::Guid;
 
@@ -11,25 +11,25 @@ mod rust;
 pub use c_header::c_header;
 pub use rust::rust;
 
-/// Why no code can be made of a manifest.
+/// Reason why no code can be generated from a manifest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// A driver's code.
+    /// The provider runs in kernel mode, for which no code is generated.
     #[error("the provider runs in kernel mode, for which there is no code here")]
     Kernel,
-    /// Two things would have one name, or a name that C has already.
+    /// Two items would have the same name, or a name is reserved in C.
     #[error("the C name \"{0}\" is taken; give the symbols of the manifest names of their own")]
     Taken(String),
-    /// What is no beginning of a name.
+    /// The prefix cannot begin a C name.
     #[error("\"{0}\" is no beginning of a name: letters, digits and _ are, without a digit in front")]
     Prefix(String),
 }
 
-/// A C header with GUIDs, names and counter ids for consumers that name them in their source, as `ctrpp -ch`.
+/// Generates a C header with GUIDs, names and counter ids for consumers that use them as constants, like `ctrpp -ch`.
 ///
 /// # Errors
-/// If the prefix is none.
+/// If the prefix cannot begin a C name.
 pub fn symbols(manifest: &Manifest, prefix: &str) -> Result<String, GenerateError> {
     check_prefix(prefix)?;
     let Provider { name, guid, sets, .. } = &manifest.provider;
@@ -76,12 +76,12 @@ fn check_prefix(prefix: &str) -> Result<(), GenerateError> {
     }
 }
 
-/// What constants of a provider begin with.
+/// Returns the prefix of a provider's constants.
 fn constant_of(provider: &Provider) -> String {
     provider.symbol.as_ref().map_or_else(|| constant(&provider.name), |symbol| symbol.to_uppercase())
 }
 
-/// A GUID as C initialises it.
+/// Formats a GUID as a C initializer.
 fn initialiser(guid: Guid) -> String {
     let digits = format!("{:032x}", guid.to_u128());
     let part = |from: usize, len: usize| digits.get(from..from.saturating_add(len)).unwrap_or_default();
@@ -89,13 +89,13 @@ fn initialiser(guid: Guid) -> String {
     format!("{{ 0x{}, 0x{}, 0x{}, {{ {} }} }}", part(0, 8), part(8, 4), part(12, 4), rest.join(", "))
 }
 
-/// A text inside of a C comment.
+/// Formats a text for the inside of a C comment.
 fn comment(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     line.replace("*/", "* /").replace("/*", "/ *").replace('\\', "/").replace("??/", "?? /")
 }
 
-/// A text as a C literal.
+/// Formats a text as a C literal.
 fn literal(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

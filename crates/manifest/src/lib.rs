@@ -11,9 +11,10 @@
 //! # Ok::<(), perfset_manifest::Problems>(())
 //! ```
 //!
-//! [`Manifest::check`] tells everything that is wrong with a file, each [`Problem`] with its place, what is wrong and
-//! what would be right. [`Manifest::export`] makes a manifest of countersets, [`Manifest::write`] a file of a manifest,
-//! and [`generate`] makes code of one. A [`Store`](store::Store) is a folder of them, the registered providers.
+//! [`Manifest::check`] returns all problems of a file, each [`Problem`] with its position, a description and a
+//! suggestion. [`Manifest::export`] converts countersets to a manifest, [`Manifest::write`] formats a manifest as a
+//! file, and [`generate`] generates code from it. A [`Store`](store::Store) contains the registered providers, read
+//! from directories of manifests.
 //!
 //! Source: MS Learn, "Performance Counters Schema" and "Providing Counter Data Using Version 2.0".
 

@@ -1,4 +1,4 @@
-//! What a manifest says.
+//! Data model of a manifest.
 
 use std::fmt;
 
@@ -7,47 +7,47 @@ use perfset_core::{
     ProviderIdentity,
 };
 
-/// A manifest that breaks no rule: one provider with its countersets.
+/// Valid manifest: one provider with its countersets.
 ///
-/// **Shape**: a [`Provider`] has [`ManifestSet`]s, a set has [`ManifestCounter`]s, in the order of the file. A counter
-/// is perfset's own [`Counter`], and beside it what only a manifest says.
+/// **Shape**: a [`Provider`] has [`ManifestSet`]s, a set has [`ManifestCounter`]s, in the order of the file. A
+/// manifest counter consists of perfset's [`Counter`] and of facts that only manifests contain.
 ///
 /// Source: MS Learn, "Performance Counters Schema".
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// Version of the schema.
     pub schema_version: SchemaVersion,
-    /// Whose countersets they are.
+    /// Provider of the countersets.
     pub provider: Provider,
 }
 
 impl Manifest {
-    /// Bytes that a file may have. Those of Windows itself have less than 1 MiB.
+    /// Maximum number of bytes of a file. The manifests of Windows itself have less than 1 MiB.
     pub const BYTES_MAX: usize = 16 << 20;
 
-    /// Its countersets as the rest of perfset knows them; the description is the help.
+    /// Returns the countersets as used elsewhere in perfset. Their help texts are the descriptions.
     #[must_use]
     pub fn countersets(&self) -> Vec<Counterset> {
         self.provider.sets.iter().map(|set| set.counterset(&self.provider)).collect()
     }
 }
 
-/// Version of the schema: 1.1, or 2.0 where texts have resource ids.
+/// Version of the schema: 1.1, or 2.0 if texts have resource ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SchemaVersion {
-    /// Before the dot.
+    /// Number before the dot.
     pub major: u32,
-    /// Behind it.
+    /// Number after the dot.
     pub minor: u32,
 }
 
 impl SchemaVersion {
-    /// Texts are numbered by the compiler.
+    /// Version in which the compiler numbers the texts.
     pub const V1_1: Self = Self { major: 1, minor: 1 };
-    /// Texts have their numbers in the manifest.
+    /// Version in which the manifest contains the numbers of texts.
     pub const V2_0: Self = Self { major: 2, minor: 0 };
 
-    /// Whether texts have resource ids.
+    /// Returns `true` if texts have resource ids.
     #[must_use]
     pub fn has_ids(self) -> bool {
         self >= Self::V2_0
@@ -60,36 +60,36 @@ impl fmt::Display for SchemaVersion {
     }
 }
 
-/// The provider of a manifest.
+/// Provider of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Provider {
-    /// Its key.
+    /// GUID that identifies the provider.
     pub guid: Guid,
-    /// For people; without one in the file, "Counters".
+    /// Display name; "Counters" if the file contains none.
     pub name: String,
-    /// The C variable of its handle; kernel mode may have none.
+    /// C variable of the provider's handle; optional in kernel mode.
     pub symbol: Option<String>,
-    /// The binary with the texts, on Windows.
+    /// Binary that contains the texts on Windows.
     pub application: String,
-    /// Where it runs.
+    /// Mode in which the provider runs.
     pub mode: Mode,
-    /// Whether the generated code takes a callback of the program's own.
+    /// `true` if the generated code accepts a callback of the publisher.
     pub has_callback: bool,
     /// Number of the first text resource.
     pub resource_base: Option<u32>,
-    /// Its countersets.
+    /// Countersets of the provider.
     pub sets: Vec<ManifestSet>,
 }
 
-/// What a provider without a name is called.
+/// Name of a provider without a name.
 pub(crate) const DEFAULT_NAME: &str = "Counters";
 
-/// Where a provider runs.
+/// Mode in which a provider runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// In a program.
+    /// User mode: the provider runs in a program.
     User,
-    /// In a driver of Windows.
+    /// Kernel mode: the provider runs in a driver of Windows.
     Kernel,
 }
 
@@ -98,26 +98,26 @@ impl Mode {
         [("userMode", Self::User), ("kernelMode", Self::Kernel)];
 }
 
-/// A counterset of a manifest.
+/// Counterset of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManifestSet {
-    /// Its key.
+    /// GUID that identifies the counterset.
     pub guid: Guid,
-    /// Its name.
+    /// Name of the counterset.
     pub name: String,
-    /// Its help.
+    /// Help text of the counterset.
     pub description: String,
-    /// The C name that its variables begin with.
+    /// Prefix of the counterset's C variables.
     pub symbol: String,
-    /// Another name, unique in the world.
+    /// Globally unique alternative name.
     pub uri: String,
-    /// Resources of name and description.
+    /// Resource ids of name and description.
     pub resources: Resources,
-    /// How many instances it may have.
+    /// Number of instances that the counterset may have, and their aggregation.
     pub instances: InstanceType,
-    /// Structs of a driver that hold the values.
+    /// Structs of a driver that contain the values.
     pub structs: Vec<Struct>,
-    /// Its counters.
+    /// Counters of the counterset.
     pub counters: Vec<ManifestCounter>,
 }
 
@@ -140,42 +140,42 @@ impl ManifestSet {
     }
 }
 
-/// Numbers of text resources, where schemaVersion asks for them.
+/// Resource ids of texts, if the schema version requires them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resources {
-    /// Of the name; the one that follows has the English name.
+    /// Resource id of the name; the next id is that of the English name.
     pub name: Option<u32>,
-    /// Of the description.
+    /// Resource id of the description.
     pub description: Option<u32>,
 }
 
-/// A struct of a driver.
+/// Struct of a driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Struct {
-    /// Its C variable.
+    /// C variable of the struct.
     pub name: String,
-    /// Its C type.
+    /// C type of the struct.
     pub of_type: String,
 }
 
-/// A counter of a manifest.
+/// Counter of a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManifestCounter {
-    /// The counter.
+    /// Definition of the counter.
     pub counter: Counter,
-    /// The C macro of its id.
+    /// C macro for the counter's id.
     pub symbol: Option<String>,
-    /// Another name, unique in the world.
+    /// Globally unique alternative name.
     pub uri: String,
-    /// Resources of name and description.
+    /// Resource ids of name and description.
     pub resources: Resources,
-    /// The struct of a driver that has its value.
+    /// Struct of a driver that contains the value.
     pub of_struct: Option<String>,
-    /// The field there.
+    /// Field of the driver's struct that contains the value.
     pub field: Option<String>,
 }
 
-/// Words for numbers of instances; type 22 has none.
+/// Keywords for numbers of instances; type 22 has none.
 pub(crate) const INSTANCES: [(&str, InstanceType); 5] = [
     ("single", InstanceType::Single),
     ("multiple", InstanceType::Multiple),
@@ -184,11 +184,11 @@ pub(crate) const INSTANCES: [(&str, InstanceType); 5] = [
     ("globalAggregateHistory", InstanceType::SingleAggregateHistory),
 ];
 
-/// Words for levels of detail.
+/// Keywords for levels of detail.
 pub(crate) const DETAILS: [(&str, DetailLevel); 2] =
     [("standard", DetailLevel::NOVICE), ("advanced", DetailLevel::ADVANCED)];
 
-/// Words for ways to combine instances.
+/// Keywords for aggregation functions.
 pub(crate) const AGGREGATES: [(&str, Aggregate); 5] = [
     ("undefined", Aggregate::Undefined),
     ("sum", Aggregate::Total),
@@ -197,7 +197,7 @@ pub(crate) const AGGREGATES: [(&str, Aggregate); 5] = [
     ("max", Aggregate::Max),
 ];
 
-/// Words for attributes of a counter.
+/// Keywords for attributes of a counter.
 pub(crate) const ATTRIBUTES: [(&str, Attributes); 5] = [
     ("reference", Attributes::BY_REFERENCE),
     ("noDisplay", Attributes::NO_DISPLAYABLE),
@@ -206,34 +206,34 @@ pub(crate) const ATTRIBUTES: [(&str, Attributes); 5] = [
     ("displayAsHex", Attributes::DISPLAY_AS_HEX),
 ];
 
-/// The value of a word.
+/// Returns the value of a keyword.
 pub(crate) fn of_word<T: Copy>(words: &[(&str, T)], word: &str) -> Option<T> {
     words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
 }
 
-/// The word of a value, if it has one.
+/// Returns the keyword of a value, if there is one.
 pub(crate) fn word_of<T: PartialEq>(words: &[(&'static str, T)], value: &T) -> Option<&'static str> {
     words.iter().find(|(_, known)| known == value).map(|(word, _)| *word)
 }
 
-/// Types that have no word in manifests: no value, never defined, or known from text logs only.
+/// Counter types without a keyword in manifests: no value, never defined, or only used in text logs.
 const WORDLESS: [CounterType; 3] = [
     CounterType::PERF_COUNTER_NODATA,
     CounterType::PERF_COUNTER_HISTOGRAM_TYPE,
     CounterType::PERF_DOUBLE_RAW,
 ];
 
-/// The type of a word such as `perf_counter_bulk_count`.
+/// Returns the counter type of a keyword such as `perf_counter_bulk_count`.
 pub(crate) fn type_of_word(word: &str) -> Option<CounterType> {
     type_words().find(|(known, _)| known == word).map(|(_, known)| known)
 }
 
-/// The word of a type, if it has one.
+/// Returns the keyword of a counter type, if there is one.
 pub(crate) fn word_of_type(counter_type: CounterType) -> Option<String> {
     type_words().find(|(_, known)| *known == counter_type).map(|(word, _)| word)
 }
 
-/// All types that manifests know, by their words.
+/// Returns all counter types that manifests support, with their keywords.
 pub(crate) fn type_words() -> impl Iterator<Item = (String, CounterType)> {
     let known = CounterType::ALL.iter().filter(|(known, _)| !WORDLESS.contains(known));
     known.map(|(known, name)| (name.to_lowercase(), *known))

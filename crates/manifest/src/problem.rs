@@ -1,43 +1,45 @@
-//! What is wrong with a manifest: everything, each with its place.
+//! Problems of a manifest, each with its position.
 
 use std::fmt;
 
-/// Problems of one severity that are kept; more are counted. A hostile file must not cost more than its own size.
+/// Maximum number of problems stored per severity; more are only counted. A hostile file must not cost more than its
+/// own size.
 const KEPT: usize = 1_000;
 
-/// A rule that a manifest breaks. The keywords stand behind each message, and are explained in `docs/manifests.md`.
+/// Rule that a manifest breaks. Each message ends with the rule's keyword; `docs/manifests.md` explains the keywords.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// The file is text in a known encoding, of bearable size, and well-formed XML without a document type.
+    /// The file must be well-formed XML without a document type, in a known encoding, and not too large.
     Xml,
-    /// Elements are known, in their place, and as many as allowed.
+    /// Elements must be known, correctly placed, and as many as allowed.
     Element,
-    /// Attributes are known, and the required ones there.
+    /// Attributes must be known, and required attributes present.
     Attribute,
-    /// A value is what its attribute takes.
+    /// A value must be valid for its attribute.
     Value,
-    /// What must be unique is.
+    /// Unique values must not occur twice.
     Unique,
-    /// An id of another counter, or the name of a struct, leads somewhere.
+    /// The id of another counter, or the name of a struct, must exist.
     Reference,
-    /// A type has the counters that it is computed with, of the types that it needs.
+    /// A counter type must have the counters with which it is computed, of the required types.
     Relation,
-    /// Attributes of how a counter is shown do not contradict each other.
+    /// Display attributes must not contradict each other. `noDisplay` excludes all others; `displayAsHex` excludes
+    /// `noDigitGrouping` and `displayAsReal`.
     Display,
-    /// Names and descriptions are there and not too long.
+    /// Names and descriptions must be present and not too long.
     Name,
-    /// Resource ids are there exactly where schemaVersion asks for them.
+    /// Resource ids must be present exactly if schemaVersion requires them.
     Version,
-    /// What belongs to kernel mode stands in manifests for kernel mode.
+    /// Kernel-mode items must only occur in manifests for kernel mode.
     Mode,
-    /// Aggregates stand in countersets that are aggregated.
+    /// Aggregates must only occur in countersets that are aggregated.
     Aggregate,
-    /// Numbers that have another meaning, and amounts that PerfLib cannot take.
+    /// Numbers must not be reserved, and amounts must not exceed the limits of PerfLib.
     Limit,
 }
 
 impl Rule {
-    /// All of them.
+    /// List of all rules.
     pub const ALL: [Self; 13] = [
         Self::Xml,
         Self::Element,
@@ -54,7 +56,7 @@ impl Rule {
         Self::Limit,
     ];
 
-    /// The word that messages end with.
+    /// Returns the keyword at the end of messages.
     #[must_use]
     pub const fn keyword(self) -> &'static str {
         match self {
@@ -75,12 +77,12 @@ impl Rule {
     }
 }
 
-/// How bad a problem is.
+/// Severity of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The manifest can be used, though hardly as it was meant.
+    /// The manifest is usable, although probably not as intended.
     Warning,
-    /// The manifest cannot be used.
+    /// The manifest is not usable.
     Error,
 }
 
@@ -93,20 +95,20 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One thing that is wrong: `12:34: error: baseID is missing; … [relation]`.
+/// Problem of a manifest, displayed as `12:34: error: baseID is missing; … [relation]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// Number of the character in the line, from 1.
     pub column: usize,
-    /// How bad it is.
+    /// Severity of the problem.
     pub severity: Severity,
-    /// The rule that is broken.
+    /// Rule that is broken.
     pub rule: Rule,
-    /// What is wrong.
+    /// Description of the problem.
     pub what: String,
-    /// What would be right; empty if nothing can be said.
+    /// Suggested correction; empty if unknown.
     pub right: String,
 }
 
@@ -121,7 +123,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a manifest, in the order of the file.
+/// All problems of a manifest, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Problems {
     list: Vec<Problem>,
@@ -129,31 +131,32 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// What is kept of them: the first thousand errors and the first thousand warnings.
+    /// Returns the stored problems: the first thousand errors and the first thousand warnings.
     #[must_use]
     pub fn list(&self) -> &[Problem] {
         &self.list
     }
 
-    /// How many are not kept. There may be yet more: where so many errors are, the rest is not looked at.
+    /// Returns the number of problems that are not stored. There may be more, because reading stops after too many
+    /// errors.
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
     }
 
-    /// Those that forbid the use of the manifest.
+    /// Returns the errors, which make the manifest unusable.
     pub fn errors(&self) -> impl Iterator<Item = &Problem> {
         self.list.iter().filter(|problem| problem.severity == Severity::Error)
     }
 
-    /// Whether there is nothing to say.
+    /// Returns `true` if there are no problems.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// The first error, and how many there are.
+/// Formats the first error, and the number of further problems.
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.errors().next().or(self.list.first()) else {
@@ -169,7 +172,7 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// A problem at a byte of the text.
+/// Problem at a byte offset of the text.
 #[derive(Debug)]
 struct Found {
     at: usize,
@@ -179,7 +182,7 @@ struct Found {
     right: String,
 }
 
-/// Collects what is found while a text is read.
+/// Collector of the problems found while a text is read.
 #[derive(Debug, Default)]
 pub(crate) struct Report {
     found: Vec<Found>,
@@ -188,7 +191,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Something that forbids the use, at a byte of the text.
+    /// Adds an error at a byte offset. Errors make the manifest unusable.
     pub fn error(&mut self, at: usize, rule: Rule, what: fmt::Arguments<'_>, right: fmt::Arguments<'_>) {
         self.errors = self.errors.saturating_add(1);
         if self.errors <= KEPT {
@@ -196,7 +199,7 @@ impl Report {
         }
     }
 
-    /// Something that is probably not meant.
+    /// Adds a warning about something that is probably unintended.
     pub fn warning(&mut self, at: usize, rule: Rule, what: fmt::Arguments<'_>, right: fmt::Arguments<'_>) {
         self.warnings = self.warnings.saturating_add(1);
         if self.warnings <= KEPT {
@@ -215,23 +218,24 @@ impl Report {
         self.found.push(Found { at, severity, rule, what: what.to_string(), right: right.to_string() });
     }
 
-    /// Whether more errors would not be kept.
+    /// Returns `true` if further errors would not be stored.
     pub fn is_full(&self) -> bool {
         self.errors > KEPT
     }
 
-    /// Whether something forbids the use.
+    /// Returns `true` if there is an error.
     pub fn has_errors(&self) -> bool {
         self.errors > 0
     }
 
-    /// The same with lines and columns, in the order of the text.
+    /// Converts offsets to lines and columns, in the order of the text.
     pub fn finish(mut self, text: &str) -> Problems {
         self.found.sort_by_key(|found| found.at);
         let (mut seen, mut line, mut column) = (0, 1_usize, 1_usize);
         let kept = self.found.len();
         let place = |found: Found| {
-            // On from the one before, so that all together cost one way through the text.
+            // The search continues from the previous problem, so that all problems together cost one pass over the
+            // text.
             for c in text.get(seen..found.at).unwrap_or_default().chars() {
                 (line, column) = match c {
                     '\n' => (line.saturating_add(1), 1),
@@ -247,7 +251,7 @@ impl Report {
     }
 }
 
-/// A stranger's text as messages quote it: not all of a long one.
+/// Quotes untrusted text for a message; long text is truncated.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 64;
     match text.char_indices().nth(MOST) {

@@ -1,4 +1,4 @@
-//! From elements to the model: what each element and attribute may be.
+//! Converter from XML elements to the model; checks each element and attribute.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,20 +16,20 @@ use crate::relation::Relation;
 use crate::rules;
 use crate::xml::{self, Attribute, Element, Namespace};
 
-/// Characters (UTF-16 units) that a name may have.
+/// Maximum number of characters (UTF-16 units) of a name.
 pub(crate) const NAME_MAX: usize = 1_023;
 
 impl Manifest {
-    /// Reads and checks a manifest: the bytes of a `.man` file.
+    /// Parses and checks a manifest: the bytes of a `.man` file.
     ///
     /// # Errors
-    /// All that is wrong, if anything forbids its use. [`check`](Self::check) also tells what does not.
+    /// All problems, if there is an error. [`check`](Self::check) also returns warnings for a valid manifest.
     pub fn parse(bytes: &[u8]) -> Result<Self, Problems> {
         let (manifest, problems) = Self::check(bytes);
         manifest.ok_or(problems)
     }
 
-    /// The same, with warnings beside a manifest that can be used.
+    /// Parses and checks a manifest, and also returns the warnings for a valid one.
     #[must_use]
     pub fn check(bytes: &[u8]) -> (Option<Self>, Problems) {
         let mut report = Report::default();
@@ -58,16 +58,16 @@ impl Manifest {
     }
 }
 
-/// A counter, and where its attributes stand.
+/// Parsed counter with its XML element.
 pub(crate) struct ReadCounter<'e, 'a> {
     pub element: &'e Element<'a>,
     pub entry: ManifestCounter,
-    /// What could not be read is not compared with anything.
+    /// `true` if the id was parsed; an invalid id is not compared with others.
     pub has_id: bool,
     pub has_type: bool,
 }
 
-/// A counterset, and where its attributes stand.
+/// Parsed counterset with its XML element.
 pub(crate) struct ReadSet<'e, 'a> {
     pub element: &'e Element<'a>,
     pub guid: Option<Guid>,
@@ -462,7 +462,7 @@ impl Reader<'_> {
         scale.unwrap_or(0)
     }
 
-    /// Resource ids; a text that is not there needs none.
+    /// Parses resource ids; a missing text needs none.
     fn resources(&mut self, element: &Element<'_>, has_name: bool, has_description: bool) -> Resources {
         let mut one = |attribute: &'static str, is_needed: bool| {
             let found = element.attribute(attribute);
@@ -531,7 +531,7 @@ impl Reader<'_> {
         number
     }
 
-    /// A C name. An empty one, which the schema allows, is none.
+    /// Parses a C name. An empty name, which the schema allows, becomes `None`.
     fn symbol(&mut self, element: &Element<'_>, name: &str) -> Option<String> {
         let attribute = element.attribute(name)?;
         let mut bytes = attribute.value.bytes();
@@ -628,7 +628,7 @@ fn is(element: &Element<'_>, name: &str) -> bool {
     element.namespace == Namespace::Counters && element.name == name
 }
 
-/// A number of the schema: decimal, or hexadecimal behind 0x.
+/// Parses a number of the schema: decimal, or hexadecimal after `0x`.
 pub(crate) fn uint32(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(hex) if (1..=8).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit()) => {
@@ -639,7 +639,7 @@ pub(crate) fn uint32(text: &str) -> Option<u32> {
     }
 }
 
-/// The known word that differs from a text in its case, or in few letters at its ends.
+/// Returns the known word that differs from a text only in case, or in at most two adjacent letters.
 fn nearest<'k>(text: &str, mut known: impl Iterator<Item = &'k str> + Clone) -> Option<&'k str> {
     let shared = |word: &str| {
         let ahead = text.bytes().zip(word.bytes()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count();

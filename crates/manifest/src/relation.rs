@@ -1,8 +1,8 @@
-//! Which counters a type needs beside it (MS-PCQ 2.2.4.2).
+//! Relations between counters: the auxiliary counters that a counter type needs (MS-PCQ 2.2.4.2).
 
 use perfset_core::{Counter, CounterId, CounterType as T};
 
-/// How one counter serves another.
+/// Role of an auxiliary counter in the computation of another counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     Base,
@@ -14,7 +14,7 @@ pub(crate) enum Relation {
 impl Relation {
     pub const ALL: [Self; 4] = [Self::Base, Self::PerfTime, Self::PerfFreq, Self::Multi];
 
-    /// The attribute that names the other counter.
+    /// Returns the attribute that refers to the auxiliary counter.
     pub const fn attribute(self) -> &'static str {
         match self {
             Self::Base => "baseID",
@@ -24,7 +24,7 @@ impl Relation {
         }
     }
 
-    /// The other counter.
+    /// Returns the id of the auxiliary counter.
     pub const fn of(self, counter: &Counter) -> Option<CounterId> {
         match self {
             Self::Base => counter.base,
@@ -43,7 +43,7 @@ impl Relation {
         }
     }
 
-    /// Whether a counter of that type has this relation, and to a counter of which type.
+    /// Returns the need of a counter type for this relation, and the type of the auxiliary counter.
     pub fn needs(self, counter_type: T) -> Need {
         let is_multi = matches!(
             counter_type,
@@ -70,7 +70,7 @@ impl Relation {
                 _ if is_multi => Need::May(T::PERF_COUNTER_MULTI_BASE),
                 _ => Need::No,
             },
-            // A clock may stand at every counter: those of a set should share theirs.
+            // Every counter may refer to a clock; the counters of a set should share one.
             Self::PerfTime | Self::PerfFreq if has_own_clock => Need::Must(T::PERF_COUNTER_LARGE_RAWCOUNT),
             Self::PerfTime | Self::PerfFreq => Need::May(T::PERF_COUNTER_LARGE_RAWCOUNT),
             Self::Multi if is_multi => Need::Must(T::PERF_COUNTER_RAWCOUNT),
@@ -79,13 +79,13 @@ impl Relation {
     }
 }
 
-/// Whether a type has a relation.
+/// Need of a counter type for a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Nothing is computed with it.
+    /// The auxiliary counter would not be used.
     No,
-    /// It may have it, to a counter of this type.
+    /// An auxiliary counter of this type is optional.
     May(T),
-    /// Without it there is no value.
+    /// An auxiliary counter of this type is required for a value.
     Must(T),
 }

@@ -1,4 +1,4 @@
-//! What no element says by itself: that nothing is taken twice, and that counters have those that they need.
+//! Rules that involve several elements: unique values, and auxiliary counters that must exist.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +12,7 @@ use crate::relation::{Need, Relation};
 use crate::symbol::is_word_of_c;
 use crate::xml::Element;
 
-/// Counters that a counterset may have.
+/// Maximum number of counters in a counterset.
 pub(crate) const COUNTERS: usize = 65_536;
 
 /// Checks the countersets of a provider.
@@ -44,7 +44,7 @@ pub(crate) fn check(provider: &Element<'_>, sets: &[ReadSet<'_, '_>], mode: Mode
     }
 }
 
-/// What should be unique in the whole manifest, though the schema does not say so.
+/// Values that should be unique in the whole manifest, although the schema does not require it.
 #[derive(Default)]
 struct Conventions<'e> {
     symbols: BTreeSet<&'e str>,
@@ -134,7 +134,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
             report.warning(element.place("aggregate"), Rule::Aggregate, what, right);
         }
     }
-    // What leads to an id that could not be read may well lead there.
+    // If an id is invalid, a reference might mean that id, so references are not checked.
     let ids = set.counters.iter().all(|read| read.has_id).then_some(ids);
     let mut clocks = [None, None];
     for read in &set.counters {
@@ -151,7 +151,7 @@ fn counterset(set: &ReadSet<'_, '_>, mode: Mode, report: &mut Report) {
     }
 }
 
-/// Names of the structs.
+/// Checks the structs and returns their names.
 fn structs<'e>(set: &ReadSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> {
     let mut names = BTreeSet::new();
     for element in &set.structs {
@@ -169,7 +169,7 @@ fn structs<'e>(set: &ReadSet<'e, '_>, report: &mut Report) -> BTreeSet<&'e str> 
     names
 }
 
-/// What only drivers have.
+/// Checks the attributes that only drivers have.
 fn members(read: &ReadCounter<'_, '_>, mode: Mode, structs: &BTreeSet<&str>, report: &mut Report) {
     let element = read.element;
     match mode {

@@ -1,9 +1,9 @@
-//! Registered providers: a folder of manifests, one file each.
+//! Store of registered providers: directories of manifests, one file each.
 //!
-//! A file is the manifest as it was installed, under the name `<provider GUID>.man`, in small letters and without
-//! braces. The folders are read in order, files by their names. A file that shares something with the catalogue or with
-//! an earlier file, a provider's GUID, a counterset's GUID or its name, is ignored as a whole. A file that is ignored
-//! takes away nothing else, and says why.
+//! A file is the manifest as it was installed, under the name `<provider GUID>.man`, in lower case and without
+//! braces. Directories are read in order, files by name. A file is ignored as a whole if it conflicts with the
+//! catalogue or an earlier file. Conflicts are: the same provider GUID, counterset GUID or counterset name. An
+//! ignored file affects no other file, and the reason is available from [`Store::ignored`].
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
@@ -24,13 +24,13 @@ mod write;
 pub use folders::{install_folder, system_folders};
 pub use write::{Installed, Removal, Removed, StoreError};
 
-/// The ending of a manifest's file.
+/// File extension of manifests.
 const ENDING: &str = "man";
 
-/// Manifests of a folder that are read; a system has tens.
+/// Maximum number of manifests read from a directory; a system has tens.
 const FILES: usize = 4_096;
 
-/// The registered providers of a machine, or of folders.
+/// Registered providers of a machine, or of given directories.
 ///
 /// ```no_run
 /// use perfset_manifest::store::{Store, system_folders};
@@ -48,59 +48,59 @@ pub struct Store {
     ignored: Vec<Ignored>,
 }
 
-/// A registered provider.
+/// Registered provider with its manifest.
 #[derive(Debug)]
 pub struct Registered {
-    /// Its file.
+    /// Path of the manifest.
     pub file: PathBuf,
-    /// What it says.
+    /// Contents of the manifest.
     pub manifest: Manifest,
-    /// Its countersets.
+    /// Countersets of the provider.
     pub countersets: Vec<Arc<Counterset>>,
 }
 
-/// A file that registers nothing.
+/// Ignored file or directory, which registers nothing.
 #[derive(Debug)]
 pub struct Ignored {
-    /// The file.
+    /// Path of the ignored file or directory.
     pub file: PathBuf,
-    /// Why.
+    /// Reason for ignoring the file.
     pub why: Why,
 }
 
-/// Why a file or a folder registers nothing.
+/// Reason why a file or a directory registers nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Why {
-    /// It cannot be read.
+    /// The file or directory cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(#[source] io::Error),
-    /// It is a link, a pipe, a device, a folder.
+    /// The path is not a regular file: it is a link, a pipe, a device or a directory.
     #[error("it is no plain file")]
     NotPlain,
-    /// It has more bytes than a manifest may have.
+    /// The file has more bytes than a manifest may have.
     #[error("it has {0} bytes, more than a manifest may have")]
     Large(u64),
-    /// There are too many files.
+    /// The directory contains too many manifests.
     #[error("the folder has more than {FILES} manifests")]
     Many,
-    /// It is no manifest, or breaks rules.
+    /// The file is not a manifest, or breaks rules.
     #[error("{0}")]
     Broken(#[source] Problems),
-    /// It is not called as its provider's GUID asks.
+    /// The file name differs from the required one, which is derived from the provider's GUID.
     #[error("a file of this provider is called {0}")]
     Misnamed(String),
-    /// It has something that another has already.
+    /// The manifest conflicts with an earlier registration.
     #[error("{0}")]
     Clash(Clash),
 }
 
-/// Something that two registrations have, and only one can.
+/// Conflict between two registrations over something unique.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clash {
-    /// What both have.
+    /// Unique item that both registrations contain.
     pub what: Claim,
-    /// Whose it is.
+    /// Existing owner of the item.
     pub owner: Owner,
 }
 
@@ -110,14 +110,14 @@ impl std::fmt::Display for Clash {
     }
 }
 
-/// What a registration claims for itself.
+/// Unique item of a registration.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Claim {
-    /// The GUID of a provider.
+    /// GUID of a provider.
     Provider(Guid),
-    /// The GUID of a counterset.
+    /// GUID of a counterset.
     Counterset(Guid),
-    /// The name of a counterset, [as people see it](likeness).
+    /// Name of a counterset, [as people see it](likeness).
     Name(String),
 }
 
@@ -131,21 +131,21 @@ impl std::fmt::Display for Claim {
     }
 }
 
-/// Who has a claim.
+/// Owner of a unique item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// What is built in.
+    /// The built-in catalogue.
     Catalogue {
-        /// The provider, or the counterset.
+        /// Name of the provider or the counterset.
         name: String,
     },
     /// A registered provider.
     Provider {
-        /// Its name.
+        /// Name of the provider.
         name: String,
-        /// Its GUID.
+        /// GUID of the provider.
         guid: Guid,
-        /// Its file.
+        /// Path of the provider's manifest.
         file: PathBuf,
     },
 }
@@ -162,17 +162,18 @@ impl std::fmt::Display for Owner {
 }
 
 impl Store {
-    /// A store of folders that exist or not; earlier ones win. Nothing is read before [`refresh`](Self::refresh).
+    /// Creates a store of directories, which need not exist; earlier ones take precedence. Nothing is read before
+    /// [`refresh`](Self::refresh).
     #[must_use]
     pub fn new(folders: Vec<PathBuf>) -> Self {
         let folders = folders.into_iter().map(|path| Folder { path, stamp: None }).collect();
         Self { folders, list: Vec::new(), ignored: Vec::new() }
     }
 
-    /// Reads the folders anew if one of them has changed, and says whether that was so.
+    /// Reads the directories again if one of them has changed. Returns `true` if so.
     ///
-    /// Costs a stat of each folder where nothing has changed: files are replaced, never written over, and a folder
-    /// knows when a name in it has changed.
+    /// If nothing has changed, the cost is one stat per directory. Files are replaced and never overwritten, and a
+    /// directory's modification time shows changes of its names.
     pub fn refresh(&mut self) -> bool {
         let stamps: Vec<Stamp> = self.folders.iter().map(|folder| Stamp::of(&folder.path)).collect();
         let is_same =
@@ -188,19 +189,19 @@ impl Store {
         true
     }
 
-    /// Registered providers, in the order of folders and names.
+    /// Returns the registered providers, in the order of directories and file names.
     #[must_use]
     pub fn list(&self) -> &[Registered] {
         &self.list
     }
 
-    /// Files that register nothing.
+    /// Returns the files that register nothing.
     #[must_use]
     pub fn ignored(&self) -> &[Ignored] {
         &self.ignored
     }
 
-    /// Countersets of all registered providers.
+    /// Returns the countersets of all registered providers.
     pub fn countersets(&self) -> impl Iterator<Item = &Arc<Counterset>> {
         self.list.iter().flat_map(|registered| &registered.countersets)
     }
@@ -226,7 +227,7 @@ impl Store {
     }
 }
 
-/// Who has which claim.
+/// Unique items of all registrations, with their owners.
 #[derive(Debug)]
 struct Claims(BTreeMap<Claim, Owner>);
 
@@ -243,7 +244,7 @@ impl Claims {
         Self(claims)
     }
 
-    /// The first of a manifest's claims that someone else has.
+    /// Returns the first conflict of a manifest with existing registrations.
     fn clash(&self, manifest: &Manifest) -> Option<Clash> {
         claims(manifest).find_map(|what| {
             let owner = self.0.get(&what)?.clone();
@@ -270,12 +271,12 @@ fn claims(manifest: &Manifest) -> impl Iterator<Item = Claim> {
     std::iter::once(Claim::Provider(provider.guid)).chain(provider.sets.iter().flat_map(of_sets))
 }
 
-/// The name of a provider's file.
+/// Returns the file name for a provider.
 fn file_name(provider: Guid) -> String {
     format!("{provider}.{ENDING}")
 }
 
-/// The manifests of a folder, by name. Hidden files, such as those that are being written, are none.
+/// Returns the manifests of a directory, sorted by name. Hidden files, such as files being written, are excluded.
 fn files(folder: &Path) -> Result<Vec<PathBuf>, Why> {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
@@ -308,7 +309,7 @@ fn registered(file: &Path) -> Result<Registered, Why> {
     Ok(Registered { file: file.to_owned(), manifest, countersets })
 }
 
-/// The bytes of a plain file that is not too large. Never waits, and follows no link.
+/// Reads a regular file that is not too large. Never blocks and follows no symbolic link.
 fn read_plain(file: &Path) -> Result<Vec<u8>, Why> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     let is_plain = |about: &Metadata| match (about.is_file(), about.len()) {
@@ -318,7 +319,7 @@ fn read_plain(file: &Path) -> Result<Vec<u8>, Why> {
     };
     is_plain(&fs::symlink_metadata(file).map_err(Why::Unreadable)?)?;
     let opened = open(file).map_err(Why::Unreadable)?;
-    // It may have become another since.
+    // The file may have been replaced meanwhile.
     is_plain(&opened.metadata().map_err(Why::Unreadable)?)?;
     let mut bytes = Vec::new();
     opened.take(most.saturating_add(1)).read_to_end(&mut bytes).map_err(Why::Unreadable)?;
@@ -345,11 +346,11 @@ fn open(file: &Path) -> io::Result<File> {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// What it was when it was read, if that can be relied on.
+    /// Stamp at the last reading, if it is reliable.
     stamp: Option<Stamp>,
 }
 
-/// What changes when a file of a folder comes, goes or is replaced.
+/// State of a directory that changes when one of its files is added, removed or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     modified: Option<SystemTime>,
@@ -365,7 +366,8 @@ impl Stamp {
         }
     }
 
-    /// Whether a later change will show. The clock of a file system has steps: two changes within one look like one.
+    /// Returns `true` if a later change will be visible. File system timestamps have a limited resolution: two
+    /// changes within one step look like one.
     fn is_settled(&self, now: SystemTime) -> bool {
         const STEP: Duration = Duration::from_millis(20);
         self.modified.is_none_or(|modified| now.duration_since(modified).is_ok_and(|age| age > STEP))

@@ -1,4 +1,4 @@
-//! A manifest as a file.
+//! Writer of manifest files.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::model::{
 use crate::xml::Namespace;
 
 impl Manifest {
-    /// The text of a `.man` file, UTF-8, that says the same.
+    /// Returns the manifest as the text of a `.man` file, in UTF-8.
     #[must_use]
     pub fn write(&self) -> String {
         let mut out = Writer { text: "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n".to_owned(), depth: 0 };
@@ -85,7 +85,7 @@ fn counter(out: &mut Writer, entry: &ManifestCounter) {
     let counter = &entry.counter;
     let [name_id, description_id] = resources(&entry.resources);
     let id = |id: Option<perfset_core::CounterId>| id.map(|id| id.0.to_string());
-    // Only one that is not shown may be without.
+    // The description is optional only for a counter that is not displayed.
     let is_hidden = counter.attributes.contains(Attributes::NO_DISPLAYABLE);
     let has_help = !is_hidden || !counter.help.is_empty();
     let aggregate =
@@ -152,7 +152,7 @@ impl Writer {
         let _ = writeln!(self.text, "{:indent$}</{name}>", ""); // a String takes everything
     }
 
-    /// A tag with its attributes, as many on a line as it has room for.
+    /// Writes a tag with its attributes, wrapping lines at the maximum width.
     fn tag(&mut self, name: &str, pairs: &[Pair<'_>], end: &str) {
         const WIDTH: usize = 110;
         let indent = self.depth.saturating_mul(2);
@@ -171,7 +171,7 @@ impl Writer {
     }
 }
 
-/// A text as the value of an attribute.
+/// Escapes a text for use as an attribute value.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,7 +1,7 @@
-//! Elements and attributes of a manifest, with their places.
+//! XML elements and attributes of a manifest, with their offsets.
 //!
-//! Well-formedness is checked here, above a tokenizer. Names are looked up among few, and nothing is compared with all
-//! others: readers that make whole documents need hours for 16 MiB of attributes or of nested namespaces.
+//! This module checks well-formedness, on top of a tokenizer. Lookups search small sets, and nothing is compared with
+//! everything else. Readers that build whole documents need hours for 16 MiB of attributes or of nested namespaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,20 +10,20 @@ use xmlparser::{ElementEnd, StrSpan, Token, Tokenizer, XmlCharExt};
 
 use crate::problem::shown;
 
-/// Elements inside each other; a manifest has 8.
+/// Maximum depth of nested elements; a manifest has 8.
 const DEPTH: usize = 64;
 
-/// Namespaces that are declared at one place of the file; a manifest has about 5.
+/// Maximum number of namespaces in scope; a manifest has about 5.
 const NAMESPACES: usize = 64;
 
-/// The namespaces that matter here.
+/// Namespace of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Namespace {
-    /// Of event manifests, which counters stand in.
+    /// Namespace of event manifests, which contain the counters element.
     Events,
-    /// Of counters.
+    /// Namespace of the counters element and its content.
     Counters,
-    /// Any other, or none.
+    /// Any other namespace, or none.
     Other,
 }
 
@@ -40,32 +40,32 @@ impl Namespace {
     }
 }
 
-/// An element. Of foreign ones only name and place are kept.
+/// XML element. For elements of other namespaces only name and offset are stored.
 #[derive(Debug)]
 pub(crate) struct Element<'a> {
     pub namespace: Namespace,
     pub name: &'a str,
-    /// Where its tag begins.
+    /// Offset of the tag.
     pub at: usize,
     pub attributes: Vec<Attribute<'a>>,
     pub children: Vec<Element<'a>>,
-    /// Where text in it begins, if there is any but blanks.
+    /// Offset of the first text that is not blank, if any.
     pub text: Option<usize>,
 }
 
 impl<'a> Element<'a> {
-    /// The attribute of that name.
+    /// Returns the attribute with this name.
     pub fn attribute(&self, name: &str) -> Option<&Attribute<'a>> {
         self.attributes.iter().find(|attribute| attribute.name == name)
     }
 
-    /// Where the value of that attribute begins; without it, where the element does.
+    /// Returns the offset of an attribute's value, or of the element if the attribute is missing.
     pub fn place(&self, name: &str) -> usize {
         self.attribute(name).map_or(self.at, |attribute| attribute.value_at)
     }
 }
 
-/// An attribute without a prefix.
+/// Attribute without a prefix.
 #[derive(Debug)]
 pub(crate) struct Attribute<'a> {
     pub name: &'a str,
@@ -74,7 +74,7 @@ pub(crate) struct Attribute<'a> {
     pub value_at: usize,
 }
 
-/// Why a text is no XML that can be read.
+/// Error for a text that is not valid XML, or has a document type.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotXml {
     pub at: usize,
@@ -88,20 +88,20 @@ impl NotXml {
     }
 }
 
-/// A name with its prefix, which is empty if there is none.
+/// Prefix and local name; the prefix is empty if there is none.
 type Qualified<'a> = (&'a str, &'a str);
 
-/// An element whose end has not come yet.
+/// Element whose end tag has not been read yet.
 struct Open<'a> {
     name: Qualified<'a>,
     element: Element<'a>,
-    /// Whether its content matters.
+    /// `true` if the content of the element is stored.
     is_kept: bool,
-    /// How many namespaces were known before it.
+    /// Number of namespaces in scope before the element.
     namespaces: usize,
 }
 
-/// A tag whose end has not come yet.
+/// Tag whose end has not been read yet.
 struct Tag<'a> {
     name: Qualified<'a>,
     at: usize,
@@ -109,7 +109,7 @@ struct Tag<'a> {
     attributes: Vec<(Qualified<'a>, Attribute<'a>)>,
 }
 
-/// The root element of a text.
+/// Parses a text and returns its root element.
 pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
     let mut reader = Reader { namespaces: Vec::new(), open: Vec::new(), root: None };
     let mut tag: Option<Tag<'_>> = None;
@@ -162,7 +162,7 @@ pub(crate) fn parse(text: &str) -> Result<Element<'_>, NotXml> {
 }
 
 struct Reader<'a> {
-    /// Prefixes and what they mean, the innermost last.
+    /// Prefixes and their namespaces, the innermost last.
     namespaces: Vec<(&'a str, Namespace)>,
     open: Vec<Open<'a>>,
     root: Option<Element<'a>>,
@@ -205,7 +205,7 @@ impl<'a> Reader<'a> {
                 ("", "xmlns") | ("xmlns", _) => {}
                 ("", _) if is_kept => kept.push(attribute),
                 ("", _) => {}
-                // Of another namespace: someone else's, but it must have one.
+                // Attributes of other namespaces are ignored, but their prefix must be declared.
                 (prefix, _) => {
                     self.namespace(prefix, attribute.at)?;
                 }
@@ -271,7 +271,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What the tokenizer says, at the byte that it means.
+/// Converts a tokenizer error, with the byte offset of its position.
 fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> NotXml {
     use xmlparser::Error as E;
     let (what, cause) = match error {
@@ -290,7 +290,7 @@ fn syntax(text: &str, seen: usize, error: &xmlparser::Error) -> NotXml {
     NotXml::new(offset(text, seen, error.pos()), format!("{what} is not well-formed{cause}"), "")
 }
 
-/// The byte of a line and column, which is not before `seen`.
+/// Returns the byte offset of a line and column, at least `seen`.
 fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
     let row = usize::try_from(place.row).unwrap_or(1).saturating_sub(1);
     let column = usize::try_from(place.col).unwrap_or(1).saturating_sub(1);
@@ -303,7 +303,7 @@ fn offset(text: &str, seen: usize, place: xmlparser::TextPos) -> usize {
     start.saturating_add(in_line).max(seen).min(text.len())
 }
 
-/// A text with its references replaced; in attributes, blanks of all kinds become blanks.
+/// Resolves the references in a text. In attributes, each kind of whitespace becomes a blank.
 fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, NotXml> {
     let raw = span.as_str();
     let is_plain = |c: char| c != '&' && !(is_attribute && matches!(c, '\t' | '\r' | '\n'));
@@ -314,7 +314,7 @@ fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, NotXm
     let mut chars = raw.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         match c {
-            // A line ends with one character, whoever wrote it.
+            // A line ending becomes a single character, whatever the platform.
             '\r' if matches!(chars.peek(), Some((_, '\n'))) => {}
             '\t' | '\r' | '\n' if is_attribute => out.push(' '),
             '&' => {
@@ -338,7 +338,7 @@ fn resolved(span: StrSpan<'_>, is_attribute: bool) -> Result<Cow<'_, str>, NotXm
     Ok(Cow::Owned(out))
 }
 
-/// The character that a reference stands for.
+/// Returns the character for a reference.
 fn referred(name: &str) -> Option<char> {
     let number = match (name, name.strip_prefix("#x"), name.strip_prefix('#')) {
         ("amp", ..) => return Some('&'),
@@ -355,7 +355,7 @@ fn referred(name: &str) -> Option<char> {
     char::from_u32(number).filter(|c| is_xml_char(*c))
 }
 
-/// Whether XML can have that character.
+/// Returns `true` if XML permits the character.
 pub(crate) fn is_xml_char(c: char) -> bool {
     XmlCharExt::is_xml_char(&c)
 }

@@ -1,4 +1,4 @@
-//! A provider's code for C and C++: variables, templates, and functions that start and stop it.
+//! Code generator for C and C++: variables and templates of a provider, and functions that start and stop it.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,12 @@ use super::{GenerateError, check_prefix, comment, constant_of, initialiser};
 use crate::model::{Manifest, ManifestSet, Mode, Provider};
 use crate::symbol::is_word_of_c;
 
-/// A C header with the provider's code inline, as `ctrpp -o` writes it: what a program includes that has the counters.
+/// Generates a C header with the provider's code inline, like `ctrpp -o`. The publisher includes this header.
 ///
-/// **Shape**: the variables `<provider symbol>Guid`, `<provider symbol>` (the handle) and `<counterset symbol>Guid`; a
-/// macro a counter; `CounterInitialize` and `CounterCleanup`, the first with arguments where the manifest says
-/// `callback="custom"`. The prefix stands before variables and functions.
+/// **Shape**: the header defines the variables `<provider symbol>Guid`, `<provider symbol>` (the handle) and
+/// `<counterset symbol>Guid`, and one macro per counter. It also defines `CounterInitialize` and `CounterCleanup`;
+/// the former has arguments if the manifest contains `callback="custom"`. The prefix precedes the names of variables
+/// and functions.
 ///
 /// # Errors
 /// If the provider is a driver, or names clash.
@@ -64,7 +65,7 @@ pub fn c_header(manifest: &Manifest, prefix: &str) -> Result<String, GenerateErr
     Ok(out)
 }
 
-/// Each name stands for one thing, and for nothing that C has.
+/// Checks that all names are different and not reserved in C.
 fn check_names(provider: &Provider, symbol: &str, prefix: &str) -> Result<(), GenerateError> {
     let sets = provider.sets.iter();
     let of_sets =
@@ -145,7 +146,7 @@ fn instances(instances: InstanceType) -> &'static str {
     }
 }
 
-/// Bytes of the value, in C; a text has none.
+/// Returns the size of the value as a C expression; `None` for a text.
 fn size(counter: &Counter) -> Option<&'static str> {
     if counter.attributes.contains(Attributes::BY_REFERENCE) {
         return Some("sizeof(PVOID)");
@@ -157,7 +158,7 @@ fn size(counter: &Counter) -> Option<&'static str> {
     }
 }
 
-/// A PERF_COUNTER_INFO: id, type, attributes, size, detail level, scale, offset.
+/// Formats a PERF_COUNTER_INFO: id, type, attributes, size, detail level, scale, offset.
 fn row(counter: &Counter) -> String {
     const NAMES: [(Attributes, &str); 5] = [
         (Attributes::BY_REFERENCE, "PERF_ATTRIB_BY_REFERENCE"),

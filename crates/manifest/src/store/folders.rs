@@ -1,16 +1,17 @@
-//! Where providers are registered on this machine.
+//! Directories in which providers are registered on this machine.
 
 use std::env;
 use std::path::PathBuf;
 
-/// Of packages, then of the administrator.
+/// Directories for all users: that of packages, then that of the administrator.
 #[cfg(unix)]
 const OF_ALL: [&str; 2] = ["/usr/share/perfset/providers", "/etc/perfset/providers"];
 
-/// The folders of this machine, as they are searched: `/usr/share/perfset/providers`, `/etc/perfset/providers` and
-/// `$XDG_DATA_HOME/perfset/providers`, without that variable below `~/.local/share`.
+/// Returns the directories of this machine, in search order: `/usr/share/perfset/providers`, `/etc/perfset/providers`
+/// and `$XDG_DATA_HOME/perfset/providers`. Without that variable, the last one is below `~/.local/share`.
 ///
-/// `trusts_environment`: whether the last one counts. A program with more rights than who started it must not trust it.
+/// `trusts_environment`: `true` if the last one is included. A program with elevated privileges must not trust the
+/// environment of the user who started it.
 #[must_use]
 pub fn system_folders(trusts_environment: bool) -> Vec<PathBuf> {
     #[cfg(unix)]
@@ -21,7 +22,7 @@ pub fn system_folders(trusts_environment: bool) -> Vec<PathBuf> {
     folders
 }
 
-/// Where a provider is installed: root's in `/etc/perfset/providers`, another user's in the user's own folder.
+/// Returns the directory for new providers: `/etc/perfset/providers` for root, the user's own directory otherwise.
 #[must_use]
 pub fn install_folder() -> Option<PathBuf> {
     #[cfg(unix)]
@@ -31,7 +32,7 @@ pub fn install_folder() -> Option<PathBuf> {
     own_folder()
 }
 
-/// The user's own; a variable that is no absolute path says nothing.
+/// Returns the user's own directory. A variable that does not contain an absolute path is ignored.
 fn own_folder() -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     #[cfg(unix)]

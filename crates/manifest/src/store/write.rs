@@ -1,4 +1,4 @@
-//! Installing and removing.
+//! Installation and removal of providers.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,62 +10,62 @@ use super::{Claims, Clash, Owner, Registered, Store, file_name};
 use crate::model::Manifest;
 use crate::problem::Problems;
 
-/// What installing has done.
+/// Result of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Installed {
-    /// The manifest is registered now.
+    /// The manifest is now registered.
     New(PathBuf),
-    /// The same manifest was registered there before.
+    /// The same manifest was already registered at this path.
     Before(PathBuf),
 }
 
-/// What is to be removed.
+/// Provider or counterset to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// A provider or a counterset.
+    /// The provider or counterset with this GUID.
     Guid(Guid),
-    /// The provider of that name.
+    /// The provider with this name.
     Name(String),
 }
 
-/// What removing has done.
+/// Result of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Removed {
-    /// A provider is gone.
+    /// A provider was removed.
     Provider(PathBuf),
-    /// A counterset is gone, its provider has others.
+    /// A counterset was removed; its provider still has others.
     Counterset(PathBuf),
 }
 
-/// Why nothing was installed or removed.
+/// Reason why nothing was installed or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The manifest breaks rules.
     #[error("{0}")]
     Broken(#[source] Problems),
-    /// Something of it is registered already.
+    /// The manifest conflicts with an existing registration.
     #[error("{0}; what is registered is removed first")]
     AlreadyExists(Clash),
-    /// There is no such provider or counterset.
+    /// No such provider or counterset exists.
     #[error("nothing that is registered has that GUID or name")]
     NotFound,
-    /// Several providers have that name.
+    /// Several providers have the requested name.
     #[error("several providers have that name: {}", guids(.0))]
     Several(Vec<Guid>),
     /// A file cannot be written or removed.
     #[error("cannot change {}", .file.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// Why.
+        /// Reason for the failure.
         #[source]
         error: io::Error,
     },
 }
 
 impl StoreError {
-    /// Windows' code.
+    /// Returns the corresponding Windows error code.
     #[must_use]
     pub fn status(&self) -> Status {
         match self {
@@ -83,13 +83,14 @@ fn guids(all: &[Guid]) -> String {
 }
 
 impl Store {
-    /// Registers a manifest in a folder, which is made if it is not there.
+    /// Registers a manifest in a directory, which is created if it does not exist.
     ///
-    /// The file comes whole or not at all. A file of that provider there that registers nothing is replaced.
+    /// The file is installed completely or not at all. An existing file of the same provider that registers nothing
+    /// is replaced.
     ///
     /// # Errors
-    /// If the manifest is not good, if something of it is registered already and not by the same manifest, or if the
-    /// file cannot be written.
+    /// If the manifest breaks rules, if it conflicts with a registration of a different manifest, or if the file
+    /// cannot be written.
     pub fn install(&mut self, bytes: &[u8], folder: &Path) -> Result<Installed, StoreError> {
         let manifest = Manifest::parse(bytes).map_err(StoreError::Broken)?;
         self.refresh();
@@ -106,12 +107,12 @@ impl Store {
         Ok(Installed::New(file))
     }
 
-    /// Removes a provider, or a counterset of one; the last counterset takes the provider with it.
+    /// Removes a provider, or a counterset of a provider. Removing the last counterset removes the provider.
     ///
     /// A provider's GUID also finds a file that registers nothing.
     ///
     /// # Errors
-    /// If nothing is called so, or the file cannot be removed or written.
+    /// If no provider or counterset matches, or the file cannot be removed or written.
     pub fn remove(&mut self, what: &Removal) -> Result<Removed, StoreError> {
         self.refresh();
         let guid_of = |found: &Registered| found.manifest.provider.guid;
@@ -141,7 +142,8 @@ impl Store {
         Ok(Removed::Provider(file))
     }
 
-    /// Writes the manifest anew without that counterset, if it is one of several.
+    /// Rewrites a manifest without the counterset. Removes the file if no counterset remains. Returns `None` if no
+    /// provider has the counterset.
     fn remove_counterset(&mut self, guid: Guid) -> Result<Option<Removed>, StoreError> {
         let has_it = |found: &&Registered| found.manifest.provider.sets.iter().any(|set| set.guid == guid);
         let Some(found) = self.list.iter().find(has_it) else { return Ok(None) };
@@ -159,13 +161,13 @@ impl Store {
     fn claims(&self) -> Claims {
         let mut claims = Claims::of_catalogue();
         for found in &self.list {
-            // What is in the list does not clash.
+            // Registered providers do not conflict.
             let _ = claims.add(found);
         }
         claims
     }
 
-    /// What was read is old: the next refresh reads.
+    /// Discards the stored state and reads the directories again.
     fn forget(&mut self) {
         for folder in &mut self.folders {
             folder.stamp = None;
@@ -179,7 +181,7 @@ fn failed(file: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
     |error| StoreError::Io { file, error }
 }
 
-/// Puts a file in the place of another, or of none: whole, and on the disk.
+/// Creates or replaces a file atomically and flushes it to disk.
 fn replace(file: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     let name = file.file_name().unwrap_or_default().to_string_lossy();
@@ -198,19 +200,19 @@ fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // Everyone may know who is registered, whatever the umask is.
+        // Every user may read the registrations, whatever the umask is.
         out.set_permissions(fs::Permissions::from_mode(0o644))?;
     }
     out.sync_all()
 }
 
-/// Has the folder's names on the disk.
+/// Flushes the directory to disk.
 fn settle(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 impl Owner {
-    /// Where it is registered; nowhere, if it is built in.
+    /// Returns the path of the registered manifest; `None` for the built-in catalogue.
     #[must_use]
     pub fn file(&self) -> Option<&Path> {
         match self {
