@@ -1,7 +1,7 @@
-//! A counterset as bytes, in a file and out of it.
+//! Counterset definitions as bytes: encoding and decoding.
 //!
-//! Parts that each have a number and a length. The numbers are those with which PerfLib is asked for the same
-//! (`PERF_REG_COUNTERSET_STRUCT` and its kin), and the bytes are what it answers.
+//! A definition consists of parts, each with a number and a length. The numbers are the codes that PerfLib uses to
+//! request the same data (`PERF_REG_COUNTERSET_STRUCT` etc.), and the bytes are those that PerfLib returns.
 
 use perfset_core::v2::registration::{RegistrationInfo, counterset_block};
 use perfset_core::v2::strings::{self, StringBlock};
@@ -10,45 +10,45 @@ use perfset_core::{Counter, CounterId, Counterset, Guid, Name, ProviderIdentity}
 use thiserror::Error;
 use zerocopy::little_endian::U32;
 
-/// What parts are, by number.
+/// Numbers of the parts of a definition.
 pub mod part {
-    /// PERF_COUNTERSET_REG_INFO and one PERF_COUNTER_REG_INFO a counter, in the order of the values of an instance.
+    /// PERF_COUNTERSET_REG_INFO and one PERF_COUNTER_REG_INFO per counter, in the order of the values of an instance.
     pub const STRUCT: u32 = 1;
-    /// The counterset's name.
+    /// Name of the counterset.
     pub const NAME: u32 = 3;
-    /// The counterset's help.
+    /// Help text of the counterset.
     pub const HELP: u32 = 4;
-    /// The counters' names.
+    /// Names of the counters.
     pub const COUNTER_NAMES: u32 = 5;
-    /// The counters' helps.
+    /// Help texts of the counters.
     pub const COUNTER_HELPS: u32 = 6;
-    /// The provider's name.
+    /// Name of the provider.
     pub const PROVIDER_NAME: u32 = 7;
-    /// The provider's GUID.
+    /// GUID of the provider.
     pub const PROVIDER_GUID: u32 = 8;
-    /// The counters' units, as helps are: PerfLib knows none.
+    /// Units of the counters, in the same form as help texts: PerfLib has no units.
     pub const COUNTER_UNITS: u32 = 0x8000_0000;
 }
 
-/// Bytes that a definition may have.
+/// Maximum size of a definition in bytes.
 pub const MAX_LEN: usize = 16 << 20;
 
-/// A definition cannot be used.
+/// Reason why a definition cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BadDefinition {
-    /// A part is not what its number says.
+    /// A part does not have the form that its number requires.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// There is no description of the counters.
+    /// The description of the counters is missing.
     #[error("it has no part 1, PERF_COUNTERSET_REG_INFO")]
     NoStruct,
-    /// A counterset needs a counter, and no two of one id.
+    /// Invalid counters: none at all, too many, or two with the same id.
     #[error("{0}")]
     Counters(&'static str),
 }
 
-/// The bytes of a counterset. One without a name is visible only where it is registered.
+/// Encodes a counterset. One without a name is visible only where it is registered.
 #[must_use]
 pub fn encode(counterset: &Counterset) -> Vec<u8> {
     let mut out = Vec::new();
@@ -84,10 +84,10 @@ pub fn encode(counterset: &Counterset) -> Vec<u8> {
     out
 }
 
-/// The counterset of those bytes. What else they have is ignored.
+/// Decodes a counterset. Unknown parts are ignored.
 ///
 /// # Errors
-/// If a part is damaged, or the counterset has no counter, or several of one id.
+/// If a part is damaged, or the counterset has no counter, too many, or two with the same id.
 pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
     let mut parts = Cursor::new(bytes);
     let mut set: Option<Counterset> = None;
@@ -125,7 +125,7 @@ pub fn decode(bytes: &[u8]) -> Result<Counterset, BadDefinition> {
     Ok(set)
 }
 
-/// The counterset of a description, without texts.
+/// Converts a registration description to a counterset without texts.
 fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
     let mut counters = Vec::new();
     for counter in info.counters() {
@@ -168,13 +168,13 @@ fn described(info: &RegistrationInfo<'_>) -> Result<Counterset, BadDefinition> {
     })
 }
 
-/// Gives each counter its text, if it has one there.
+/// Calls `set` for each counter that has a text in `body`.
 fn texts(
     counters: &mut [Counter],
     body: &[u8],
     set: impl Fn(&mut Counter, String),
 ) -> Result<(), BadDefinition> {
-    // As a rule they stand in the counters' own order.
+    // The texts usually have the same order as the counters.
     for (at, (id, text)) in StringBlock::parse(body)?.iter().enumerate() {
         let Some(text) = text? else { continue };
         let counter = match counters.get(at) {

@@ -1,4 +1,4 @@
-//! Directories that programs publish in and readers look into.
+//! Directories that publishers write to and readers search.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,50 +10,50 @@ use rustix::io::Errno;
 
 use crate::publish::file::random;
 
-/// Number of entries of one directory that are looked at to find directories of users.
+/// Maximum number of entries of one directory that are examined to find directories of users.
 const MOST_ENTRIES: usize = 65_536;
-/// Number of directories that a reader looks into.
+/// Maximum number of directories that a reader searches.
 const MOST_FOUND: usize = 4096;
-/// Number of directories that are not what their names say and that are reported.
+/// Maximum number of reported directories that are not what their names promise.
 const MOST_PROBLEMS: usize = 16;
 
-/// The folders that programs leave their files in, and that readers look into.
+/// Directories in which publishers create their files, and which readers search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folders {
-    /// The only folder there is, if one was named.
+    /// The only directory to use, if one was specified.
     only: Option<PathBuf>,
-    /// The user's own, made when the user logged in.
+    /// Session directory of the user, created at login.
     session: Option<PathBuf>,
     user: u32,
     places: Places,
 }
 
-/// Directories that have the others.
+/// Parent directories of the publishers' directories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Places {
-    /// The machine's directory: a file system of its own with limits, in which every user may create files and no user
-    /// may remove those of others. `packaging/systemd` has the unit that mounts it.
+    /// Directory shared by all users of the machine: a file system of its own with limits. Every user may create
+    /// files in it; no user may remove those of others. `packaging/systemd` contains the unit that mounts it.
     machine: PathBuf,
-    /// Has a directory of each user with a session, named by the user's number. Only root creates them.
+    /// Parent of the session directories, each named by its user's ID. Only root creates them.
     sessions: PathBuf,
-    /// Every user may create anything here.
+    /// Directory for temporary files, in which every user may create anything.
     temporary: PathBuf,
 }
 
-/// A folder that a reader looks into.
+/// Directory that a reader searches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToRead {
     pub path: PathBuf,
-    /// Whether a link in its place is followed: where anybody may have made it, it is not.
+    /// `true` if a symbolic link in its place is followed. `false` where any user can create one.
     pub may_be_link: bool,
 }
 
-/// Directories that readers look into, and those in their places that publishers refuse.
+/// Directories that readers search, and those in their places that publishers reject.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     known: HashSet<PathBuf>,
     pub to_read: Vec<ToRead>,
-    /// Directories that are not what their names say, each with a message for people.
+    /// Directories that are not what their names promise, each with a message for the user.
     pub problems: Vec<(PathBuf, String)>,
 }
 
@@ -66,10 +66,10 @@ impl Found {
 }
 
 impl Folders {
-    /// Those of this user: `PERFSET_RUNTIME_DIR` alone if that is set, else `/run/perfset`,
-    /// `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. Readers also look into `/run/user/UID/perfset`, because
-    /// programs of `cron`, `su` and `docker exec` do not have that variable. In a program with more rights than who
-    /// started it the variables do not count.
+    /// Returns the directories of this user: only `PERFSET_RUNTIME_DIR` if that is set, else `/run/perfset`,
+    /// `$XDG_RUNTIME_DIR/perfset`, and `/tmp/perfset-UID`. Readers also search `/run/user/UID/perfset`, because
+    /// programs of `cron`, `su` and `docker exec` do not have that variable. The variables are ignored in a program
+    /// with [elevated privileges](has_more_rights).
     #[must_use]
     pub fn from_env() -> Self {
         if has_more_rights() {
@@ -79,13 +79,13 @@ impl Folders {
         Self { only: variable("PERFSET_RUNTIME_DIR"), ..Self::of_session(variable("XDG_RUNTIME_DIR")) }
     }
 
-    /// The same without what the environment says.
+    /// Returns the directories of this user, ignoring the environment.
     #[must_use]
     pub fn without_env() -> Self {
         Self::of_session(None)
     }
 
-    /// This folder alone.
+    /// Uses a single directory and no other.
     #[must_use]
     pub fn only(folder: impl Into<PathBuf>) -> Self {
         Self { only: Some(folder.into()), ..Self::of_session(None) }
@@ -98,7 +98,7 @@ impl Folders {
         Self { only: None, session, user: rustix::process::geteuid().as_raw(), places }
     }
 
-    /// The same for another user, in a tree that looks like a machine's.
+    /// Returns the directories of another user, in a tree with the same structure as the machine's.
     #[cfg(test)]
     pub(crate) fn below(root: &Path, user: u32) -> Self {
         let places = Places {
@@ -109,7 +109,7 @@ impl Folders {
         Self { only: None, session: None, user, places }
     }
 
-    /// Returns the variable without which no reader finds files of that directory.
+    /// Returns the environment variable that readers need to find files of a directory, if they need one.
     pub(crate) fn variable_for(&self, folder: &Path) -> Option<&'static str> {
         let is_session = self.session.as_deref() == Some(folder);
         match &self.only {
@@ -119,7 +119,7 @@ impl Folders {
         }
     }
 
-    /// Returns `true` if that is the directory that all users of the machine share.
+    /// Returns `true` if the directory is the one that all users of the machine share.
     pub(crate) fn is_of_machine(&self, folder: &Path) -> bool {
         self.only.is_none() && self.places.machine == *folder
     }
@@ -128,7 +128,7 @@ impl Folders {
         self.places.sessions.join(user.to_string()).join("perfset")
     }
 
-    /// Returns the directory of this user among temporary files.
+    /// Returns the directory of this user below `/tmp`.
     pub(crate) fn temporary_of_user(&self) -> PathBuf {
         self.temporary(self.user)
     }
@@ -137,8 +137,8 @@ impl Folders {
         self.places.temporary.join(format!("perfset-{user}"))
     }
 
-    /// Finds the directories that a reader looks into, whether there is something or not: for files of this user and
-    /// root in shared and own directories, or for those of all users.
+    /// Finds the directories that a reader searches, whether they exist or not. Without `everybody`: the shared
+    /// directories and this user's own, for files of this user and root; else those of all users.
     #[must_use]
     pub(crate) fn to_read(&self, everybody: bool) -> Found {
         let mut found = Found::default();
@@ -152,17 +152,18 @@ impl Folders {
         }
         found.add(self.temporary(self.user), false);
         if everybody {
-            // Only root creates directories there.
+            // Only root creates directories there, so their names are trusted.
             let users = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
             let users = users.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
             users.take(MOST_FOUND).for_each(|user| found.add(self.session_of(user), false));
         }
-        // Also if the name is free: it may have been taken when a program began that still publishes elsewhere.
+        // Needed even if the usual name is free: it may have been taken when a program started that still publishes
+        // elsewhere.
         self.find_temporary(&mut found, |user| everybody || user == self.user);
         found
     }
 
-    /// Finds directories of other users that programs publish in and that this process may not read.
+    /// Finds directories of other users that publishers write to and that this process may not read.
     #[must_use]
     pub(crate) fn unreadable(&self) -> Vec<PathBuf> {
         if self.only.is_some() {
@@ -173,7 +174,7 @@ impl Folders {
         let numbers = std::fs::read_dir(&self.places.sessions).into_iter().flatten().flatten();
         let numbers = numbers.take(MOST_FOUND).filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let sessions = numbers.filter(|user| *user != self.user).map(|user| self.session_of(user));
-        // A directory whose names cannot be looked up hides whether there is one in it.
+        // If names in a directory cannot be looked up, it is unknown whether the publishers' directory exists in it.
         let mut unreadable: Vec<PathBuf> = sessions.filter(|path| is_refused(path)).collect();
         let mut found = Found::default();
         self.find_temporary(&mut found, |user| user != self.user);
@@ -183,12 +184,13 @@ impl Folders {
         unreadable
     }
 
-    /// Finds directories of users among temporary files. Any user may have created what has such a name.
+    /// Finds directories of users among temporary files. Any user may have created a file or directory with such a
+    /// name.
     fn find_temporary(&self, found: &mut Found, is_wanted: impl Fn(u32) -> bool) {
         let entries = std::fs::read_dir(&self.places.temporary).into_iter().flatten().flatten();
         for (number, entry) in entries.enumerate() {
             if number >= MOST_ENTRIES || found.to_read.len() >= MOST_FOUND {
-                // Running programs have users, whose directories need not be listed.
+                // Fall back to the users of running processes: their directories need no listing.
                 users_of_processes().filter(|user| is_wanted(*user)).for_each(|user| {
                     self.look_at(self.temporary(user), user, found);
                 });
@@ -207,13 +209,13 @@ impl Folders {
     fn look_at(&self, path: PathBuf, user: u32, found: &mut Found) {
         match why_not_own(&path, user) {
             None => found.add(path, false),
-            // Names with a random part are nobody's place.
+            // Names with a random part are not reserved for a user, so they are not reported.
             Some(why)
                 if path == self.temporary(user)
                     && (user == self.user || found.problems.len() < MOST_PROBLEMS) =>
             {
                 let spare = format!("{}.*", path.display());
-                // Its owner can mend it, unless that is another user.
+                // The owner can fix it, unless that is another user.
                 let is_own =
                     std::fs::symlink_metadata(&path).is_ok_and(|found| found.is_dir() && found.uid() == user);
                 let what_to_do = if is_own { "its owner may run chmod 700" } else { "remove it as root" };
@@ -224,8 +226,8 @@ impl Folders {
         }
     }
 
-    /// Returns the directories to write to, the preferred one first; each is created if need be when it is asked for,
-    /// and is an error if it cannot be used.
+    /// Returns the directories to write to, the preferred one first. Each is created when the iterator reaches it, if
+    /// necessary; an item is an error if the directory cannot be used.
     pub(crate) fn to_write(&self) -> impl Iterator<Item = Result<PathBuf, (PathBuf, io::Error)>> {
         type Usable = fn(&Path, u32) -> io::Result<()>;
         let only_own: Usable = own_folder;
@@ -249,8 +251,8 @@ impl Folders {
         folders.into_iter().map(usable).chain(std::iter::once_with(spare).flatten())
     }
 
-    /// Another directory for temporary files, where another user has taken the name: an earlier one, or a new one with
-    /// a name that nobody can take before.
+    /// Returns a substitute for the user's temporary directory if another user has taken its name. It is an earlier
+    /// substitute, or a new one with a random name that other users cannot guess.
     fn spare(&self) -> Result<PathBuf, (PathBuf, io::Error)> {
         let mut found = Found::default();
         self.find_temporary(&mut found, |user| user == self.user);
@@ -267,7 +269,7 @@ impl Folders {
     }
 }
 
-/// Returns the user whose directory for temporary files has that name: `perfset-UID`, or `perfset-UID.RANDOM`.
+/// Returns the user whose temporary directory has that name: `perfset-UID`, or `perfset-UID.RANDOM`.
 fn user_of(name: &str) -> Option<u32> {
     let name = name.strip_prefix("perfset-")?;
     let (user, random) = name.split_once('.').map_or((name, None), |(user, random)| (user, Some(random)));
@@ -276,13 +278,13 @@ fn user_of(name: &str) -> Option<u32> {
     user.parse().ok().filter(|_| is_number && random.is_none_or(is_random))
 }
 
-/// Returns `true` if another user has the place of a directory of this user.
+/// Returns `true` if another user occupies the path of a directory of this user.
 fn is_taken(folder: &Path, user: u32) -> bool {
     why_not_own(folder, user).is_some()
 }
 
-/// Returns the reason why something is not a directory of that user which nobody else may write to; `None` if it is
-/// one, or is not there.
+/// Returns the reason why a path is not a directory of that user that only the user may write to. `None` if it is
+/// one, or does not exist.
 fn why_not_own(folder: &Path, user: u32) -> Option<String> {
     let found = std::fs::symlink_metadata(folder).ok()?;
     if !found.is_dir() {
@@ -295,34 +297,34 @@ fn why_not_own(folder: &Path, user: u32) -> Option<String> {
     (mode & 0o022 != 0).then(|| format!("other users may write to it (its mode is {mode:o})"))
 }
 
-/// Whether the program runs with more rights than who started it: then what its environment says does not count.
+/// Returns `true` if the program runs with elevated privileges (`AT_SECURE`): then its environment is not trusted.
 #[must_use]
 pub fn has_more_rights() -> bool {
     #![expect(unsafe_code, reason = "rustix has it for programs without libc only")]
-    // SAFETY: it reads what the kernel told the process when it began.
+    // SAFETY: it reads what the kernel passed to the process at its start.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
 }
 
-/// A folder that exists, and that this process may make files in.
+/// Checks that the directory exists and that this process may create files in it.
 fn writable(folder: &Path) -> io::Result<()> {
     access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
     if folder.is_dir() { Ok(()) } else { Err(io::ErrorKind::NotADirectory.into()) }
 }
 
-/// A folder of this user that nobody else may write to, made if it is not there.
+/// Creates a directory that only this user may write to, or checks that an existing one is such a directory.
 fn own_folder(folder: &Path, user: u32) -> io::Result<()> {
     match std::fs::DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
-    // Another user may have created it, or a link.
+    // Another user may have created the directory, or a link in its place.
     match why_not_own(folder, user) {
         None => Ok(()),
         Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
     }
 }
 
-/// Returns the users of the processes that this process sees.
+/// Returns the users of all processes visible to this process.
 fn users_of_processes() -> impl Iterator<Item = u32> {
     let mut seen = HashSet::new();
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();

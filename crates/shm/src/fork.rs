@@ -1,8 +1,8 @@
-//! What happens to shared memory and locks in a forked child: it has neither.
+//! Handling of shared memory and locks in a forked child, which gets neither.
 //!
-//! A child that kept the lock would make its parent look alive after its death, and one that kept the memory would
-//! count for its parent. So the child closes the lock and finds its own memory, all zero, in the place of what was
-//! shared: its pointers stay valid. Children of `vfork` and `posix_spawn` need nothing of that.
+//! If a child kept the lock, its parent would seem to run after its exit. If the child kept the memory, it would
+//! count for its parent. So the child closes the lock, and its shared mappings are replaced by private memory, all
+//! zero: pointers stay valid. Children of `vfork` and `posix_spawn` need no handling.
 
 #![expect(unsafe_code, reason = "handlers of forks")]
 
@@ -16,27 +16,27 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, AtomicUsize};
 use crate::memory::replace;
 use crate::stripe;
 
-/// Which process this is: another number after each fork.
+/// Returns a number that identifies this process: it differs after each fork.
 pub(crate) fn generation() -> u64 {
     GENERATION.load(Relaxed)
 }
 
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 
-/// Places for something that a child must not have: a mapping, and a descriptor. A list of them that only grows needs
-/// no lock, which a child could not take; free places are taken again.
+/// Slot for resources that a child must not keep: a mapping and a file descriptor. The list of slots only grows, so
+/// it needs no lock, which a child could not take. Free slots are reused.
 struct Held {
     next: *const Self,
     start: AtomicPtr<c_void>,
-    /// 0: the place for a mapping is free.
+    /// Length of the mapping; 0 if the slot has none.
     len: AtomicUsize,
-    /// Less than 0: the place for a descriptor is free.
+    /// File descriptor that holds a lock; negative if the slot has none.
     lock: AtomicI32,
 }
 
 static FIRST: AtomicPtr<Held> = AtomicPtr::new(null_mut());
 
-/// In a child this mapping is replaced by memory of its own.
+/// Registers a mapping that a forked child replaces by private memory.
 pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
     let take = |held: &Held| held.len.compare_exchange(0, len, AcqRel, Relaxed).is_ok();
     let held = all().find(|held| take(held));
@@ -46,7 +46,7 @@ pub(crate) fn replace_in_child(start: *mut c_void, len: usize) {
     }
 }
 
-/// The mapping at that place is the process's own now, and a child's copy is the child's.
+/// Unregisters a mapping: it is private to the process now, so a child may keep its copy.
 pub(crate) fn keep_in_child(start: *const c_void) {
     if let Some(held) = all().find(|held| std::ptr::eq(held.start.load(Relaxed), start)) {
         held.start.store(null_mut(), Release);
@@ -54,7 +54,7 @@ pub(crate) fn keep_in_child(start: *const c_void) {
     }
 }
 
-/// In a child this descriptor is closed.
+/// Registers a file descriptor that a forked child closes.
 pub(crate) fn close_in_child(lock: BorrowedFd<'_>) {
     let lock = lock.as_raw_fd();
     if !all().any(|held| held.lock.compare_exchange(-1, lock, AcqRel, Relaxed).is_ok()) {
@@ -62,7 +62,7 @@ pub(crate) fn close_in_child(lock: BorrowedFd<'_>) {
     }
 }
 
-/// The descriptor is about to be closed: its number may soon be another's.
+/// Unregisters a file descriptor that is about to be closed, because its number may be reused soon.
 pub(crate) fn is_closed(lock: BorrowedFd<'_>) {
     if let Some(held) = all().find(|held| held.lock.load(Relaxed) == lock.as_raw_fd()) {
         held.lock.store(-1, Release);
@@ -72,7 +72,8 @@ pub(crate) fn is_closed(lock: BorrowedFd<'_>) {
 fn hold(start: *mut c_void, len: usize, lock: RawFd) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // SAFETY: `child` is a function of the right kind that lives as long as the process, and may be called there.
+        // SAFETY: `child` has the right signature, exists as long as the process, and makes only calls that are
+        // allowed there.
         let registered = unsafe { libc::pthread_atfork(None, None, Some(child)) };
         debug_assert_eq!(registered, 0, "there is memory for a handler");
     });
@@ -94,19 +95,20 @@ fn hold(start: *mut c_void, len: usize, lock: RawFd) {
 }
 
 fn all() -> impl Iterator<Item = &'static Held> {
-    // SAFETY: pointers in the list are those of leaked boxes, which nobody changes but through atomics.
+    // SAFETY: pointers in the list are those of leaked boxes, which are modified only through atomics.
     let follow = |held: *const Held| unsafe { held.as_ref() };
     std::iter::successors(follow(FIRST.load(Acquire)), move |held| follow(held.next))
 }
 
-/// Makes system calls and nothing else: all that is allowed here.
+/// Runs in the child after a fork. Makes only system calls: nothing else is allowed here.
 extern "C" fn child() {
     GENERATION.fetch_add(1, Relaxed);
     stripe::keep_own();
     for held in all() {
         let lock: RawFd = held.lock.swap(-1, Relaxed);
         if lock >= 0 {
-            // SAFETY: it is a descriptor of this process that only the parent's store knew, which is not used here.
+            // SAFETY: a file descriptor of this process that only the parent's store uses; the store is not used
+            // here.
             let closed = unsafe { libc::close(lock) };
             debug_assert_eq!(closed, 0, "it was open");
         }

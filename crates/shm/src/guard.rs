@@ -1,28 +1,28 @@
-//! Loads from memory that others can take away.
+//! Loads from memory that other processes can take away.
 //!
-//! Whoever may write to a file may shorten it. A load from a mapping of what is gone raises SIGBUS, which ends the
-//! process, and no kind of owner is a reason to trust: root in a container owns files as root does. So a reader loads
-//! from mapped files only in a child that shares its memory, as that of `vfork` does: the thread that asks waits until
-//! the child ends. The child has a SIGBUS handler of its own, which ends the child and nobody else, and the handlers of
-//! the program that this library is part of stay as they are.
+//! Any process with write permission can truncate a file. A load from a mapping beyond the end raises SIGBUS, which
+//! ends the process. No owner can be trusted because of its user ID: root in a container owns files as root does. So
+//! a reader loads from mapped files only in a child that shares its memory, like that of `vfork`. The calling thread
+//! waits until the child exits. The child has its own SIGBUS handler, which ends only the child. The handlers of the
+//! program that uses this library stay unchanged.
 //!
-//! Measured, 100,000 instances x 10 counters on tmpfs, ns a value, AMD EPYC, Linux 6.18, best of 31:
+//! Measured: ns per value, 100,000 instances x 10 counters on tmpfs, AMD EPYC, Linux 6.18, best of 31:
 //!
-//! | how | ns | why not |
+//! | method | ns | remark |
 //! |---|---|---|
 //! | loads from the mapping into the block | 1.8 | a truncated file ends the reader |
-//! | **loads into memory of the reader, which is read then** | 2.6 | |
-//! | the same in a child that shares the memory | 3.4 | 22 us of it are the child, however many files it reads |
-//! | `pread`, twice, pieces of 64 KiB | 14.9 | too dear, and the rule below is no promise |
-//! | `process_vm_readv` of oneself, twice, 64 KiB | 18.5 | the same |
+//! | **loads into private memory, which is read then** | 2.6 | |
+//! | the same in a child that shares the memory | 3.4 | includes 22 us for the child, however many files it reads |
+//! | `pread`, twice, chunks of 64 KiB | 14.9 | too expensive, and the rule below is not guaranteed |
+//! | `process_vm_readv` of the own process, twice, 64 KiB | 18.5 | the same |
 //!
-//! Copies by system calls have to be made twice because they tear values: on this processor at any byte if the buffer
-//! begins 8 to 24 bytes behind the place in a line that the source has, and not at all if both begin on a line; on
-//! others before the highest byte. A sealed memfd cannot be had by who may not trace the publisher, a handler in the
-//! reader's process is not for a library.
+//! Copies by system calls must be made twice, because they tear values. On this processor values tear at any byte if
+//! the buffer begins 8 to 24 bytes behind the source's offset in a cache line. They do not tear at all if both begin
+//! on a line. On other processors they tear before the highest byte. A sealed memfd is unavailable to processes that
+//! may not trace the publisher. A handler in the reader's process is not acceptable for a library.
 //!
-//! Where no such child can be had (a sandbox, Valgrind, the limit of processes) [`run`] says so, and files are copied
-//! until it is tried again.
+//! If no such child can be started (a sandbox, Valgrind, the process limit), [`run`] returns [`Ran::Refused`], and
+//! files are copied until the next attempt.
 
 #![expect(unsafe_code, reason = "a child that shares this process's memory")]
 
@@ -36,26 +36,26 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
-/// Proof of being in such a child.
+/// Proof that code runs in a child process that may load from mapped files.
 #[derive(Debug)]
 pub(crate) struct Inside(());
 
-/// How the work of a child ended.
+/// Outcome of work done in a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// It is done.
+    /// The work is complete.
     Whole,
-    /// Memory that it loaded from was gone. What it did before that is done.
+    /// The mapped memory was gone. Work before that load was done.
     Gone,
-    /// It cannot be had here, or was ended by somebody else.
+    /// The child could not be started here, or was ended from outside.
     Refused,
 }
 
-/// What the child says if memory was gone. No other end looks like it.
+/// Exit status of the child if mapped memory was gone. No other exit has this status.
 const GONE: c_int = 77;
 
-/// Has work done by a child that shares this process's memory. The work must neither take nor give back memory, nor
-/// lock anything, nor panic: whoever ends the child ends it anywhere.
+/// Runs `work` in a child that shares this process's memory. The work must not allocate, free, lock or panic: the
+/// child can be ended at any point.
 pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
     thread_local! {
         static STACK: RefCell<Option<Stack>> = const { RefCell::new(None) };
@@ -64,7 +64,7 @@ pub(crate) fn run(work: &mut dyn FnMut(&Inside)) -> Ran {
     if REFUSES.get() {
         return Ran::Refused;
     }
-    // Where a thread ends already it has no stack for it.
+    // A thread that is already ending has no stack for a child.
     let ran = STACK.try_with(|stack| {
         let Ok(mut stack) = stack.try_borrow_mut() else { return Ran::Refused };
         if stack.is_none() {
@@ -80,7 +80,7 @@ thread_local! {
     static REFUSES: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
 
-/// Does something in this thread as if no child could be had.
+/// Runs `work` in this thread as if no child could be started.
 #[cfg(test)]
 pub(crate) fn refuse_children<T>(work: impl FnOnce() -> T) -> T {
     REFUSES.set(true);
@@ -99,23 +99,23 @@ fn run_on(stack: &Stack, work: &mut dyn FnMut(&Inside)) -> Ran {
     let argument: *mut Call<'_> = &raw mut call;
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: a place for a set.
+    // SAFETY: valid memory for a signal set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // No handler of the program runs in the child, which begins with this mask.
-    // SAFETY: a set that was filled above, and a place for the one before.
+    // No handler of the program may run in the child, which inherits this mask.
+    // SAFETY: a set that was filled above, and valid memory for the previous set.
     if unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } != 0 {
         return Ran::Refused;
     }
-    // No signal is sent when it ends: the program does not hear of a child that is not its own.
+    // No exit signal: the program must not be notified of a child that it did not start.
     let flags = libc::CLONE_VM | libc::CLONE_VFORK;
-    // SAFETY: the stack is nobody else's, and `child` ends without returning to what is not on it; `call` lives until
-    // this thread goes on, which is after that.
+    // SAFETY: only this child uses the stack, and `child` exits without returning to frames outside it. `call` is
+    // valid until this thread continues, which is after the child's exit.
     let pid = unsafe { libc::clone(child, stack.top(), flags, argument.cast()) };
     let mut status = 0;
     let mut waited = -1;
     if pid > 0 {
-        // No signal interrupts it: all are blocked.
-        // SAFETY: a place for a status.
+        // No signal interrupts the wait, because all are blocked.
+        // SAFETY: valid memory for a status.
         waited = unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) };
     }
     // SAFETY: the set that was stored above.
@@ -128,41 +128,41 @@ fn run_on(stack: &Stack, work: &mut dyn FnMut(&Inside)) -> Ran {
 }
 
 extern "C" fn child(call: *mut c_void) -> c_int {
-    // SAFETY: it is the caller's, who waits for this child and does nothing with it meanwhile.
+    // SAFETY: `call` belongs to the caller, who waits for this child and does not use it meanwhile.
     let call = unsafe { &mut *call.cast::<Call<'_>>() };
     if ends_with_the_child() {
         (call.work)(&Inside(()));
         call.is_done.store(true, Release);
     }
-    // SAFETY: it ends this process and runs nothing that the program wants to run at its end.
+    // SAFETY: it ends this process without running exit handlers of the program.
     unsafe { libc::_exit(0) }
 }
 
-/// From now on SIGBUS ends this process, with [`GONE`].
+/// Installs a SIGBUS handler that ends this process with status [`GONE`].
 fn ends_with_the_child() -> bool {
     #[expect(clippy::as_conversions, reason = "a handler is given as a number")]
     let handler = gone as extern "C" fn(c_int) as libc::sighandler_t;
     let action = MaybeUninit::<libc::sigaction>::zeroed();
-    // SAFETY: all zero it is one: no flags, no signals, the default handler.
+    // SAFETY: all zero is a valid action: no flags, no signals, the default handler.
     let mut action = unsafe { action.assume_init() };
     action.sa_sigaction = handler;
     let mut bus = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: a place for a set.
+    // SAFETY: valid memory for a signal set.
     unsafe { libc::sigemptyset(bus.as_mut_ptr()) };
     // SAFETY: a set that was emptied above.
     unsafe { libc::sigaddset(bus.as_mut_ptr(), libc::SIGBUS) };
-    // SAFETY: the handler is of the right kind, and this process shares no handlers with another.
+    // SAFETY: the handler has the right signature, and this process shares no handlers with another.
     let is_set = unsafe { libc::sigaction(libc::SIGBUS, &raw const action, null_mut()) } == 0;
-    // SAFETY: a set that was made above.
+    // SAFETY: the set that was filled above.
     is_set && unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, bus.as_ptr(), null_mut()) } == 0
 }
 
 extern "C" fn gone(_: c_int) {
-    // SAFETY: as above; it may be called by a handler.
+    // SAFETY: as above; signal handlers may call it.
     unsafe { libc::_exit(GONE) }
 }
 
-/// What a child's functions are called on.
+/// Stack on which the child runs.
 struct Stack(NonNull<c_void>);
 
 impl Stack {
@@ -171,16 +171,16 @@ impl Stack {
 
     fn new() -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start =
             unsafe { mmap_anonymous(null_mut(), Self::BYTES, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         let stack = Self(NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?);
-        // SAFETY: the lowest page of it, which nobody uses.
+        // SAFETY: the lowest page of the new mapping, which is not in use.
         unsafe { mprotect(start, Self::PAGE, MprotectFlags::empty()) }?;
         Ok(stack)
     }
 
-    /// Where it begins: it grows downwards.
+    /// Returns the start of the stack, which grows downwards.
     fn top(&self) -> *mut c_void {
         // SAFETY: the end of the mapping.
         unsafe { self.0.as_ptr().byte_add(Self::BYTES) }
@@ -189,7 +189,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: no child lives that uses it.
+        // SAFETY: no running child uses it.
         let _ = unsafe { munmap(self.0.as_ptr(), Self::BYTES) };
     }
 }

@@ -1,126 +1,127 @@
-//! What is where in a file: `docs/shm-layout.md`, in numbers.
+//! Constants of the file layout, as documented in `docs/shm-layout.md`.
 //!
-//! Everything is a word of 8 bytes in the machine's byte order, on a multiple of 8. Places in a file or a segment are
+//! All data are words of 8 bytes in the machine's byte order, aligned to 8. Offsets in a file or a segment are
 //! counted in words here.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Bytes of a word.
+/// Size of a word in bytes.
 pub const WORD: usize = 8;
-/// The first word: "PERFSET" and the version of the layout.
+/// First word of a file: "PERFSET" and the version of the layout.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PERFSET\x01");
 
-/// Words of the header of a file, by place.
+/// Word offsets in the header of a file.
 pub mod header {
-    /// [`MAGIC`](super::MAGIC).
+    /// [`MAGIC`](super::MAGIC), which identifies the layout.
     pub const MAGIC: usize = 0;
-    /// Bytes of the header: [`BYTES`].
+    /// Size of the header in bytes: [`BYTES`].
     pub const LEN: usize = 1;
-    /// Bits: [`HAS_SOCKET`].
+    /// Flag bits of the file: [`HAS_SOCKET`].
     pub const FLAGS: usize = 2;
-    /// 16 random bytes: the same file in two samples.
+    /// File ID: 16 random bytes, by which two samples recognise the same file.
     pub const FILE_ID: usize = 3;
-    /// The process that writes.
+    /// Process ID of the publisher.
     pub const PID: usize = 5;
-    /// Inode of the PID namespace that this pid is of; 0 = unknown.
+    /// Inode of the PID namespace of [`PID`]; 0 = unknown.
     pub const PID_NAMESPACE: usize = 6;
-    /// When that process started: field 22 of `/proc/PID/stat`; 0 = unknown.
+    /// Start time of the publisher: field 22 of `/proc/PID/stat`; 0 = unknown.
     pub const START_TIME: usize = 7;
-    /// The kernel's boot id, 16 bytes: a file of an earlier boot is dead.
+    /// Boot ID of the kernel, 16 bytes: a file of an earlier boot is dead.
     pub const BOOT_ID: usize = 8;
-    /// When the file was made: CLOCK_MONOTONIC in ns.
+    /// Creation time of the file: CLOCK_MONOTONIC in ns.
     pub const CREATED: usize = 10;
-    /// How many instances exist that found no space here.
+    /// Number of existing instances that found no space in the file.
     pub const UNPUBLISHED: usize = 11;
-    /// Inode of the time namespace that [`START_TIME`] and [`CREATED`] are of; 0 = unknown.
+    /// Inode of the time namespace of [`START_TIME`] and [`CREATED`]; 0 = unknown.
     pub const TIME_NAMESPACE: usize = 12;
-    /// Odd while instances or segments change; another number after each change.
+    /// Change counter: odd while instances or segments change; different after each change.
     pub const CHANGE: usize = 16;
-    /// Bytes of the file that hold something; it only grows.
+    /// Number of bytes of the file in use; it only grows.
     pub const COMMITTED: usize = 24;
-    /// How many entries of the table are filled; it only grows.
+    /// Number of filled entries of the segment table; it only grows.
     pub const SEGMENTS: usize = 25;
-    /// Bytes of the program's name.
+    /// Length of the program's name in bytes.
     pub const PROGRAM_LEN: usize = 32;
-    /// The program's name, UTF-8.
+    /// Name of the program, UTF-8.
     pub const PROGRAM: usize = 33;
-    /// Bytes that it may have.
+    /// Maximum length of the program's name in bytes.
     pub const PROGRAM_MAX: usize = 248;
-    /// The table of segments: [`ENTRY`](super::entry::WORDS) words each.
+    /// Start of the segment table, with [`ENTRY`](super::entry::WORDS) words per entry.
     pub const TABLE: usize = 512;
-    /// Entries of the table.
+    /// Maximum number of entries of the segment table.
     pub const TABLE_MAX: usize = 128;
-    /// Bytes of the whole header.
+    /// Size of the whole header in bytes.
     pub const BYTES: usize = 8192;
 
-    /// A flag: the program listens on a socket beside the file, named like it with `.sock` at the end.
+    /// Flag: the program listens on a socket beside the file, with the same name except for the extension `.sock`.
     pub const HAS_SOCKET: u64 = 1;
 }
 
-/// Words of an entry of the table of segments, by place.
+/// Word offsets in an entry of the segment table.
 pub mod entry {
-    /// Where the segment begins, in bytes; a multiple of 4096.
+    /// Offset of the segment in the file, in bytes; a multiple of 4096.
     pub const AT: usize = 0;
-    /// Its bytes; a multiple of 4096.
+    /// Length of the segment in bytes; a multiple of 4096.
     pub const LEN: usize = 1;
-    /// What it is: [`DEFINITION`] or [`INSTANCES`].
+    /// Kind of the segment: [`DEFINITION`] or [`INSTANCES`].
     pub const KIND: usize = 2;
-    /// Of instances: which entry of the table has their counterset.
+    /// For instances: index of the table entry that defines their counterset.
     pub const COUNTERSET: usize = 3;
-    /// Words of an entry.
+    /// Number of words of an entry.
     pub const WORDS: usize = 4;
 
-    /// The definition of a counterset.
+    /// Segment kind: definition of a counterset.
     pub const DEFINITION: u64 = 1;
-    /// Instances of a counterset.
+    /// Segment kind: instances of a counterset.
     pub const INSTANCES: u64 = 2;
 }
 
-/// Segments begin and end on multiples of it.
+/// Alignment of the start and end of segments, in bytes.
 pub const PAGE: usize = 4096;
-/// Blocks begin on multiples of it: instances share no cache line.
+/// Alignment of blocks in bytes: instances share no cache line.
 pub const LINE: usize = 64;
-/// Counters of a counterset.
+/// Maximum number of counters of a counterset.
 pub const MAX_COUNTERS: usize = 65_536;
-/// Rows of an instance that threads add to.
+/// Maximum number of rows of an instance that threads add to.
 pub const MAX_STRIPES: usize = 64;
-/// Bytes of a block of an instance before its values: PERF_COUNTERSET_INSTANCE.
+/// Size of an instance block before its values (PERF_COUNTERSET_INSTANCE), in bytes.
 pub const INSTANCE_HEADER: usize = 32;
 
-/// The places in a segment of instances, all of which follow from five numbers.
+/// Layout of an instances segment: all offsets follow from these five numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Instances that it has room for.
+    /// Number of instances that the segment has room for.
     pub slots: usize,
-    /// Counters of each.
+    /// Number of counters of each instance.
     pub counters: usize,
-    /// Words from one block to the next.
+    /// Number of words from one block to the next.
     pub stride: usize,
-    /// Words from one row to the next.
+    /// Number of words from one row to the next.
     pub row: usize,
-    /// Rows of each instance.
+    /// Number of rows of each instance.
     pub stripes: usize,
 }
 
-/// A segment cannot be what its head says.
+/// Error: the head of a segment contains an impossible number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{what} is {value}, {why}")]
 pub struct BadShape {
-    /// The number that is wrong.
+    /// Name of the number that is wrong.
     pub what: &'static str,
-    /// What it is.
+    /// The wrong value itself, as found.
     pub value: u64,
-    /// What is wrong with it.
+    /// Reason why the value is wrong.
     pub why: &'static str,
 }
 
 impl Shape {
-    /// Words of a segment's head.
+    /// Number of words of a segment's head.
     pub const HEAD: usize = 8;
 
-    /// The shape of segments for instances with so many counters, names of up to so many UTF-16 units, and rows.
+    /// Creates the layout for instances with `counters` counters, names of up to `name_units` UTF-16 units, and
+    /// `stripes` rows. It has no slots yet.
     #[must_use]
     pub fn new(counters: usize, name_units: usize, stripes: usize) -> Self {
         let values = WORD.saturating_mul(counters);
@@ -130,26 +131,26 @@ impl Shape {
         Self { slots: 0, counters, stride: words(block.next_multiple_of(LINE)), row: words(row), stripes }
     }
 
-    /// With as many slots as so many bytes have room for.
+    /// Sets the number of slots to the number that fits into `bytes`.
     #[must_use]
     pub fn filling(self, bytes: usize) -> Self {
         let an_instance = self.stride.saturating_add(self.row.saturating_mul(self.stripes)).saturating_add(1);
-        // The words before the blocks and the rows are rounded up to a line.
+        // The words before the blocks and before the rows are rounded up to a cache line.
         let room = words(bytes).saturating_sub(Self::HEAD).saturating_sub(2 * (LINE / WORD));
         Self { slots: room.checked_div(an_instance).unwrap_or(0), ..self }
     }
 
-    /// Bytes that a segment of one slot needs at least.
+    /// Returns the minimum number of bytes of a segment with one slot.
     #[must_use]
     pub fn one(self) -> usize {
         let an_instance = self.stride.saturating_add(self.row.saturating_mul(self.stripes)).saturating_add(1);
         an_instance.saturating_add(Self::HEAD).saturating_add(2 * (LINE / WORD)).saturating_mul(WORD)
     }
 
-    /// From a segment's head, if that is possible in so many bytes.
+    /// Parses the head of a segment of `bytes` bytes.
     ///
     /// # Errors
-    /// Which number is wrong, and why.
+    /// If a number is impossible for that size; the error names the number and the reason.
     pub fn parse(head: [u64; Self::HEAD], bytes: usize) -> Result<Self, BadShape> {
         let [slots, counters, stride, row, stripes, ..] = head;
         let number = |what, value: u64, most: usize| {
@@ -178,7 +179,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// The head that says so.
+    /// Encodes the layout as the head of a segment.
     #[must_use]
     pub fn head(&self) -> [u64; Self::HEAD] {
         let number = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
@@ -195,7 +196,7 @@ impl Shape {
         ]
     }
 
-    /// Where the word is that tells whether a slot is taken.
+    /// Returns the word offset of a slot's sequence word, which shows whether the slot is used.
     #[must_use]
     pub fn sequence(&self, slot: usize) -> usize {
         Self::HEAD.saturating_add(slot)
@@ -205,21 +206,21 @@ impl Shape {
         self.sequence(self.slots).next_multiple_of(LINE / WORD)
     }
 
-    /// Where the block of a slot is.
+    /// Returns the word range of a slot's block.
     #[must_use]
     pub fn block(&self, slot: usize) -> Range<usize> {
         let at = self.blocks().saturating_add(slot.saturating_mul(self.stride));
         at..at.saturating_add(self.stride)
     }
 
-    /// Where the values in the block of a slot are.
+    /// Returns the word range of the values in a slot's block.
     #[must_use]
     pub fn values(&self, slot: usize) -> Range<usize> {
         let at = self.block(slot).start.saturating_add(words(INSTANCE_HEADER));
         at..at.saturating_add(self.counters)
     }
 
-    /// Where the rows of a slot are: one behind the other.
+    /// Returns the word range of a slot's rows, which follow each other.
     #[must_use]
     pub fn rows(&self, slot: usize) -> Range<usize> {
         let of_one = self.row.saturating_mul(self.stripes);
@@ -228,20 +229,21 @@ impl Shape {
         at..at.saturating_add(of_one)
     }
 
-    /// Words from its beginning to behind its last one.
+    /// Returns the number of words of the segment, up to the end of the last row.
     #[must_use]
     pub fn words(&self) -> usize {
         self.rows(self.slots).start
     }
 }
 
-/// So many bytes in words, rounded down.
+/// Converts bytes to words, rounded down.
 #[must_use]
 pub fn words(bytes: usize) -> usize {
     bytes / WORD
 }
 
-/// Whether a sequence word says that its slot is taken: an even number, that no other instance of the file has had.
+/// Returns `true` if a sequence word marks its slot as used: a nonzero even number, unique among all instances of the
+/// file.
 #[must_use]
 pub fn is_live(sequence: u64) -> bool {
     sequence != 0 && sequence & 1 == 0

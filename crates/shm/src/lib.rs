@@ -1,8 +1,8 @@
-//! Countersets that applications publish, in shared memory: [`publish`] writes them, [`read`] serves them, and
-//! [`callback`] asks their programs what the memory does not say.
+//! Countersets that applications publish in shared memory: [`publish`] writes them, [`read`] serves them.
+//! [`callback`] requests from publishers what the memory does not contain.
 //!
-//! One file a program, on a file system in memory; `docs/shm-layout.md` has its layout. No daemon, no port: who may
-//! read the file sees the counters, as they are now.
+//! Each publisher has one file, on a file system in memory; `docs/shm-layout.md` documents its layout. There is no
+//! daemon and no port: every user with read permission for the file sees the current counters.
 
 #![cfg(target_os = "linux")]
 #![cfg_attr(

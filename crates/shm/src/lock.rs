@@ -1,34 +1,35 @@
-//! Whether the program that wrote a file is alive: it holds a lock, which the kernel frees with it.
+//! Liveness lock of a publisher's file. The publisher holds the lock while it runs; the kernel releases it when the
+//! process exits.
 //!
-//! The lock belongs to an open file description, not to a process: closing another descriptor of the file does not
-//! free it. It is a write lock, and the question is for a read lock, because who may only read a file can set read
-//! locks on it, but no write locks.
+//! The lock belongs to an open file description, not to a process: closing another file descriptor of the file does
+//! not release it. The publisher sets a write lock, and readers test for a conflict with a read lock. The reason: a
+//! process that may only read the file can set read locks on it, and no write locks.
 
 #![expect(unsafe_code, reason = "rustix has no locks of open file descriptions")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Takes the lock.
+/// Takes the write lock without waiting.
 ///
 /// # Errors
-/// `EAGAIN` if another description has it.
+/// `EAGAIN` if another open file description holds it.
 pub(crate) fn take(file: BorrowedFd<'_>) -> io::Result<()> {
     ask(file, libc::F_OFD_SETLK, libc::F_WRLCK).map(|_| ())
 }
 
-/// Whether somebody holds it.
+/// Returns `true` if another open file description holds a write lock.
 pub(crate) fn is_held(file: BorrowedFd<'_>) -> io::Result<bool> {
     ask(file, libc::F_OFD_GETLK, libc::F_RDLCK).map(|lock| lock != libc::F_UNLCK)
 }
 
-/// The kind of the lock that is there afterwards, or would be in the way.
+/// Runs a lock command with `fcntl`. Returns the kind of the lock that is set afterwards, or that would conflict.
 fn ask(file: BorrowedFd<'_>, command: libc::c_int, kind: libc::c_int) -> io::Result<libc::c_int> {
     let kind = libc::c_short::try_from(kind).unwrap_or_default();
     let whence = libc::c_short::try_from(libc::SEEK_SET).unwrap_or_default();
-    // The first byte; `l_pid` must be 0.
+    // Locks only the first byte. `l_pid` must be 0.
     let mut lock = libc::flock { l_type: kind, l_whence: whence, l_start: 0, l_len: 1, l_pid: 0 };
-    // SAFETY: the descriptor is open, and `lock` a valid place that the call does not keep.
+    // SAFETY: the file descriptor is open, and `lock` is valid memory that the call does not keep.
     let failed = unsafe { libc::fcntl(file.as_raw_fd(), command, &raw mut lock) } == -1;
     if failed { Err(io::Error::last_os_error()) } else { Ok(lock.l_type.into()) }
 }

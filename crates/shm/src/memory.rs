@@ -1,7 +1,7 @@
-//! Memory that other processes see too, word by word.
+//! Memory shared with other processes, accessed word by word.
 //!
-//! Only loads and stores of whole words are whole: copies by system calls tear values apart (measured), and so do
-//! `memcpy` and its kin in a mapping. So nobody gets at the bytes but through [`AtomicU64`].
+//! Only loads and stores of whole words are atomic. Copies by system calls tear values (measured), and so do `memcpy`
+//! and similar functions in a mapping. So all access goes through [`AtomicU64`].
 
 #![expect(unsafe_code, reason = "shared memory")]
 
@@ -18,23 +18,23 @@ use crate::fork;
 use crate::guard::Inside;
 use crate::layout::{WORD, words};
 
-/// A writer's memory, of a file or its own. It stays where it is as long as the process lives: whoever holds a
-/// counter of it may use it at any time, also when nobody reads it any more.
+/// Memory of a publisher: mapped from a file, or private. It stays mapped at its address as long as the process runs.
+/// Holders of its counters may use them at any time, even when no process reads them any more.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Memory(&'static [AtomicU64]);
 
 impl Memory {
-    /// A part of a file, which must be there: it is allocated, and never taken away. `at` and `len` are multiples of
-    /// a page.
+    /// Maps a range of a file, which must be allocated already and never removed. `at` and `len` are multiples of a
+    /// page.
     pub fn of_file(file: impl AsFd, at: u64, len: usize, populate: bool) -> io::Result<Self> {
         let flags = if populate { MapFlags::SHARED | MapFlags::POPULATE } else { MapFlags::SHARED };
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start =
             unsafe { mmap(std::ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags, file, at) }?;
         Self::mapped(start, len)
     }
 
-    /// Memory of this process alone, all zero.
+    /// Maps memory of this process alone, all zero.
     pub fn own(len: usize) -> io::Result<Self> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: as above.
@@ -46,17 +46,18 @@ impl Memory {
     fn mapped(start: *mut c_void, len: usize) -> io::Result<Self> {
         let start = NonNull::new(start).ok_or(io::ErrorKind::OutOfMemory)?;
         fork::replace_in_child(start.as_ptr(), len);
-        // SAFETY: the mapping has `len` bytes, begins on a page, is zero or what the file has (any bits are a word),
-        // is only used through atomics, and is never unmapped: at most it is replaced by other memory.
+        // SAFETY: the mapping has `len` bytes and begins on a page. It is zero or has the contents of the file, and
+        // any bits are a valid word. It is used only through atomics, and never unmapped: at most it is replaced by
+        // other memory.
         Ok(Self(unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), words(len)) }))
     }
 
-    /// Its words.
+    /// Returns the words of the memory.
     pub fn words(self) -> &'static [AtomicU64] {
         self.0
     }
 
-    /// Leaves the file: from now on it is memory of this process alone, all zero, at the same place.
+    /// Replaces the mapping of the file by memory of this process alone, all zero, at the same address.
     pub fn leave(self) {
         let start: *const AtomicU64 = self.0.as_ptr();
         fork::keep_in_child(start.cast());
@@ -64,51 +65,51 @@ impl Memory {
     }
 }
 
-/// Puts memory of this process in the place of a mapping. Makes system calls and nothing else.
+/// Replaces a mapping by private memory of this process. Makes only system calls.
 pub(crate) fn replace(start: *mut c_void, len: usize) {
     let flags = MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED;
-    // SAFETY: only `Memory` asks for that, of mappings of its own: what holds pointers there goes on with zeros, as if
-    // another process had stored them. If there is no memory for a mapping the old one stays, which harms readers only.
+    // SAFETY: only `Memory` calls this, for its own mappings. Holders of pointers continue with zeros, as if another
+    // process had stored them. If there is no memory for a mapping, the old one stays, which harms readers only.
     let _ = unsafe { mmap_anonymous(start, len, ProtFlags::READ | ProtFlags::WRITE, flags) };
 }
 
-/// A reader's mapping of a part of a file, which may change at any time, also to nonsense, or be gone: so it is loaded
-/// from [in a child](crate::guard) only.
+/// Reader's mapping of a range of a file. Its contents may change at any time, become invalid or vanish: so they are
+/// loaded only [in a child](crate::guard).
 #[derive(Debug)]
 pub(crate) struct View {
     start: NonNull<AtomicU64>,
     words: usize,
 }
 
-// SAFETY: it is memory that nobody but atomics reads, and it is unmapped when its only owner goes.
+// SAFETY: the memory is read only through atomics, and unmapped when its only owner is dropped.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
 
 impl View {
-    /// So many bytes of a file from there on; both are multiples of a page.
+    /// Maps `len` bytes of a file from offset `at` on; both are multiples of a page.
     pub fn of_file(file: impl AsFd, at: u64, len: usize) -> io::Result<Self> {
-        // SAFETY: a new mapping at a place that the kernel chooses touches no memory of anybody.
+        // SAFETY: a new mapping at an address chosen by the kernel touches no existing memory.
         let start = unsafe { mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, at) }?;
         let start = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         Ok(Self { start, words: words(len) })
     }
 
-    /// Its words, to be loaded and nothing else: a store ends the child.
+    /// Returns the words of the mapping, which may only be loaded: a store ends the child.
     pub fn words(&self, _: &Inside) -> &[AtomicU64] {
-        // SAFETY: the mapping has so many words, begins on a page, and lives as long as `self`.
+        // SAFETY: the mapping has that many words, begins on a page, and exists as long as `self`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.words) }
     }
 }
 
 impl Drop for View {
     fn drop(&mut self) {
-        // SAFETY: the mapping is whole, and `words` lent it no longer than `self` lived.
+        // SAFETY: the whole mapping, whose words were borrowed no longer than `self` existed.
         let _ = unsafe { munmap(self.start.cast().as_ptr(), self.words.saturating_mul(WORD)) };
     }
 }
 
-/// Writes bytes from a word on; the last word is filled up with zeros.
+/// Writes bytes to consecutive words; the last word is padded with zeros.
 pub(crate) fn store_bytes(to: &[AtomicU64], bytes: impl IntoIterator<Item = u8>) {
     let mut bytes = bytes.into_iter().peekable();
     for word in to {
@@ -120,7 +121,7 @@ pub(crate) fn store_bytes(to: &[AtomicU64], bytes: impl IntoIterator<Item = u8>)
     }
 }
 
-/// Appends a copy of those words.
+/// Appends a copy of the words' bytes.
 #[cfg(test)]
 pub(crate) fn load_bytes(from: &[AtomicU64], to: &mut Vec<u8>) {
     to.extend(from.iter().flat_map(|word| word.load(Relaxed).to_ne_bytes()));

@@ -1,9 +1,9 @@
-//! Countersets that several programs publish under one GUID, made one.
+//! Merging of countersets that several publishers define under one GUID.
 //!
-//! A counter is known by its id, and what it means by its type and by what it is computed with. A registration decides
-//! first, then the programs in their order: a counter that nobody had before is added, one that is the same is served,
-//! and one that means something else is left out, alone. So a program is seen whatever others publish under its GUID,
-//! and no value is shown as another counter's.
+//! A counter is identified by its id; its meaning is its type and the counters it is computed with. The registration
+//! takes precedence, then the publishers in their order. A new counter is added, and an equal one is served. One with
+//! a different meaning is left out; the publisher's other counters stay. So every publisher is visible whatever
+//! others publish under its GUID, and no value is shown as another counter's.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -13,30 +13,31 @@ use perfset_core::{Attributes, Counter, CounterId, Counterset, Guid, InstanceTyp
 
 use crate::layout::MAX_COUNTERS;
 
-/// Counters that programs of users who are not trusted may add to one counterset: each costs a cell in every row.
+/// Maximum number of counters that untrusted publishers may add to one counterset: each costs a cell in every row.
 pub(crate) const OF_STRANGERS: usize = 256;
 
-/// A part of what a program publishes that readers do not serve.
+/// Counterset or counter of a publisher that readers do not serve.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LeftOut {
-    /// The counterset's GUID.
+    /// GUID of the counterset.
     pub guid: Guid,
-    /// The counterset's name; a template in C has none.
+    /// Name of the counterset; a template in C has none.
     pub name: String,
-    /// The counter, if the others are served: its id and its name.
+    /// Id and name of the counter; `None` if the whole counterset is left out.
     pub counter: Option<(CounterId, String)>,
-    /// The reason.
+    /// Reason why it is left out.
     pub why: Arc<str>,
 }
 
 impl LeftOut {
-    /// A whole counterset.
+    /// Creates the entry for a whole counterset.
     pub(crate) fn all_of(set: &Counterset, why: impl Into<Arc<str>>) -> Self {
         Self { guid: set.guid, name: set.name.to_string(), counter: None, why: why.into() }
     }
 
-    /// All that is left out of a counterset, as one text: the first few counters, and how many more there are.
+    /// Formats all that is left out of one counterset as one text: the first few counters, and the number of the
+    /// others.
     pub(crate) fn text(all: &[Self]) -> String {
         const NAMED: usize = 3;
         let Some(first) = all.first() else { return String::new() };
@@ -67,38 +68,38 @@ fn shown(id: CounterId, name: &str) -> String {
     if name.is_empty() { format!("counter {}", id.0) } else { format!("counter {} \"{name}\"", id.0) }
 }
 
-/// A program's definition of a counterset.
+/// Definition of a counterset by one publisher.
 pub(crate) struct Part<'a> {
     pub set: &'a Arc<Counterset>,
-    /// Its program, for people.
+    /// Name of the publisher, for messages.
     pub by: String,
     pub is_trusted: bool,
 }
 
-/// A counterset of all that define it.
+/// Counterset merged from all its definitions.
 pub(crate) struct Merged {
     pub set: Arc<Counterset>,
-    /// By part.
+    /// Fit of each part, in the order of the parts.
     pub fits: Vec<Fitting>,
 }
 
-/// How a part fits, or why nothing of it does.
+/// Fit of a part, or the reason why nothing of it is served.
 pub(crate) type Fitting = Result<Arc<Fit>, Arc<str>>;
 
-/// How a program's definition fits the counterset that is served.
+/// Mapping from a publisher's definition to the counterset that is served.
 #[derive(Debug, Default)]
 pub(crate) struct Fit {
-    /// Where the value of each counter is in an instance, ascending by id.
+    /// Index of each counter's value in an instance, ascending by counter id.
     places: Vec<(CounterId, usize)>,
     /// Counters that are not served, each with the reason, ascending by id.
     left_out: Vec<(CounterId, Arc<str>)>,
-    /// Names that the program gives and that are not shown.
+    /// Messages about counter names of the publisher that are not shown.
     pub renamed: Vec<String>,
 }
 
 impl Fit {
-    /// Where the value of a counter is, or the reason why its value is none; `Err(None)` if the program has no such
-    /// counter.
+    /// Returns the index of a counter's value in an instance, or the reason why it has no value. `Err(None)` if the
+    /// publisher has no such counter.
     pub fn place(&self, id: CounterId) -> Result<usize, Option<&Arc<str>>> {
         if !self.left_out.is_empty() {
             if let Ok(at) = self.left_out.binary_search_by_key(&id, |(id, _)| *id) {
@@ -109,7 +110,7 @@ impl Fit {
         self.places.get(at).map(|(_, place)| *place).ok_or(None)
     }
 
-    /// Counters that are not served, and why.
+    /// Returns the counters that are not served, with reasons.
     pub fn left_out(&self, set: &Counterset) -> Vec<LeftOut> {
         let part = |(id, why): &(CounterId, Arc<str>)| LeftOut {
             guid: set.guid,
@@ -121,10 +122,11 @@ impl Fit {
     }
 }
 
-/// Makes one counterset of a registration and of what programs say, in their order; none if nobody says anything.
+/// Merges the registration and the publishers' definitions, in their order, into one counterset. `None` if there is
+/// no definition.
 ///
-/// A definition without a name is a template, as programs in C have it: it says ids and types, and nothing of names
-/// and relations. Such a program adds nothing: its other counters are in no list.
+/// A definition without a name is a template, as publishers in C have it: it contains ids and types, without names
+/// and relations. Such a publisher adds nothing: its other counters are in no list.
 pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) -> Option<Merged> {
     let first = parts.iter().find(|part| is_described(part.set)).or(parts.first());
     let base = registered.or(first.map(|part| part.set))?;
@@ -143,7 +145,7 @@ pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) ->
     let mut known: Vec<(&Arc<Counterset>, bool, Fitting)> = Vec::new();
     let mut fits = Vec::with_capacity(parts.len());
     for part in parts {
-        // Many programs have the same definition.
+        // Many publishers have the same definition, so its fit is computed once.
         let is_same = |(set, is_trusted, _): &&(&Arc<Counterset>, bool, Fitting)| {
             Arc::ptr_eq(set, part.set) && *is_trusted == part.is_trusted
         };
@@ -158,7 +160,7 @@ pub(crate) fn merge(registered: Option<&Arc<Counterset>>, parts: &[Part<'_>]) ->
     Some(Merged { set: union.finish(), fits })
 }
 
-/// Whether a definition says names and relations.
+/// Returns `true` if a definition contains names and relations.
 fn is_described(set: &Counterset) -> bool {
     !set.name.is_empty()
 }
@@ -167,19 +169,19 @@ fn is_single(set: &Counterset) -> bool {
     set.instance_type == InstanceType::Single
 }
 
-/// The counters so far.
+/// Counters merged so far, and their origins.
 struct Union<'a> {
     base: &'a Arc<Counterset>,
     counters: Vec<Counter>,
-    /// By counter: who said first what it is, by number.
+    /// Index into `by` for each counter: the first definition that contained it.
     owners: Vec<usize>,
-    /// By that number: the program or registration, for people.
+    /// Publishers and registration, named for messages.
     by: Vec<String>,
     at: HashMap<CounterId, usize>,
-    /// The first counter of each name.
+    /// First counter of each name.
     names: HashMap<String, CounterId>,
     is_changed: bool,
-    /// Counters that programs of strangers added.
+    /// Number of counters added by untrusted publishers.
     of_strangers: usize,
 }
 
@@ -216,8 +218,9 @@ impl<'a> Union<'a> {
         Some((self.counters.get(at)?, by.map(String::as_str).unwrap_or_default()))
     }
 
-    /// Leaves out clocks that a registration has and programs have not: they compute with the clock of the collection.
-    /// An export adds such clocks, because manifests ask for them. The first program that has a counter says which.
+    /// Removes clocks that a registration has and publishers do not have: these compute with the clock of the
+    /// collection. An export adds such clocks, because manifests require them. The first publisher that has the
+    /// counter decides.
     fn leave_clocks(&mut self, parts: &[Part<'_>]) {
         let clocks = |counter: &Counter| [counter.perf_time, counter.perf_freq];
         let has_clock = |counter: &Counter| clocks(counter).into_iter().any(|clock| clock.is_some());
@@ -244,7 +247,7 @@ impl<'a> Union<'a> {
                 {
                     left.extend(clocks(counter).into_iter().flatten());
                     (counter.perf_time, counter.perf_freq) = (None, None);
-                    // The program is who says it.
+                    // The publisher now decides the meaning of the counter, so messages name it.
                     if let Some(owner) = self.at.get(&of_program.id).and_then(|at| self.owners.get_mut(*at)) {
                         *owner = self.by.len();
                     }
@@ -272,7 +275,7 @@ impl<'a> Union<'a> {
         self.index();
     }
 
-    /// Adds what a program has; why nothing of it can be served, if so.
+    /// Adds the counters of a definition. Returns the reason if nothing of it can be served.
     fn add(&mut self, part: &Part<'_>) -> Result<Fit, Arc<str>> {
         let set = part.set;
         if is_single(set) != is_single(self.base) {
@@ -308,7 +311,7 @@ impl<'a> Union<'a> {
                 left_out.insert(counter.id, why.into());
             }
         }
-        // What is computed with something that is left out has no value either.
+        // A counter computed with a counter that is left out has no value either.
         for counter in set.counters.iter() {
             let lost = counter.needed().find(|id| *id != counter.id && left_out.contains_key(id));
             if let Some(lost) = lost.filter(|_| !left_out.contains_key(&counter.id)) {
@@ -322,7 +325,7 @@ impl<'a> Union<'a> {
         Ok(Fit { places: places(set, &left_out), left_out, renamed })
     }
 
-    /// Why a counter is not the one that is known by its id.
+    /// Returns the reason why a counter differs from the known one with the same id, if it does.
     fn difference(
         &self,
         set: &Counterset,
@@ -355,7 +358,8 @@ impl<'a> Union<'a> {
         if this == other {
             return None;
         }
-        // Another name may be a better one, but not if one of both is at another id: then ids were given anew.
+        // A different name may be an improvement, unless one of the two names belongs to another id: then the ids
+        // were reassigned.
         let name = |counter: &Counter| counter.name.clone().unwrap_or_default();
         if let Some((elsewhere, by)) = self.names.get(&this).and_then(|id| self.get(*id)) {
             return Some(format!(
@@ -368,7 +372,7 @@ impl<'a> Union<'a> {
         Some(format!("{by} calls it \"{}\", which is counter {} of the program", name(known), moved.0))
     }
 
-    /// Why a counter that nobody has yet cannot be added.
+    /// Returns the reason why a new counter cannot be added, if there is one.
     fn obstacle(&self, part: &Part<'_>, counter: &Counter, added: usize) -> Option<String> {
         if !is_described(part.set) {
             return Some("it has no name and is not registered".to_owned());
@@ -410,7 +414,7 @@ impl<'a> Union<'a> {
     }
 }
 
-/// Where the value of each counter is that is not left out.
+/// Returns the value index of each counter that is not left out.
 fn places(set: &Counterset, left_out: &[(CounterId, Arc<str>)]) -> Vec<(CounterId, usize)> {
     let is_served = |id: &CounterId| left_out.binary_search_by_key(id, |(id, _)| *id).is_err();
     let counters = set.counters.iter().enumerate().map(|(place, counter)| (counter.id, place));
@@ -419,12 +423,12 @@ fn places(set: &Counterset, left_out: &[(CounterId, Arc<str>)]) -> Vec<(CounterI
     places
 }
 
-/// A counter's name as people see it, if they see one.
+/// Returns the name of a counter in the form used for comparison; `None` if it has no name.
 fn name_of(counter: &Counter) -> Option<String> {
     counter.name.as_deref().map(likeness).filter(|name| !name.is_empty())
 }
 
-/// The name that a program gives a counter and that is not shown, if so.
+/// Returns a message about the publisher's name of a counter, if another name is shown.
 fn other_name(counter: &Counter, known: &Counter, by: &str) -> Option<String> {
     if name_of(counter)? == name_of(known)? {
         return None;

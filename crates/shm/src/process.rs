@@ -1,4 +1,4 @@
-//! Who writes a file: what a header says of its process, and whether that process is still there.
+//! Identity of the process that writes a file, and checks whether that process is still running.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,24 +6,25 @@ use std::path::Path;
 
 use rustix::process::{Pid, test_kill_process};
 
-/// A process, so that no other one is taken for it. What is unknown is 0.
+/// Identity of a process, which distinguishes it from any other process. Unknown fields are 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {
     pub pid: u64,
-    /// Inode of its PID namespace.
+    /// Inode of the PID namespace of the process.
     pub namespace: u64,
-    /// When it started: clock ticks after the kernel.
+    /// Start time of the process in clock ticks since boot.
     pub start_time: u64,
-    /// Inode of the time namespace that this time is of: in another one the same process started at another time.
+    /// Inode of the time namespace of `start_time`: in another time namespace, the same process has another start
+    /// time.
     pub time_namespace: u64,
-    /// Of which run of the kernel.
+    /// Boot ID of the kernel that ran the process.
     pub boot_id: [u8; 16],
-    /// Its program.
+    /// Name of the program.
     pub program: String,
 }
 
 impl Process {
-    /// This process.
+    /// Returns the identity of this process.
     pub fn own() -> Self {
         let program = fs::read_link("/proc/self/exe").ok().or_else(|| std::env::current_exe().ok());
         let name =
@@ -38,29 +39,31 @@ impl Process {
         }
     }
 
-    /// Whether it is surely gone: not there, or another one has its pid. `namespace` is the asker's, to whom pids of
-    /// other namespaces say nothing.
+    /// Returns `true` if no process has this pid any more. `namespace` is the caller's PID namespace; pids of other
+    /// namespaces are unknown there.
     pub fn is_gone(&self, namespace: u64) -> bool {
         if self.namespace != namespace || namespace == 0 {
             return false;
         }
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        // Only "no such process" says that it is gone: one of another user may not be asked.
+        // Only "no such process" proves that it has exited: a process of another user may refuse the signal.
         pid.is_none_or(|pid| test_kill_process(pid) == Err(rustix::io::Errno::SRCH))
     }
 
-    /// Whether times that it says of itself are those of the asker, whose namespaces these are.
+    /// Returns `true` if times in this identity use the clocks of the caller, whose PID and time namespaces are
+    /// given.
     pub fn has_clock_of(&self, namespace: u64, own_time: u64) -> bool {
         let time = match self.time_namespace {
-            // Files of older programs do not say it. Their namespace can be seen from the same namespace of pids.
+            // Files of older programs do not contain their time namespace. It can be looked up from the same PID
+            // namespace.
             0 if self.namespace == namespace => time_namespace(&self.pid.to_string()),
             time => time,
         };
         time == own_time || time == 0 || own_time == 0
     }
 
-    /// Whether the process that has its pid now is another one, where that can be told. Dearer than
-    /// [`is_gone`](Self::is_gone). The namespaces are the asker's, of pids and of time.
+    /// Returns `true` if another process has this pid now, as far as can be determined. More expensive than
+    /// [`is_gone`](Self::is_gone). The arguments are the caller's PID and time namespaces.
     pub fn is_another(&self, namespace: u64, own_time: u64) -> bool {
         if self.namespace != namespace || namespace == 0 || self.start_time == 0 {
             return false;
@@ -72,24 +75,24 @@ impl Process {
     }
 }
 
-/// Inode of this process's PID namespace.
+/// Returns the inode of this process's PID namespace.
 pub(crate) fn namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
-/// Inode of the time namespace of a process; 0 if the kernel has none, or does not say.
+/// Returns the inode of a process's time namespace; 0 if the kernel has none, or does not show it.
 pub(crate) fn time_namespace(pid: &str) -> u64 {
     fs::metadata(format!("/proc/{pid}/ns/time")).map_or(0, |namespace| namespace.ino())
 }
 
-/// The kernel's boot id.
+/// Returns the boot ID of the kernel.
 pub(crate) fn boot_id() -> [u8; 16] {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let id: Option<perfset_core::Guid> = text.trim().parse().ok();
     id.map_or([0; 16], perfset_core::Guid::to_wire)
 }
 
-/// Field 22 of `/proc/PID/stat`.
+/// Returns the start time of a process: field 22 of `/proc/PID/stat`.
 fn start_time(pid: &str) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let after_name = stat.iter().rposition(|byte| *byte == b')')?;

@@ -1,25 +1,26 @@
-//! Which row of a striped counter is a thread's own.
+//! Assignment of a row of striped counters to each thread.
 //!
-//! A thread that counts in a striped counterset for the first time takes a number that no other living thread has, and
-//! gives it back when it ends. Row `n` of each instance is then written by it alone, so that a load and a store do.
+//! A thread that counts in a striped counterset for the first time takes a number that no other running thread has.
+//! The number is returned when the thread ends. Row `n` of each instance is then written by that thread alone, so a
+//! load and a store suffice.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-/// Numbers that threads have, by bit.
+/// Bit set of the numbers in use by threads.
 static TAKEN: AtomicU64 = AtomicU64::new(0);
 
 const NOT_ASKED: u32 = u32::MAX;
 const NONE: u32 = u32::MAX - 1;
 
 thread_local! {
-    // Two, because one that is given back when the thread ends is dearer to look at.
+    // Two variables, because access to one with a destructor is more expensive.
     static OWN: Cell<u32> = const { Cell::new(NOT_ASKED) };
     static GIVES_BACK: GivesBack = const { GivesBack };
 }
 
-/// This thread's number, larger than all if it has none.
+/// Returns the number of this thread; without one, a value larger than all numbers.
 #[inline]
 pub(crate) fn own() -> usize {
     let own = OWN.get();
@@ -29,10 +30,10 @@ pub(crate) fn own() -> usize {
 
 #[cold]
 fn take() -> u32 {
-    // A thread that is ending has given its number back, and gets no other.
+    // A thread that is ending has returned its number, and gets no other.
     let can_give_back = GIVES_BACK.try_with(|_| ()).is_ok();
     let free = |taken: u64| (taken != u64::MAX && can_give_back).then(|| taken | lowest_free(taken));
-    // Acquire: what the thread that had it before stored in its rows is seen.
+    // Acquire: this thread must see the rows as the number's previous owner stored them.
     let own = match TAKEN.fetch_update(AcqRel, Acquire, free) {
         Ok(taken) => lowest_free(taken).trailing_zeros(),
         Err(_) => NONE,
@@ -56,7 +57,7 @@ impl Drop for GivesBack {
     }
 }
 
-/// In a forked child: the numbers of threads that are not there are free.
+/// Frees the numbers of all threads except the current one, in a forked child: the others do not exist there.
 pub(crate) fn keep_own() {
     TAKEN.store(1_u64.checked_shl(OWN.get()).unwrap_or(0), Relaxed);
 }

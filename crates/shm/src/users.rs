@@ -1,9 +1,9 @@
-//! Names of users' groups, for people.
+//! Names of user groups, for messages.
 
 use std::fs::File;
 use std::io::Read;
 
-/// Returns the name of a group in `/etc/group`; groups of other databases have none here.
+/// Returns the name of a group from `/etc/group`; groups of other databases are not found.
 pub(crate) fn group_name(group: u32) -> Option<String> {
     const MOST_BYTES: u64 = 1 << 20;
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! The side that asks: it waits so long and no longer, whatever the other side does.
+//! Client side of the publisher socket. Each wait has a deadline, whatever the publisher does.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,40 +15,40 @@ use thiserror::Error;
 
 use super::{Answer, BadMessage, MOST_PACKET, Request, address, user_at_the_other_end};
 
-/// A program did not answer.
+/// Reason why a publisher gave no usable response.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// Nobody listens there, or it ended the connection.
+    /// No process listens on the socket, or the publisher closed the connection.
     #[error("the program cannot be reached")]
     Gone(#[source] io::Error),
-    /// It did not answer in time: then a request counts as one that succeeded, and values are missing.
+    /// No response within the deadline. The request then counts as successful, and values are missing.
     #[error("the program did not answer within {0:?}")]
     TimedOut(Duration),
-    /// Somebody listens there who is not the owner of the file.
+    /// The listening process belongs to another user than the file.
     #[error("user {0} listens there, who does not own the file")]
     Stranger(u32),
-    /// What it answered is no answer.
+    /// The response of the publisher could not be decoded.
     #[error("what the program answered cannot be used")]
     Damaged(#[source] BadMessage),
 }
 
-/// One request to a program, and its answer as far as it has come. Nothing here waits.
+/// Request to a publisher, with the part of the response received so far. No method blocks.
 #[derive(Debug)]
 pub(crate) struct Conversation {
     connection: OwnedFd,
     answer: Answer,
 }
 
-/// Maximum number of packets that are taken at a time: somebody who never stops sending must not hold up others.
+/// Maximum number of packets received per call: a peer that never stops sending must not delay other publishers.
 const PACKETS: usize = 4;
 
 impl Conversation {
-    /// Sends a request to the program that listens on that socket, if it is one of that user.
+    /// Sends a request to the publisher that listens on the socket, if that process runs as user `owner`.
     ///
     /// # Errors
-    /// If it cannot be reached, or is another user's. Where too many wait already, the error is
-    /// [`io::ErrorKind::WouldBlock`].
+    /// If the publisher cannot be reached, or belongs to another user. If its queue of connections is full, the error
+    /// is [`io::ErrorKind::WouldBlock`].
     pub(crate) fn begin(socket: &Path, owner: u32, packet: &[u8]) -> Result<Self, AskError> {
         let gone = |errno: Errno| AskError::Gone(errno.into());
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -64,10 +64,11 @@ impl Conversation {
         Ok(Self { connection, answer: Answer::from(Status::ERROR_SUCCESS) })
     }
 
-    /// Takes some of the packets that have come; the answer, once it is whole. `buffer` has room for a packet.
+    /// Receives some of the packets that have arrived, and returns the response once it is complete. `buffer` must
+    /// have room for one packet.
     ///
     /// # Errors
-    /// If the connection has ended, or what came is no answer.
+    /// If the connection was closed, or a received packet is not a valid response.
     pub(crate) fn advance(&mut self, buffer: &mut [u8]) -> Result<Option<Answer>, AskError> {
         for _ in 0..PACKETS {
             let len = match recv(&self.connection, &mut *buffer, RecvFlags::TRUNC) {
@@ -92,21 +93,22 @@ impl Conversation {
         Ok(None)
     }
 
-    /// Returns the connection, on which packets of the answer come.
+    /// Returns the connection on which response packets arrive.
     pub(crate) fn connection(&self) -> &OwnedFd {
         &self.connection
     }
 
-    /// Returns the number of values that have come so far.
+    /// Returns the number of values received so far.
     pub(crate) fn values(&self) -> usize {
         self.answer.values.len()
     }
 }
 
-/// Asks the program that listens on that socket, if it is one of that user, and waits for its answer.
+/// Sends a request to the publisher that listens on the socket, if it runs as user `owner`, and waits for the
+/// response.
 ///
 /// # Errors
-/// If it cannot be reached, is another user's, or gives no answer within that time.
+/// If the publisher cannot be reached, belongs to another user, or sends no complete response within that time.
 pub fn ask(socket: &Path, owner: u32, request: &Request<'_>, within: Duration) -> Result<Answer, AskError> {
     let until = Instant::now().checked_add(within);
     let mut conversation = Conversation::begin(socket, owner, &request.encode())?;
@@ -114,7 +116,7 @@ pub fn ask(socket: &Path, owner: u32, request: &Request<'_>, within: Duration) -
     loop {
         let connection = conversation.connection().as_fd();
         let is_ready = wait(connection, PollFlags::IN, until).map_err(AskError::Gone)?;
-        // Also of packets without an end.
+        // The deadline also ends a response whose packets never stop.
         if !is_ready || until.is_some_and(|until| until <= Instant::now()) {
             return Err(AskError::TimedOut(within));
         }
@@ -124,7 +126,8 @@ pub fn ask(socket: &Path, owner: u32, request: &Request<'_>, within: Duration) -
     }
 }
 
-/// Waits until then for something to be possible; whether it is. Without an end, as long as it takes.
+/// Waits until the file descriptor is ready, and returns `true` if it is; `false` after the deadline. Without a
+/// deadline, waits as long as necessary.
 pub(super) fn wait(fd: BorrowedFd<'_>, what: PollFlags, until: Option<Instant>) -> io::Result<bool> {
     loop {
         let mut fds = [PollFd::from_borrowed_fd(fd, what)];
@@ -137,7 +140,7 @@ pub(super) fn wait(fd: BorrowedFd<'_>, what: PollFlags, until: Option<Instant>) 
     }
 }
 
-/// The time until then.
+/// Returns the time left until a deadline.
 pub(super) fn left(until: Option<Instant>) -> Option<Timespec> {
     let left = until?.saturating_duration_since(Instant::now());
     Some(Timespec {

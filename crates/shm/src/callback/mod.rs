@@ -1,31 +1,32 @@
-//! Asking the program behind a file: its control callback, and its values by reference.
+//! Requests to the publisher of a file: control-callback requests, and values by reference.
 //!
-//! A program that has one of both listens on a socket of packets (`SOCK_SEQPACKET`) beside its file, `PID-RANDOM.sock`
-//! beside `PID-RANDOM.pfs`, and the file's header has the flag [`HAS_SOCKET`](crate::layout::header::HAS_SOCKET), from
-//! its birth or from some change on. It answers its own user and root; who asks makes sure that the file's owner
-//! answers. One connection is one request and its answer. Numbers are little-endian.
+//! A publisher that has a control callback or values by reference listens on a packet socket (`SOCK_SEQPACKET`). The
+//! socket is next to its file: `PID-RANDOM.sock` beside `PID-RANDOM.pfs`. The file's header then has the flag
+//! [`HAS_SOCKET`](crate::layout::header::HAS_SOCKET), which can also be set after creation. A publisher responds to
+//! its own user and root; the client checks that the file's owner responds. One connection carries one request and
+//! its response. Numbers are little-endian.
 //!
 //! A request is one packet of at most [`MOST_REQUEST`] bytes:
 //!
-//! | at | | |
+//! | offset | type | meaning |
 //! |---|---|---|
-//! | 0 | u32 | [what](What) is asked |
+//! | 0 | u32 | request code ([`What`]) |
 //! | 4 | u32 | 0; ignored |
-//! | 8 | | about what: PERF_COUNTER_IDENTITY, or the name of the machine with its NUL, in UTF-16 |
+//! | 8 | | subject: PERF_COUNTER_IDENTITY, or the name of the machine with its NUL, in UTF-16 |
 //!
-//! An answer is one packet or several, of at most [`MOST_PACKET`] bytes:
+//! A response is one or more packets of at most [`MOST_PACKET`] bytes:
 //!
-//! | at | | |
+//! | offset | type | meaning |
 //! |---|---|---|
-//! | 0 | u32 | a [`Status`]; that of the last packet counts |
-//! | 4 | u32 | 0: the last packet; else another one follows |
+//! | 0 | u32 | [`Status`]; only that of the last packet is used |
+//! | 4 | u32 | 0 in the last packet; otherwise another packet follows |
 //! | 8 | | values by reference, 24 bytes each |
 //!
-//! | at | of a value | |
+//! | offset | type | meaning, for one value |
 //! |---|---|---|
-//! | 0 | u64 | of which instance: its sequence word in the file |
-//! | 8 | u32 | of which counter |
-//! | 12 | u32 | how many bytes it has: 4 or 8; 0: there is none, the program has no address for it |
+//! | 0 | u64 | sequence word of the instance in the file |
+//! | 8 | u32 | id of the counter |
+//! | 12 | u32 | size in bytes: 4 or 8; 0 if there is no value because the publisher has no address for it |
 //! | 16 | u64 | the value |
 
 mod ask;
@@ -51,34 +52,34 @@ pub(crate) use ask::Conversation;
 pub use ask::{AskError, ask};
 pub use serve::Server;
 
-/// What sockets are named instead of `.pfs`.
+/// File extension of sockets, in place of `pfs`.
 pub(crate) const EXTENSION: &str = "sock";
-/// Bytes that a request may have: two names of 1,024 units fit.
+/// Maximum size of a request in bytes: two names of 1,024 UTF-16 units fit.
 pub const MOST_REQUEST: usize = 8192;
-/// Bytes that a packet of an answer may have.
+/// Maximum size of a response packet in bytes.
 pub const MOST_PACKET: usize = 65_536;
-/// Values that an answer may have.
+/// Maximum number of values in a response.
 pub const MOST_VALUES: usize = 1 << 20;
 
-/// What is asked of a program. Up to 6 they are the requests of a control callback.
+/// Code of a request to a publisher. Codes up to 6 are those of a control callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum What {
-    /// May this entry be added to a query?
+    /// Requests permission to add an entry to a query.
     #[doc(alias = "PERF_ADD_COUNTER")]
     AddCounter,
-    /// This entry is no longer in a query.
+    /// Reports that an entry was removed from a query.
     #[doc(alias = "PERF_REMOVE_COUNTER")]
     RemoveCounter,
-    /// Instances are about to be listed.
+    /// Announces that instances will be listed.
     #[doc(alias = "PERF_ENUM_INSTANCES")]
     EnumInstances,
-    /// Values are about to be read.
+    /// Announces that values will be read.
     #[doc(alias = "PERF_COLLECT_START")]
     CollectStart,
-    /// Values were read.
+    /// Reports that values were read.
     #[doc(alias = "PERF_COLLECT_END")]
     CollectEnd,
-    /// The values that counters of instances refer to. This goes to no callback.
+    /// Requests the values that counters of instances refer to. Never passed to the control callback.
     Values,
 }
 
@@ -92,40 +93,40 @@ impl What {
         (0x100, Self::Values),
     ];
 
-    /// From the number in a request.
+    /// Converts the number in a request; `None` if it is not defined.
     #[must_use]
     pub fn from_wire(number: u32) -> Option<Self> {
         Self::ALL.into_iter().find(|(known, _)| *known == number).map(|(_, what)| what)
     }
 
-    /// The number in a request.
+    /// Returns the number that stands for this code in a request.
     #[must_use]
     pub fn to_wire(self) -> u32 {
         Self::ALL.into_iter().find(|(_, known)| *known == self).map_or(0, |(number, _)| number)
     }
 
-    /// Whether it is about an entry, and not about a machine.
+    /// Returns `true` if the request concerns a query entry; `false` if it concerns a machine.
     fn is_of_entry(self) -> bool {
         matches!(self, Self::AddCounter | Self::RemoveCounter | Self::Values)
     }
 }
 
-/// A message is not what it must be.
+/// Reason why a received message is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BadMessage {
-    /// It ends too early, or a structure in it is damaged.
+    /// The message is truncated, or a structure in it is damaged.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// It asks for something that is not defined.
+    /// The request code is not defined.
     #[error("it asks for {0}, which is not defined")]
     What(u32),
-    /// Something else.
+    /// Any other error, described by the text.
     #[error("{0}")]
     Other(&'static str),
 }
 
-/// A request, checked.
+/// Request to a publisher, already validated.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     what: What,
@@ -135,10 +136,10 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// A request about that: a PERF_COUNTER_IDENTITY, or the name of a machine with its NUL.
+    /// Creates a request about an entry (a PERF_COUNTER_IDENTITY) or a machine (its name with the NUL).
     ///
     /// # Errors
-    /// If it is not that.
+    /// If `about` does not have the form that this request code needs.
     pub fn new(what: What, about: &'a [u8]) -> Result<Self, BadMessage> {
         if about.len() > MOST_REQUEST.saturating_sub(HEADER) {
             return Err(BadMessage::Other("it is about more than fits into a request"));
@@ -152,17 +153,17 @@ impl<'a> Request<'a> {
             return Ok(Self { what, about, entry: Some(identity), machine: identity.machine() });
         }
         let machine = Name::until_nul(about);
-        // The NUL, and nothing behind it.
+        // Nothing may follow the NUL.
         if about.len() != machine.as_bytes().len().saturating_add(2) {
             return Err(BadMessage::Other("the machine's name does not end at the end"));
         }
         Ok(Self { what, about, entry: None, machine })
     }
 
-    /// The request in a packet.
+    /// Decodes the request in a packet.
     ///
     /// # Errors
-    /// If it is none.
+    /// If the packet is not a valid request.
     pub fn decode(packet: &'a [u8]) -> Result<Self, BadMessage> {
         let mut packet = Cursor::new(packet);
         let number = packet.read::<U32>("number of a request")?.get();
@@ -171,59 +172,59 @@ impl<'a> Request<'a> {
         Self::new(what, packet.rest())
     }
 
-    /// The packet that says so.
+    /// Encodes the request as a packet.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         [&self.what.to_wire().to_le_bytes(), &[0; 4], self.about].concat()
     }
 
-    /// What is asked.
+    /// Returns the request code.
     #[must_use]
     pub fn what(&self) -> What {
         self.what
     }
 
-    /// About what, as bytes: what a control callback is given behind its WNODE_HEADER.
+    /// Returns the subject of the request as bytes: the data that a control callback receives after its WNODE_HEADER.
     #[must_use]
     pub fn about(&self) -> &'a [u8] {
         self.about
     }
 
-    /// Which entry it is about, if it is about one.
+    /// Returns the query entry that the request concerns, if it concerns one.
     #[must_use]
     pub fn entry(&self) -> Option<CounterIdentity<'a>> {
         self.entry
     }
 
-    /// The machine that is asked.
+    /// Returns the name of the machine that the request is for.
     #[must_use]
     pub fn machine(&self) -> Name<'a> {
         self.machine
     }
 }
 
-/// Bytes before the rest of a packet, in both directions.
+/// Size in bytes of the packet header, in both directions.
 const HEADER: usize = 8;
-/// Bytes of a value in an answer.
+/// Size in bytes of a value in a response.
 const VALUE: usize = 24;
 
-/// What a program answers.
+/// Response of a publisher to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// What its callback returned.
+    /// Return value of the publisher's control callback.
     pub status: Status,
-    /// Values by reference.
+    /// Values that counters refer to.
     pub values: Vec<Referenced>,
 }
 
-/// A value that a counter of an instance refers to.
+/// Value that a counter of an instance refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Referenced {
-    /// The instance's sequence word.
+    /// Sequence word of the instance.
     pub sequence: u64,
-    /// The counter.
+    /// Identifier of the counter.
     pub counter: CounterId,
-    /// The value; none if the program has no address for it.
+    /// The value; `None` if the publisher has no address for it.
     pub value: Option<RawValue>,
 }
 
@@ -234,7 +235,7 @@ impl From<Status> for Answer {
 }
 
 impl Answer {
-    /// Its packets; of more values than an answer may have, the first.
+    /// Encodes the response as packets. Values over [`MOST_VALUES`] are omitted.
     pub fn encode(&self) -> impl Iterator<Item = Vec<u8>> {
         const A_PACKET: usize = (MOST_PACKET - HEADER) / VALUE;
         let mut left = self.values.get(..MOST_VALUES).unwrap_or(&self.values);
@@ -264,10 +265,10 @@ impl Answer {
         })
     }
 
-    /// Takes the next packet; whether another one follows.
+    /// Decodes the next packet. Returns `true` if another packet follows.
     ///
     /// # Errors
-    /// If it is no packet of an answer.
+    /// If the packet is not part of a valid response.
     pub fn decode(&mut self, packet: &[u8]) -> Result<bool, BadMessage> {
         let mut packet = Cursor::new(packet);
         self.status = Status(packet.read::<U32>("status of an answer")?.get());
@@ -292,8 +293,8 @@ impl Answer {
     }
 }
 
-/// A socket's address, and what must stay open while it is used: paths of sockets must be short, others go by way of
-/// their folder.
+/// Returns the address of a socket, and the directory that must stay open while the address is used. A socket path
+/// must be short, so longer ones are reached through their directory.
 fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<OwnedFd>)> {
     match SocketAddrUnix::new(path) {
         Err(Errno::NAMETOOLONG) => {
@@ -308,7 +309,7 @@ fn address(path: &Path) -> io::Result<(SocketAddrUnix, Option<OwnedFd>)> {
     }
 }
 
-/// The user at the other end, as it was when the connection was made, or listening began.
+/// Returns the user of the process at the other end, as of the time of connecting or of `listen`.
 fn user_at_the_other_end(socket: BorrowedFd<'_>) -> io::Result<u32> {
     #![expect(unsafe_code, reason = "that of rustix takes a process of another namespace for one with a pid")]
     let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
@@ -316,7 +317,7 @@ fn user_at_the_other_end(socket: BorrowedFd<'_>) -> io::Result<u32> {
     let mut len = libc::socklen_t::try_from(size).unwrap_or(0);
     let (level, option) = (libc::SOL_SOCKET, libc::SO_PEERCRED);
     let to = (&raw mut found).cast();
-    // SAFETY: the descriptor is open, and `to` has room for `len` bytes, any of which make a `ucred`.
+    // SAFETY: the file descriptor is open, and `to` has room for `len` bytes, any of which make a `ucred`.
     let failed = unsafe { libc::getsockopt(socket.as_raw_fd(), level, option, to, &raw mut len) } == -1;
     match failed {
         true => Err(io::Error::last_os_error()),

@@ -1,4 +1,4 @@
-//! The side that answers: one thread, which sleeps unless somebody asks.
+//! Publisher side of the socket: one thread, which sleeps while there are no requests.
 
 use std::fmt;
 use std::io;
@@ -22,16 +22,16 @@ use super::ask::{left, wait};
 use super::{Answer, MOST_REQUEST, Request, address, user_at_the_other_end};
 use crate::fork;
 
-/// How long somebody may be connected without asking, and take to receive an answer.
+/// Maximum time that a client may be connected without a request, and maximum time to receive the response.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Connections at once; others wait until there are fewer.
+/// Maximum number of simultaneous connections; further clients wait.
 const MOST_PEERS: usize = 64;
 
-/// Answers readers until it is dropped; that waits for an answer that is being made.
+/// Responds to readers until it is dropped. Dropping waits for a response that is being prepared.
 #[derive(Debug)]
 pub struct Server {
     running: ManuallyDrop<Running>,
-    /// In which process: a forked child has neither the thread nor the socket.
+    /// Fork generation of the process that started the server: a forked child has neither its thread nor its socket.
     generation: u64,
 }
 
@@ -49,7 +49,7 @@ impl fmt::Debug for Running {
 }
 
 impl Server {
-    /// Listens on a new socket there. `ended` is called when it does so no more.
+    /// Starts to listen on a new socket. `ended` is called when the server stops.
     pub(crate) fn start(
         path: PathBuf,
         answer: impl FnMut(Request<'_>) -> Answer + Send + 'static,
@@ -84,7 +84,7 @@ impl Server {
         }
     }
 
-    /// Whether this process is one that was forked since: then nobody answers.
+    /// Returns `true` if this process was forked after the server was started: then no thread responds.
     #[must_use]
     pub fn is_anothers(&self) -> bool {
         self.generation != fork::generation()
@@ -97,12 +97,12 @@ impl Drop for Server {
             return; // its descriptor was closed, and may be another's now
         }
         #[expect(unsafe_code, reason = "to forget it in a child")]
-        // SAFETY: it is taken once, here, and not used after.
+        // SAFETY: it is taken only here, and not used afterwards.
         let Running { listener, thread, path, ended } = unsafe { ManuallyDrop::take(&mut self.running) };
         ended();
         let _ = std::fs::remove_file(path); // it may be gone, with the file that it was beside
         let _ = shutdown(&*listener, Shutdown::Both); // the thread's sign to end
-        // From inside an answer it ends after that.
+        // If the server is dropped inside its own `answer` function, the thread ends after that call.
         if thread.thread().id() != std::thread::current().id() {
             let _ = thread.join(); // if it panicked it said so
         }
@@ -116,7 +116,7 @@ struct Peer {
 }
 
 fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>) -> Answer) {
-    // When there are too many open files, connections wait for a while.
+    // If too many files are open, connections are accepted again only after a delay.
     let mut accepts_from = Instant::now();
     let mut peers: Vec<Peer> = Vec::new();
     loop {
@@ -134,7 +134,8 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
         }
         let mut found = fds.iter().map(PollFd::revents);
         let of_listener = found.next().unwrap_or(PollFlags::HUP);
-        // One at a time, the first one first: the answer may take long, and who came meanwhile is next.
+        // One request at a time, the oldest connection first: a response may take long, and clients that connect
+        // meanwhile are next.
         let ready = found.position(|found| !found.is_empty());
         drop(fds);
         if of_listener.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
@@ -154,7 +155,7 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
         if let Some(ready) = ready.filter(|ready| *ready < peers.len()) {
             let began = Instant::now();
             respond(&peers.remove(ready).connection, &mut answer, generation);
-            // The others were not heard meanwhile.
+            // The other connections were not read meanwhile, so their deadlines move.
             for peer in &mut peers {
                 peer.until = peer.until.checked_add(began.elapsed()).unwrap_or(peer.until);
             }
@@ -165,14 +166,14 @@ fn serve(listener: &OwnedFd, generation: u64, mut answer: impl FnMut(Request<'_>
     }
 }
 
-/// This user, and root.
+/// Returns `true` if the other end is this user or root.
 fn is_trusted(connection: &OwnedFd) -> bool {
     let own = rustix::process::geteuid().as_raw();
     user_at_the_other_end(connection.as_fd()).is_ok_and(|user| user == own || user == 0)
 }
 
-/// Reads one request and answers it. Who asked and did not wait for the answer is heard all the same: whoever adds an
-/// entry removes it later, and a program may count both.
+/// Reads one request and responds to it. The request is handled even if the client no longer waits for the response:
+/// a client that adds an entry removes it later, and a publisher may count both.
 fn respond(connection: &OwnedFd, answer: &mut impl FnMut(Request<'_>) -> Answer, generation: u64) {
     let mut buffer = [MaybeUninit::uninit(); MOST_REQUEST];
     let Ok(((packet, _), len)) = recv(connection, &mut buffer, RecvFlags::TRUNC) else { return };
@@ -203,14 +204,14 @@ fn respond(connection: &OwnedFd, answer: &mut impl FnMut(Request<'_>) -> Answer,
     }
 }
 
-/// Starts a thread that no signal of the program comes to.
+/// Runs `start` with all signals blocked, so that a thread it starts receives no signal of the program.
 fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     #![expect(unsafe_code, reason = "std has no masks of signals")]
     let mut all = MaybeUninit::<libc::sigset_t>::uninit();
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: a place for a set.
+    // SAFETY: valid memory for a signal set.
     unsafe { libc::sigfillset(all.as_mut_ptr()) };
-    // SAFETY: a set that was filled above, and a place for the one before.
+    // SAFETY: a set that was filled above, and valid memory for the previous set.
     let masked = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr()) } == 0;
     let started = start();
     if masked {

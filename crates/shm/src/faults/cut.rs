@@ -1,4 +1,4 @@
-//! Files that are cut, have holes punched into them and grow under a reader: it misses rows, and nothing else.
+//! Files that are truncated, get holes and grow under a reader: only their own rows may be missing.
 
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
@@ -19,8 +19,8 @@ const INSTANCES: usize = 64;
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15; // all bytes change each time
 const STEPS: u64 = 1 << 40;
 
-/// One thread is the file's owner: it stores multiples of `STEP` into all values, and now and then cuts the file,
-/// punches a hole, or lets it grow, and makes it whole again. Every value that is read must be such a multiple.
+/// A thread acts as the file's owner: it stores multiples of `STEP` into all values. At times it truncates the file,
+/// punches a hole, or lets it grow, and restores it. Every value read must be such a multiple.
 #[test]
 fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     const ENOUGH: u64 = 20_000;
@@ -46,8 +46,8 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
                     step += 1;
                     gauges.iter().for_each(|gauge| gauge.set(step.wrapping_mul(STEP)));
                 }
-                // Nothing is stored here meanwhile: the owner would end itself.
-                // It is cut between words: else half a word would be in the file itself.
+                // No stores happen meanwhile, because they would end the owner. Truncate between words, because
+                // otherwise half a word would be in the file itself.
                 match random.below(4) {
                     0 => file.set_len(random.below(len / 8) * 8).unwrap(),
                     1 => file
@@ -85,7 +85,7 @@ fn nothing_is_torn_and_nobody_ends_where_a_file_is_cut() {
     assert!(complaints(&mut place.applications()).is_empty());
 }
 
-/// A file that is not whole is not read at all, also where what is asked for is still there; and it says why.
+/// An incomplete file is not read at all, even if the requested range exists; the reason is reported.
 #[test]
 fn a_file_that_is_cut_says_so() {
     let place = Place::new("cut-says");
@@ -108,7 +108,7 @@ fn a_file_that_is_cut_says_so() {
         forged.file.set_len(u64::try_from(len).unwrap()).unwrap();
         assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()), "{len}");
         let said = complaints(&mut applications);
-        // Of nothing there is no header that says how long it is.
+        // An empty file has no header that contains its length.
         let is_overwritten =
             said.iter().any(|what| what.contains("of its bytes are there") || what.contains("overwritten"));
         assert!(said.len() == 1 && (said[0].contains(says) || is_overwritten), "{len}: {said:?}");
@@ -120,7 +120,7 @@ fn a_file_that_is_cut_says_so() {
     }
 }
 
-/// A hole that was punched while nobody looked gives no zeros.
+/// A hole punched between two collections yields no zeros.
 #[test]
 fn a_hole_gives_no_zeros() {
     let place = Place::new("cut-hole");
@@ -134,8 +134,8 @@ fn a_hole_gives_no_zeros() {
     assert!(raw(&mut query).iter().all(|(.., value)| value.is_none()));
 }
 
-/// Whatever part of a file is a hole or zero for a while, and its change word stays: who read before and meanwhile, and
-/// who began to read meanwhile, has all of it when it is as it was before.
+/// Any range of a file may temporarily be a hole or zero while its change word stays. Readers that started before or
+/// meanwhile see everything once the file is restored.
 #[test]
 fn nobody_is_blind_after_a_file_was_not_whole() {
     const PAGE: usize = 4096;
@@ -171,8 +171,8 @@ fn nobody_is_blind_after_a_file_was_not_whole() {
     }
 }
 
-/// Instances of a file that is cut say so, one by one if they were read before; also beside those of other files, and
-/// where it is copied.
+/// Instances of a truncated file have a reason, each one if they were read before. This holds also beside other
+/// files, and for copied files.
 #[test]
 fn what_is_cut_has_a_reason_in_each_sample() {
     let (bytes, victim) = (super::files::genuine(), super::files::victim());
@@ -220,7 +220,8 @@ fn what_is_cut_has_a_reason_in_each_sample() {
     }
 }
 
-/// The same while it is cut and whole again all the time: each value of each sample is the right one or says why not.
+/// The same while the file is continually truncated and restored: each value of each sample is correct or has a
+/// reason.
 #[test]
 fn no_sample_has_fewer_rows_while_a_file_is_cut() {
     const SAMPLES: usize = 300;
@@ -264,7 +265,7 @@ fn no_sample_has_fewer_rows_while_a_file_is_cut() {
     }
 }
 
-/// Many files, some of which are cut: the others are read.
+/// If some of many files are truncated, the others are still read.
 #[test]
 fn the_others_are_read() {
     let place = Place::new("cut-some");
@@ -282,7 +283,7 @@ fn the_others_are_read() {
     assert_eq!(with_value(raw(&mut query)), 26 * 6);
 }
 
-/// Where no child can be had, files are copied, with the same rows.
+/// If no child can be started, files are copied, with the same rows.
 #[test]
 fn where_no_child_can_be_had() {
     let place = Place::new("no-child");
@@ -301,7 +302,7 @@ fn where_no_child_can_be_had() {
     assert_eq!(copied, loaded);
 }
 
-/// A child that could not be had once costs no file its mapping for ever, and it is said meanwhile.
+/// If a child could not be started once, files are mapped again later; until then the copying is reported.
 #[test]
 fn a_child_is_tried_again_later() {
     let place = Place::new("child-again");

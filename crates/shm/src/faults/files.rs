@@ -1,4 +1,4 @@
-//! Files that are not what they say, or not files at all.
+//! Invalid files, and directory entries that are not files.
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -32,7 +32,7 @@ pub(super) struct Victim {
 
 const NAME: &str = "1-forged.pfs";
 
-/// A file as a program leaves it: a definition, and a segment with three instances.
+/// Returns a file as a publisher leaves it: a definition, and a segment with three instances.
 pub fn genuine() -> Vec<u8> {
     let place = Place::new(&format!("genuine-{:?}", std::thread::current().id()));
     let publisher = place.publisher();
@@ -44,12 +44,12 @@ pub fn genuine() -> Vec<u8> {
     std::fs::read(publisher.path().unwrap()).unwrap()
 }
 
-/// The counterset of it.
+/// Returns the GUID of the counterset in that file.
 pub fn victim() -> Guid {
     Victim::GUID
 }
 
-/// What a reader has of it.
+/// Returns the rows that a reader finds in the file.
 fn rows(machine: &Machine) -> Vec<(String, u32, Option<u64>)> {
     if machine.counterset(&Victim::GUID).is_err() {
         return Vec::new();
@@ -65,19 +65,19 @@ fn expected(prefix: &str) -> Vec<(String, u32, Option<u64>)> {
     [("a", 1), ("b", 2), ("c", 3)].into_iter().flat_map(row).collect()
 }
 
-/// A word of an entry of the table.
+/// Returns the offset of a word in an entry of the segment table.
 fn in_table(number: usize, at: usize) -> usize {
     header::TABLE + number * entry::WORDS + at
 }
 
-/// Where the segment with the instances begins, in words.
+/// Returns the word offset of the segment with the instances.
 fn segment(bytes: &[u8]) -> usize {
     usize::try_from(get_word(bytes, in_table(1, entry::AT))).unwrap() / WORD
 }
 
 type Forge = fn(&Path, &str, &[u8]) -> Forged;
 
-/// Both ways to read it: mapped and copied.
+/// Both access methods for the file: mapped and copied.
 const WAYS: [(Forge, bool); 2] = [(Forged::mapped, false), (Forged::copied, true)];
 
 #[test]
@@ -92,12 +92,12 @@ fn an_unchanged_copy_is_read() {
     }
 }
 
-/// Whatever byte is another one, that file alone is concerned.
+/// Any changed byte affects that file alone.
 #[test]
 fn every_byte_is_flipped() {
     let bytes = genuine();
     let segment_at = segment(&bytes) * WORD;
-    // All that is not zero, and some of what is.
+    // All bytes that are not zero, and a selection of the zeros.
     let places: Vec<usize> =
         (0..bytes.len().min(segment_at + 8192)).filter(|at| bytes[*at] != 0 || at % 509 == 0).collect();
     assert!(places.len() > 300, "{}", places.len());
@@ -137,7 +137,7 @@ fn every_prefix() {
     }
 }
 
-/// What is wrong with a file, and what the reader says of it. `None`: nothing, because its program is dead.
+/// Invalid headers, each with the expected problem. `None`: no problem is reported, because the publisher has exited.
 #[test]
 fn headers_that_lie() {
     let bytes = genuine();
@@ -180,7 +180,7 @@ fn headers_that_lie() {
             }
         }
     }
-    // The name of the program is for people: nothing depends on it.
+    // The program's name is only shown to users, and has no other effect.
     let place = Place::new("program-name");
     let _forged = Forged::mapped(place.path(), NAME, &with_word(&bytes, header::PROGRAM_LEN, u64::MAX));
     assert_eq!(rows(&place.machine()), expected(""));
@@ -225,7 +225,7 @@ fn tables_that_lie() {
     }
 }
 
-/// As many segments as there may be, all over each other: the work would be that of a file 128 times as long.
+/// The maximum number of segments, all overlapping: reading them all would cost as much as a file 128 times as long.
 #[test]
 fn segments_that_overlap_are_read_once() {
     let mut bytes = genuine();
@@ -245,7 +245,7 @@ fn segments_that_overlap_are_read_once() {
     }
 }
 
-/// Numbers of blocks that a hostile owner chooses: the instance is left out, its neighbours are not.
+/// Blocks with numbers chosen by a hostile owner: only that instance is left out.
 #[test]
 fn blocks_that_lie() {
     let bytes = genuine();
@@ -309,7 +309,7 @@ fn what_is_no_file() {
     std::fs::remove_file(at("of another name")).unwrap();
 }
 
-/// A file as long as the file system allows, with nothing in it; one with a header that believes in it.
+/// A sparse file of the maximum length of the file system, empty or with a header that claims this length.
 #[test]
 fn holes() {
     let bytes = genuine();
@@ -343,7 +343,7 @@ fn more_files_than_are_looked_at() {
     assert!(complaints[0].ends_with("it has more files than are looked at"), "{complaints:?}");
 }
 
-/// However many files a stranger leaves, those of others are found.
+/// Files of other users are found even if one user leaves very many files.
 #[test]
 fn a_stranger_fills_the_folder() {
     if rustix::process::geteuid().as_raw() != 0 {
@@ -367,7 +367,7 @@ fn a_stranger_fills_the_folder() {
     assert_eq!(rows(&place.machine()), expected("65533/"), "another user's");
 }
 
-/// Whatever a file does while it is open: the memory that its faults take does not grow.
+/// Whatever a file does while it is open, its faults do not accumulate in memory.
 #[test]
 fn faults_are_not_collected() {
     let bytes = genuine();
@@ -387,7 +387,7 @@ fn faults_are_not_collected() {
     }
 }
 
-/// A table that grows is read whole, or as it was.
+/// A growing table is read completely, or in its previous state.
 #[test]
 fn segments_that_come_while_the_table_is_read() {
     const SETS: u128 = 100;
@@ -425,7 +425,7 @@ fn definition() -> Set {
     Set::clone(Victim::definition().counterset())
 }
 
-/// Does something to a file again and again while it is read.
+/// Changes a file again and again while it is read.
 fn while_it_changes(test: &str, bytes: &[u8], is_copied: bool, change: impl Fn(&Forged, u64) + Sync) {
     const COLLECTIONS: usize = 40;
     let place = Place::new(test);
@@ -477,7 +477,7 @@ fn sequence_words_that_never_rest() {
     }
 }
 
-/// A file is cut, refilled and overwritten with noise under the reader.
+/// A file is truncated, refilled and overwritten with noise under the reader.
 #[test]
 fn a_file_is_cut_and_filled_with_noise() {
     for is_copied in [false, true] {
@@ -499,7 +499,7 @@ fn cut_and_filled_with_noise(is_copied: bool) {
     });
 }
 
-/// A stranger has no more files than he may, however he brings them.
+/// File limit of another user, which holds however the files are added.
 #[test]
 fn a_stranger_has_256_files() {
     let mut bytes = genuine();
@@ -533,7 +533,7 @@ fn a_stranger_has_256_files() {
     assert!(not_asked.not_shown(None).is_empty(), "they have no instances");
 }
 
-/// A process that has no descriptor left cannot look; when it has one again, all is as before.
+/// A process without free file descriptors cannot look; once it has one again, everything is as before.
 #[test]
 fn descriptors_run_out() {
     let place = Place::new("descriptors");
@@ -541,13 +541,13 @@ fn descriptors_run_out() {
     drop(super::program::Program::start("few descriptors", place.path()));
 }
 
-/// In a process of its own: the limit is the process's.
+/// Runs in a separate process, because the limit applies to the process.
 pub fn with_few_descriptors(folder: &Path) {
     let place = Place::of(folder);
     let limits = getrlimit(Resource::Nofile);
     let most = |count| setrlimit(Resource::Nofile, Rlimit { current: count, ..limits }).unwrap();
-    // More programs than the reader keeps descriptors of, a quarter of what it may have: others are opened again to be
-    // asked for their locks.
+    // More publishers than the reader keeps open (a quarter of its file descriptor limit): the other files are opened
+    // again to check their locks.
     const ENOUGH: Option<u64> = Some(1000);
     most(ENOUGH);
     let bytes = genuine();
@@ -563,7 +563,7 @@ pub fn with_few_descriptors(folder: &Path) {
     assert_eq!(count(&before), 300 * 6);
     assert_eq!(count(&after), 300 * 6);
     drop((before, after));
-    // One that knows what there is, but has mapped nothing yet.
+    // A reader that knows the files, and has mapped none yet.
     let machine = place.machine();
     assert!(machine.counterset(&Victim::GUID).is_ok());
     most(Some(3));
@@ -575,7 +575,7 @@ pub fn with_few_descriptors(folder: &Path) {
     println!("\n@ ready");
 }
 
-/// A process that may not make files as large as it needs goes on, and counts where nobody sees it.
+/// A process whose files may not grow as needed continues, and counts invisibly.
 #[test]
 fn files_may_not_be_large() {
     let place = Place::new("small-files");
@@ -585,7 +585,7 @@ fn files_may_not_be_large() {
     }
 }
 
-/// In a process of its own: the limit is the process's.
+/// Runs in a separate process, because the limit applies to the process.
 pub fn with_small_files(folder: &Path) {
     let limits = getrlimit(Resource::Fsize);
     println!("\n@ ready");
@@ -603,14 +603,14 @@ pub fn with_small_files(folder: &Path) {
     std::mem::forget(place);
 }
 
-/// What found no space in the file hides nothing that comes later and finds some.
+/// Instances without space in the file do not hide later ones for which there is space.
 #[test]
 fn space_that_is_free_again_is_used() {
     let place = Place::new("full-file");
     drop(super::program::Program::start("full file", place.path()));
 }
 
-/// In a process of its own: the limit is the process's.
+/// Runs in a separate process, because the limit applies to the process.
 pub fn with_a_full_file(folder: &Path) {
     let place = Place::of(folder);
     let most = Rlimit { current: Some(90_000), ..getrlimit(Resource::Fsize) };

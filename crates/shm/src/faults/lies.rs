@@ -1,4 +1,4 @@
-//! Definitions that lie.
+//! Definitions with names, GUIDs or contents that are wrong or belong to others.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,13 +34,13 @@ fn lie() -> Set {
     Set::clone(Lie::definition().counterset())
 }
 
-/// A file that publishes nothing yet.
+/// Returns a file that publishes nothing yet.
 fn empty() -> Vec<u8> {
     let place = Place::new(&format!("empty-{:?}", std::thread::current().id()));
     std::fs::read(place.publisher().path().unwrap()).unwrap()
 }
 
-/// A file with those definitions.
+/// Returns a file with those definitions.
 fn with_definitions(definitions: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = empty();
     for (number, definition) in definitions.iter().enumerate() {
@@ -61,7 +61,7 @@ fn with_definitions(definitions: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// What is served of a file with those definitions, and what is said of the rest.
+/// Returns the countersets served from a file with those definitions, and the problems reported.
 fn served(definitions: &[Vec<u8>]) -> (Vec<String>, Vec<String>) {
     let place = Place::new(&format!("lies-{:?}", std::thread::current().id()));
     let _bystander = Bystander::new(&place);
@@ -83,7 +83,7 @@ fn names_and_guids_that_are_others() {
         ("a GUID of the catalogue", Set { guid: taken.guid, ..lie() }, "its GUID is one of the catalogue's"),
         ("a name of the catalogue", Set { name: "System".into(), ..lie() }, "its name is that of"),
         ("in capitals", Set { name: "SYSTEM".into(), ..lie() }, "its name is that of"),
-        // Its capital is the same: whoever asks for System would get it.
+        // In upper case it is the same: a request for System would return it.
         ("in strange letters", Set { name: "\u{17F}ystem".into(), ..lie() }, "its name is that of"),
         ("the name of an honest program", Set { name: "test honest".into(), ..lie() }, "its name is that of"),
         ("no name", Set { name: "".into(), ..lie() }, "it has no name and is not registered"),
@@ -175,13 +175,13 @@ fn two_definitions_of_one_guid() {
         complaints.len() == 1 && complaints[0].contains("counter 9 \"Level\" is left out"),
         "{complaints:?}"
     );
-    // Whose GUID is another, but whose name is the same.
+    // A counterset with another GUID and the same name.
     let (names, complaints) = served(&[encode(&good), encode(&Set { guid: Guid::from_u128(7), ..lie() })]);
     assert_eq!(names, ["Test Lie"]);
     assert!(complaints.len() == 1 && complaints[0].contains("its name is that of"), "{complaints:?}");
 }
 
-/// What is registered is what it was registered as, whoever publishes something else.
+/// A registered name or GUID keeps its registered meaning, whatever others publish.
 #[test]
 fn registered_names_and_guids() {
     let registered = Set { name: "Test Registered".into(), ..lie() };
@@ -210,7 +210,7 @@ fn registered_names_and_guids() {
     }
 }
 
-/// The fuzz targets begin with a file of this layout, in which nothing says which process it was.
+/// The fuzz targets start with a file of this layout that contains nothing specific to a process.
 #[test]
 fn corpora_hold_a_file_of_this_layout() {
     let place = Place::new("seed");
@@ -240,8 +240,8 @@ fn corpora_hold_a_file_of_this_layout() {
     }
 }
 
-/// A program that claims to be older than all others ranks behind those whose files are older: with another meaning of
-/// the same counterset, and with the instance of one that has one.
+/// A publisher that claims to be older than all others ranks behind those with older files. This holds for another
+/// meaning of a counter, and for the instance of a single-instance counterset.
 #[test]
 fn a_program_that_claims_to_be_older_hides_nobody() {
     for claimed in [0, u64::MAX] {
@@ -274,7 +274,7 @@ fn a_program_that_claims_to_be_older_hides_nobody() {
     }
 }
 
-/// Between programs of users whom nobody trusts the older one is shown, and what is left out is said with both users.
+/// Among publishers of untrusted users the oldest is shown, and messages about what is left out name both users.
 #[test]
 fn what_is_left_out_of_other_users_names_them() {
     use std::os::unix::fs::chown;

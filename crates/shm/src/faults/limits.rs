@@ -1,4 +1,4 @@
-//! Files of other users: who sees them without asking, and how much of them is read.
+//! Files of other users: who sees them without requesting it, and how much of them is read.
 
 use perfset_engine::Machine;
 use perfset_engine::testing::FixedClock;
@@ -9,7 +9,7 @@ use crate::read::Applications;
 use crate::read::budget::Budget;
 use crate::tests::{Place, query, raw};
 
-/// Files of another user than the reader: tests of any user can have them. Each has three instances.
+/// Files whose reader acts as another user, so that any user can run the tests. Each file has three instances.
 struct OfOthers {
     place: Place,
     files: Vec<Forged>,
@@ -39,7 +39,7 @@ impl OfOthers {
 struct Reader(Machine);
 
 impl Reader {
-    /// How many instances there are.
+    /// Returns the number of instances that are shown.
     fn rows(&self) -> usize {
         match self.0.counterset(&Victim::GUID) {
             Ok(_) => raw(&mut query(&self.0, Victim::GUID)).iter().filter(|row| row.2.is_some()).count() / 2,
@@ -51,7 +51,7 @@ impl Reader {
         self.0.not_shown(None).into_iter().map(perfset_core::Text::into_owned).collect()
     }
 
-    /// All that is left out is of the one counterset.
+    /// Returns what is not shown, and checks that it all concerns the one counterset.
     fn not_shown_of_set(&self) -> Vec<String> {
         let of_set = self.0.not_shown(Some(&Victim::GUID));
         let of_set: Vec<String> = of_set.into_iter().map(perfset_core::Text::into_owned).collect();
@@ -65,7 +65,7 @@ fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Bytes that reading a file costs: its header, eight times its definition, and its instances.
+/// Number of bytes that count for reading a file: its header, eight times its definition, and its instances.
 const COST: u64 = 8192 + 8 * 4096 + 65_536;
 
 #[test]
@@ -88,7 +88,7 @@ fn bytes_of_others_are_limited() {
             );
         }
     }
-    // What one leaves another has.
+    // Bytes that one file does not use are available to another.
     let reader = others.reader(true, &[], &Budget::new(2 * COST, 1000));
     assert_eq!((reader.rows(), reader.not_shown().len()), (6, 1));
     others.files.pop();
@@ -110,7 +110,7 @@ fn instances_of_others_are_limited() {
     }
 }
 
-/// The limit is one for all readers of a process.
+/// All readers of a process share one limit.
 #[test]
 fn readers_share_a_limit() {
     let others = OfOthers::new("limited-readers", 2);
@@ -121,7 +121,7 @@ fn readers_share_a_limit() {
     assert_eq!(other.rows(), 6);
 }
 
-/// Files of this user and of root have no such limit.
+/// Files of this user and of root are not subject to the limit.
 #[test]
 fn own_files_are_not_limited() {
     let place = Place::new("limited-own");
@@ -132,7 +132,7 @@ fn own_files_are_not_limited() {
     assert!(machine.not_shown(None).is_empty());
 }
 
-/// Who does not ask is told how many instances there are.
+/// Readers that do not request other users' instances see their number.
 #[test]
 fn hidden_instances_are_counted() {
     let others = OfOthers::new("hidden", 2);
@@ -141,7 +141,7 @@ fn hidden_instances_are_counted() {
     assert_eq!(reader.not_shown_of_set(), ["6 instances of other users: --all-users"]);
 }
 
-/// Members of the group of a directory that users share see all in it without asking.
+/// Members of the group of a shared directory see everything in it without requesting it.
 #[test]
 fn members_see_all_of_a_shared_directory() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -152,7 +152,7 @@ fn members_see_all_of_a_shared_directory() {
     assert_eq!(rows(&[group]), 0, "users do not share it");
     std::fs::set_permissions(others.place.path(), PermissionsExt::from_mode(0o1777)).unwrap();
     assert_eq!((rows(&[group + 1]), rows(&[group + 1, group])), (0, 3));
-    // Limits hold for them too.
+    // The limits apply to members as well.
     let reader = others.reader(false, &[group], &Budget::new(1 << 30, 2));
     assert_eq!((reader.rows(), reader.not_shown().len()), (2, 1));
 }

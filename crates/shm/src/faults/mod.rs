@@ -1,4 +1,4 @@
-//! What goes wrong: programs that lie, die, stop and fork, and files that are not what they say.
+//! Fault tests: publishers that lie, die, stop and fork, and invalid files.
 
 #![allow(clippy::arithmetic_side_effects, reason = "a test may fail")]
 
@@ -33,7 +33,7 @@ struct Honest {
     level: Gauge,
 }
 
-/// An honest program and its only value.
+/// A valid publisher and its only value.
 struct Bystander {
     _publisher: Publisher,
     _instance: Instance<Honest>,
@@ -47,21 +47,21 @@ impl Bystander {
         Self { _publisher: publisher, _instance: instance }
     }
 
-    /// It is read as if nobody else were there.
+    /// Checks that the valid publisher is read as if there were no other.
     fn is_unharmed(machine: &Machine, after: impl std::fmt::Debug) {
         let rows = raw(&mut query(machine, Honest::GUID));
         assert_eq!(rows, [("honest".into(), 1, Some(4711))], "{after:?}");
     }
 }
 
-/// A file that seems to be one of a living program: bytes of our choice, locked.
+/// A file that seems to belong to a running publisher: bytes chosen by the test, with a lock.
 struct Forged {
     path: PathBuf,
     file: File,
 }
 
 impl Forged {
-    /// Nobody else may write to it, so it is mapped.
+    /// Creates a file that no other user may write to, so that it is mapped.
     fn mapped(folder: &Path, name: &str, bytes: &[u8]) -> Self {
         use std::io::Write;
         use std::os::unix::fs::OpenOptionsExt;
@@ -71,7 +71,7 @@ impl Forged {
         let mut file =
             File::options().read(true).write(true).create_new(true).mode(0o600).open(&hidden).unwrap();
         if !bytes.is_empty() {
-            // Else not every file system knows at once how many blocks it has.
+            // Otherwise some file systems do not report immediately how many blocks the file has.
             fallocate(&file, FallocateFlags::empty(), 0, u64::try_from(bytes.len()).unwrap()).unwrap();
         }
         file.write_all(bytes).unwrap();
@@ -80,14 +80,14 @@ impl Forged {
         Self { path, file }
     }
 
-    /// Its group may write to it, so it is copied.
+    /// Creates a file that its group may write to, so that it is copied.
     fn copied(folder: &Path, name: &str, bytes: &[u8]) -> Self {
         let forged = Self::mapped(folder, name, bytes);
         share(&forged.path);
         forged
     }
 
-    /// Changes some bytes.
+    /// Overwrites some bytes of the file.
     fn patch(&self, at: usize, bytes: &[u8]) {
         use std::os::unix::fs::FileExt;
         self.file.write_all_at(bytes, u64::try_from(at).unwrap()).unwrap();
@@ -100,23 +100,23 @@ impl Drop for Forged {
     }
 }
 
-/// Lets the file's group write to it: readers that open it from now on copy it, as they do strangers' files.
+/// Lets the file's group write to it: readers that open it from now on copy it, like files of other users.
 fn share(path: &Path) {
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o660)).unwrap();
 }
 
-/// The rows of a file that is copied begin with its user.
+/// Returns the prefix of the row names of a copied file: the user ID.
 fn own_user() -> String {
     format!("{}/", rustix::process::geteuid().as_raw())
 }
 
-/// What the reader says of files that it does not use, or not whole.
+/// Returns the reader's problems with files that it does not use, or not completely.
 fn complaints(applications: &mut Applications) -> Vec<String> {
     let _ = applications.catalogue().unwrap();
     applications.problems().into_iter().map(Text::into_owned).collect()
 }
 
-/// Bytes with a word of the header replaced.
+/// Returns the bytes with a word of the header replaced.
 fn with_word(bytes: &[u8], at: usize, value: u64) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     set_word(&mut bytes, at, value);
@@ -131,7 +131,7 @@ fn get_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(*bytes[at * layout::WORD..].first_chunk().unwrap())
 }
 
-/// Numbers that look random, the same each time.
+/// Pseudo-random numbers, the same in each run.
 struct Random(u64);
 
 impl Random {

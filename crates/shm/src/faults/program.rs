@@ -1,4 +1,4 @@
-//! Programs of which the tests are the masters: this test program once more, in another role.
+//! Publishers controlled by tests: this test executable, started again in another role.
 
 #![expect(unsafe_code, reason = "forks")]
 
@@ -18,12 +18,12 @@ use crate::publish::{Instance, Publisher};
 
 const ROLE: &str = "PERFSET_TEST_ROLE";
 const FOLDER: &str = "PERFSET_TEST_FOLDER";
-/// What the program says begins with it; the test harness says something too.
+/// Prefix of each line that the program prints, because the test harness prints lines too.
 const SAID: &str = "@ ";
-/// Seconds after which it ends by itself, whatever happens to the test.
+/// Number of seconds after which the program ends by itself, whatever happens to the test.
 const MOST_SECONDS: u32 = 120;
 
-/// A program that does what it is told, until it is dropped.
+/// A child program that executes orders until it is dropped.
 pub struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -31,7 +31,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Starts it; its file is in the folder.
+    /// Starts a program that publishes in the directory.
     pub fn start(role: &str, folder: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["faults::program::in_another_role", "--exact", "--nocapture", "--test-threads=1"])
@@ -48,41 +48,41 @@ impl Program {
         program
     }
 
-    /// Has it do something, and waits for its answer.
+    /// Sends an order, and waits for the response.
     pub fn tell(&mut self, order: &str) -> String {
         self.order(order);
         self.hear()
     }
 
-    /// Has it do something.
+    /// Sends an order without waiting.
     pub fn order(&mut self, order: &str) {
         writeln!(self.input.as_mut().unwrap(), "{order}").unwrap();
     }
 
-    /// What it says next.
+    /// Returns the next line that the program prints.
     pub fn hear(&mut self) -> String {
         let mut line = String::new();
         loop {
             line.clear();
             assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended");
-            // The harness may have begun the line.
+            // The harness may have printed the start of the line.
             if let Some((_, said)) = line.trim_end().split_once(SAID) {
                 return said.to_owned();
             }
         }
     }
 
-    /// Its pid.
+    /// Returns the program's process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal.
+    /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Kills it, and waits until it is gone.
+    /// Kills the program, and waits until it has exited.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -96,7 +96,7 @@ impl Drop for Program {
     }
 }
 
-/// A process that nobody waits for; it is killed when this is dropped.
+/// A process that is not waited for; killed when this is dropped.
 pub struct Stray(pub u32);
 
 impl Stray {
@@ -117,7 +117,7 @@ fn say(what: impl std::fmt::Display) {
     std::io::stdout().flush().unwrap();
 }
 
-/// No test: what such a program does. As one it does nothing.
+/// Not a test: the code of the child program. Run as a test it does nothing.
 #[test]
 fn in_another_role() {
     let (Ok(role), Some(folder)) = (std::env::var(ROLE), std::env::var_os(FOLDER)) else { return };
@@ -142,7 +142,7 @@ fn in_another_role() {
     }
 }
 
-/// Whatever happens, no process stays.
+/// Ends the process after some time, so that none is left behind.
 fn end_soon() {
     // SAFETY: an alarm without a handler ends the process, and harms nothing.
     unsafe { libc::alarm(MOST_SECONDS) };
@@ -168,7 +168,7 @@ fn obey(folder: &Path) {
             "fork" => {
                 if fork() == 0 {
                     end_soon();
-                    // What it inherited is its own now.
+                    // Inherited instances are private to the child now.
                     instances.iter().for_each(|instance| instance.level.add(1000));
                     let own = publisher.instance::<Honest>("child");
                     own.level.set(7);
@@ -215,7 +215,7 @@ fn wait_for_the_end() -> ! {
     }
 }
 
-/// Other descriptors of the file come and go.
+/// Opens and closes other file descriptors of the file.
 fn reopen(path: &Path) {
     for entry in std::fs::read_dir("/proc/self/fd").unwrap().flatten() {
         if std::fs::read_link(entry.path()).is_ok_and(|target| target == path) {
@@ -231,8 +231,8 @@ fn reopen(path: &Path) {
     drop(std::fs::File::open(path).unwrap());
 }
 
-/// One thread makes and ends instances without pause while another one forks: no child may wait for a lock that a
-/// thread held which the child does not have.
+/// Fork test: one thread creates and ends instances continually while another one forks. No child may wait for a lock
+/// held by a thread that does not exist in the child.
 fn storm(folder: &Path) {
     const FORKS: usize = 100;
     let publisher = publisher(folder);

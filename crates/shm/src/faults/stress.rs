@@ -1,5 +1,5 @@
-//! A program makes, ends and replaces instances without pause, in which everything follows from one key. So whoever
-//! sees a mix of two instances sees that it is one.
+//! A publisher that creates, ends and replaces instances continually. All data of an instance follow from one key, so
+//! a reader can detect any mix of two instances.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -41,7 +41,7 @@ struct KeyedRows {
     three: Counter64,
 }
 
-/// Lengths that take slots of two kinds.
+/// Returns a name whose length selects one of two size classes.
 fn name(key: u64) -> String {
     let padding = usize::try_from(key % 90).unwrap();
     format!("{key}.{}", "x".repeat(padding))
@@ -51,7 +51,7 @@ fn id(key: u64) -> u32 {
     u32::try_from(key.wrapping_mul(0x9E37_79B9) & 0xFFFF_FFFF).unwrap()
 }
 
-/// Never 0, and below 2^56: what a copy tears is looked for elsewhere.
+/// Returns a value that is never 0, and below 2^56: torn copies are tested elsewhere.
 fn value(key: u64, counter: u64) -> u64 {
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(u32::try_from(counter).unwrap() * 11) >> 8) | 1
 }
@@ -76,7 +76,7 @@ impl Derived for KeyedRows {
     }
 }
 
-/// What the program does.
+/// Runs the publisher: creates and replaces instances until it is stopped.
 pub fn churn(role: &str, folder: &Path, stop: &AtomicBool) {
     let publisher = Publisher::in_folders(Folders::only(folder));
     assert_eq!(publisher.problem(), None);
@@ -105,7 +105,7 @@ fn churn_of<T: Derived>(publisher: &Publisher, stop: &AtomicBool) {
     }
 }
 
-/// What a reader saw.
+/// Statistics of the rows that a reader saw.
 #[derive(Default)]
 struct Seen {
     keys: HashSet<u64>,
@@ -115,7 +115,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Collects, and checks that every row is of one key.
+    /// Collects, and checks that all data of a row follow from one key.
     fn look<T: Derived>(&mut self, query: &mut Query, prefix: &str) {
         let mut snapshot = Snapshot::default();
         query.collect(&mut snapshot).unwrap();
@@ -158,7 +158,7 @@ fn guid_query<T: Derived>(machine: &Machine) -> Query {
 enum How {
     Mapped,
     Copied,
-    /// It is stopped and continued.
+    /// Mapped file, whose publisher is stopped and continued.
     Stopped,
 }
 
@@ -231,7 +231,7 @@ fn no_mix_of_rows_where_the_file_is_copied() {
     check::<KeyedRows>("churn rows", "stress-rows-copied", How::Copied);
 }
 
-/// A program that is killed in the midst of it costs its own rows, at once, and nobody else's.
+/// If a publisher is killed at any point, only its own rows disappear, immediately.
 #[test]
 fn killed_at_any_time() {
     const ROUNDS: u64 = 15;

@@ -1,4 +1,4 @@
-//! Values that change all the time are read whole.
+//! Values that change continually are read as whole words.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -30,8 +30,8 @@ pub struct Torn {
     h: Gauge,
 }
 
-/// A thread stores 0, `STEP`, 2 `STEP` … into all values; every value that is read must be one of these. `steps` is
-/// how many there are. What was read, and how many values could not be.
+/// A thread stores 0, `STEP`, 2 `STEP` … (`steps` numbers) into all values; every value read must be one of these.
+/// Returns how many values were read, and how many could not be.
 fn check<const STEP: u64>(test: &str, is_copied: bool, steps: u64, time: Duration) -> (u64, u64) {
     const INSTANCES: usize = 64;
     let place = Place::new(test);
@@ -82,7 +82,7 @@ pub fn all_of(Torn { a, b, c, d, e, f, g, h }: &Torn) -> [&Gauge; 8] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// What an odd number has to be multiplied by for 1, modulo 2^64.
+/// Returns the multiplicative inverse of an odd number modulo 2^64.
 pub const fn inverse(of: u64) -> u64 {
     let mut inverse = of; // right in the lowest 3 bits; each round doubles that
     let mut round = 0;
@@ -93,7 +93,7 @@ pub const fn inverse(of: u64) -> u64 {
     inverse
 }
 
-/// All bytes change each time.
+/// A step in which all bytes change.
 #[test]
 fn nothing_is_torn_where_the_file_is_mapped() {
     const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
@@ -102,7 +102,7 @@ fn nothing_is_torn_where_the_file_is_mapped() {
     assert!(read > 10_000 && missing == 0, "{read} read, {missing} missing");
 }
 
-/// All bytes change each time, and the value only grows.
+/// A step in which all bytes change and the value only grows.
 #[test]
 fn what_grows_is_not_torn_where_the_file_is_copied() {
     const STEPS: u64 = 1 << 18;

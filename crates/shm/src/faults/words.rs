@@ -1,10 +1,10 @@
-//! The words by which a reader knows what it may believe, in a model of memory that is weaker than this machine's.
+//! Test of the protocol words by which readers validate data, in a memory model weaker than this machine's.
 //!
-//! The model has one slot, with a word each for its name and its value. The operations are those of `File::change`,
-//! `Published::write` and `Published::free` on the one side, `Index::refresh`, `Index::look` and `Segment::load` on the
-//! other, in their order and with their orderings: who changes one changes it here. All that the memory model of Rust
-//! allows is tried: a load may have any store that is not older than one the reader must have seen, and what it must
-//! have seen follows from releases and acquires alone.
+//! The model has one slot, with a word each for its name and its value. The writer's operations are those of
+//! `File::change`, `Published::write` and `Published::free`; the reader's are `Index::refresh`, `Index::look` and
+//! `Segment::load`. Their order and memory orderings are the same as in the code: a change there must be repeated
+//! here. Everything that Rust's memory model allows is tried: a load may return any store that is not older than one
+//! the reader must have seen. The stores it must have seen follow from releases and acquires alone.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ const NAME: usize = 2;
 const VALUE: usize = 3;
 const WORDS: usize = 4;
 
-/// By word: the oldest of its stores that may still be seen.
+/// Index of the oldest store that may still be seen, per word.
 type View = [usize; WORDS];
 
 fn join(one: &mut View, other: &View) {
@@ -23,15 +23,15 @@ fn join(one: &mut View, other: &View) {
     }
 }
 
-/// What is left out or weakened, one at a time, to see that the model notices.
+/// Step that is left out or weakened, one at a time, to check that the model detects it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Flaw {
-    /// A slot goes to the next one without ever being odd.
+    /// A slot changes to its next instance without ever being odd.
     never_odd: bool,
     no_release_fences: bool,
     relaxed_sequence: bool,
     relaxed_change: bool,
-    /// Of the reader.
+    /// The reader's acquire fences are left out.
     no_acquire_fences: bool,
     relaxed_loads: bool,
     no_second_look_at_names: bool,
@@ -100,7 +100,7 @@ impl Writer {
         });
     }
 
-    /// One instance after the other, each of one key.
+    /// Creates the stores for one instance after the other, each with one key.
     fn program(keys: u64, flaw: Flaw) -> Self {
         let stores = [2, 0, 0, 0].map(|value| vec![(value, [0; WORDS])]);
         let mut writer = Self { stores, view: [0; WORDS], released: [0; WORDS], flaw };
@@ -115,10 +115,10 @@ impl Writer {
     }
 }
 
-/// Which of the allowed stores each load has: all ways, one after the other.
+/// Choices of the store that each load returns. Enumerates all combinations.
 #[derive(Default)]
 struct Ways {
-    /// Which one of how many.
+    /// Chosen index and number of options, per load.
     taken: Vec<(usize, usize)>,
     at: usize,
 }
@@ -134,7 +134,7 @@ impl Ways {
         way
     }
 
-    /// On to the next way; false if there is none.
+    /// Advances to the next combination; `false` if there is none.
     fn next(&mut self) -> bool {
         self.at = 0;
         while let Some((way, count)) = self.taken.pop() {
@@ -150,10 +150,10 @@ impl Ways {
 struct Reader<'a> {
     writer: &'a Writer,
     ways: &'a mut Ways,
-    /// What it must have seen, and what it will have at the next fence.
+    /// Stores that the reader must have seen. `pending` are those it must see after the next fence.
     view: View,
     pending: View,
-    /// The index: its change word, names by their sequence, the sequence seen last.
+    /// Change word of the index. `rows` are names by sequence; `seen` is the sequence seen last.
     change: u64,
     rows: Vec<(u64, u64)>,
     seen: u64,
@@ -180,7 +180,7 @@ impl Reader<'_> {
         }
     }
 
-    /// As `Index::refresh`.
+    /// Model of the reader's `Index::refresh`.
     fn refresh(&mut self) {
         let before = self.load(CHANGE, Order::Ordered);
         if before == self.change && before & 1 == 0 {
@@ -203,7 +203,7 @@ impl Reader<'_> {
         };
     }
 
-    /// As `Index::look`, for one slot.
+    /// Model of `Index::look`, for one slot.
     fn look(&mut self) {
         const TRIES: usize = 3;
         for _ in 0..TRIES {
@@ -222,7 +222,7 @@ impl Reader<'_> {
         }
     }
 
-    /// As `Segment::load`, of all rows: name and value.
+    /// Model of `Segment::load`, for all rows. Returns names and values.
     fn values(&mut self) -> Vec<(u64, u64)> {
         let mut values = Vec::new();
         for (sequence, name) in self.rows.clone() {
@@ -239,8 +239,8 @@ impl Reader<'_> {
     }
 }
 
-/// So many instances after each other, and so many collections; how many ways there are, and what is wrong with the
-/// first one with which something is.
+/// Tries all combinations for `keys` successive instances and `collections` collections. Returns their number, and
+/// the first error found.
 fn all_ways(keys: u64, collections: usize, flaw: Flaw) -> (u64, ControlFlow<String>) {
     let writer = Writer::program(keys, flaw);
     let mut ways = Ways::default();
@@ -263,14 +263,14 @@ fn all_ways(keys: u64, collections: usize, flaw: Flaw) -> (u64, ControlFlow<Stri
                 return (count, ControlFlow::Break(what));
             }
             for (name, value) in reader.values() {
-                // Its value is its own, or 0 at first.
+                // The value must belong to the same instance, or be 0 at first.
                 if name == 0 || (value != 0 && value != 100 * name) {
                     let what = format!("{name} has {value} in collection {collection} of way {count}");
                     return (count, ControlFlow::Break(what));
                 }
             }
         }
-        // When the writer has ended and all of it is seen, the last instance is there and no other.
+        // When the writer has finished and all its stores are visible, exactly the last instance exists.
         reader.view = writer.view;
         reader.refresh();
         let last = reader.values();

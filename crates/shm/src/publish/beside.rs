@@ -1,4 +1,4 @@
-//! What readers make of a file, beside what others publish and what is registered.
+//! Effect of other publishers and of registrations on a file: what readers show of it.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use crate::folder::{Folders, has_more_rights};
 use crate::merge::LeftOut;
 use crate::read::Applications;
 
-/// The countersets that are registered on this machine.
+/// Returns the countersets that are registered on this machine.
 pub(super) fn registered() -> Vec<Arc<Counterset>> {
     let mut store = Store::new(system_folders(!has_more_rights()));
     store.refresh();
     store.countersets().cloned().collect()
 }
 
-/// What a reader of the same user leaves out of a file: one way to find that out, and the same for both.
+/// Returns what a reader of the same user leaves out of a file. It uses the reader itself, so both always agree.
 pub(super) fn left_out(folders: &Folders, file: &Path, registered: Vec<Arc<Counterset>>) -> Vec<LeftOut> {
     let mut registered = Some(registered);
     let mut reader = Applications::new(folders, false, Box::new(move || registered.take()));

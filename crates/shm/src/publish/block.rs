@@ -1,15 +1,15 @@
-//! Instances of countersets that are no structs: a block that C writes to through pointers.
+//! Instances of countersets that are not Rust structs: a block that C code writes to through pointers.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use super::store::{Place, Slot, Store};
 
-/// One instance, as a PERF_COUNTERSET_INSTANCE block: 32 bytes, a value of 8 bytes for each counter, the name. It
-/// exists until it is dropped.
+/// Instance of a counterset as a PERF_COUNTERSET_INSTANCE block: 32 bytes, an 8-byte value per counter, and the name.
+/// The instance exists until this value is dropped.
 ///
-/// Whoever has its address may write to the values at any time, also after the end: the memory stays, and what is
-/// written there then harms nobody for as long as possible.
+/// Any holder of the block's address may write to the values at any time, even after the drop: the memory stays
+/// mapped. Its reuse is delayed as long as possible, so that such writes harm no other instance.
 #[derive(Debug)]
 pub struct Block {
     store: Arc<Store>,
@@ -23,19 +23,19 @@ impl Block {
         Self { store, slot, place, sequence }
     }
 
-    /// Its words, from the header on to where the next block begins; on a multiple of 64 bytes.
+    /// Returns the words of the block, from the header to the start of the next block; aligned to 64 bytes.
     #[must_use]
     pub fn words(&self) -> &'static [AtomicU64] {
         self.slot.block
     }
 
-    /// Its values, in the order of the counters.
+    /// Returns the values, in the order of the counters.
     #[must_use]
     pub fn values(&self) -> &'static [AtomicU64] {
         self.slot.values
     }
 
-    /// The number in the file that tells readers that it is this instance, and no other.
+    /// Returns the sequence number in the file, by which readers distinguish this instance from all others.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.sequence

@@ -1,4 +1,4 @@
-//! Files of programs that died: the next one of the same user takes them away.
+//! Removal of files whose publisher has exited, by the next publisher of the same user.
 
 use std::ffi::OsStr;
 use std::os::fd::AsFd;
@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, fstat, open, openat, s
 use super::file::{SUFFIX, unlink_with_socket};
 use crate::lock;
 
-/// Whether a file has the name that programs give theirs: `PID-RANDOM.pfs`, and a point before it if it was never
-/// finished. Others' files of that ending are nobody's to remove.
+/// Returns `true` if a file has a name that publishers create: `PID-RANDOM.pfs`, or with a leading dot if the file
+/// was never finished. Other files with that extension must not be removed.
 fn is_ours(name: &[u8]) -> bool {
     let name = name.strip_prefix(b".").unwrap_or(name);
     let Some((pid, random)) = name.strip_suffix(SUFFIX.as_bytes()).and_then(|name| {
@@ -24,8 +24,8 @@ fn is_ours(name: &[u8]) -> bool {
     is_number && random.len() == 16 && random.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Removes what this user's programs left behind that live no more. Whoever looks at one of the files takes its lock
-/// first, so that two who clean do not take away what a third one just made.
+/// Removes files of this user's publishers that have exited. The lock of a file is taken first, so that two cleaning
+/// processes do not remove a file that a third has just created.
 pub(crate) fn remove_dead(folder: &Path) {
     let Ok(folder) = open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
         return;

@@ -1,8 +1,8 @@
-//! The kinds of counters that a program can have.
+//! Counter types that a published struct can contain.
 //!
-//! A value is the sum of its slot and of one row a thread, where a counterset has rows (`stripes`): a thread adds to a
-//! row of its own by a load and a store, which costs a third of what adding to a shared word costs, and a tenth where
-//! several threads do it at once. What is set rather than added to is in the slot alone.
+//! If a counterset has rows (`stripes`), a value is the sum of its slot and of one row per thread. A thread adds to
+//! its own row with a load and a store. This costs a third of adding to a shared word, and a tenth if several threads
+//! add at once. Values that are set, not added to, are in the slot alone.
 
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +14,7 @@ use perfset_core::CounterType;
 use super::definition::{CellPlace, Cells, Field};
 use crate::stripe;
 
-/// A sum that threads add to.
+/// Sum that several threads add to.
 #[derive(Debug)]
 struct Sum(CellPlace);
 
@@ -45,7 +45,7 @@ impl Sum {
     }
 }
 
-/// A counter as one thread has it: where that thread has a row of its own, adding is a load and a store.
+/// Counter for use by one thread. If the thread has its own row, adding is a load and a store.
 #[derive(Clone, Debug)]
 pub struct Mine<'a> {
     cell: &'a AtomicU64,
@@ -54,7 +54,7 @@ pub struct Mine<'a> {
 }
 
 impl Mine<'_> {
-    /// Adds `n`.
+    /// Adds `n` to the counter.
     #[inline]
     pub fn add(&self, n: u64) {
         if self.is_own {
@@ -64,7 +64,7 @@ impl Mine<'_> {
         }
     }
 
-    /// Adds 1.
+    /// Adds 1 to the counter.
     #[inline]
     pub fn increment(&self) {
         self.add(1);
@@ -78,24 +78,24 @@ macro_rules! sums {
         pub struct $name(Sum);
 
         impl $name {
-            /// Adds `n`.
+            /// Adds `n` to the counter.
             #[inline]
             pub fn add(&self, n: u64) {
                 self.0.add(n);
             }
 
-            /// Adds 1.
+            /// Adds 1 to the counter.
             #[inline]
             pub fn increment(&self) {
                 self.0.add(1);
             }
 
-            /// The counter for a loop of this thread.
+            /// Returns a handle to the counter for use in a loop of this thread.
             pub fn mine(&self) -> Mine<'_> {
                 self.0.mine()
             }
 
-            /// What was counted so far.
+            /// Returns the current sum of all rows.
             pub fn get(&self) -> u64 {
                 self.0.get()
             }
@@ -113,9 +113,9 @@ macro_rules! sums {
 }
 
 sums! {
-    /// Counts events; shown is how many there are a second (PERF_COUNTER_BULK_COUNT).
+    /// Counter of events, shown as events per second (PERF_COUNTER_BULK_COUNT).
     Counter64: PERF_COUNTER_BULK_COUNT, 8;
-    /// Counts events in 32 bits; shown is how many there are a second (PERF_COUNTER_COUNTER).
+    /// Counter of events in 32 bits, shown as events per second (PERF_COUNTER_COUNTER).
     Counter32: PERF_COUNTER_COUNTER, 4;
 }
 
@@ -126,31 +126,31 @@ macro_rules! gauges {
         pub struct $name(&'static AtomicU64);
 
         impl $name {
-            /// Makes it `value`.
+            /// Sets the gauge to `value`.
             #[inline]
             pub fn set(&self, value: u64) {
                 self.0.store(value, Relaxed);
             }
 
-            /// Adds `n`.
+            /// Adds `n` to the gauge.
             #[inline]
             pub fn add(&self, n: u64) {
                 self.0.fetch_add(n, Relaxed);
             }
 
-            /// Subtracts `n`. Below zero it goes on at the upper end.
+            /// Subtracts `n`. Below zero the value wraps around.
             #[inline]
             pub fn sub(&self, n: u64) {
                 self.0.fetch_sub(n, Relaxed);
             }
 
-            /// Adds 1 until what is returned is dropped.
+            /// Adds 1 until the returned guard is dropped.
             pub fn enter(&self) -> Entered<'_> {
                 self.add(1);
                 Entered(self.0)
             }
 
-            /// What it shows.
+            /// Returns the current value.
             pub fn get(&self) -> u64 {
                 self.0.load(Relaxed)
             }
@@ -168,13 +168,13 @@ macro_rules! gauges {
 }
 
 gauges! {
-    /// A number as it is now (PERF_COUNTER_LARGE_RAWCOUNT).
+    /// Current value, shown as it is (PERF_COUNTER_LARGE_RAWCOUNT).
     Gauge: PERF_COUNTER_LARGE_RAWCOUNT, 8;
-    /// A number of 32 bits as it is now (PERF_COUNTER_RAWCOUNT).
+    /// Current value in 32 bits, shown as it is (PERF_COUNTER_RAWCOUNT).
     Gauge32: PERF_COUNTER_RAWCOUNT, 4;
 }
 
-/// One more of what a [`Gauge`] shows, until it is dropped.
+/// Guard that keeps a [`Gauge`] increased by 1 until it is dropped.
 #[derive(Debug)]
 pub struct Entered<'a>(&'a AtomicU64);
 
@@ -184,7 +184,7 @@ impl Drop for Entered<'_> {
     }
 }
 
-/// How long something takes: shown are the seconds of one time on average (PERF_AVERAGE_TIMER with its base).
+/// Duration of an operation, shown as average seconds per operation (PERF_AVERAGE_TIMER with its base).
 #[derive(Debug)]
 pub struct AverageTimer {
     ticks: Sum,
@@ -192,30 +192,30 @@ pub struct AverageTimer {
 }
 
 impl AverageTimer {
-    /// It happened once more, and took that long.
+    /// Records one operation that took the given time.
     #[inline]
     pub fn record(&self, elapsed: Duration) {
         self.ticks.add(nanoseconds(elapsed));
         self.count.add(1);
     }
 
-    /// Records the time until what is returned is dropped.
+    /// Starts timing; the time until the returned guard is dropped is recorded.
     pub fn start(&self) -> Timing<'_> {
         Timing { timer: self, start: Instant::now() }
     }
 
-    /// Records how long `work` takes.
+    /// Runs `work` and records the time that it takes.
     pub fn time<T>(&self, work: impl FnOnce() -> T) -> T {
         let _timing = self.start();
         work()
     }
 
-    /// The timer for a loop of this thread.
+    /// Returns a handle to the timer for use in a loop of this thread.
     pub fn mine(&self) -> MineTimer<'_> {
         MineTimer { ticks: self.ticks.mine(), count: self.count.mine() }
     }
 
-    /// How often it happened so far, and how long all of it took together.
+    /// Returns the number of operations so far, and their total duration.
     pub fn get(&self) -> (u64, Duration) {
         (self.count.get(), Duration::from_nanos(self.ticks.get()))
     }
@@ -231,13 +231,13 @@ impl Field for AverageTimer {
     }
 }
 
-/// PerfTime is CLOCK_MONOTONIC in ns.
+/// Converts a duration to ticks of PerfTime, which is CLOCK_MONOTONIC in ns.
 #[inline]
 fn nanoseconds(elapsed: Duration) -> u64 {
     u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A time that is being taken; recorded when it is dropped.
+/// Running measurement of an [`AverageTimer`], recorded when it is dropped.
 #[derive(Debug)]
 #[must_use = "dropped at once it takes no time"]
 pub struct Timing<'a> {
@@ -246,7 +246,7 @@ pub struct Timing<'a> {
 }
 
 impl Timing<'_> {
-    /// Forgets it: nothing is recorded.
+    /// Ends the measurement without recording it.
     pub fn cancel(self) {
         std::mem::forget(self);
     }
@@ -258,7 +258,7 @@ impl Drop for Timing<'_> {
     }
 }
 
-/// An [`AverageTimer`] as one thread has it.
+/// Handle to an [`AverageTimer`] for use by one thread.
 #[derive(Clone, Debug)]
 pub struct MineTimer<'a> {
     ticks: Mine<'a>,
@@ -266,7 +266,7 @@ pub struct MineTimer<'a> {
 }
 
 impl MineTimer<'_> {
-    /// It happened once more, and took that long.
+    /// Records one operation that took the given time.
     #[inline]
     pub fn record(&self, elapsed: Duration) {
         self.ticks.add(nanoseconds(elapsed));
@@ -274,7 +274,7 @@ impl MineTimer<'_> {
     }
 }
 
-/// How much there is of something each time: shown is the average of one time (PERF_AVERAGE_BULK with its base).
+/// Amount per operation, shown as the average (PERF_AVERAGE_BULK with its base).
 #[derive(Debug)]
 pub struct Average {
     amount: Sum,
@@ -282,14 +282,14 @@ pub struct Average {
 }
 
 impl Average {
-    /// It happened once more, with that much of it.
+    /// Records one operation with the given amount.
     #[inline]
     pub fn record(&self, amount: u64) {
         self.amount.add(amount);
         self.count.add(1);
     }
 
-    /// How often it happened so far, and how much of it there was together.
+    /// Returns the number of operations so far, and their total amount.
     pub fn get(&self) -> (u64, u64) {
         (self.count.get(), self.amount.get())
     }
@@ -305,8 +305,8 @@ impl Field for Average {
     }
 }
 
-/// How many of something are such and such: shown are the percents of those since the sample before
-/// (PERF_SAMPLE_FRACTION with its base).
+/// Share of events with some property, shown in percent since the previous sample (PERF_SAMPLE_FRACTION with its
+/// base).
 #[derive(Debug)]
 pub struct Ratio {
     such: Sum,
@@ -314,14 +314,14 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// There is one more, and whether it is such.
+    /// Records one event; `is_such` is `true` if it has the property.
     #[inline]
     pub fn record(&self, is_such: bool) {
         self.such.add(is_such.into());
         self.all.add(1);
     }
 
-    /// How many are such so far, and how many there are.
+    /// Returns the number of events with the property so far, and the number of all events.
     pub fn get(&self) -> (u64, u64) {
         (self.such.get(), self.all.get())
     }
@@ -337,7 +337,7 @@ impl Field for Ratio {
     }
 }
 
-/// A part of a whole as it is now, in percent (PERF_LARGE_RAW_FRACTION with its base).
+/// Current part of a whole, shown in percent (PERF_LARGE_RAW_FRACTION with its base).
 #[derive(Debug)]
 pub struct Fraction {
     part: &'static AtomicU64,
@@ -345,14 +345,14 @@ pub struct Fraction {
 }
 
 impl Fraction {
-    /// Makes it `part` of `whole`. Who reads between the two stores sees one of them old.
+    /// Sets the current part and whole. A reader between the two stores sees one old value.
     #[inline]
     pub fn set(&self, part: u64, whole: u64) {
         self.part.store(part, Relaxed);
         self.whole.store(whole, Relaxed);
     }
 
-    /// The part and the whole.
+    /// Returns the current part and the current whole.
     pub fn get(&self) -> (u64, u64) {
         (self.part.load(Relaxed), self.whole.load(Relaxed))
     }
@@ -368,19 +368,19 @@ impl Field for Fraction {
     }
 }
 
-/// How long something is busy: shown are the percents of the time (PERF_100NSEC_TIMER).
+/// Busy time, shown in percent of elapsed time (PERF_100NSEC_TIMER).
 #[derive(Debug)]
 pub struct BusyTimer(Sum);
 
 impl BusyTimer {
-    /// It was busy for so long. What is less than 100 ns is lost.
+    /// Adds busy time. Each call is rounded down to 100 ns.
     #[inline]
     pub fn record(&self, busy: Duration) {
         const NS: u128 = 100;
         self.0.add(u64::try_from(busy.as_nanos() / NS).unwrap_or(u64::MAX));
     }
 
-    /// How long it was busy so far.
+    /// Returns the busy time so far.
     pub fn get(&self) -> Duration {
         Duration::from_nanos(self.0.get().saturating_mul(100))
     }
@@ -395,17 +395,17 @@ impl Field for BusyTimer {
     }
 }
 
-/// How long the instance has existed, or what it stands for: shown are seconds (PERF_ELAPSED_TIME).
+/// Time since the start of the instance, or of what it represents, shown in seconds (PERF_ELAPSED_TIME).
 #[derive(Debug)]
 pub struct ElapsedTime(&'static AtomicU64);
 
 impl ElapsedTime {
-    /// It began now.
+    /// Sets the start to the current time.
     pub fn restart(&self) {
         self.set(SystemTime::now());
     }
 
-    /// It began then.
+    /// Sets the start to the given time.
     pub fn set(&self, start: SystemTime) {
         const NS: u128 = 100;
         const FROM_1601: u128 = 116_444_736_000_000_000;

@@ -1,4 +1,4 @@
-//! What `#[derive(Counterset)]` says of a struct.
+//! Counterset definitions that `#[derive(Counterset)]` creates from structs.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,46 +10,46 @@ use perfset_core::{
 
 use super::store::Slot;
 
-/// A counterset as its struct defines it.
+/// Definition of a counterset, created from its struct.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub(super) counterset: Arc<Counterset>,
     pub(super) stripes: usize,
 }
 
-/// What is said of a counter. Made by `#[derive(Counterset)]`.
+/// Properties of a counter. Created by `#[derive(Counterset)]`.
 #[derive(Clone, Copy, Debug)]
 pub struct CounterInfo {
-    /// Its id.
+    /// Identifier of the counter, unique in its counterset.
     pub id: u32,
-    /// Its name; a hidden counter may have none.
+    /// Name of the counter; a hidden counter may have none.
     pub name: Option<&'static str>,
-    /// Its help.
+    /// Help text of the counter.
     pub help: &'static str,
-    /// Its type, if it is not the field's own.
+    /// Counter type, if it differs from the field's [`TYPE`](Field::TYPE).
     pub counter_type: Option<CounterType>,
-    /// How it is shown.
+    /// Display attributes of the counter.
     pub attributes: Attributes,
-    /// Who it is for.
+    /// Detail level: the users for whom the counter is meant.
     pub detail: DetailLevel,
-    /// Power of ten for charts.
+    /// Scale for charts, as a power of ten.
     pub scale: i32,
-    /// How instances are combined.
+    /// Method by which values of several instances are aggregated.
     pub aggregate: Aggregate,
-    /// Its UCUM unit.
+    /// UCUM unit of the counter.
     pub unit: &'static str,
-    /// The id of the base that the field brings, or of another field that is its base.
+    /// Id of the counter's base: the base that the field adds, or another field.
     pub base: Option<u32>,
-    /// The counter that holds its clock.
+    /// Id of the counter that holds the clock.
     pub perf_time: Option<u32>,
-    /// The counter that holds its clock's frequency.
+    /// Id of the counter that holds the clock's frequency.
     pub perf_freq: Option<u32>,
-    /// The counter that holds the number of its items.
+    /// Id of the counter that holds the number of items.
     pub multi: Option<u32>,
 }
 
 impl CounterInfo {
-    /// One of which nothing is said but its id.
+    /// Creates the properties of a counter with the given id and defaults for everything else.
     #[must_use]
     pub const fn new(id: u32) -> Self {
         Self {
@@ -70,23 +70,23 @@ impl CounterInfo {
     }
 }
 
-/// A kind of counter that a struct can have.
+/// Type of counter that a struct can contain as a field.
 ///
-/// A field is one counter, or one and the base that it is divided by.
+/// A field adds one counter, or one counter and the base that it is divided by.
 pub trait Field: Sized {
-    /// Its counter's type, if nothing else is said.
+    /// Type of the field's counter, unless the struct specifies another.
     const TYPE: CounterType;
-    /// The type of the base that it brings.
+    /// Type of the base that the field adds, if it adds one.
     const BASE: Option<CounterType> = None;
-    /// Bytes of its values; a type that is said must have as many.
+    /// Size of each value in bytes; a type that the struct specifies must have the same size.
     const LEN: u32;
 
-    /// Takes its values: one, and one more for its base.
+    /// Takes the field's values: one, and another for its base.
     fn attach(cells: &mut Cells) -> Self;
 }
 
 impl Definition {
-    /// A counterset without counters. A name that is not said is empty.
+    /// Creates a counterset without counters. Unspecified names are empty strings.
     #[must_use]
     pub fn new(
         guid: Guid,
@@ -112,7 +112,7 @@ impl Definition {
         Self { counterset: Arc::new(counterset), stripes: stripes.min(crate::layout::MAX_STRIPES) }
     }
 
-    /// With the counters of another field.
+    /// Adds the counter of a field, and its base if it has one.
     #[must_use]
     pub fn field<F: Field>(mut self, info: CounterInfo) -> Self {
         let counter = |info: &CounterInfo, counter_type: CounterType| Counter {
@@ -146,27 +146,27 @@ impl Definition {
         self
     }
 
-    /// The counterset, as a registration has it.
+    /// Returns the counterset in the form in which it is registered.
     #[must_use]
     pub fn counterset(&self) -> &Arc<Counterset> {
         &self.counterset
     }
 }
 
-/// The values of an instance, to be taken by its fields one after the other.
+/// Values of an instance, which its fields take one after the other.
 #[derive(Debug)]
 pub struct Cells {
     slot: Slot,
     next: usize,
 }
 
-/// Where one value is.
+/// Location of one value: its word in the slot, and in the rows of threads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CellPlace {
     pub slot: &'static AtomicU64,
-    /// From its place in the first row on.
+    /// Rows of the instance, from the value's word in the first row on.
     pub rows: &'static [AtomicU64],
-    /// Words from one row to the next.
+    /// Number of words from one row to the next.
     pub row: usize,
 }
 
@@ -175,7 +175,7 @@ impl Cells {
         Self { slot, next: 0 }
     }
 
-    /// The next value. Of more than there are, one that nobody sees.
+    /// Returns the next value. After the last value, returns a word that no reader sees.
     pub(super) fn next(&mut self) -> CellPlace {
         static NOWHERE: AtomicU64 = AtomicU64::new(0);
         let at = self.next;

@@ -1,4 +1,4 @@
-//! The file of a program: born complete, grown segment by segment, taken away at the end.
+//! File of a publisher: created complete, grown by segments, removed at the end.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -20,39 +20,39 @@ use crate::memory::{Memory, store_bytes};
 use crate::process::Process;
 use crate::{fork, lock};
 
-/// What files of programs are named: `PID-RANDOM.pfs`.
+/// Suffix of publishers' file names: `PID-RANDOM.pfs`.
 pub(crate) const SUFFIX: &str = ".pfs";
 
-/// A header and segments: in a file that others see, or in memory that only this process has.
+/// Header and segments, either in a file that other processes see, or in private memory.
 #[derive(Debug)]
 pub(crate) struct File {
     header: Memory,
     place: Option<Place>,
 }
 
-/// Where a file is.
+/// Location of a file, with its open file descriptors.
 #[derive(Debug)]
 struct Place {
-    /// Holds the lock, and is never mapped: a mapping would hold the lock as well.
+    /// File descriptor that holds the lock. Never mapped, because the mapping would hold the lock as well.
     locked: OwnedFd,
     folder: OwnedFd,
     name: String,
     path: PathBuf,
-    /// In which process: a forked child must not take it away.
+    /// Fork generation of the process that created the file: a forked child must not remove it.
     generation: u64,
 }
 
 impl File {
-    /// A file that nobody sees.
+    /// Creates a header in private memory, without a file.
     pub fn private() -> io::Result<Self> {
         let header = Memory::own(header::BYTES)?;
         write_header(header.words(), &Process::own());
         Ok(Self { header, place: None })
     }
 
-    /// A new file in that folder. It gets its name last, when it is complete and locked.
+    /// Creates a new file in that directory. The file gets its final name last, when it is complete and locked.
     pub fn in_folder(path: &Path) -> io::Result<Self> {
-        // Where it must have a name before it can be locked, who cleans may be faster, once.
+        // A file that needs a name before it is locked may be removed by a cleaning process meanwhile. So retry once.
         match Self::begin(path) {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::NotFound) => {
                 Self::begin(path)
@@ -63,27 +63,28 @@ impl File {
 
     fn begin(path: &Path) -> io::Result<Self> {
         let folder = open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        // In a folder that several users write to, its group may read: the administrator chose that group.
+        // In a directory that several users write to, the file's group may read it: the administrator chose that
+        // group.
         let shared = rustix::fs::fstat(&folder)?.st_mode & 0o1000 != 0;
         let mode = Mode::from_bits_truncate(if shared { 0o640 } else { 0o600 });
         let name = format!("{}-{:016x}{SUFFIX}", std::process::id(), random()?);
         let flags = OFlags::RDWR | OFlags::CLOEXEC;
         let hidden = format!(".{name}");
-        // A file without a name gets one through /proc.
+        // A file without a name can be named only through /proc.
         let unnamed = match access("/proc/self/fd", Access::EXISTS) {
             Ok(()) => openat(&folder, ".", flags | OFlags::TMPFILE, mode),
             Err(_) => Err(Errno::NOENT),
         };
         let (locked, is_named) = match unnamed {
             Ok(file) => (file, false),
-            // Not every file system has such files.
+            // Some file systems do not support files without a name.
             Err(Errno::OPNOTSUPP | Errno::INVAL | Errno::ISDIR | Errno::NOENT) => {
                 (openat(&folder, &hidden, flags | OFlags::CREATE | OFlags::EXCL, mode)?, true)
             }
             Err(error) => return Err(error.into()),
         };
         let result = (|| {
-            // A child that is forked meanwhile must not have the lock.
+            // A child forked meanwhile must not keep the lock.
             fork::close_in_child(locked.as_fd());
             lock::take(locked.as_fd())?; // first of all: whoever cleans takes away what nobody holds
             fchmod(&locked, mode)?;
@@ -113,27 +114,28 @@ impl File {
         }
     }
 
-    /// Where it is, if others see it.
+    /// Returns the path of the file, if other processes see it.
     pub fn path(&self) -> Option<&Path> {
         self.place.as_ref().map(|place| &*place.path)
     }
 
-    /// What the operating system says of it now, if others see it.
+    /// Returns the current file status, if other processes see the file.
     pub fn stat(&self) -> Option<rustix::fs::Stat> {
         rustix::fs::fstat(&self.place.as_ref()?.locked).ok()
     }
 
-    /// Whether others see it.
+    /// Returns `true` if other processes see the file.
     pub fn is_public(&self) -> bool {
         self.place.is_some()
     }
 
-    /// A word of its header.
+    /// Returns a word of the header.
     pub fn word(&self, at: usize) -> Option<&'static AtomicU64> {
         self.header.words().get(at)
     }
 
-    /// Does what changes instances or segments, so that readers notice. Only one thread may at a time.
+    /// Runs `work`, which changes instances or segments, and updates the change word for readers. Only one thread may
+    /// do this at a time.
     pub fn change<T>(&self, work: impl FnOnce() -> T) -> T {
         let Some(change) = self.word(header::CHANGE) else { return work() };
         let before = change.load(Relaxed);
@@ -144,11 +146,11 @@ impl File {
         result
     }
 
-    /// Adds a segment of so many bytes, a multiple of a page, and fills it before anybody sees it; the number of its
-    /// entry in the table, and its memory.
+    /// Adds a segment of `len` bytes (a multiple of a page), and fills it before readers see it. Returns the index of
+    /// its table entry, and its memory.
     ///
     /// # Errors
-    /// If there is no room for it. Nothing has changed then.
+    /// If there is no room for the segment. The file is then unchanged.
     pub fn grow(
         &self,
         len: usize,
@@ -186,14 +188,14 @@ impl File {
         Ok((number, memory))
     }
 
-    /// Takes it away from others. What it holds goes on in this process alone.
+    /// Removes the file. Its contents remain usable in this process alone.
     pub fn unlink(&self) {
         if let Some(place) = &self.place {
             place.unlink();
         }
     }
 
-    /// Whether it is this process's, and not that of one that this was forked from.
+    /// Returns `true` if this process created the file; `false` in a forked child.
     fn is_own(&self) -> bool {
         self.place.as_ref().is_none_or(|place| place.generation == fork::generation())
     }
@@ -217,22 +219,22 @@ impl Drop for File {
             self.header.leave();
             return;
         }
-        // In a child the descriptor was closed, and its number may be another's now.
+        // In a child the file descriptor was closed, and its number may have been reused.
         if let Some(place) = self.place.take() {
             std::mem::forget(place.locked);
         }
     }
 }
 
-/// Takes a file away, and before it the socket that may be beside it: there is none without a file.
+/// Removes a file, and first the socket beside it, if any: a socket must not exist without its file.
 pub(crate) fn unlink_with_socket(folder: &OwnedFd, name: &Path) {
     for name in [&name.with_extension(EXTENSION), name] {
         let _ = unlinkat(folder, name, AtFlags::empty()); // another may have been faster
     }
 }
 
-/// Makes sure that those bytes are there: storing to a mapping of what is not there would end the process. So would
-/// asking for more than files of this process may have (`ulimit -f`), by a signal.
+/// Allocates a range of the file: a store to a mapping beyond the end would end the process. Exceeding the process's
+/// file size limit (`ulimit -f`) would raise a fatal signal, so that is checked first.
 fn reserve(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<()> {
     let len = u64::try_from(len).unwrap_or(u64::MAX);
     if getrlimit(Resource::Fsize).current.is_some_and(|most| at.saturating_add(len) > most) {
@@ -241,7 +243,7 @@ fn reserve(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), at, len)?)
 }
 
-/// Maps a part of a file through a description of its own, so that the mapping does not hold the lock.
+/// Maps a range of a file through a separate open file description, so that the mapping does not hold the lock.
 fn map(
     file: BorrowedFd<'_>,
     folder: &OwnedFd,
@@ -249,7 +251,7 @@ fn map(
     at: u64,
     len: usize,
 ) -> io::Result<Memory> {
-    /// Larger ones are touched piece by piece, when instances are made.
+    /// Maximum size that is populated at once. Larger segments are touched page by page, when instances are created.
     const POPULATED: usize = 1 << 20;
     let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let again = match open(descriptor(file), OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()) {
@@ -270,7 +272,7 @@ fn descriptor(file: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", file.as_raw_fd())
 }
 
-/// Returns a number that no other program can guess.
+/// Returns a random number that no other program can guess.
 pub(crate) fn random() -> io::Result<u64> {
     let mut bytes = [0; WORD];
     let len = getrandom(&mut bytes, GetRandomFlags::empty())?;

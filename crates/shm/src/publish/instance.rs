@@ -1,4 +1,4 @@
-//! Instances of a counterset, each as long as somebody holds it.
+//! Instances of a counterset, each of which exists as long as it is held.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,33 +7,33 @@ use super::definition::{Cells, Definition};
 use super::publisher::Publisher;
 use super::store::{Place, Store, alone};
 
-/// A struct of counters that can be published: `#[derive(Counterset)]` makes it one.
+/// Struct of counters that can be published. Implemented by `#[derive(Counterset)]`.
 pub trait Counterset: Send + Sync + Sized + 'static {
-    /// What it defines.
+    /// Returns the definition of the counterset.
     fn definition() -> &'static Definition;
 
     /// Takes the values of an instance, field by field.
     #[doc(hidden)]
     fn attach(cells: &mut Cells) -> Self;
 
-    /// The instance of that name, published by this process under its process id: a new one, or the one that is held
-    /// already. The name is cut where a NUL is, and to 1023 UTF-16 units.
+    /// Returns the instance of that name, published by this process with its process id: a new one, or the existing
+    /// one. The name ends at the first NUL, and is truncated to 1023 UTF-16 units.
     fn instance(name: &str) -> Instance<Self> {
         Publisher::of_process().instance(name)
     }
 
-    /// The only instance of a counterset that has no others.
+    /// Returns the only instance of a single-instance counterset.
     fn single() -> Instance<Self> {
         Self::instance("")
     }
 }
 
-/// The counters of one instance. It exists until the last of its clones is dropped.
+/// Counters of one instance. The instance exists until its last clone is dropped.
 pub struct Instance<T: Counterset>(Arc<Held<T>>);
 
 pub(super) struct Held<T> {
     counters: T,
-    /// Where it is published.
+    /// Store and slot of the instance; `None` if it is not published.
     published: Option<(Arc<Store>, Place)>,
 }
 

@@ -1,4 +1,4 @@
-//! Publishing: counters of a program's own, which everybody who may sees at once.
+//! Publishes counters of this program. Every user with read permission sees them immediately.
 //!
 //! ```
 //! use perfset_shm::publish::{AverageTimer, Counter64, Counterset, Gauge};
@@ -24,20 +24,21 @@
 //! route.requests.increment();
 //! ```
 //!
-//! **Shape**: a struct of counters is a counterset; each [`Instance`] of it is one row of what `perfset get` shows. An
-//! instance exists as long as somebody holds it; asked for again by its name it is the same one. Counting takes a few
-//! nanoseconds: no lock, no system call, no allocation. A process has one file in shared memory for all that it
-//! publishes, made at the first instance; it is gone when the process ends, however that happens.
+//! **Shape**: a struct of counters is a counterset; each [`Instance`] of it is one row in the output of
+//! `perfset get`. An instance exists as long as it is held; requesting its name again returns the same instance.
+//! Counting takes a few nanoseconds: no lock, no system call, no allocation. A process has one file in shared memory
+//! for all that it publishes, created with the first instance. The file is removed when the process ends, however it
+//! ends.
 //!
-//! **Nothing here fails.** Where there is no folder for the file, or no space in it, counters count all the same, seen
-//! by nobody; [`problem`] says why. [`status`] says where they are, and who can see them.
+//! **No errors.** Without a directory for the file, or without space in it, counters still count, invisible to
+//! readers. [`problem`] returns the reason. [`status`] returns where the counters are, and who can see them.
 //!
-//! **Versions.** Programs that publish under one GUID are shown together, also if one has counters that another lacks.
-//! A counter id says the same for ever: one that another program or a registration uses for something else is left out
-//! of what readers show, and [`problem`] says that as well.
+//! **Versions.** Programs that publish under one GUID are shown together, even if one has counters that another
+//! lacks. The meaning of a counter id never changes. Readers leave out a counter whose id another program or a
+//! registration uses for something else; [`problem`] reports that as well.
 //!
-//! **Forks**: a forked child does not count for its parent. What it inherited counts where nobody looks; what it asks
-//! for anew is published under its own process id.
+//! **Forks**: a forked child does not count for its parent. Inherited instances count invisibly; instances requested
+//! after the fork are published under the child's process id.
 
 mod beside;
 mod block;

@@ -1,25 +1,25 @@
-//! The mounts of a process, to tell whether a directory is the one that other programs have under the same name.
+//! Mounts of a process, to determine whether other programs have the same directory under the same name.
 
 use std::path::{Path, PathBuf};
 
-/// The place of a directory on its file system, the same whatever it is called in a mount namespace.
+/// Location of a directory on its file system, independent of its path in a mount namespace.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     device: String,
     path: PathBuf,
-    /// The mount that it was found in.
+    /// Mount point of the mount in which the directory was found.
     pub mount: PathBuf,
 }
 
 impl Origin {
-    /// Finds a directory in the text of `/proc/PID/mountinfo`; `None` if the text does not have its mount.
+    /// Finds a directory in the text of `/proc/PID/mountinfo`; `None` if the text does not contain its mount.
     pub fn find(mountinfo: &str, folder: &Path) -> Option<Self> {
         let mounts: Vec<Mount> = mountinfo.lines().filter_map(Mount::parse).collect();
         let on_the_way = || mounts.iter().filter(|mount| folder.starts_with(&mount.point));
         let is_child =
             |mount: &&Mount| mounts.iter().any(|other| other.id == mount.parent && other.id != mount.id);
         let mut current = on_the_way().find(|mount| mount.point == Path::new("/") && !is_child(mount))?;
-        // From mount to mount on the way to the directory. Each is passed once: a text may have circles.
+        // Follow the mounts down to the directory. Each mount is visited once, because the text may contain cycles.
         for _ in 0..mounts.len() {
             let next = on_the_way().filter(|mount| mount.parent == current.id && mount.id != current.id);
             let nearest = next.min_by_key(|mount| mount.point.components().count());
@@ -41,7 +41,7 @@ impl Origin {
         self.device == other.device && self.path == other.path
     }
 
-    /// Returns `true` if systemd made the directory for one service alone.
+    /// Returns `true` if systemd created the directory for one service alone.
     pub fn is_of_a_service(&self) -> bool {
         self.path.iter().any(|part| part.to_string_lossy().starts_with("systemd-private-"))
     }
@@ -69,7 +69,7 @@ impl<'a> Mount<'a> {
     }
 }
 
-/// A path without the escapes that the kernel has for blanks, line ends and backslashes.
+/// Decodes the escapes that the kernel uses in paths for blanks, line ends and backslashes.
 fn unescaped(text: &str) -> String {
     let mut parts = text.split('\\');
     let mut out = parts.next().unwrap_or_default().to_owned();

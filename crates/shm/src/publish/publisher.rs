@@ -1,4 +1,4 @@
-//! Where a program publishes.
+//! Publisher of countersets: one file and its instances.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -12,16 +12,16 @@ use crate::callback::{Answer, Request, Server};
 use crate::folder::Folders;
 use crate::merge::LeftOut;
 
-/// One file with countersets. A process has [one of its own](Self::of_process), which is enough as a rule.
+/// Publisher with one file of countersets. A process has [one of its own](Self::of_process), which is usually enough.
 ///
-/// The file is gone when the publisher and the last of its instances are dropped, and when the process ends.
+/// The file is removed when the publisher and the last of its instances are dropped, or when the process ends.
 #[derive(Clone, Debug)]
 pub struct Publisher {
     store: Option<Arc<Store>>,
 }
 
 impl Publisher {
-    /// This process's own. A forked child has another one than its parent.
+    /// Returns the publisher of this process. A forked child gets a different one from its parent's.
     #[must_use]
     pub fn of_process() -> Self {
         static OWN: OnceLock<Publisher> = OnceLock::new();
@@ -33,7 +33,7 @@ impl Publisher {
         own.clone()
     }
 
-    /// One in the first of those folders that can be written to.
+    /// Creates a publisher in the first of those directories that can be written to.
     #[must_use]
     pub fn in_folders(folders: Folders) -> Self {
         Self { store: Store::new(folders).map(Arc::new).ok() }
@@ -43,13 +43,13 @@ impl Publisher {
         self.store.as_ref().map(Store::of_this_process)
     }
 
-    /// The instance of that name under the process id: a new one, or the one that is held already.
+    /// Returns the instance of that name with the process id: a new one, or the existing one.
     #[must_use]
     pub fn instance<T: Counterset>(&self, name: &str) -> Instance<T> {
         self.instance_with_id(name, std::process::id())
     }
 
-    /// The instance of that name and id: a new one, or the one that is held already.
+    /// Returns the instance of that name and id: a new one, or the existing one.
     #[must_use]
     pub fn instance_with_id<T: Counterset>(&self, name: &str, id: u32) -> Instance<T> {
         Instance::new(self.store().as_ref(), name, id)
@@ -63,19 +63,20 @@ impl Publisher {
         }
     }
 
-    /// Publishes a counterset that is no struct, before it has instances.
+    /// Publishes a counterset that is not a Rust struct, before it has instances.
     pub fn define(&self, counterset: &Arc<perfset_core::Counterset>) {
         if let Some(store) = self.store() {
             store.register(counterset, 0);
         }
     }
 
-    /// A new instance of a counterset that is no struct, as a block that is written to through its address.
+    /// Creates an instance of a counterset that is not a Rust struct, as a block that C code writes to through its
+    /// address.
     ///
-    /// `own_name` is what the program finds in the block in place of the name in UTF-16, NUL included.
+    /// `own_name` is the name that the program finds in the block, NUL included, in place of the name in UTF-16.
     ///
     /// # Errors
-    /// If there is an instance of that name and id already, or no memory for another.
+    /// If an instance of that name and id exists already, or there is no memory for another.
     pub fn create(
         &self,
         counterset: &Arc<perfset_core::Counterset>,
@@ -88,10 +89,11 @@ impl Publisher {
         Ok(Block::new(store, slot, place, sequence))
     }
 
-    /// Answers readers from now on, until what is returned is dropped; none if nobody sees the file.
+    /// Responds to readers with `answer` until the returned server is dropped; `None` if no other process sees the
+    /// file.
     ///
     /// # Errors
-    /// If there can be no socket or no thread.
+    /// If the socket or the thread cannot be created.
     pub fn answer(
         &self,
         answer: impl FnMut(Request<'_>) -> Answer + Send + 'static,
@@ -110,14 +112,15 @@ impl Publisher {
         Ok(Some(server))
     }
 
-    /// Takes the file away from others, as the end of the process does. What it holds goes on in this process alone.
+    /// Removes the file, as at process exit. Its contents remain usable in this process alone.
     pub fn unlink(&self) {
         if let Some(store) = &self.store {
             store.unlink_own();
         }
     }
 
-    /// Why something counts where nobody sees it. Looks at all that is published there: not for every second.
+    /// Returns the reason why some counters are invisible to readers, if any. Expensive, because it examines all
+    /// files in the directory: do not call it every second.
     #[must_use]
     pub fn problem(&self) -> Option<PublishError> {
         match self.store() {
@@ -126,8 +129,8 @@ impl Publisher {
         }
     }
 
-    /// Where it publishes, who can see that, and what is wrong. Looks at all that is published there, as
-    /// [`problem`](Self::problem) does.
+    /// Returns where counters are published, who can see them, and all problems. As expensive as
+    /// [`problem`](Self::problem).
     #[must_use]
     pub fn status(&self) -> PublishStatus {
         match self.store() {
@@ -140,14 +143,14 @@ impl Publisher {
         }
     }
 
-    /// Counters and countersets that readers leave out now, because others publish or registered something else under
-    /// their GUIDs, ids or names. Looks at all that is published there.
+    /// Returns counters and countersets that readers currently leave out, because others publish or registered
+    /// something else under their GUIDs, ids or names. Expensive, because it examines all files in the directory.
     #[must_use]
     pub fn left_out(&self) -> Vec<LeftOut> {
         self.left_out_beside(beside::registered)
     }
 
-    /// The same, where that is registered.
+    /// Returns counters and countersets that readers leave out, given the registered countersets.
     pub(crate) fn left_out_beside(
         &self,
         registered: impl FnOnce() -> Vec<Arc<perfset_core::Counterset>>,
@@ -159,20 +162,20 @@ impl Publisher {
         beside::left_out(store.folders(), &file, registered())
     }
 
-    /// The file that others see.
+    /// Returns the path of the file that other processes see.
     #[must_use]
     pub fn path(&self) -> Option<PathBuf> {
         self.store()?.path()
     }
 }
 
-/// Why counters of this process are not published, or not all of them; `None` if they are.
+/// Returns the reason why some or all counters of this process are not published; `None` if all are.
 #[must_use]
 pub fn problem() -> Option<PublishError> {
     Publisher::of_process().problem()
 }
 
-/// Where this process publishes its counters, who can see them, and what is wrong.
+/// Returns where this process publishes its counters, who can see them, and all problems.
 ///
 /// ```
 /// println!("{}", perfset_shm::publish::status());
@@ -184,12 +187,12 @@ pub fn status() -> PublishStatus {
     Publisher::of_process().status()
 }
 
-/// Nothing drops what a process has as long as it runs: its file is taken away when it exits.
+/// Removal of the file at process exit, because statics are never dropped.
 mod at_exit {
     #![expect(unsafe_code, reason = "std has no handlers of exits")]
 
     pub(super) fn unlink_own() {
-        // SAFETY: the handler is a function of the right kind that lives as long as the process.
+        // SAFETY: the handler has the right signature, and exists as long as the process.
         let registered = unsafe { libc::atexit(unlink) };
         debug_assert_eq!(registered, 0, "there is memory for a handler");
     }

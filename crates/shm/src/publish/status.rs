@@ -1,4 +1,4 @@
-//! Where a program publishes, and who can see it.
+//! Status of a publisher: directory, visibility and problems.
 
 use std::fmt;
 use std::fs;
@@ -15,55 +15,56 @@ use crate::users::group_name;
 /// Inode of the first PID namespace. Source: `PROC_PID_INIT_INO` in the kernel's `include/linux/proc_ns.h`.
 const FIRST_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
-/// Where a program publishes its counters, who can see them, and what is wrong. Its text is for people.
+/// Directory in which a program publishes its counters, users who can see them, and problems. `Display` formats it as
+/// a message for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PublishStatus {
-    /// The directory of the file; `None` if there is no file.
+    /// Directory that contains the file; `None` if there is no file.
     pub directory: Option<PathBuf>,
-    /// The users whose programs see the counters.
+    /// Users whose programs see the counters.
     pub visible_to: VisibleTo,
-    /// The environment variable that readers need, with the same value, to look into the directory.
+    /// Environment variable that readers must have, with the same value, to search the directory.
     pub needs_variable: Option<&'static str>,
-    /// `true` if the program runs in a PID namespace of its own, as in a container: then programs outside see the
+    /// `true` if the program runs in a separate PID namespace, as in a container. Programs outside then see the
     /// counters only if the directory is shared with them.
     pub in_container: bool,
-    /// Directories that were tried first, and why they are not used.
+    /// Directories that were tried first, each with the reason why it is not used.
     pub passed_over: Vec<(PathBuf, String)>,
-    /// Reasons why some counters are not published or not shown by readers, or none. [`problem`](super::problem)
-    /// returns the first, and how many counters readers leave out. Each of these is a
-    /// [`LeftOut`](PublishError::LeftOut) of its own here.
+    /// Reasons why some counters are not published, or not shown by readers. [`problem`](super::problem) returns only
+    /// the first reason, and the number of counters that readers leave out. Here each of these counters has its own
+    /// [`LeftOut`](PublishError::LeftOut).
     pub problems: Vec<PublishError>,
 }
 
-/// The users whose programs see counters.
+/// Users whose programs see counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VisibleTo {
-    /// Nobody's: counters count in this process alone.
+    /// No other program: counters count in this process alone.
     Nobody,
-    /// Nobody's but this service's: the directory is in a file system that only this service has.
+    /// Programs of this service only: the directory is on a file system that only this service has.
     NoOtherProgram {
-        /// Where that file system is mounted, as `/tmp`.
+        /// Mount point of that file system, e.g. `/tmp`.
         mount: PathBuf,
     },
-    /// Those of programs with the same file system mounted there, as of one mount namespace.
+    /// Programs with the same file system mounted there, e.g. those of one mount namespace.
     SameMount {
-        /// Where that file system is mounted, as `/run/perfset`.
+        /// Mount point of that file system, e.g. `/run/perfset`.
         mount: PathBuf,
     },
-    /// Those of this user, and of root.
+    /// Programs of this user and of root.
     User {
-        /// The user that owns the file.
+        /// ID of the user that owns the file.
         user: u32,
     },
-    /// Those of this user, of root, and of members of a group.
+    /// Programs of this user, of root, and of members of a group.
     Group {
-        /// The user that owns the file.
+        /// ID of the user that owns the file.
         user: u32,
-        /// The group that may read it.
+        /// ID of the group that may read the file.
         group: u32,
-        /// The name of that group, if it is known.
+        /// Name of that group, if it is known.
         name: Option<String>,
     },
 }
@@ -113,13 +114,13 @@ impl PublishStatus {
     }
 }
 
-/// Returns those who see a directory in a mount that the machine does not have: readers with that mount look into the
-/// machine's directory too. A temporary one is as a rule one service's alone.
+/// Returns who sees a directory that is on a private mount. Readers with the same mount also search the machine's
+/// directory; a temporary directory usually belongs to one service alone.
 fn within(mount: PathBuf, is_of_machine: bool) -> VisibleTo {
     if is_of_machine { VisibleTo::SameMount { mount } } else { VisibleTo::NoOtherProgram { mount } }
 }
 
-/// Returns those who may open a file of that owner, group and mode in a directory.
+/// Returns who may open a file with that owner, group and mode in a directory.
 fn readers(folder: &Path, user: u32, group: u32, mode: u32) -> VisibleTo {
     const GROUP_READS: u32 = 0o040;
     const SEARCHED_BY_OTHERS: u32 = 0o011;
@@ -131,11 +132,11 @@ fn readers(folder: &Path, user: u32, group: u32, mode: u32) -> VisibleTo {
     }
 }
 
-/// Returns the mount of a directory that the machine's first process has not under the same name.
+/// Returns the mount point of a directory that the machine's first process does not have under the same name.
 fn private_mount(folder: &Path) -> Option<PathBuf> {
     let folder = fs::canonicalize(folder).ok()?;
     let own = Origin::find(&fs::read_to_string("/proc/self/mountinfo").ok()?, &folder)?;
-    // It may be hidden; then only the name tells.
+    // The mounts of the first process may be hidden; then only the directory's name tells.
     let first = fs::read_to_string("/proc/1/mountinfo").ok().and_then(|text| Origin::find(&text, &folder));
     let is_private = first.map_or_else(|| own.is_of_a_service(), |first| !own.is_same(&first));
     is_private.then_some(own.mount)
@@ -193,7 +194,7 @@ impl fmt::Display for PublishStatus {
         if let Some(over) = over.reduce(|all, one| format!("{all}, {one}")) {
             write!(f, "; tried before: {over}")?;
         }
-        // A program can have hundreds of counters, each with the same problem.
+        // A program can have hundreds of counters with the same problem each.
         const NAMED: usize = 5;
         self.problems.iter().take(NAMED).try_for_each(|problem| write!(f, "; problem: {problem}"))?;
         match self.problems.len().saturating_sub(NAMED) {

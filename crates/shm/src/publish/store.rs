@@ -1,4 +1,4 @@
-//! What a program publishes: its countersets, their instances, and where the values of each are.
+//! Published countersets of a program, their instances, and the locations of their values.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -20,50 +20,51 @@ use crate::layout::{INSTANCE_HEADER, PAGE, Shape, WORD, entry, header, words};
 use crate::memory::{Memory, store_bytes};
 use crate::merge::LeftOut;
 
-/// Counters count in this process alone, and why.
+/// Reason why counters are not published, or not shown by readers.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PublishError {
-    /// There is no folder to publish in.
+    /// No directory to publish in was found.
     #[error("there is no folder to publish counters in: {tried}")]
     NoFolder {
-        /// The folders, each with what is wrong with it.
+        /// The directories tried, each with the reason why it cannot be used.
         tried: String,
     },
-    /// The file cannot be made, or not grow.
+    /// The file cannot be created, or cannot grow.
     #[error("{path}: {what}: {why}")]
     File {
-        /// The file, or the folder that it should be in.
+        /// Path of the file, or of the directory in which it should be.
         path: PathBuf,
-        /// What could not be done.
+        /// Description of the operation that failed.
         what: &'static str,
-        /// What the operating system says.
+        /// Error text of the operating system.
         why: String,
     },
-    /// Parts of a program publish so many different countersets under one GUID that this one has no place.
+    /// Parts of a program publish too many different countersets under one GUID: this one is not accepted.
     #[error("counterset \"{name}\" {guid} is published already, with other counters")]
     Contradiction {
-        /// The counterset's name.
+        /// Name of the counterset.
         name: String,
-        /// The counterset's GUID.
+        /// GUID of the counterset.
         guid: Guid,
     },
-    /// Readers do not show all of it: others publish or registered something else under its GUIDs, ids or names.
+    /// Readers leave out one counterset or counter: others publish or registered something else under its GUID, id or
+    /// name.
     #[error("readers do not show all that is published: {0}")]
     LeftOut(LeftOut),
-    /// Readers leave out several parts of it. [`Publisher::left_out`](super::Publisher::left_out) returns them all, and
-    /// so does [`PublishStatus::problems`].
+    /// Readers leave out several countersets or counters. [`Publisher::left_out`](super::Publisher::left_out) and
+    /// [`PublishStatus::problems`] contain them all.
     #[error("readers do not show all that is published: {first}; and {more} more")]
     SeveralLeftOut {
-        /// The first part.
+        /// First item that is left out.
         first: LeftOut,
-        /// Number of parts beside the first one.
+        /// Number of items in addition to the first.
         more: usize,
     },
 }
 
 impl PublishError {
-    /// What readers leave out, as one problem; `None` if that is nothing.
+    /// Combines all that readers leave out into one problem; `None` if nothing is left out.
     pub(super) fn of_left_out(parts: Vec<LeftOut>) -> Option<Self> {
         let more = parts.len().saturating_sub(1);
         let first = parts.into_iter().next()?;
@@ -71,51 +72,51 @@ impl PublishError {
     }
 }
 
-/// An instance cannot be made.
+/// Reason why an instance cannot be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// There is one of that name and id.
+    /// An instance of that name and id exists already.
     #[error("there is an instance of that name and id already")]
     Exists,
-    /// There is no memory for it, not even private.
+    /// There is no memory for the instance, not even private memory.
     #[error("there is no memory for another instance")]
     NoMemory,
 }
 
-/// The countersets of a program and their instances, in a file or, if there can be none, in memory of its own.
+/// Countersets of a program and their instances, in a file or, if none can be created, in private memory.
 #[derive(Debug)]
 pub(crate) struct Store {
     file: File,
     folders: Folders,
-    /// Directories that were tried first, and why they are not used.
+    /// Directories that were tried first, each with the reason why it is not used.
     tried: Vec<(PathBuf, String)>,
     generation: u64,
     state: Mutex<State>,
-    /// What a forked child has in its place.
+    /// Store that replaces this one in a forked child.
     of_child: OnceLock<Arc<Store>>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// By GUID: as a rule one. Parts of a program may have been built with different versions of a library; readers
-    /// put them together as they do those of programs.
+    /// Countersets by GUID, usually one each. Parts of a program may have been built with different versions of a
+    /// library; readers merge those versions as they merge different publishers.
     sets: HashMap<Guid, Vec<Published>>,
-    /// Of the instance that was made last: all of a file have different ones, ascending.
+    /// Sequence number of the newest instance. All instances of a file have different, ascending numbers.
     sequence: u64,
     unpublished: u64,
     problem: Option<PublishError>,
 }
 
-/// A counterset.
+/// Published counterset with its segments and instances.
 struct Published {
     set: Arc<Counterset>,
     stripes: usize,
-    /// Which entry of the file's table has its definition, once it has a place there.
+    /// Index of the definition in the file's segment table, once it is there.
     definition: Option<usize>,
     segments: Vec<Segment>,
     classes: [Class; NAME_UNITS.len()],
-    /// What exists, by name and id.
+    /// Existing instances by name and id.
     instances: HashMap<(Box<[u16]>, u32), Living>,
 }
 
@@ -128,44 +129,44 @@ impl std::fmt::Debug for Published {
 
 struct Living {
     slot: SlotId,
-    /// Whoever holds it, if that can be asked for.
+    /// Holder of the instance, if it can be requested again.
     holder: Option<Weak<dyn Any + Send + Sync>>,
 }
 
-/// Segments have slots for names up to some length; each length has segments of its own.
+/// Size class of slots: room for names up to some length. Each class has segments of its own.
 #[derive(Debug, Default)]
 struct Class {
-    /// The segment that has slots which were never taken, and how many were.
+    /// Segment with slots that were never used, and the number of its slots used so far.
     fresh: Option<(usize, usize)>,
-    /// Slots that are free again, the one longest so first: what still writes to a slot that it gave up then harms
-    /// nobody for as long as possible.
+    /// Free slots that were used before; the one free longest is reused first. So a late write to a released slot
+    /// harms no instance for as long as possible.
     free: VecDeque<SlotId>,
-    /// The same of segments that are not in the file.
+    /// Free slots of segments that are not in the file.
     private: VecDeque<SlotId>,
-    /// Segments so far.
+    /// Number of segments in the file so far.
     count: u32,
 }
 
-/// UTF-16 units of the names that slots of each class have room for; the last has room for the longest name and its
-/// copy in units of 4 bytes.
+/// Maximum name length in UTF-16 units for the slots of each class. The last class has room for the longest name and
+/// its copy in units of 4 bytes.
 const NAME_UNITS: [usize; 4] = [31, 127, 1023, 3071];
 
 #[derive(Debug)]
 struct Segment {
     memory: Memory,
     shape: Shape,
-    /// Whether it is in the file.
+    /// `true` if the segment is in the file.
     is_public: bool,
 }
 
-/// Nobody holds an instance any more; a pointer that C kept leads to memory that harms nobody.
+/// No instance is held any more. A pointer that C code kept then leads to private memory, where writes are harmless.
 impl Drop for Segment {
     fn drop(&mut self) {
         self.memory.leave();
     }
 }
 
-/// A slot of a counterset: which of its segments, and which place there.
+/// Slot of a counterset: indexes of its class, its segment, and the slot in that segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SlotId {
     class: usize,
@@ -173,21 +174,21 @@ struct SlotId {
     slot: usize,
 }
 
-/// Where the values of an instance are.
+/// Memory of an instance's values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot {
-    /// Its PERF_COUNTERSET_INSTANCE block.
+    /// PERF_COUNTERSET_INSTANCE block of the instance.
     pub block: &'static [AtomicU64],
-    /// Its values, one a counter.
+    /// Values of the instance, one per counter.
     pub values: &'static [AtomicU64],
-    /// Its rows, one behind the other: what threads add to.
+    /// Rows that threads add to, one behind the other.
     pub rows: &'static [AtomicU64],
-    /// Words from one row to the next.
+    /// Number of words from one row to the next.
     pub row: usize,
 }
 
 impl Store {
-    /// A store in the first of those folders that can be written to.
+    /// Creates a store in the first of those directories that can be written to.
     pub fn new(folders: Folders) -> io::Result<Self> {
         let mut tried = Vec::new();
         let mut problem = None;
@@ -226,7 +227,7 @@ impl Store {
         Ok(Self { file, folders, tried, generation: fork::generation(), state, of_child: OnceLock::new() })
     }
 
-    /// This store, or in a process that was forked since it was made the one in its place.
+    /// Returns this store, or in a process forked since its creation the store that replaces it.
     pub fn of_this_process(self: &Arc<Self>) -> Arc<Self> {
         let mut store = self;
         while store.generation != fork::generation() {
@@ -239,7 +240,8 @@ impl Store {
         Arc::clone(store)
     }
 
-    /// Whether this process was forked since: then whoever held the lock is not here to free it.
+    /// Returns `true` if this process was forked after the store was created: the thread that held the lock may not
+    /// exist here.
     fn is_anothers(&self) -> bool {
         self.generation != fork::generation()
     }
@@ -248,34 +250,34 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why values are not published, or some of them.
+    /// Returns the reason why some values are not published, if any.
     pub fn problem(&self) -> Option<PublishError> {
         if self.is_anothers() { None } else { self.lock().problem.clone() }
     }
 
-    /// Where its file is, and who can see it.
+    /// Returns the location of the file, who can see it, and known problems.
     pub fn status(&self) -> PublishStatus {
         let problems = self.problem().into_iter().collect();
         PublishStatus::of(&self.file, &self.folders, &self.tried, problems)
     }
 
-    /// The file that others see.
+    /// Returns the path of the file, if other processes see it.
     pub fn path(&self) -> Option<PathBuf> {
         self.file.path().map(PathBuf::from)
     }
 
-    /// The folders that it is in one of.
+    /// Returns the directories from which the file's directory was chosen.
     pub fn folders(&self) -> &Folders {
         &self.folders
     }
 
-    /// Whether others see a counterset of it.
+    /// Returns `true` if other processes see a counterset of this store.
     pub fn has_published(&self) -> bool {
         !self.is_anothers()
             && self.lock().sets.values().flatten().any(|published| published.definition.is_some())
     }
 
-    /// Takes the file of this process away from others, if it has one.
+    /// Removes the file of this process, if it has one.
     pub fn unlink_own(&self) {
         if !self.is_anothers() {
             self.file.unlink();
@@ -292,8 +294,8 @@ impl Store {
         }
     }
 
-    /// The instance of that name and id: whoever holds it already, or a new one, made by `make` from where its
-    /// values are. `make` must not call back.
+    /// Returns the instance of that name and id: the one held already, or a new one that `make` creates from the
+    /// location of its values. `make` must not call back.
     pub fn instance<T: Any + Send + Sync>(
         &self,
         (set, stripes): (&Arc<Counterset>, usize),
@@ -327,11 +329,11 @@ impl Store {
         made
     }
 
-    /// A new instance, whose block a program writes to as it likes, and the number that no other instance of the file
-    /// has.
+    /// Creates an instance whose block the program may write to freely. Also returns its sequence number, unique in
+    /// the file.
     ///
     /// # Errors
-    /// If there is one of that name and id already, or no memory for another.
+    /// If an instance of that name and id exists already, or there is no memory for another.
     pub fn create(&self, set: &Arc<Counterset>, name: Called<'_>) -> Result<(Slot, Place, u64), CreateError> {
         if self.is_anothers() {
             return Err(CreateError::NoMemory); // of this process there is none
@@ -348,7 +350,7 @@ impl Store {
         Ok((slot, Place { guid: set.guid, version: parts.version, key, slot: slot_id }, sequence))
     }
 
-    /// Says in the file whether the program listens on a socket beside it.
+    /// Sets the header flag that shows whether the program listens on a socket beside the file.
     pub fn says_it_listens(&self, listens: bool) {
         if !self.is_anothers() {
             let _state = self.lock();
@@ -362,7 +364,7 @@ impl Store {
         }
     }
 
-    /// Ends an instance.
+    /// Removes an instance from the store.
     pub fn delete(&self, place: &Place) {
         if self.is_anothers() {
             return;
@@ -382,7 +384,7 @@ impl Store {
     }
 }
 
-/// Which instance of a store it is.
+/// Identity of an instance in a store.
 #[derive(Debug)]
 pub(crate) struct Place {
     guid: Guid,
@@ -391,7 +393,7 @@ pub(crate) struct Place {
     slot: SlotId,
 }
 
-/// Values that nobody else will ever see: where even memory for a segment cannot be had.
+/// Returns values that no reader will ever see, for use if not even memory for a segment is available.
 pub(crate) fn alone(counters: usize) -> Slot {
     let values: Vec<AtomicU64> = (0..counters).map(|_| AtomicU64::new(0)).collect();
     Slot { block: &[], values: values.leak(), rows: &[], row: 0 }
@@ -404,33 +406,33 @@ fn count_unpublished(file: &File, count: &mut u64, more: u64) {
     }
 }
 
-/// A counterset, and what all of them share.
+/// A counterset, and state shared by all countersets of the store.
 struct Parts<'a> {
     published: &'a mut Published,
-    /// Which of its GUID.
+    /// Index among the countersets of the same GUID.
     version: usize,
     sequence: &'a mut u64,
     unpublished: &'a mut u64,
     problem: &'a mut Option<PublishError>,
 }
 
-/// What an instance is called.
+/// Name and id of an instance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Called<'a> {
-    /// As readers read it.
+    /// Name as readers see it, in UTF-16.
     pub name: &'a [u16],
-    /// As the program reads it in its block, NUL included, if it does not want it in UTF-16.
+    /// Name as the program reads it in its block, NUL included, if the program does not use UTF-16.
     pub own: Option<&'a [u8]>,
     pub id: u32,
 }
 
 impl Called<'_> {
-    /// Where the program's own name stands, in bytes from the beginning of the name.
+    /// Returns the offset of the program's own name, in bytes from the start of the name.
     fn own_at(&self) -> usize {
         self.name.len().saturating_add(1).saturating_mul(2).next_multiple_of(4)
     }
 
-    /// UTF-16 units that it takes room like, without a NUL.
+    /// Returns the number of UTF-16 units, without a NUL, that a name of the same size would have.
     fn units(&self) -> usize {
         match self.own {
             None => self.name.len(),
@@ -440,7 +442,7 @@ impl Called<'_> {
 }
 
 impl Parts<'_> {
-    /// A new instance in a slot of its own.
+    /// Creates an instance in a slot of its own.
     fn begin(&mut self, file: &File, name: Called<'_>) -> Option<(SlotId, Slot)> {
         let (slot_id, slot) = self.published.take(file, name.units(), self.problem)?;
         *self.sequence = self.sequence.saturating_add(2);
@@ -453,7 +455,7 @@ impl Parts<'_> {
 }
 
 impl State {
-    /// A counterset, published now if it was not; none if there are too many of its GUID.
+    /// Returns a counterset, and publishes it first if necessary. `None` if there are too many of its GUID.
     fn published(&mut self, file: &File, set: &Arc<Counterset>, stripes: usize) -> Option<Parts<'_>> {
         const VERSIONS: usize = 8;
         let versions = self.sets.entry(set.guid).or_default();
@@ -483,7 +485,7 @@ impl State {
 }
 
 impl Published {
-    /// Puts the definition into the file, if it is not there and others see the file.
+    /// Writes the definition to the file, unless it is there already or no other process sees the file.
     fn define(&mut self, file: &File, problem: &mut Option<PublishError>) {
         if self.definition.is_some() || !file.is_public() {
             return;
@@ -510,7 +512,7 @@ impl Published {
         self.segments.get(at.segment).is_some_and(|segment| segment.is_public)
     }
 
-    /// A slot for a name of that length.
+    /// Takes a slot for a name of that length.
     fn take(
         &mut self,
         file: &File,
@@ -528,7 +530,7 @@ impl Published {
         Some((at, self.slot(at)?))
     }
 
-    /// A slot that is free, if there is one: where others see it, if that can be.
+    /// Takes a free slot, if there is one: preferably one that other processes see.
     fn free_slot(&mut self, class: usize) -> Option<SlotId> {
         let segment = self.classes.get(class)?.fresh.and_then(|(segment, _)| self.segments.get(segment));
         let fresh = if segment.is_some_and(|segment| segment.is_public) { self.fresh(class) } else { None };
@@ -548,7 +550,7 @@ impl Published {
         Some(SlotId { class, segment, slot })
     }
 
-    /// Another segment: each twice as large as the one before, up to 16 MiB.
+    /// Adds a segment. Each is twice as large as the previous one, up to 16 MiB.
     fn grow(&mut self, file: &File, class: usize, problem: &mut Option<PublishError>) -> Option<()> {
         const FIRST: usize = 64 << 10;
         const LARGEST_DOUBLINGS: u32 = 8;
@@ -577,7 +579,7 @@ impl Published {
         };
         let class = self.classes.get_mut(class)?;
         class.fresh = Some((self.segments.len(), 0));
-        // What could not be published is tried again soon, in small steps.
+        // A segment that could not be published does not count, so the next attempt is soon and small.
         class.count = class.count.saturating_add(u32::from(is_public));
         self.segments.push(Segment { memory, shape, is_public });
         Some(())
@@ -599,7 +601,7 @@ impl Published {
         segment.memory.words().get(segment.shape.sequence(at.slot))
     }
 
-    /// Makes an instance of a free slot.
+    /// Writes a new instance to a free slot.
     fn write(&self, file: &File, at: SlotId, slot: &Slot, name: Called<'_>, sequence: u64) {
         let Some(word) = self.sequence(at) else { return };
         file.change(|| {
@@ -611,7 +613,7 @@ impl Published {
         });
     }
 
-    /// Ends what is in a slot, and gives it free.
+    /// Ends the instance in a slot, and releases the slot.
     fn free(&mut self, file: &File, at: SlotId) {
         if let Some(word) = self.sequence(at) {
             file.change(|| {
@@ -628,8 +630,8 @@ impl Published {
 
 /// Writes a PERF_COUNTERSET_INSTANCE block, without its values.
 ///
-/// Behind the values stands the name in UTF-16, whatever the header says: that is the program's, and says where the
-/// program finds the name that it reads.
+/// Behind the values stands the name in UTF-16, independent of the header. The header belongs to the program, and
+/// refers to the name that the program reads.
 fn write_block(block: &[AtomicU64], guid: &Guid, counters: usize, called: Called<'_>) {
     let name_at = INSTANCE_HEADER.saturating_add(counters.saturating_mul(WORD));
     let name_len = called.name.len().saturating_add(1).saturating_mul(2);
@@ -646,7 +648,7 @@ fn write_block(block: &[AtomicU64], guid: &Guid, counters: usize, called: Called
     let zeros = |len: usize| std::iter::repeat_n(0, len);
     let gap = called.own_at().saturating_sub(called.name.len().saturating_mul(2));
     let name = called.name.iter().flat_map(|unit| unit.to_le_bytes()).chain(zeros(gap));
-    // Zeros behind it as far as there is room: the slot may have had a longer one.
+    // Zeros to the end of the block: the slot may have had a longer name.
     let padding = zeros(name_words.len().saturating_mul(WORD));
     store_bytes(name_words, name.chain(own.iter().copied()).chain(padding));
 }

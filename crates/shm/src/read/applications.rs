@@ -1,4 +1,4 @@
-//! What all programs publish, as one provider.
+//! Provider of the countersets of all publishers.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
@@ -32,36 +32,37 @@ mod scope;
 pub(super) use kept::Kept;
 use kept::Wanted;
 
-/// Of the descriptors that this process may have one in so many is kept for a file: other files are opened each time
-/// that they are asked for, which costs two to three times as much.
+/// Fraction of this process's file descriptor limit that is used to keep files open, as a divisor. Other files are
+/// opened at each use, which costs two to three times as much.
 const KEPT: u64 = 4;
-/// So often it is seen whether some programs live whose countersets are listed and not collected, and whether files
-/// are whole that were not: a folder changes for neither. And so many: the next ones come next time.
+/// Interval between liveness checks of publishers whose countersets are listed and not collected, and the number of
+/// publishers checked each time. Directories with incomplete files are also listed again then. Needed because a
+/// directory changes in neither case.
 const LIVING: (Duration, usize) = (Duration::from_secs(1), 16);
-/// Files of one user other than the asker and root.
+/// Maximum number of files read per user other than root and the current user.
 pub(super) const OF_A_STRANGER: usize = 256;
 
-/// What is registered: called before each listing, it answers only if something changed since.
+/// Source of registered countersets. Called before each listing; returns them only if they changed since the last
+/// call.
 pub type Registered = Box<dyn FnMut() -> Option<Vec<Arc<Counterset>>> + Send>;
 
-/// Serves the countersets that programs publish, and those that are registered, whether somebody publishes them or not.
+/// Provider of all published and all registered countersets, including registered ones without a publisher.
 ///
-/// Whose instances: those of programs of root and of this user. Root, and members of the group of a directory that
-/// users share, see those of all users; so does who asks for them. The names of these begin with the number of their
-/// user and `/`, and their files are read within limits for all of them together. A counterset is known by its
-/// registration and by what the programs say that publish it, all together (`merge`): a program that means
-/// something else by a counter goes without that counter. What the catalogue or a registration has, GUID and name,
-/// cannot be taken.
+/// Instances are those of publishers of root and of this user. Root, and members of the group of a shared directory,
+/// see those of all users, as do readers that request all users. Names of other users' instances begin with the user
+/// ID and `/`. Files of other users are read within limits for all of them together. A counterset is defined by its
+/// registration and by all its publishers together (`merge`). If a publisher gives a counter another meaning, it is
+/// shown without that counter. No publisher can take a GUID or name of the catalogue or of a registration.
 pub struct Applications {
     places: Folders,
     folders: Vec<Folder>,
-    /// Time at which directories were last looked for, and those that are not what their names say.
+    /// Time at which directories were last searched for.
     looked: Option<Instant>,
     not_folders: Vec<(PathBuf, Refused)>,
     asker: Asker,
     /// Groups whose shared directories show the files of all users.
     groups: Vec<u32>,
-    /// Directories of other users that cannot be read, and when that was found.
+    /// Directories of other users that cannot be read, and the time at which they were found.
     unreadable: Option<(Instant, Vec<PathBuf>)>,
     files: Vec<Kept>,
     definitions: Definitions,
@@ -69,20 +70,21 @@ pub struct Applications {
     known: Vec<Arc<Counterset>>,
     sets: BTreeMap<Guid, Served>,
     catalogue: Arc<Catalogue>,
-    /// Files that are not used, and why.
+    /// Files that are not used, each with the reason.
     refused: BTreeMap<PathBuf, Refused>,
-    /// What is left out of files that are: by file, of one counterset, and which counterset is shown instead.
+    /// Countersets and counters of used files that are left out, with the file and the GUID of the counterset shown
+    /// instead.
     left_out: Vec<(PathBuf, Guid, Vec<LeftOut>)>,
-    /// What is shown otherwise than its program says it.
+    /// Messages about names that are shown differently from the publisher's definition.
     renamed: Vec<(PathBuf, Guid, String)>,
-    /// Those of the last collection, in memory that is kept.
+    /// Counters of the last collection; its memory is reused.
     counters: Wanted,
-    /// The machine's name, for callbacks.
+    /// Name of the machine, for control callbacks.
     machine: Arc<[u16]>,
     asks: Asks,
-    /// Collections whose programs were asked already, each with its counterset and the end of waiting.
+    /// Collections whose publishers have already received requests, each with its counterset and the end of waiting.
     begun: Vec<(u64, Guid, Instant)>,
-    /// When it was last seen which programs live, and with which the next time begins.
+    /// Time of the last liveness check; `next_seen` is the index of the file that the next check begins with.
     seen: Option<Instant>,
     next_seen: usize,
 }
@@ -93,24 +95,25 @@ impl fmt::Debug for Applications {
     }
 }
 
-/// A counterset, and the files that publish it.
+/// Counterset that is served, with the files that publish it.
 #[derive(Debug)]
 struct Served {
     set: Arc<Counterset>,
     files: Vec<Publishing>,
 }
 
-/// A file that publishes a counterset.
+/// File that publishes a counterset.
 #[derive(Debug)]
 struct Publishing {
     file: usize,
-    /// The number of the definition there.
+    /// Index of the definition in the file's segment table.
     number: usize,
     fit: Arc<Fit>,
 }
 
 impl Applications {
-    /// Those whose files are in these folders: of root and this user, or of everybody. Root sees everybody's anyway.
+    /// Creates a provider for the files in these directories: those of root and this user, or with `everybody` those
+    /// of all users. For root, the files of all users are always included.
     #[must_use]
     pub fn new(folders: &Folders, everybody: bool, registered: Registered) -> Self {
         let user = rustix::process::geteuid().as_raw();
@@ -148,14 +151,14 @@ impl Applications {
         }
     }
 
-    /// Returns the same with another deadline than the usual one for the answers of programs.
+    /// Replaces the default deadline for responses of publishers.
     #[must_use]
     pub fn within(mut self, deadline: &Deadline) -> Self {
         self.asks = Asks::new(deadline.clone());
         self
     }
 
-    /// Looks for programs that came and went, and for what they publish; true if something changed.
+    /// Searches for new and ended publishers and for new definitions. Returns `true` if something changed.
     fn refresh(&mut self) -> bool {
         self.look_for_folders();
         self.see_who_lives();
@@ -183,7 +186,7 @@ impl Applications {
         changed
     }
 
-    /// Marks files whose programs are dead: some of them, unless that was done just now.
+    /// Marks some of the files whose publisher has exited, unless the last check was recent.
     fn see_who_lives(&mut self) {
         let (pause, most) = LIVING;
         if self.seen.is_some_and(|seen| seen.elapsed() < pause) {
@@ -204,7 +207,7 @@ impl Applications {
         self.folders.iter_mut().filter(|folder| cut.contains(&*folder.path)).for_each(Folder::doubt);
     }
 
-    /// Lists a folder if it changed; true if files came or went.
+    /// Lists a directory if it changed. Returns `true` if files were added or removed.
     fn list(&mut self, at: usize) -> bool {
         let Some(folder) = self.folders.get_mut(at) else { return false };
         let is_trusted = |user: u32| user == 0 || user == self.asker.user;
@@ -288,26 +291,27 @@ impl Applications {
         changed
     }
 
-    /// Has a folder listed next time, whether it changed or not.
+    /// Marks a directory to be listed next time even if it does not change.
     fn doubt(&mut self, at: usize) {
         if let Some(folder) = self.folders.get_mut(at) {
             folder.doubt();
         }
     }
 
-    /// Which counterset is whose: registrations first, then root's programs, this user's, others'; older ones first.
+    /// Assigns each counterset and name to its owner. The order is: registrations, root's publishers, this user's,
+    /// those of other users; older files first.
     fn rebuild(&mut self) {
         let user = self.asker.user;
         self.files.sort_by_key(|kept| {
             let whose = (kept.file.user != 0, kept.file.user != 0 && kept.file.user != user);
-            // Times of files move in steps: of those of one step the programs' word counts.
+            // File times have a coarse resolution: files with equal times are ordered by the time in their headers.
             (whose, kept.file.made, kept.file.header.created, kept.file.header.id)
         });
         let mut names: HashMap<String, (Guid, Cow<'_, str>)> = HashMap::new();
         for set in catalogue::ALL {
             names.insert(likeness(&set.name), (set.guid, "which is built in".into()));
         }
-        // By GUID: its registration, and the definitions of programs.
+        // Registration and publishers' definitions by GUID.
         type Said<'a> = (Option<&'a Arc<Counterset>>, Vec<(usize, usize)>);
         let mut said: BTreeMap<Guid, Said<'_>> = BTreeMap::new();
         for set in &self.known {
@@ -316,7 +320,8 @@ impl Applications {
         }
         self.left_out.clear();
         self.renamed.clear();
-        // Templates, which have no name, come last: they are of what others registered or named.
+        // Templates, which have no name, come last: they belong to countersets that are registered or named by
+        // others.
         for has_name in [true, false] {
             for (at, Kept { file, .. }) in self.files.iter().enumerate() {
                 for (number, set) in file.definitions().filter(|(_, set)| set.name.is_empty() != has_name) {
@@ -361,7 +366,7 @@ impl Applications {
                     Err(why) => leave(vec![LeftOut::all_of(part.set, why)]),
                 }
             }
-            // What is as it was stays the same one: whoever compares two readings of it sees that.
+            // Keep an unchanged counterset in the same `Arc`, so that callers can compare by pointer.
             let before = self.sets.remove(&guid).map(|served| served.set).filter(|set| **set == *merged.set);
             let set = before.unwrap_or(merged.set);
             sets.insert(guid, Served { set, files: publishing });
@@ -373,8 +378,8 @@ impl Applications {
         }
     }
 
-    /// Loads the values of a counterset from all files that publish it. Their programs were asked before that, since
-    /// they may count only then.
+    /// Loads the values of a counterset from all files that publish it. The publishers have received their requests
+    /// before, because they may count only on request.
     fn load(&mut self, want: &Want<'_>, now_100ns: Option<u64>) {
         let Self { files, sets, definitions, .. } = self;
         let Some(served) = sets.get(&want.counterset.guid) else { return };
@@ -384,8 +389,8 @@ impl Applications {
         loading::load(files, &served.files, place, prepare);
     }
 
-    /// Calls `each` with every file that publishes a counterset and whose program lives, and with the number of its
-    /// definition and how that fits. It answers whether it found instances.
+    /// Calls `each` with every file that publishes a counterset and whose publisher is running, with the index of its
+    /// definition and the fit. `each` returns `true` if it found instances.
     fn living(&mut self, guid: &Guid, mut each: impl FnMut(&mut Kept, usize, &Fit, &mut Asks) -> bool) {
         let Self { files, sets, asker, asks, .. } = self;
         let Some(served) = sets.get(guid) else { return };
@@ -396,7 +401,7 @@ impl Applications {
                 continue;
             }
             let found = each(kept, *number, fit, asks);
-            // Of a counterset with one instance, the program's that started first and has it.
+            // For a single-instance counterset, use the oldest publisher that has the instance.
             let is_single = served.set.instance_type == InstanceType::Single;
             if is_single && (found || kept.has_instances(*number)) {
                 break;
@@ -405,7 +410,8 @@ impl Applications {
     }
 }
 
-/// Whether a counterset may be what it says; if not, which one is there instead, and why.
+/// Checks whether a file may define a counterset under its GUID and name. The error contains the GUID of the
+/// counterset shown instead, and the reason.
 fn place(
     set: &Counterset,
     file: &ProgramFile,
@@ -435,20 +441,20 @@ fn place(
     }
 }
 
-/// Whether these are the same countersets.
+/// Returns `true` if both lists contain equal countersets in the same order.
 fn same(one: &[Arc<Counterset>], other: &[Arc<Counterset>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(|(a, b)| Arc::ptr_eq(a, b) || a == b)
 }
 
 impl Applications {
-    /// Returns what is left out of a file.
+    /// Returns the countersets and counters that are left out of a file.
     pub(crate) fn left_out_of(&mut self, path: &Path) -> Vec<LeftOut> {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
         parts.filter(|(of, ..)| of == path).flat_map(|(.., parts)| parts.iter().cloned()).collect()
     }
 
-    /// What was read, unless that is nothing and a file could not be read.
+    /// Returns an error if there are no rows and a file of the counterset could not be read.
     fn unless_missed(&self, guid: &Guid, rows: &Rows) -> Result<(), SourceError> {
         match self.missed().find(|(_, of, _)| *of == guid).filter(|_| rows.is_empty()) {
             Some((.., why)) => Err(SourceError::Failed(Arc::clone(why))),
@@ -456,8 +462,7 @@ impl Applications {
         }
     }
 
-    /// Files of which no instances of a counterset are known, because they could not be read the last time: which, and
-    /// why.
+    /// Returns the files whose instances of a counterset are unknown because the last read failed, with the reason.
     fn missed(&self) -> impl Iterator<Item = (&Path, &Guid, &Arc<str>)> {
         self.sets.iter().flat_map(move |(guid, served)| {
             served.files.iter().filter_map(move |publishing| {
@@ -467,7 +472,7 @@ impl Applications {
         })
     }
 
-    /// Returns what is not seen now of countersets that have one instance, because another program's is.
+    /// Returns the hidden instances of single-instance countersets: those behind an older publisher's instance.
     fn behind_others(&mut self) -> Vec<(PathBuf, Guid, Vec<LeftOut>)> {
         let mut behind = Vec::new();
         let Self { files, sets, asker, .. } = self;
@@ -513,7 +518,7 @@ impl Provider for Applications {
     }
 
     fn begin(&mut self, want: &Want<'_>, until: Instant) {
-        // Others were announced, and did not come.
+        // Entries of earlier collections remain here if `collect` was not called for them.
         self.begun.retain(|(collection, ..)| *collection == want.collection);
         self.ask(want);
         self.begun.push((want.collection, want.counterset.guid, until));
@@ -613,7 +618,7 @@ impl Provider for Applications {
     }
 }
 
-/// What was read, unless all that there is was refused.
+/// Returns an error if there are no rows because a publisher refused the request.
 fn unless_refused(refused: Status, rows: &Rows) -> Result<(), SourceError> {
     if refused.is_success() || !rows.is_empty() { Ok(()) } else { Err(SourceError::Refused(refused)) }
 }

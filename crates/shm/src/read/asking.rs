@@ -1,8 +1,8 @@
-//! Requests to publishers around a reading: their control callbacks, and values that counters refer to.
+//! Requests to publishers around a collection: control callbacks, and values by reference.
 //!
-//! All publishers that a collection needs are asked at once, and one `poll` waits for all of them until the deadline of
-//! the collection. A publisher that is late then is never waited for again before it has answered; its values by
-//! reference are the previous ones, marked with their age.
+//! All publishers of a collection receive their requests at once, and one `poll` waits for all responses until the
+//! deadline of the collection. A late publisher is not awaited again before it has responded. Its values by reference
+//! are the previous ones, marked with their age.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::ErrorKind;
@@ -19,22 +19,22 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::file::ProgramFile;
 use crate::callback::{Answer, AskError, Conversation, MOST_PACKET, MOST_VALUES, Request, What};
 
-/// Pauses before a publisher that failed or did not answer is asked again: the first, and the longest. Each is twice
-/// the one before.
+/// Shortest and longest pause before a publisher that failed or did not respond receives requests again. Each pause
+/// is twice the previous one.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-/// Part of the deadline that a publisher is waited for which was late the last time.
+/// Part of the deadline, as a divisor, for a publisher that was late last time.
 const GRACE_PART: u32 = 20;
-/// Maximum number of requests that a publisher is sent before it has answered.
+/// Maximum number of outstanding requests per publisher.
 const MOST_OUT: usize = 4;
-/// Maximum number of values by reference that are held, of all publishers together.
+/// Maximum number of values by reference in memory, of all publishers together.
 pub(super) const MOST_HELD: usize = 2 * MOST_VALUES;
 
-/// What all publishers share: the deadline, and memory.
+/// State shared by the requests to all publishers: deadline and limit of values.
 #[derive(Debug)]
 pub(crate) struct Asks {
     pub deadline: Deadline,
     buffer: Vec<u8>,
-    /// Number of values that are held.
+    /// Number of values in memory.
     held: Arc<AtomicUsize>,
 }
 
@@ -43,7 +43,7 @@ impl Asks {
         Self { deadline, buffer: Vec::new(), held: Arc::default() }
     }
 
-    /// Waits until then for the publishers that have something to answer and are not late.
+    /// Waits until the deadline for publishers that have outstanding requests and are not late.
     pub fn wait<'a>(&mut self, all: impl Iterator<Item = &'a mut Asking>, until: Instant) {
         let mut all: Vec<&mut Asking> = all.filter(|asking| !asking.out.is_empty()).collect();
         loop {
@@ -68,7 +68,7 @@ impl Asks {
     }
 }
 
-/// Waits so long for an answer of any of them; says of each whether something came.
+/// Waits for data from any of the publishers. Returns for each publisher whether there is data.
 fn ready(all: &[&mut Asking], within: Duration) -> Vec<bool> {
     let within = Timespec {
         tv_sec: i64::try_from(within.as_secs()).unwrap_or(i64::MAX),
@@ -77,26 +77,26 @@ fn ready(all: &[&mut Asking], within: Duration) -> Vec<bool> {
     let connections =
         all.iter().flat_map(|asking| asking.out.iter().map(|sent| sent.conversation.connection()));
     let mut fds: Vec<PollFd<'_>> = connections.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    // If that fails each of them is looked at, until the time is over.
+    // If `poll` fails, all connections are tried until the time is over.
     let is_known = poll(&mut fds, Some(&within)).is_ok();
     let mut came = fds.iter().map(|fd| !is_known || !fd.revents().is_empty());
-    // All of one publisher are taken in any case.
+    // `take` must consume all connections of one publisher, so `count` and not `any`.
     let of = |asking: &&mut Asking| came.by_ref().take(asking.out.len()).filter(|came| *came).count() > 0;
     all.iter().map(of).collect()
 }
 
-/// A publisher, as somebody who is asked.
+/// Requests to one publisher, with their state and responses.
 #[derive(Debug)]
 pub(crate) struct Asking {
     socket: PathBuf,
     owner: u32,
     /// Requests that are not sent yet.
     queue: VecDeque<Queued>,
-    /// Requests that are not answered yet, in order: a publisher answers them one after the other.
+    /// Sent requests without a response, in order: a publisher responds to them one after the other.
     out: Vec<Sent>,
-    /// Countersets whose values are to be requested when it is asked again: it was late when they were read.
+    /// Countersets whose values are requested next time, because the publisher was late when they were collected.
     waiting: Vec<Guid>,
-    /// Statuses of the last request of a kind, if it was answered in time.
+    /// Status of the last request of each kind, if its response was in time.
     statuses: HashMap<(What, Guid), Status>,
     late: Option<Late>,
     values: HashMap<Guid, Values>,
@@ -110,26 +110,26 @@ struct Queued {
     packet: Vec<u8>,
 }
 
-/// Request that is not answered yet.
+/// Sent request without a response.
 #[derive(Debug)]
 struct Sent {
     what: What,
     counterset: Guid,
     conversation: Conversation,
     at: Instant,
-    /// `true` if it was seen to have no answer when its time was over. An answer that was there when somebody looked
-    /// was in time, however long this process was busy with other things.
+    /// `true` if a check after the deadline found no response. A response that had arrived by that check was in time,
+    /// however long this process was busy meanwhile.
     is_late: bool,
     held: Held,
 }
 
-/// Why a publisher is not waited for.
+/// State of a publisher that is late or failed.
 #[derive(Debug)]
 struct Late {
     since: Instant,
     pause: Duration,
     ask_from: Instant,
-    /// What it did; `None`: nothing.
+    /// Description of the failure; `None` if there was simply no response.
     failure: Option<String>,
 }
 
@@ -137,12 +137,12 @@ struct Late {
 #[derive(Debug)]
 struct Values {
     of: HashMap<(u64, CounterId), Option<RawValue>>,
-    /// Time of the request.
+    /// Time at which the request was sent.
     asked: Instant,
     _held: Held,
 }
 
-/// Number of values that a publisher makes this process hold.
+/// Number of values of one response in memory, counted against the limit of all publishers.
 #[derive(Debug)]
 struct Held {
     all: Arc<AtomicUsize>,
@@ -154,7 +154,7 @@ impl Held {
         Self { all: Arc::clone(&asks.held), own: 0 }
     }
 
-    /// Holds so many values from now on. Returns `false` if there are too many of all publishers.
+    /// Increases the number of values. Returns `false` if all publishers together have too many.
     fn grow(&mut self, to: usize) -> bool {
         let more = to.saturating_sub(self.own);
         self.own = self.own.saturating_add(more);
@@ -171,11 +171,11 @@ impl Drop for Held {
 /// Values that counters of a counterset refer to.
 #[derive(Debug)]
 pub(crate) enum Referenced<'a> {
-    /// There is nobody to ask.
+    /// The publisher does not receive requests.
     Nobody,
-    /// There has been no answer yet.
+    /// The publisher has not responded yet.
     Late,
-    /// The last answer, by sequence word and counter, with its age if it is not of this collection.
+    /// Values of the last response by sequence word and counter, and their age if they are not of this collection.
     Values(&'a HashMap<(u64, CounterId), Option<RawValue>>, Option<Duration>),
 }
 
@@ -193,7 +193,7 @@ impl Asking {
         }
     }
 
-    /// Sends the message that names of a counterset are about to be read, or that its values were.
+    /// Sends a request that concerns a machine: names of a counterset will be listed, or its values were read.
     pub fn about_machine(&mut self, what: What, counterset: Guid, machine: &[u16], asks: &mut Asks) {
         if !self.is_to_be_asked(&(what, counterset), asks) {
             return;
@@ -202,7 +202,7 @@ impl Asking {
         self.post(what, counterset, &about, asks);
     }
 
-    /// Sends what happened to an entry of a query, once for each of its counters.
+    /// Sends a change of a query entry, once for each of its counters.
     pub fn about_entry(&mut self, change: Change, entry: &Entry, machine: &[u16], asks: &mut Asks) {
         let what = what_of(change);
         if !self.is_to_be_asked(&(what, entry.counterset), asks) {
@@ -220,8 +220,8 @@ impl Asking {
         }
     }
 
-    /// Sends the message that values of a counterset are about to be read, and requests those that its counters refer
-    /// to, if there are any. A publisher that is late is asked for all countersets that were read meanwhile.
+    /// Announces that values of a counterset will be read, and requests its values by reference, if there are any. A
+    /// publisher that was late also receives the requests of countersets collected meanwhile.
     pub fn begin(&mut self, counterset: Guid, has_referenced: bool, machine: &[u16], asks: &mut Asks) {
         let may_be_asked = self.is_to_be_asked(&(What::CollectStart, counterset), asks);
         self.statuses.remove(&(What::Values, counterset));
@@ -245,7 +245,7 @@ impl Asking {
         let about: Vec<u8> = machine.iter().chain(&[0]).flat_map(|unit| unit.to_le_bytes()).collect();
         self.post(What::CollectStart, counterset, &about, asks);
         if has_referenced {
-            // It answers one after the other, so these are the values after that.
+            // The publisher responds in order, so these are the values after `CollectStart`.
             let mut about = Vec::new();
             let all = InstanceIdFilter::Any;
             let any: Vec<u16> = "*".encode_utf16().collect();
@@ -254,17 +254,17 @@ impl Asking {
         }
     }
 
-    /// Returns the status of the last such request; success if it was not answered in time.
+    /// Returns the status of the last request of this kind; success if the response was late.
     pub fn status(&self, what: What, counterset: Guid) -> Status {
         self.statuses.get(&(what, counterset)).copied().unwrap_or(Status::ERROR_SUCCESS)
     }
 
-    /// Returns the first refusal of the entry that was added or removed last; success if there is none.
+    /// Returns the first refusal of the entry that was added or removed last; success if there was none.
     pub fn status_of_entry(&self, change: Change, counterset: Guid) -> Status {
         self.status(what_of(change), counterset)
     }
 
-    /// Returns the values that were requested last.
+    /// Returns the values of the last request.
     pub fn referenced(&self, counterset: Guid) -> Referenced<'_> {
         let is_new = self.statuses.get(&(What::Values, counterset)).is_some_and(|status| status.is_success());
         match self.values.get(&counterset) {
@@ -273,12 +273,12 @@ impl Asking {
         }
     }
 
-    /// Returns `true` if it has not answered, or not as it must, and is not waited for.
+    /// Returns `true` if the publisher is late or failed, so that it is not awaited.
     pub fn is_late(&self) -> bool {
         self.late.is_some()
     }
 
-    /// Returns what it does instead of answering, for people.
+    /// Describes for the user how long the publisher has been late, and why.
     pub fn lateness(&self) -> Option<String> {
         let Late { since, failure, .. } = self.late.as_ref()?;
         let seconds = since.elapsed().as_secs();
@@ -288,12 +288,12 @@ impl Asking {
         })
     }
 
-    /// Returns `true` if a connection to it is open.
+    /// Returns `true` if a connection to the publisher is open.
     pub fn is_open(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// Gives up a late request, whose connection is needed for others.
+    /// Drops the requests to a late publisher, to free its connections for others.
     pub fn hang_up(&mut self) {
         if self.is_late() {
             self.out.clear();
@@ -301,15 +301,16 @@ impl Asking {
         }
     }
 
-    /// Forgets the status of the last such request; returns `true` if it may be asked. An answer to an earlier request,
-    /// which may be there by now, is not one to this.
+    /// Forgets the status of the last request of this kind, and returns `true` if a new one may be sent. The response
+    /// to an earlier request, which may have arrived by now, does not belong to the new one.
     fn is_to_be_asked(&mut self, request: &(What, Guid), asks: &mut Asks) -> bool {
         let may_be_asked = self.may_be_asked(asks);
         self.statuses.remove(request);
         may_be_asked
     }
 
-    /// Returns `true` unless it is late: then it is asked again after a pause, and after it has answered.
+    /// Returns `true` unless the publisher is late. A late publisher receives requests again after a pause and after
+    /// its outstanding responses.
     fn may_be_asked(&mut self, asks: &mut Asks) -> bool {
         self.look(asks);
         match &self.late {
@@ -324,7 +325,7 @@ impl Asking {
         self.send(false, asks);
     }
 
-    /// Sends the next requests. `is_behind` says that those before them were answered too late.
+    /// Sends the next requests. `is_behind` is `true` if the response to an earlier request was late.
     fn send(&mut self, is_behind: bool, asks: &mut Asks) {
         while self.out.len() < MOST_OUT {
             let Some(Queued { what, counterset, packet }) = self.queue.pop_front() else { return };
@@ -333,7 +334,7 @@ impl Asking {
                     let (at, held) = (Instant::now(), Held::nothing(asks));
                     self.out.push(Sent { what, counterset, conversation, at, is_late: is_behind, held });
                 }
-                // It does not take what others sent before.
+                // The publisher does not accept the connections it already has.
                 Err(AskError::Gone(error)) if error.kind() == ErrorKind::WouldBlock => {
                     return self.fail(None);
                 }
@@ -342,7 +343,7 @@ impl Asking {
         }
     }
 
-    /// Takes what it has answered, and sends the next requests.
+    /// Receives responses, and sends the next requests.
     fn advance(&mut self, asks: &mut Asks) {
         if asks.buffer.is_empty() {
             asks.buffer = vec![0; MOST_PACKET];
@@ -366,7 +367,7 @@ impl Asking {
         self.send(is_behind, asks);
     }
 
-    /// As [`advance`](Self::advance), and finds out whether it is late.
+    /// Receives responses like [`advance`](Self::advance), and then checks whether the publisher is late.
     fn look(&mut self, asks: &mut Asks) {
         if self.out.is_empty() {
             return;
@@ -380,7 +381,7 @@ impl Asking {
         let mut late = self.out.iter().filter(|sent| sent.is_late);
         let Some(first) = late.clone().next() else { return };
         if late.any(|sent| sent.conversation.values() > 0) {
-            // An answer that never ends would be held for ever.
+            // An endless response would be kept in memory forever.
             return self.fail(Some("its answer has no end".into()));
         }
         match &mut self.late {
@@ -388,15 +389,15 @@ impl Asking {
             Some(_) => {}
             None => self.late = Some(Late::new(first.at, None)),
         }
-        // One connection tells when it answers again, and values are taken whenever they come, of all countersets. It
-        // may count only when it hears that a reading begins.
+        // One connection is enough to detect the next response. Requests for values stay, for all countersets, and
+        // are received whenever they arrive. `CollectStart` stays too, because a publisher may count only after it.
         let is_of_values = |what: What| matches!(what, What::CollectStart | What::Values);
         self.queue.retain(|queued| is_of_values(queued.what));
         let mut is_first = true;
         self.out.retain(|sent| std::mem::take(&mut is_first) || is_of_values(sent.what));
     }
 
-    /// Takes over an answer.
+    /// Stores the status and values of a response.
     fn finish(&mut self, sent: Sent, answer: Answer) {
         let Sent { what, counterset, at, is_late, held, .. } = sent;
         if what == What::Values && answer.status.is_success() {
@@ -405,20 +406,20 @@ impl Asking {
             self.values.insert(counterset, Values { of, asked: at, _held: held });
         }
         if is_late {
-            // It answers, but too late: it is asked again soon, and not waited for.
+            // The response was late: the publisher receives requests again soon, and is not awaited.
             let since = self.late.as_ref().map_or(at, |late| late.since);
             self.late = Some(Late { since, ..Late::new(at, None) });
             return;
         }
         self.late = None;
-        // The first refusal of several requests counts.
+        // Of several requests of the same kind, the first refusal is kept.
         let status = self.statuses.entry((what, counterset)).or_insert(answer.status);
         if status.is_success() {
             *status = answer.status;
         }
     }
 
-    /// Gives up what is asked: there is no usable answer.
+    /// Drops all requests because the publisher gave no usable response.
     fn fail(&mut self, failure: Option<String>) {
         self.out.clear();
         self.queue.clear();
@@ -432,13 +433,13 @@ impl Asking {
         }
     }
 
-    /// Returns the end of waiting for it; `None` if nothing is out.
+    /// Returns the end of waiting for outstanding responses; `None` if there are none.
     fn patience(&self, deadline: &Deadline) -> Option<Instant> {
         let most = self.most(deadline);
         self.out.iter().filter_map(|sent| sent.at.checked_add(most)).max()
     }
 
-    /// Returns the longest wait for one answer.
+    /// Returns the maximum time to wait for one response.
     fn most(&self, deadline: &Deadline) -> Duration {
         match self.late {
             None => deadline.length(),
@@ -474,7 +475,7 @@ fn with_source(error: &AskError) -> String {
     }
 }
 
-/// The value of a counter that refers to one, with its mark, or why there is none.
+/// Returns the value of a counter by reference and its mark, or the reason for no value.
 pub(crate) fn value(
     all: &Referenced<'_>,
     sequence: u64,

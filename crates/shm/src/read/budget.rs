@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Bytes of files of other users that are read, all of them together.
+/// Maximum number of bytes that are read of other users' files, all together.
 pub(crate) const MOST_BYTES: u64 = 64 << 20;
-/// Instances in files of other users that are read, all of them together.
+/// Maximum number of instances that are read of other users' files, all together.
 pub(crate) const MOST_INSTANCES: u64 = 100_000;
 
-/// What files of other users may take of this process.
+/// Limits on the resources that files of other users may use in this process.
 #[derive(Clone, Debug)]
 pub(crate) struct Budget {
     pub bytes: Arc<Pool>,
@@ -20,14 +20,14 @@ impl Budget {
         Self { bytes: Arc::new(Pool::new(bytes)), instances: Arc::new(Pool::new(instances)) }
     }
 
-    /// The only one of this process, however many readers it has.
+    /// Returns the budget of this process, shared by all its readers.
     pub fn of_process() -> Self {
         static OWN: OnceLock<Budget> = OnceLock::new();
         OWN.get_or_init(|| Self::new(MOST_BYTES, MOST_INSTANCES)).clone()
     }
 }
 
-/// An amount that users share: if it is not enough, nobody's share is cut as long as another user has more.
+/// Amount shared fairly among users: if it is insufficient, a user's share is not cut while another user has more.
 #[derive(Debug)]
 pub(crate) struct Pool {
     most: u64,
@@ -44,9 +44,9 @@ struct Demands {
 
 #[derive(Debug, Default)]
 struct User {
-    /// By share, the oldest first: it gets its part first.
+    /// Shares of the user by number, the oldest first: older shares are served first.
     shares: BTreeMap<u64, Amounts>,
-    /// Sum of what they want.
+    /// Sum of the amounts that the shares want.
     wanted: u64,
 }
 
@@ -66,7 +66,7 @@ impl Pool {
         self.most
     }
 
-    /// Returns a share for something of that user, empty at first.
+    /// Creates an empty share for one of that user's files or countersets.
     pub fn share(self: &Arc<Self>, user: u32) -> Share {
         self.locked(|demands| {
             let number = demands.next;
@@ -82,7 +82,7 @@ impl Pool {
 }
 
 impl Demands {
-    /// Puts other amounts in the place of a share's, or takes it away.
+    /// Replaces the amounts of a share, or removes the share.
     fn set(&mut self, user: u32, number: u64, amounts: Option<Amounts>) {
         let Some(of_user) = self.users.get_mut(&user) else { return };
         let before = match amounts {
@@ -99,7 +99,7 @@ impl Demands {
         }
     }
 
-    /// Returns what a share may have, if all others have what they are due.
+    /// Returns the amount due to a share, if all other shares get what is due to them.
     fn due(&self, user: u32, number: u64, most: u64) -> u64 {
         let Some(of_user) = self.users.get(&user) else { return 0 };
         let wanted = of_user.shares.get(&number).map_or(0, |amounts| amounts.wanted);
@@ -111,8 +111,8 @@ impl Demands {
         self.part_of(user, most).saturating_sub(before).min(wanted)
     }
 
-    /// Returns the part of the whole amount that a user gets: those who want least are served first, and what they
-    /// leave is divided among the others.
+    /// Returns the part of the whole amount that a user gets. Users who want least are served first, and the rest is
+    /// divided among the others.
     fn part_of(&self, user: u32, most: u64) -> u64 {
         let mut sums: Vec<(u64, u32)> =
             self.users.iter().map(|(user, of_user)| (of_user.wanted, *user)).collect();
@@ -131,7 +131,7 @@ impl Demands {
     }
 }
 
-/// Something's share of a pool, given back when this is dropped.
+/// Share of a pool; returned to the pool when dropped.
 #[derive(Debug)]
 pub(crate) struct Share {
     pool: Arc<Pool>,
@@ -140,13 +140,13 @@ pub(crate) struct Share {
 }
 
 impl Share {
-    /// Announces an amount, without more than before of it: others are granted less from now on.
+    /// Announces a wanted amount and keeps the granted one: other shares are granted less from now on.
     pub fn want(&self, amount: u64) {
         self.set(amount, |_, before| before);
     }
 
-    /// Asks for an amount in place of the one before; returns how much of it may be used now. It is less than what is
-    /// due as long as others, who were granted more before, did not ask again.
+    /// Replaces the wanted amount; returns how much of it is granted now. That is less than what is due until shares
+    /// that were granted more have asked again.
     pub fn ask(&self, amount: u64) -> u64 {
         self.set(amount, |due, _| due)
     }

@@ -1,11 +1,11 @@
-//! Files of other users, read by system calls.
+//! Reads files of other users by system calls.
 //!
-//! So are all files where nothing can be loaded from a mapping [in a child](crate::guard). A copy by a system call is
-//! not made of whole words: a value that changes meanwhile may come torn. Measured, all tears of copies
-//! [from a line to a line](super::lines) split before the highest byte. So each piece is copied twice, and a value
-//! counts if both copies have the same highest byte; else it is copied up to twice more until two neighbours are equal.
-//! For counts that only grow this is exact as far as that measurement goes (other processors: UNVERIFIED); what swings
-//! across a highest byte at full speed may be missing.
+//! Used also for all files while no mapping can be loaded [in a child](crate::guard). A copy by a system call is not
+//! made of whole words: a value that changes meanwhile may be torn. In measurements, all tears of copies [from line
+//! to line](super::lines) split before the highest byte. So each chunk is copied twice, and a value is accepted if
+//! both copies have the same highest byte. Else it is copied up to twice more until two consecutive copies are equal.
+//! For counts that only grow this is exact, as far as that measurement is valid (other processors: UNVERIFIED). A
+//! value that oscillates across a highest byte at full speed may be missing.
 
 use std::cell::Cell;
 use std::io;
@@ -20,7 +20,7 @@ use super::lines::Lines;
 use super::table::word;
 use crate::layout::{LINE, Shape, WORD, is_live};
 
-/// An instance of a copied segment.
+/// Instance in a copied segment.
 pub(crate) struct Copied<'a> {
     pub sequence: u64,
     pub id: u32,
@@ -35,14 +35,15 @@ struct Copies<'a> {
     shape: Shape,
     one: Lines,
     other: Lines,
-    /// How many lines may still be copied again: who changes all of them at once must not cost more than that.
+    /// Number of lines that may still be copied again: a publisher that changes all lines at once must not cause more
+    /// work.
     again: Cell<usize>,
 }
 
-/// Lines of a segment that are copied again.
+/// Maximum number of lines of a segment that are copied again.
 const MOST_AGAIN: usize = 4096;
 
-/// Calls `each` with every instance of a segment that was the same before and after it was copied.
+/// Calls `each` with every instance of a segment that existed both before and after the segment was copied.
 ///
 /// # Errors
 /// If the file cannot be read any more.
@@ -87,13 +88,13 @@ pub(crate) fn count(file: BorrowedFd<'_>, at: u64, shape: Shape) -> io::Result<u
     Ok(u64::try_from(live.count()).unwrap_or(u64::MAX))
 }
 
-/// So many bytes from there on; what is not there is zero.
+/// Copies `len` bytes from offset `at`; bytes beyond the end of the file are zero.
 fn copy(file: BorrowedFd<'_>, at: u64, len: usize) -> io::Result<Lines> {
     Lines::of(file, at, len)
 }
 
 impl Copied<'_> {
-    /// A value: the sum of its slot and its rows. None if it changes too fast to be read.
+    /// Returns a value, the sum of its slot and its rows; `None` if it changes too fast to be read.
     pub fn value(&self, counter: usize) -> Option<u64> {
         let Copies { shape, .. } = self.copies;
         let slot = shape.values(self.slot).start.saturating_add(counter);
@@ -112,7 +113,7 @@ impl Copies<'_> {
         if same_top(one, other) { Some(other) } else { self.again(at, other) }
     }
 
-    /// Copies the line of a word again, until two copies after each other have the same.
+    /// Copies the line of a word again, until two consecutive copies have the same word.
     #[cold]
     fn again(&self, at: usize, mut last: u64) -> Option<u64> {
         const TRIES: usize = 2;

@@ -1,4 +1,4 @@
-//! A file of a program, as a reader has it.
+//! File of a publisher, as used by a reader.
 
 use std::collections::HashMap;
 use std::io;
@@ -28,85 +28,86 @@ use limit::Limit;
 pub(super) use whole::Stamp;
 use whole::{check_len, stamp};
 
-/// Bytes of a file that are read, of root and of this user, and of others.
+/// Maximum size of a file that is read: for root and this user, and for other users.
 const MOST_BYTES: (u64, u64) = (1 << 30, 64 << 20);
 
-/// Rights of a file with which others than its owner write to it.
+/// Mode bits of a file that other users than its owner may write to.
 const OTHERS_WRITE: u32 = 0o022;
 
-/// Memory that a definition takes when it is decoded, in terms of its bytes.
+/// Memory for a decoded definition, as a multiple of its size in bytes.
 const DECODED: u64 = 8;
 
-/// Whose files are used.
+/// Access policy of a reader: the users whose files are used, and the reader's namespaces.
 #[derive(Clone, Debug)]
 pub(crate) struct Asker {
     pub user: u32,
     pub everybody: bool,
-    /// Limits for files of others than root and this user.
+    /// Limits for files of users other than root and this one.
     pub budget: Budget,
-    /// Inode of its PID namespace.
+    /// Inode of the reader's PID namespace.
     pub namespace: u64,
-    /// Inode of its time namespace.
+    /// Inode of the reader's time namespace.
     pub time_namespace: u64,
     pub boot_id: [u8; 16],
 }
 
-/// A file whose program lives.
+/// File of a running publisher.
 #[derive(Debug)]
 pub(crate) struct ProgramFile {
     pub path: PathBuf,
     pub header: Header,
-    /// Whether its times are of the asker's clocks.
+    /// `true` if times in the file use the reader's clocks.
     pub has_our_clock: bool,
     pub user: u32,
-    /// Whether it is another user's, whom nobody trusts.
+    /// `true` if the file belongs to another user, who is not trusted.
     pub is_strangers: bool,
-    /// When it was made, in seconds and ns of the wall clock: a program can claim another time in its header, and
-    /// cannot set this one back.
+    /// Creation time of the file in seconds and ns of the wall clock. A publisher can write another time to its
+    /// header, and cannot set this one back.
     pub made: (i64, u32),
     place: (u64, u64),
-    /// Kept open, or opened again to ask whether its program lives: there may be more files than descriptors.
+    /// Open file descriptor. If `None`, the file is opened again when needed, because there may be more files than
+    /// file descriptors.
     kept: Option<OwnedFd>,
     pub bytes: Bytes,
-    /// Entries of its table that were taken over.
+    /// Entries of the segment table that have been read.
     segments: Vec<Known>,
-    /// Where the last of them ends, in bytes.
+    /// End of the last segment read, in bytes.
     end: u64,
-    /// What is wrong with entries of its table: at most one an entry.
+    /// Problems with entries of the table: at most one per entry.
     bad: Vec<Refused>,
-    /// What is wrong with all of it, as far as it was found last.
+    /// Problem with the whole file, as found last.
     problem: Option<Refused>,
-    /// Its change word when its table was read.
+    /// Change word at the time the table was read.
     change: u64,
-    /// Limit of a file of another user.
+    /// Read limit, in a file of another user.
     limit: Option<Limit>,
-    /// The flags of its header, as they were copied last.
+    /// Flags of the header, as copied last.
     flags: u64,
-    /// Whether it is root's or this user's, and nobody else may write to it.
+    /// `true` if the file belongs to root or this user, and no other user may write to it.
     is_trusted: bool,
-    /// Since when it is copied because nothing could be loaded from mappings.
+    /// Time since which the file is copied because no mapping could be loaded.
     unmapped: Option<Instant>,
-    /// Why nothing can be read of it now: it was shortened, or overwritten.
+    /// Reason why the file cannot be read now: it was truncated or overwritten.
     lost: Option<Refused>,
-    /// How it was when it was looked at.
+    /// Stamp of the file at the last look.
     stamp: Option<Stamp>,
-    /// How it was when its table was read last.
+    /// Stamp of the file when its table was last read.
     read_as: Option<Stamp>,
 }
 
-/// How its bytes are had.
+/// Access method for the bytes of a file.
 #[derive(Debug)]
 pub(crate) enum Bytes {
     /// Values are loaded from a mapping.
     Mapped {
-        /// The words of its header that change, as they were looked at last.
+        /// The words of the header that change, as of the last look.
         header: Box<Head>,
     },
-    /// Copied each time.
+    /// Values are copied by system calls at each collection.
     Copied,
 }
 
-/// The first words of a header: what changes, and what tells that it is that file's.
+/// First words of a header: those that change, and those that identify the file.
 #[derive(Debug)]
 pub(crate) struct Head {
     view: View,
@@ -125,18 +126,18 @@ impl Head {
     }
 }
 
-/// An entry of the table.
+/// Entry of the segment table, after validation.
 #[derive(Debug)]
 enum Known {
     Definition(Arc<Counterset>),
     Instances(Instances),
-    /// It was refused; those before it end there, in bytes.
+    /// Invalid entry; `end` is the end of the previous segments, in bytes.
     Bad {
         end: u64,
     },
 }
 
-/// A segment of instances.
+/// Segment of instances, with its location in the file.
 #[derive(Debug)]
 pub(crate) struct Instances {
     pub counterset: usize,
@@ -146,11 +147,11 @@ pub(crate) struct Instances {
     values: Option<Segment>,
 }
 
-/// Definitions of all files by their bytes: many programs have the same.
+/// Cache of definitions by their bytes, for all files: many publishers have the same definition.
 #[derive(Debug, Default)]
 pub(crate) struct Definitions {
     known: HashMap<Box<[u8]>, Weak<Counterset>>,
-    /// So many were in use when those that nobody uses were last left out.
+    /// Number of definitions in use when unused ones were last removed.
     used: usize,
 }
 
@@ -171,7 +172,7 @@ impl Definitions {
 }
 
 impl ProgramFile {
-    /// Opens the file of that name, if there is room for one more of its user.
+    /// Opens a file by name, if `has_room` accepts another file of its owner.
     pub fn open(
         folder: BorrowedFd<'_>,
         path: &Path,
@@ -218,7 +219,7 @@ impl ProgramFile {
         {
             return Err(Refused::Orphaned(header.process.pid));
         }
-        // Who else may write to it could shorten it under the mapping.
+        // Other users who may write to the file could truncate it under the mapping.
         let is_mapped = is_trusted && stat.st_mode & OTHERS_WRITE == 0;
         let limit = if is_mapped { MOST_BYTES.0 } else { MOST_BYTES.1 };
         let committed = word(&bytes, header::COMMITTED);
@@ -259,19 +260,19 @@ impl ProgramFile {
         Ok(this)
     }
 
-    /// Its program, for people: of another user, with that.
+    /// Returns the publisher's name and pid for messages, with the user if it is another one.
     pub fn program(&self) -> String {
         let process = &self.header.process;
         let user = if self.is_strangers { format!(" of user {}", self.user) } else { String::new() };
         format!("{}[{}]{user}", process.program, process.pid)
     }
 
-    /// Whose its rows are.
+    /// Returns the owner of the file's rows.
     pub fn owner(&self) -> Owner {
         Owner::Process { pid: u32::try_from(self.header.process.pid).unwrap_or(u32::MAX), user: self.user }
     }
 
-    /// Whether its program can be asked. Those of strangers are not.
+    /// Returns `true` if requests may be sent to the publisher. Publishers of other users receive none.
     pub fn has_socket(&self) -> bool {
         match &self.bytes {
             Bytes::Mapped { header } => load(header.words(), header::FLAGS) & header::HAS_SOCKET != 0,
@@ -279,12 +280,12 @@ impl ProgramFile {
         }
     }
 
-    /// What the names of its instances begin with: the user, if that is a stranger.
+    /// Returns the prefix of the file's instance names: the user ID and `/`, unless the file is trusted.
     pub fn prefix(&self) -> String {
         if self.is_trusted { String::new() } else { format!("{}/", self.user) }
     }
 
-    /// Its change word, if it is mapped.
+    /// Returns the change word of the header, if the file is mapped.
     pub fn change(&self) -> Option<&AtomicU64> {
         match &self.bytes {
             Bytes::Mapped { header } => header.words().get(header::CHANGE),
@@ -292,7 +293,7 @@ impl ProgramFile {
         }
     }
 
-    /// Has it copied for a while: nothing can be loaded from mappings here now.
+    /// Switches to copying for a while, because mappings cannot be loaded now.
     pub fn copy_for_now(&mut self) {
         self.bytes = Bytes::Copied;
         self.unmapped = Some(Instant::now());
@@ -303,12 +304,12 @@ impl ProgramFile {
         }
     }
 
-    /// Whether it is copied for a while.
+    /// Returns `true` while the file is copied because mappings cannot be loaded.
     pub fn is_copied_for_now(&self) -> bool {
         self.unmapped.is_some()
     }
 
-    /// Maps it again if it has been copied for a while: what was refused then may be had now.
+    /// Maps the file again after it has been copied for a while: a child may be available again.
     pub fn map_again(&mut self) {
         const PAUSE: Duration = Duration::from_secs(1);
         if self.unmapped.is_none_or(|unmapped| unmapped.elapsed() < PAUSE) {
@@ -325,7 +326,7 @@ impl ProgramFile {
         }
     }
 
-    /// Takes over what is new in the table, if something changed; true if there are new definitions.
+    /// Reads new entries of the table, if the file changed. Returns `true` if there are new definitions.
     pub fn refresh(&mut self, definitions: &mut Definitions) -> bool {
         let change = self.change().map(|change| change.load(Relaxed));
         let is_mended = !self.bad.is_empty() && self.stamp != self.read_as && change.is_some();
@@ -347,12 +348,12 @@ impl ProgramFile {
         } else {
             self.problem = None;
         }
-        // What could not be read is read again, though its program changes nothing.
+        // If the file could not be read, the next refresh must read it again even without a change.
         self.change = change.filter(|_| self.problem.is_none()).unwrap_or(1);
         self.definitions().count() != before
     }
 
-    /// Forgets what it has of the table, from the first entry on that was refused.
+    /// Forgets the entries of the table from the first invalid one on.
     fn forget_from_the_first_bad_one(&mut self) {
         let bad = |(at, known): (usize, &Known)| match known {
             Known::Bad { end } => Some((at, *end)),
@@ -365,7 +366,7 @@ impl ProgramFile {
         }
     }
 
-    /// The open file: the kept one, or opened again.
+    /// Returns the open file: the kept file descriptor, or the file opened again.
     pub fn file(&self) -> io::Result<OwnedFd> {
         if let Some(kept) = &self.kept {
             return kept.try_clone();
@@ -378,7 +379,7 @@ impl ProgramFile {
         Ok(file)
     }
 
-    /// Whether its program lives.
+    /// Returns `true` if the publisher is running.
     pub fn is_alive(&self, asker: &Asker) -> bool {
         let is_held = match &self.kept {
             Some(kept) => lock::is_held(kept.as_fd()),
@@ -387,7 +388,7 @@ impl ProgramFile {
         is_held.unwrap_or(false) && !self.header.process.is_gone(asker.namespace)
     }
 
-    /// What is wrong with it and with parts of it.
+    /// Returns the problems with the file and with its segments.
     pub fn damage(&self) -> impl Iterator<Item = &Refused> + Clone {
         self.bad.iter().chain(&self.problem).chain(&self.lost)
     }
@@ -398,7 +399,7 @@ impl ProgramFile {
     }
 
     fn take_over(&mut self, file: BorrowedFd<'_>, definitions: &mut Definitions) -> Result<(), Refused> {
-        // First how many there are, then what they are: one copy has no order inside.
+        // Copy the number of entries first, and then the entries: within one copy there is no order.
         let count = usize::try_from(word(&copy_of_header(file)?, header::SEGMENTS)).unwrap_or(usize::MAX);
         fence(Acquire);
         let bytes = copy_of_header(file)?;
@@ -438,7 +439,7 @@ impl ProgramFile {
         Ok(())
     }
 
-    /// The countersets that it defines: which entry of the table, and what it says.
+    /// Returns the countersets that the file defines, with the index of each definition.
     pub fn definitions(&self) -> impl Iterator<Item = (usize, &Arc<Counterset>)> {
         self.segments.iter().enumerate().filter_map(|(number, known)| match known {
             Known::Definition(set) => Some((number, set)),
@@ -446,7 +447,7 @@ impl ProgramFile {
         })
     }
 
-    /// The counterset of a definition.
+    /// Returns the counterset of a definition.
     pub fn definition(&self, number: usize) -> Option<&Arc<Counterset>> {
         match self.segments.get(number)? {
             Known::Definition(set) => Some(set),
@@ -454,7 +455,7 @@ impl ProgramFile {
         }
     }
 
-    /// The segments of instances of a counterset that it defines, each with its number.
+    /// Returns the segments of instances of a counterset, each with its index.
     pub fn instances(&self, counterset: usize) -> impl Iterator<Item = (usize, &Instances)> + Clone {
         self.segments.iter().enumerate().filter_map(move |(number, known)| match known {
             Known::Instances(instances) if instances.counterset == counterset && self.may_read(number) => {
@@ -464,7 +465,7 @@ impl ProgramFile {
         })
     }
 
-    /// The values of the segment of that number, if it is of instances and mapped.
+    /// Returns the values of a segment, if it contains instances and is mapped.
     #[inline]
     pub fn segment(&self, number: usize) -> Option<&Segment> {
         match self.segments.get(number)? {
@@ -473,7 +474,7 @@ impl ProgramFile {
         }
     }
 
-    /// Maps the segments of a counterset that are not mapped yet; whether all are now.
+    /// Maps the segments of a counterset that are not mapped yet. Returns `true` if all are mapped now.
     fn map(&mut self, counterset: usize) -> bool {
         let is_missing = |instances: &Instances| instances.values.is_none();
         if !self.instances(counterset).any(|(_, instances)| is_missing(instances)) {
@@ -498,11 +499,11 @@ impl ProgramFile {
         is_whole
     }
 
-    /// Looks for instances of a counterset that came or went, after that time in terms of PerfTime100NSec.
+    /// Updates the index of a counterset's instances. `now_100ns` is a PerfTime100NSec before the update.
     pub fn index(&mut self, counterset: usize, index: &mut Index, now_100ns: Option<u64>) {
         let is_whole = self.map(counterset);
         let Some(change) = self.change().map(|change| change.load(Relaxed)) else { return };
-        // Else there may be segments that are not known yet.
+        // Otherwise there may be segments that are not known yet.
         let is_current = self.change & 1 == 0 && change == self.change;
         let now_100ns = now_100ns.filter(|_| is_whole && is_current);
         if self.is_lost() || index.is_current(change, self.stamp, now_100ns) {
@@ -526,13 +527,13 @@ impl ProgramFile {
 }
 
 impl Instances {
-    /// Where it is.
+    /// Returns the location of the segment.
     fn part(&self) -> Part {
         Part { at: self.at, shape: self.shape }
     }
 }
 
-/// Returns the reason for a file that may not be opened: one of another user, as a rule.
+/// Returns the error for a file that may not be opened, usually because it belongs to another user.
 fn denied(folder: BorrowedFd<'_>, name: &str, asker: &Asker, error: io::Error) -> Refused {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) if stat.st_uid != asker.user => Refused::Denied { owner: stat.st_uid },
@@ -540,13 +541,13 @@ fn denied(folder: BorrowedFd<'_>, name: &str, asker: &Asker, error: io::Error) -
     }
 }
 
-/// Opens what a stranger may have left there: no link is followed, and nothing waits.
+/// Opens a file that may be untrusted input: follows no link, and never blocks.
 fn open_strange(folder: BorrowedFd<'_>, name: impl rustix::path::Arg) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     Ok(openat(folder, name, flags, Mode::empty())?)
 }
 
-/// The header, as far as the file has one.
+/// Copies the header, as far as the file has one.
 fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, Refused> {
     let mut lines = Lines::default();
     let len = lines.copy(file, 0, header::BYTES).map_err(Refused::io("cannot be read"))?;
@@ -555,7 +556,7 @@ fn copy_of_header(file: BorrowedFd<'_>) -> Result<Vec<u8>, Refused> {
     Ok(bytes)
 }
 
-/// As many bytes from there on as there are.
+/// Reads as many bytes from an offset as there are. Returns their number.
 pub(crate) fn read_at(file: BorrowedFd<'_>, bytes: &mut [u8], at: u64) -> io::Result<usize> {
     let mut len = 0_usize;
     while let Some(rest) = bytes.get_mut(len..).filter(|rest| !rest.is_empty()) {

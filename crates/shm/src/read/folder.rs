@@ -1,4 +1,4 @@
-//! The names in a folder, listed again only when it changed.
+//! File names in a directory, listed again only when the directory changes.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,22 +13,24 @@ use super::applications::OF_A_STRANGER;
 use crate::folder::ToRead;
 use crate::publish::file::SUFFIX;
 
-/// Names of files of one user that are looked at in one folder, if it is trusted.
+/// Maximum number of files of one trusted user that are examined per directory.
 pub(super) const MOST_NAMES: usize = 4096;
-/// The same of another user: more than are used, so that it is said.
+/// Maximum number of files of one other user that are examined per directory: one more than are used, so that the
+/// excess is reported.
 const MOST_OF_A_USER: usize = OF_A_STRANGER + 1;
-/// Names that are listed in one folder.
+/// Maximum number of names that are listed per directory.
 const MOST_LISTED: usize = 32_768;
-/// Stamps of some kernels move in steps: a folder that changed just before it was listed may have changed again since.
+/// Resolution of directory times on some kernels: a directory that changed just before it was listed may have changed
+/// again since.
 const STEP: Duration = Duration::from_millis(20);
 
-/// A folder that may have files of programs.
+/// Directory that may contain files of publishers.
 #[derive(Debug)]
 pub(crate) struct Folder {
     pub path: PathBuf,
     may_be_link: bool,
     stamp: Option<Stamp>,
-    /// Whether it was listed so soon after its change that another one may not show.
+    /// `true` if the directory was listed so soon after a change that a further change may be invisible.
     is_unsure: bool,
 }
 
@@ -40,11 +42,11 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// What a folder has.
+/// Contents of a directory.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
     pub names: Vec<String>,
-    /// Whether there are more than are looked at.
+    /// `true` if the directory has more names than are examined.
     pub is_cut: bool,
 }
 
@@ -53,8 +55,8 @@ impl Folder {
         Self { path, may_be_link, stamp: None, is_unsure: true }
     }
 
-    /// What it has, if that is not as it was: nothing, if it is not there. Of more names than are looked at,
-    /// some of each user.
+    /// Returns the contents if the directory changed; an empty listing if it does not exist. If there are too many
+    /// names, some of each user are returned.
     pub fn changed(&mut self, is_trusted: impl Fn(u32) -> bool) -> Option<io::Result<Listing>> {
         let found = if self.may_be_link { stat(&self.path) } else { lstat(&self.path) };
         let now = found.ok().map(|stat| Stamp {
@@ -74,12 +76,12 @@ impl Folder {
         }
     }
 
-    /// Has it listed next time, whether it changed or not.
+    /// Marks the directory to be listed next time even if it does not change.
     pub fn doubt(&mut self) {
         self.is_unsure = true;
     }
 
-    /// Opens it, to open what is in it.
+    /// Opens the directory, for access to its files.
     pub fn open(&self) -> io::Result<OwnedFd> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let link = if self.may_be_link { OFlags::empty() } else { OFlags::NOFOLLOW };
@@ -96,7 +98,7 @@ impl Folder {
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
-            // What begins with a point is not finished yet.
+            // Names that begin with a dot belong to unfinished files.
             if name.starts_with(b".") || !name.ends_with(SUFFIX.as_bytes()) {
                 continue;
             }
@@ -108,7 +110,7 @@ impl Folder {
             listing.names.push(name.to_owned());
         }
         if listing.names.len() > MOST_NAMES {
-            // Whoever leaves many files there hides none of those of other users.
+            // Limit each user, so that a user with many files cannot hide those of others.
             let listed = listing.names.len();
             let mut of_user: HashMap<u32, usize> = HashMap::new();
             listing.names.retain(|name| {

@@ -1,4 +1,4 @@
-//! Which instances a counterset of a file has, and where their values are.
+//! Index of the instances of a counterset in a file, and of the locations of their values.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -18,20 +18,21 @@ use crate::layout::{INSTANCE_HEADER, LINE, Shape, WORD, is_live};
 use crate::memory::View;
 use crate::read::table::word;
 
-/// The values of a segment of instances: loaded from its mapping into memory that nobody can take away, and read there.
+/// Values of a segment of instances: loaded from the mapping into private memory, and read there.
 #[derive(Debug)]
 pub(crate) struct Segment {
     view: View,
     shape: Shape,
-    /// A sequence word for each slot, then the values of each slot. A value is the sum of a slot and its rows.
+    /// Sequence word of each slot, followed by the values of each slot. Each value is already the sum of its slot and
+    /// rows.
     words: Vec<AtomicU64>,
 }
 
 impl Segment {
-    /// Nothing is loaded yet.
+    /// Allocates memory for the values, without loading any.
     ///
     /// # Errors
-    /// If there is no memory for it.
+    /// If there is not enough memory.
     pub fn new(view: View, shape: Shape) -> io::Result<Self> {
         let len = shape.slots.saturating_mul(shape.counters.saturating_add(1));
         let mut words = Vec::new();
@@ -40,8 +41,8 @@ impl Segment {
         Ok(Self { view, shape, words })
     }
 
-    /// Loads what is in a slot: the values at those places, or all if there are none. If it goes meanwhile, or its slot
-    /// is taken by another one, it has the word 0.
+    /// Loads the values of a slot: those at `places`, or all if `places` is empty. If the instance ends meanwhile, or
+    /// another one takes the slot, the sequence word becomes 0.
     #[inline]
     pub fn load(&self, slot: usize, places: &[usize], inside: &Inside) {
         let from = self.view.words(inside);
@@ -71,7 +72,7 @@ impl Segment {
         to.store(if is_same { sequence } else { 0 }, Relaxed);
     }
 
-    /// The sum of a counter's slot and of what threads added in rows of their own.
+    /// Returns the sum of a counter's slot and of the rows to which threads added.
     #[inline]
     fn sum(&self, from: &[AtomicU64], slot: usize, place: usize) -> u64 {
         let block = from.get(self.shape.values(slot)).unwrap_or_default();
@@ -83,25 +84,25 @@ impl Segment {
         sum
     }
 
-    /// The word with which the values of a slot were loaded.
+    /// Returns the sequence word with which the values of a slot were loaded.
     #[inline]
     pub fn sequence(&self, slot: usize) -> Option<&AtomicU64> {
         self.words.get(..self.shape.slots)?.get(slot)
     }
 
-    /// The values of counters that follow each other.
+    /// Returns the values of consecutive counters.
     #[inline]
     pub fn values(&self, slot: usize, places: &Range<usize>) -> Option<&[AtomicU64]> {
         self.slot(slot).get(places.clone())
     }
 
-    /// The value of a counter.
+    /// Returns the value of a counter.
     #[inline]
     pub fn value(&self, slot: usize, place: usize) -> u64 {
         self.slot(slot).get(place).map_or(0, |word| word.load(Relaxed))
     }
 
-    /// All values of a slot. Nothing wraps: they are in memory.
+    /// Returns all values of a slot. The index arithmetic cannot overflow, because the values are in memory.
     #[inline]
     fn slot(&self, slot: usize) -> &[AtomicU64] {
         let Shape { slots, counters, .. } = self.shape;
@@ -110,7 +111,7 @@ impl Segment {
     }
 }
 
-/// Where a segment is in its file.
+/// Location of a segment in its file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub at: u64,
@@ -118,7 +119,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// The sequence words of some slots, each as the word of its slot.
+    /// Copies the sequence words of some slots.
     fn sequences(&self, file: BorrowedFd<'_>, slots: &Range<usize>, to: &mut Vec<u64>) -> io::Result<()> {
         const IN_LINE: usize = LINE / WORD;
         let (from, end) = (self.shape.sequence(slots.start), self.shape.sequence(slots.end));
@@ -129,56 +130,57 @@ impl Part {
         Ok(())
     }
 
-    /// Where a word of it is in the file.
+    /// Returns the byte offset in the file of a word of the segment.
     fn byte(&self, word: usize) -> u64 {
         self.at.saturating_add(u64::try_from(word.saturating_mul(WORD)).unwrap_or(u64::MAX))
     }
 }
 
-/// What is known of the instances of a counterset in a file: oldest first.
+/// Known instances of a counterset in a file, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    /// The file's change word when this was all of them; odd if it was not.
+    /// Change word of the file when the index was complete; odd if it was incomplete.
     change: u64,
-    /// How the file was before this was read of it: zeros of a hole look as if there were no instances.
+    /// Stamp of the file before it was indexed: a hole, read as zeros, looks as if there were no instances.
     stamp: Option<Stamp>,
     rows: Vec<Indexed>,
-    /// The rows before that, as long as it is not known whether the file stayed as it was while these were read.
+    /// Previous rows, kept until it is confirmed that the file did not change while the new ones were read.
     before: Option<Vec<Indexed>>,
-    /// What a block says of instances, those of `rows` and some that are no more.
+    /// Names and ids of the instances in `rows`, and of some that no longer exist.
     names: TableRows,
-    /// How many there are.
+    /// Number of entries in `names`.
     named: usize,
-    /// By segment and slot: the word of what was looked at last.
+    /// Last sequence word read, by segment and slot.
     seen: Vec<Vec<u64>>,
     copy: Lines,
-    /// The last time at which all that there were was known, in terms of PerfTime100NSec.
+    /// Last time, as PerfTime100NSec, at which all instances were known.
     complete_100ns: Option<u64>,
-    /// The highest sequence word that an instance had.
+    /// Highest sequence word of any instance so far.
     newest: u64,
 }
 
-/// An instance.
+/// Indexed instance of a counterset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Indexed {
-    /// The number of its segment.
+    /// Index of the segment in the file's table.
     pub segment: usize,
     pub slot: usize,
     pub sequence: u64,
-    /// Where [`Index::names`] has its name and id.
+    /// Position of the name and id in [`Index::names`].
     pub name: usize,
     /// Earliest possible start time, as PerfTime100NSec; `None` if unknown.
     pub began_100ns: Option<u64>,
 }
 
 impl Indexed {
-    /// Tells it from others of its name and id.
+    /// Returns the value that distinguishes the instance from others of the same name and id.
     pub fn birth(&self, file_id: [u64; 2]) -> Birth {
         birth(self.sequence, file_id)
     }
 }
 
-/// Tells instances of one name and id apart: no two of a file have the same word, and no two files the same id.
+/// Returns a value that distinguishes instances of one name and id. No two instances of a file have the same sequence
+/// word, and no two files the same id.
 pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
     const ODD: u64 = 0x9E37_79B9_7F4A_7C15; // different numbers stay different, multiplied by an odd one
     let [low, high] = file_id;
@@ -186,8 +188,8 @@ pub(crate) fn birth(sequence: u64, file_id: [u64; 2]) -> Birth {
 }
 
 impl Index {
-    /// Whether that change word of a file that is as it was says that this is all that there is. `now_100ns` is a time
-    /// before it was read, if the segments that were looked at are all that there were then.
+    /// Returns `true` if the index is complete for this change word and stamp. `now_100ns` is a time before the
+    /// change word was read, or `None` if some segments may be unknown.
     pub fn is_current(&mut self, change: u64, stamp: Option<Stamp>, now_100ns: Option<u64>) -> bool {
         let is_current = change == self.change && change & 1 == 0 && stamp == self.stamp;
         if is_current {
@@ -196,9 +198,10 @@ impl Index {
         is_current
     }
 
-    /// Looks for what changed in the segments that a file has of a counterset: each with its number. `before` is the
-    /// file's change word as it was read before this call with its stamp, `after` reads it again, and `now_100ns` is as
-    /// above. If the file was changed by calls, all is read again: what was read of it before may have been a hole.
+    /// Updates the index from the segments of a counterset, each with its table index. `before` is the file's change
+    /// word, read before this call together with its stamp; `after` reads it again. `now_100ns` is as in
+    /// [`is_current`](Self::is_current). If the file was changed by system calls, everything is read again: previous
+    /// data may come from a hole.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -243,7 +246,8 @@ impl Index {
                 looked?;
             }
         }
-        // What was known before all was read again began when it did; what was hidden then, nobody knows when.
+        // Instances known before the full read keep their start times. For older instances that were hidden, the
+        // start time is unknown.
         if let (true, Some(known)) = (is_changed, &self.before) {
             for row in self.rows.iter_mut().filter(|row| row.sequence <= self.newest) {
                 let found = known.binary_search_by_key(&row.sequence, |known| known.sequence).ok();
@@ -264,13 +268,13 @@ impl Index {
         Ok(())
     }
 
-    /// Has all of it read again next time, whether something changes or not.
+    /// Marks the index to be read again completely next time, even without a change.
     pub fn doubt(&mut self) {
         self.change = 1;
         self.stamp = None;
     }
 
-    /// Says that the file stayed as it was while this was read of it.
+    /// Confirms that the file did not change by system calls while the index was read.
     pub fn confirm(&mut self) {
         if self.before.take().is_some() && self.named > self.rows.len().saturating_mul(2).saturating_add(1024)
         {
@@ -278,12 +282,12 @@ impl Index {
         }
     }
 
-    /// The instances that were there when the file was whole, oldest first.
+    /// Returns the instances as of the last time the file was intact, oldest first.
     pub fn confirmed(&self) -> &[Indexed] {
         self.before.as_deref().unwrap_or(&self.rows)
     }
 
-    /// Forgets the names of what is gone.
+    /// Forgets the names of instances that no longer exist.
     fn compact(&mut self) {
         let mut names = TableRows::new(0);
         for row in &mut self.rows {
@@ -294,7 +298,7 @@ impl Index {
         (self.names, self.named) = (names, self.rows.len());
     }
 
-    /// Adds what is in the slots of a segment that were not seen with those words.
+    /// Adds the instances in slots of a segment whose sequence word is new.
     fn look(
         &mut self,
         number: usize,
@@ -305,14 +309,14 @@ impl Index {
         guid: &Guid,
     ) -> io::Result<()> {
         const TRIES: usize = 3;
-        /// Bytes that are copied at once.
+        /// Maximum number of bytes copied at once.
         const AT_ONCE: usize = 256 << 10;
         let shape = part.shape;
         seen.resize(shape.slots, 0);
         let at_once = AT_ONCE.checked_div(shape.stride.saturating_mul(WORD)).unwrap_or(0).max(1);
         let (mut slot, mut before, mut after) = (0, Vec::new(), Vec::new());
         while let Some(rest) = words.get(slot..) {
-            // What is known or not there is never waited for.
+            // Slots that are known or empty are never waited for.
             let is_new = |(word, seen): (&u64, &u64)| is_live(*word) && word != seen;
             let known = seen.get(slot..).unwrap_or_default();
             let Some(next) = rest.iter().zip(known).position(is_new) else { break };
@@ -364,25 +368,25 @@ impl Index {
         Ok(())
     }
 
-    /// All instances, oldest first.
+    /// Returns all instances, oldest first.
     pub fn rows(&self) -> &[Indexed] {
         &self.rows
     }
 
-    /// Whether any of the filters asks for an instance.
+    /// Returns `true` if any of the filters selects an instance.
     pub fn is_wanted(&self, row: &Indexed, filters: &InstanceFilters) -> bool {
         let found = self.names.instance(row.name);
         found.is_some_and(|(name, id)| filters.wants(name.units(), id))
     }
 
-    /// The names and ids of all.
+    /// Returns the names and ids of all instances.
     pub fn names(&self) -> &TableRows {
         &self.names
     }
 }
 
-/// Id and name of a copied PERF_COUNTERSET_INSTANCE block, if it is one of that counterset. Where its header says that
-/// the name is does not count: that is for its program, which may have a copy of another width.
+/// Parses the id and name of a copied PERF_COUNTERSET_INSTANCE block, if it belongs to that counterset. The name's
+/// offset in the header is ignored: it is meant for the publisher, whose copy may have wider characters.
 pub(crate) fn block<'a>(
     block: &'a [u8],
     guid: &Guid,
@@ -397,11 +401,11 @@ pub(crate) fn block<'a>(
         [low, high] => u16::from_le_bytes([*low, *high]),
         _ => 0,
     });
-    // It ends at its NUL, and has one.
+    // The name ends at its NUL; without a NUL it is invalid.
     units.clone().any(|unit| unit == 0).then(|| (id, units.take_while(|unit| *unit != 0)))
 }
 
-/// The shape of a segment, from a copy of its head.
+/// Parses the layout of a segment from a copy of its head.
 pub(crate) fn shape(head: &[u8], len: usize) -> Result<Shape, crate::layout::BadShape> {
     Shape::parse(std::array::from_fn(|at| word(head, at)), len)
 }

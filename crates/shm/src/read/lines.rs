@@ -1,8 +1,8 @@
-//! Copies of parts of a file, made by system calls into memory that begins on a line of the cache.
+//! Copies of file ranges, made by system calls into memory aligned to a cache line.
 //!
-//! A copy to another place in a line than it came from tears words at any byte: measured on a processor of AMD, where
-//! the two places differ by 8 to 24 bytes. From a line to a line none was seen there, and on others only a word's
-//! highest byte was apart from the rest.
+//! A copy to another offset in a cache line than its source tears words at any byte. This was measured on an AMD
+//! processor, where the two offsets differ by 8 to 24 bytes. From line to line no tear was seen there, and on other
+//! processors only a word's highest byte was separate from the rest.
 
 use std::io;
 use std::ops::Deref;
@@ -14,15 +14,15 @@ use super::file::read_at;
 use super::table::word;
 use crate::layout::{LINE, WORD};
 
-/// A line of the cache.
+/// Cache line of bytes.
 #[derive(Clone, Copy, FromBytes, IntoBytes, Immutable)]
 #[repr(C, align(64))]
 struct Line([u8; LINE]);
 
-/// Words that [`first_words`] copies.
+/// Number of words that [`first_words`] copies.
 pub(crate) const FIRST: usize = 32;
 
-/// A copy of the first words of a file; those that it does not have are zero.
+/// Copies the first words of a file; words beyond its end are zero.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -32,7 +32,7 @@ pub(crate) fn first_words(file: BorrowedFd<'_>) -> io::Result<[u64; FIRST]> {
     Ok(std::array::from_fn(|at| word(lines.as_bytes(), at)))
 }
 
-/// A copy. What the file does not have is zero.
+/// Copy of a file range. Bytes beyond the end of the file are zero.
 #[derive(Default)]
 pub(crate) struct Lines {
     lines: Vec<Line>,
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Lines {
 }
 
 impl Lines {
-    /// A copy of so many bytes from there on, which is on a line.
+    /// Copies `len` bytes from offset `at`, which is aligned to a line.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -56,7 +56,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Becomes such a copy; how many of the bytes the file has.
+    /// Replaces the contents by such a copy. Returns how many of the bytes the file has.
     ///
     /// # Errors
     /// If the file cannot be read, or there is no memory.

@@ -1,4 +1,4 @@
-//! Headers and values of many files, loaded at once.
+//! Loads headers and values of many files at once.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,10 +9,11 @@ use super::applications::Kept;
 use super::file::{Bytes, Definitions};
 use crate::guard::{Inside, Ran, run};
 
-/// So many headers are copied by calls, which takes less time than a child; more are loaded by a child.
+/// Maximum number of headers that are copied by system calls, which is faster than a child; more are loaded in a
+/// child.
 const FEW: usize = 16;
 
-/// Looks at the headers of all files.
+/// Reads the changing words of the headers of all files again.
 pub(crate) fn look_at_all(files: &mut [Kept]) {
     let looked_at = if files.len() > FEW {
         let done = each(files.len(), |at, inside| {
@@ -32,11 +33,10 @@ pub(crate) fn look_at_all(files: &mut [Kept]) {
     }
 }
 
-/// Loads the values of a counterset from files that publish it: which, and which of its definitions that is, says
-/// `place`. `prepare` looks at a file before that.
+/// Loads the values of a counterset from the files that publish it. `place` returns the indexes of the file and of
+/// its definition. `prepare` is called for each file before loading.
 ///
-/// What changed otherwise than by the stores of its program meanwhile is loaded again, and given up if it does so each
-/// time.
+/// Files that were changed by system calls meanwhile are loaded again, and marked as lost if that happens each time.
 pub(crate) fn load<T>(
     files: &mut [Kept],
     served: &[T],
@@ -90,7 +90,7 @@ fn lose(files: &mut [Kept], at: usize) {
 }
 
 impl Kept {
-    /// Looks for what changed in it, and notes what is to be loaded: the values of those counters.
+    /// Updates the file's table and index, and sets the values to load: those of the wanted counters.
     pub fn prepare(
         &mut self,
         number: usize,
@@ -114,11 +114,11 @@ impl Kept {
     }
 }
 
-/// Where the values of those counters are among those of an instance.
+/// Returns the indexes of the wanted counters' values in an instance.
 fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize> {
     let mut next = 0;
     wanted.iter().filter_map(move |id| {
-        // As a rule they are wanted in their order.
+        // Counters are usually requested in the order of the definition.
         let rest = set.counters.get(next..).unwrap_or_default();
         let found = rest.iter().position(|counter| counter.id == *id).map(|at| at.saturating_add(next));
         let found = found.or_else(|| set.counters.iter().position(|counter| counter.id == *id))?;
@@ -127,7 +127,7 @@ fn places(set: &Counterset, wanted: &[CounterId]) -> impl Iterator<Item = usize>
     })
 }
 
-/// Loads the values of all instances that are known of a counterset.
+/// Loads the values of all known instances of a counterset.
 fn load_one(kept: &Kept, number: usize, inside: &Inside) {
     let Some(index) = kept.indexes.get(&number) else { return };
     for run in index.rows().chunk_by(|one, next| one.segment == next.segment) {
@@ -140,15 +140,15 @@ fn load_one(kept: &Kept, number: usize, inside: &Inside) {
     }
 }
 
-/// What was done of some work.
+/// Result of work done for several files.
 struct Done {
-    /// So much of it: nothing, if it cannot be done here.
+    /// Number of files that were processed; fewer than all if no child can be started.
     count: usize,
-    /// For which of that there was no memory to load from.
+    /// Indexes of files whose memory was gone.
     gone: Vec<usize>,
 }
 
-/// Does work for each of so many files, in as few children as possible: one, and another one for each file that ends
+/// Runs `work` for each of `count` files, in as few children as possible: one, and another for each file that ends
 /// it.
 fn each(count: usize, work: impl Fn(usize, &Inside)) -> Done {
     let next = AtomicUsize::new(0);

@@ -1,12 +1,12 @@
-//! Reading: the files of other programs as a [`Provider`](perfset_engine::Provider).
+//! Reads the files of publishers, as a [`Provider`](perfset_engine::Provider).
 //!
-//! Whoever owns a file may put anything into it at any time. So nothing is believed before it was copied and checked,
-//! work is bounded by the bytes that are there, and what is wrong costs that file, segment or instance and no other.
+//! The owner of a file may write anything to it at any time. So all contents are copied and validated before use, and
+//! work is bounded by the bytes that exist. An invalid file, segment or instance affects no other.
 //!
-//! Nobody's files can end this process: a publisher that shortens its file under a reader loses its rows and no more.
-//! Everything but values is copied by calls and then checked. Values of files of root and of this user are loaded from
-//! a mapping, each as one word, in a child (`guard`) that such a file may end, into memory of this process. Files
-//! of others are copied, which takes longer and is exact as far as copies can be.
+//! No file can end this process: if a publisher truncates its file under a reader, only its own rows are lost.
+//! Everything except values is copied by system calls and then validated. Values in files of root and of this user
+//! are loaded from a mapping into private memory, each as one word. This happens in a child (`guard`), which such a
+//! file may end. Files of other users are copied, which is slower, and as exact as copies can be.
 
 mod applications;
 mod asking;

@@ -1,4 +1,4 @@
-//! The header of a file and its table of segments, as found there.
+//! Header and segment table of a file, parsed and validated.
 
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -9,7 +9,7 @@ use crate::definition::BadDefinition;
 use crate::layout::{BadShape, MAGIC, WORD, entry, header};
 use crate::process::Process;
 
-/// Why a file is not used, or a part of it.
+/// Reason why a file, or a segment of it, is not used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub(crate) enum Refused {
@@ -48,12 +48,14 @@ impl Refused {
         move |why| Self::Io { what, why }
     }
 
-    /// Whether the file may be another one soon without a change of its folder: it may be cut just now.
+    /// Returns `true` if the file may become valid soon without a change of its directory: it may be truncated only
+    /// temporarily.
     pub fn may_pass(&self) -> bool {
         matches!(self, Self::Holes { .. } | Self::Header(_))
     }
 
-    /// Whether it says more of this process than of the file: descriptors or memory may be there next time.
+    /// Returns `true` if the reason is a shortage of this process (file descriptors or memory), which may be over
+    /// next time.
     pub fn is_shortage(&self) -> bool {
         use rustix::io::Errno;
         let short = [Errno::MFILE, Errno::NFILE, Errno::NOMEM].map(Errno::raw_os_error);
@@ -61,17 +63,17 @@ impl Refused {
     }
 }
 
-/// What a header says that does not change.
+/// Fields of a header that do not change.
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub id: [u64; 2],
     pub process: Process,
-    /// CLOCK_MONOTONIC in ns.
+    /// Creation time: CLOCK_MONOTONIC in ns.
     pub created: u64,
 }
 
 impl Header {
-    /// From a copy of a header.
+    /// Parses a copy of a header.
     pub fn parse(bytes: &[u8]) -> Result<Self, Refused> {
         let word = |at: usize| word(bytes, at);
         match word(header::MAGIC) {
@@ -104,32 +106,32 @@ impl Header {
     }
 }
 
-/// A word of a copy; 0 behind its end.
+/// Returns a word of a copy; 0 beyond its end.
 pub(crate) fn word(bytes: &[u8], at: usize) -> u64 {
     let from = bytes.get(at.saturating_mul(WORD)..);
     from.and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_ne_bytes(*word))
 }
 
-/// A segment of a file: bytes that the file has, of a kind that is known.
+/// Validated entry of the segment table: its bytes exist in the file, and its kind is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub at: u64,
     pub len: usize,
     pub kind: u64,
-    /// Of instances: which entry defines their counterset.
+    /// For instances: index of the entry that defines their counterset.
     pub counterset: usize,
 }
 
 impl Entry {
-    /// Of the words of entry `number`, in a file of so many bytes, of which those before `end` are other segments':
-    /// none overlap, so that all of them together take no more work than the file has bytes.
+    /// Validates the words of entry `number` in a file of `committed` bytes, in which earlier segments end at `end`.
+    /// Segments must not overlap, so that all together cause no more work than the file has bytes.
     pub fn parse(
         number: usize,
         words: [u64; entry::WORDS],
         end: u64,
         committed: u64,
     ) -> Result<Self, Refused> {
-        /// Segments begin and end on multiples of 4096.
+        /// Offset within a page: segments begin and end on multiples of 4096.
         const WITHIN_PAGE: u64 = 0xFFF;
         let [at, len, kind, counterset] = words;
         let wrong = |what, value| Err(Refused::Entry { number, what, value });
@@ -150,7 +152,7 @@ impl Entry {
     }
 }
 
-/// Loads of a mapped or copied header.
+/// Loads a word of a mapped or copied header.
 pub(crate) fn load(words: &[std::sync::atomic::AtomicU64], at: usize) -> u64 {
     words.get(at).map_or(0, |word| word.load(Relaxed))
 }

@@ -1,4 +1,4 @@
-//! A publisher's file that is read: its instances and their values as rows.
+//! File of a publisher that is read: conversion of its instances and their values to rows.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -16,55 +16,56 @@ use crate::read::copied::{self, Copied};
 use crate::read::file::{Bytes, ProgramFile};
 use crate::read::index::{Index, Indexed, Segment, birth};
 
-/// File of a publisher that is read, and what is kept of it between collections.
+/// File of a publisher that is read, with the state kept between collections.
 #[derive(Debug)]
 pub(in crate::read) struct Kept {
     pub file: ProgramFile,
     pub(super) folder: usize,
     pub(super) name: String,
     pub(super) asking: Asking,
-    /// By definition: its instances.
+    /// Instances of each definition, by the definition's index.
     pub indexes: HashMap<usize, Index>,
-    /// Of a file that is copied, by definition: the instances that it had when it was whole.
+    /// Instances of each definition of a copied file, as of the last successful copy.
     pub(super) known: HashMap<usize, Vec<Known>>,
-    /// By definition: why nothing is known of its instances.
+    /// Reason why the instances of a definition are unknown, by the definition's index.
     pub(super) missed: HashMap<usize, Arc<str>>,
-    /// Of a file of another user, by definition: its instances within the limit.
+    /// Share of the instance limit for each definition, in a file of another user.
     pub(super) shares: HashMap<usize, Rationed>,
-    /// Places of the values that are loaded; none: all.
+    /// Indexes of the values to load; empty for all.
     pub places: Vec<usize>,
-    /// Whether they are still to be loaded in this collection.
+    /// `true` if the values must still be loaded in this collection.
     pub is_to_load: bool,
     pub is_gone: bool,
-    /// Whether it defined something while it was asked, of which nothing is served yet.
+    /// `true` if the publisher added definitions while it handled a request, and they are not served yet.
     pub has_new: bool,
 }
 
-/// The counters that a collection is for, those that there are values of.
+/// Counters requested by a collection, grouped by the way their values are obtained.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
-    /// Their columns, ascending.
+    /// Columns of counters with direct values, ascending.
     columns: Vec<usize>,
-    /// Where their values are among those of an instance.
+    /// Indexes of these counters' values in an instance.
     places: Vec<usize>,
-    /// Their places, if they are all columns and follow each other.
+    /// Range of the value indexes, if all requested columns are direct and their values are consecutive.
     run: Option<Range<usize>>,
-    /// Columns of counters that refer to their values.
+    /// Columns of counters whose values are obtained by reference.
     referenced: Vec<(usize, CounterId)>,
-    /// Columns of counters by which the program means something else, and the reason.
+    /// Columns of counters to which the publisher gives another meaning, with the reason.
     left_out: Vec<(usize, NoValue)>,
 }
 
-/// Why a counter of the counterset has no value in some of its instances.
+/// Reason for no value: the publisher of the instance does not have the counter.
 const LACKS: NoValue =
     NoValue::Unavailable(Text::Borrowed("the program that publishes this instance has no such counter"));
 
-/// Why there is no value of a counter that refers to it, of a program that is not asked.
+/// Reason for no value: the counter is by reference, and its publisher cannot receive requests.
 const NO_REFERENCE: NoValue =
     NoValue::Unavailable(Text::Borrowed("the program gives it by reference, and cannot be asked"));
 
 impl Wanted {
-    /// Becomes those of a program's definition; says of the others why they have no value.
+    /// Assigns the requested counters to the columns, given the fit of a publisher's definition. Sets the reason for
+    /// counters that the publisher does not have.
     pub(super) fn find(&mut self, set: &Counterset, fit: &Fit, wanted: &[CounterId], rows: &mut Rows) {
         self.columns.clear();
         self.places.clear();
@@ -81,7 +82,8 @@ impl Wanted {
                     self.places.push(at);
                 }
                 Err(Some(why)) => self.left_out.push((column, NoValue::Failed(Arc::clone(why)))),
-                // Said of the column: there may be many such rows, and nothing else is said of columns here.
+                // Set once for the column, because there may be many such rows; no other reason is set for columns
+                // here.
                 Err(None) => rows.none_in_column(column, LACKS),
             }
         }
@@ -92,7 +94,7 @@ impl Wanted {
 }
 
 impl Kept {
-    /// Whether there are instances now.
+    /// Returns `true` if the counterset currently has instances.
     pub(super) fn has_instances(&mut self, number: usize) -> bool {
         if let Bytes::Copied = self.file.bytes {
             return self.copy(number, None, &[]).is_some_and(|copied| !copied.instances.is_empty());
@@ -100,7 +102,7 @@ impl Kept {
         self.look_for_instances(number) && !self.confirmed(number).is_empty()
     }
 
-    /// Adds a row without values for each instance; for each that was there, if the file cannot be read now.
+    /// Adds a row without values for each instance. If the file cannot be read now, adds the instances last known.
     pub(super) fn list(&mut self, number: usize, rows: &mut Rows) {
         let file_id = self.file.header.id;
         rows.set_owner(self.file.owner());
@@ -120,7 +122,8 @@ impl Kept {
         self.note_what_is_missed(number);
     }
 
-    /// Looks for instances of a mapped file; whether it stayed as it was meanwhile.
+    /// Searches for instances of a mapped file. Returns `true` if the file was not truncated or overwritten
+    /// meanwhile.
     fn look_for_instances(&mut self, number: usize) -> bool {
         const TRIES: usize = 3;
         let index = self.indexes.entry(number).or_default();
@@ -138,12 +141,12 @@ impl Kept {
         false
     }
 
-    /// The instances of a mapped file when it was whole.
+    /// Returns the instances of a mapped file as of the last time it was intact.
     fn confirmed(&self, number: usize) -> &[Indexed] {
         self.indexes.get(&number).map(Index::confirmed).unwrap_or_default()
     }
 
-    /// Notes whether there may be instances that nothing is known of, because the file cannot be read.
+    /// Records whether there may be unknown instances because the file cannot be read.
     fn note_what_is_missed(&mut self, number: usize) {
         let is_known = match self.file.bytes {
             Bytes::Copied => self.known.get(&number).is_some_and(|known| !known.is_empty()),
@@ -155,8 +158,8 @@ impl Kept {
         };
     }
 
-    /// Copies the instances of a counterset with the values of wanted ones at those places, and keeps which they are;
-    /// `None` if the file is not as it was meanwhile.
+    /// Copies the instances of a counterset, with the values at `places` of wanted instances, and stores which
+    /// instances there are. `None` if the file changed by system calls meanwhile, or cannot be read.
     fn copy(
         &mut self,
         number: usize,
@@ -183,7 +186,7 @@ impl Kept {
         Some(copied)
     }
 
-    /// Adds a row for each wanted instance, with the values that its counters have at those places.
+    /// Adds a row for each wanted instance, with the values of the requested counters.
     pub(super) fn collect(
         &mut self,
         number: usize,
@@ -235,7 +238,7 @@ impl Kept {
         }
     }
 
-    /// Adds the rows of a file that is copied, as [`collect`](Self::collect) does.
+    /// Adds the rows of a copied file, like [`collect`](Self::collect).
     fn collect_copied(
         &mut self,
         number: usize,
@@ -270,7 +273,7 @@ impl Kept {
     }
 }
 
-/// An instance of a file that is copied.
+/// Instance of a copied file.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     name: Box<[u16]>,
@@ -278,7 +281,7 @@ pub(super) struct Known {
     sequence: u64,
 }
 
-/// What was copied of a counterset: its instances, and the values of wanted ones, one after the other.
+/// Result of copying a counterset: its instances, and the values of the wanted ones, one after the other.
 #[derive(Debug, Default)]
 struct CopiedRows {
     instances: Vec<Known>,
@@ -286,7 +289,7 @@ struct CopiedRows {
 }
 
 impl CopiedRows {
-    /// The names of a stranger's instances begin with the user.
+    /// Adds an instance. In a file of another user, the name begins with the prefix `user`.
     fn add(&mut self, user: &[u16], copied: &Copied<'_>, wanted: Option<&InstanceFilters>, places: &[usize]) {
         let name: Box<[u16]> = user.iter().chain(&copied.name).copied().collect();
         if wanted.is_none_or(|wanted| wanted.wants(name.iter().copied(), InstanceId(copied.id))) {
@@ -296,7 +299,7 @@ impl CopiedRows {
     }
 }
 
-/// Says of all values of a row why they are not there.
+/// Sets the same reason for all values of a row.
 fn fail(mut row: Row<'_>, counters: &Wanted, why: &Arc<str>) {
     for column in counters.columns.iter().chain(counters.referenced.iter().map(|(column, _)| column)) {
         row.none(*column, NoValue::Failed(Arc::clone(why)));
@@ -306,7 +309,8 @@ fn fail(mut row: Row<'_>, counters: &Wanted, why: &Arc<str>) {
     }
 }
 
-/// A time of CLOCK_MONOTONIC in terms of PerfTime100NSec, which was that when this collection began.
+/// Converts a CLOCK_MONOTONIC time to PerfTime100NSec. `now_100ns` is the PerfTime100NSec at the start of this
+/// collection.
 fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let [seconds, nanoseconds] = [now.tv_sec, now.tv_nsec].map(|part| u64::try_from(part).unwrap_or(0));
@@ -314,8 +318,8 @@ fn time_of(monotonic_ns: u64, now_100ns: u64) -> u64 {
     now_100ns.saturating_sub(now_ns.saturating_sub(monotonic_ns) / 100)
 }
 
-/// Fills the cells of counters that refer to values, and of those that are left out. `referenced` is `None` if the
-/// program is not asked.
+/// Fills the cells of counters by reference, and of counters that are left out. `referenced` is `None` if the
+/// publisher cannot receive requests.
 fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: Option<&Referenced<'_>>, sequence: u64) {
     for (column, counter) in &counters.referenced {
         match referenced.map_or(Err(NO_REFERENCE), |all| asking::value(all, sequence, *counter)) {
@@ -329,7 +333,7 @@ fn refer(row: &mut Row<'_>, counters: &Wanted, referenced: Option<&Referenced<'_
     }
 }
 
-/// Adds a row for an instance, if it was there all the time while its values were loaded.
+/// Adds a row for an instance, if it existed during the whole time in which its values were loaded.
 #[inline]
 fn add(
     segment: &Segment,

@@ -1,4 +1,4 @@
-//! What of other programs cannot be used, and in which order people are told.
+//! Problems with files of publishers, and their order in messages.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::os::unix::fs::MetadataExt;
@@ -10,20 +10,21 @@ use super::Applications;
 use crate::merge::LeftOut;
 use crate::read::table::Refused;
 
-/// Problems with files of root and this user that are told one by one.
+/// Maximum number of problems with files of root and this user that are reported individually.
 const MOST_OF_OWN: usize = 100;
-/// Problems with files of all other users together that are told one by one.
+/// Maximum number of problems with files of all other users together that are reported individually.
 const MOST_OF_OTHERS: usize = 20;
 
-/// Lines about the damage of one file: of more problems, the last line gives the count.
+/// Maximum number of lines about the damage of one file; if there are more problems, the last line contains their
+/// count.
 const MOST_OF_FILE: usize = 10;
 
-/// Something to tell, and the user whose file it is about; none if that is root or this user.
+/// Message, and the user whose file it concerns; `None` for root and this user.
 type Told<T> = (Option<u32>, T);
 
 impl Applications {
-    /// Returns what is left out of files, and files that are not used, each with the reason. Of many it tells how many
-    /// more there are.
+    /// Returns everything that is left out of files, and files that are not used, with reasons. Beyond a limit, only
+    /// the number of further problems is given.
     pub(super) fn told_problems(&mut self) -> Vec<Text> {
         let left_out = self.told_left_out().into_iter().map(|(user, (_, text))| (user, text));
         let mut all: Vec<Told<Text>> = left_out.collect();
@@ -31,7 +32,7 @@ impl Applications {
         let refused = self.refused.iter().filter(|(_, why)| is_told(why));
         let not_folders = self.not_folders.iter().map(|(path, why)| (path, why));
         let unused = not_folders.chain(refused);
-        // Of a place that another user took, the user whose it should be is told first.
+        // If another user occupies a directory name, the user who should own it is informed first.
         let own = self.places.temporary_of_user();
         let owner = |path: &Path| if path == own { None } else { self.stranger(owner_of(path)) };
         all.extend(unused.map(|(path, why)| (owner(path), format!("{}: {why}", path.display()).into())));
@@ -43,7 +44,7 @@ impl Applications {
         cut(in_turn(all))
     }
 
-    /// Returns all that is left out of files or shown otherwise, by counterset.
+    /// Returns everything that is left out of files or shown differently, by counterset.
     pub(super) fn told_left_out(&mut self) -> Vec<Told<(Guid, Text)>> {
         let behind = self.behind_others();
         let parts = self.left_out.iter().chain(&behind);
@@ -64,14 +65,14 @@ impl Applications {
         in_turn(parts.chain(missed).map(told).collect())
     }
 
-    /// Returns a user who is neither root nor the one who asks.
+    /// Returns the user, if neither root nor the current user.
     fn stranger(&self, user: u32) -> Option<u32> {
         (user != 0 && user != self.asker.user).then_some(user)
     }
 }
 
-/// Returns what is told of the damage of one file: a broken table has a problem for each of its entries, and must not
-/// push out the problems of other files.
+/// Formats the damage of one file. A broken table has a problem for each of its entries; these must not displace
+/// problems of other files.
 fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<String> {
     let count = all.clone().count();
     if count <= MOST_OF_FILE {
@@ -82,13 +83,13 @@ fn damage_of_file(all: impl Iterator<Item = impl ToString> + Clone) -> Vec<Strin
     all.take(shown).map(|why| why.to_string()).chain([rest]).collect()
 }
 
-/// Returns the owner of a file. One that is gone is nobody's.
+/// Returns the owner of a file, or `u32::MAX` if the file no longer exists.
 fn owner_of(path: &Path) -> u32 {
     std::fs::symlink_metadata(path).map_or(u32::MAX, |found| found.uid())
 }
 
-/// Puts what is told of root's and one's own files first. The other users follow in turn, those first of whom the least
-/// is to be told: nobody pushes out what others need to know.
+/// Puts messages about files of root and the current user first. Other users follow alternately, users with the
+/// fewest messages first, so that no user can displace messages about others.
 fn in_turn<T>(all: Vec<Told<T>>) -> Vec<Told<T>> {
     let mut first = Vec::new();
     let mut others: BTreeMap<u32, VecDeque<T>> = BTreeMap::new();
@@ -109,7 +110,7 @@ fn in_turn<T>(all: Vec<Told<T>>) -> Vec<Told<T>> {
     first
 }
 
-/// Leaves out what is too much, and says how much that is.
+/// Truncates the messages to the limits, and adds the number of those omitted.
 fn cut(all: Vec<Told<Text>>) -> Vec<Text> {
     let (mut own, mut of_others, mut told) = (0_usize, 0_usize, Vec::new());
     for (user, text) in all {

@@ -1,4 +1,4 @@
-//! Requests to the programs of a counterset: all are asked, then all are waited for.
+//! Requests to the publishers of a counterset: all requests are sent first, then all responses are awaited.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::{Applications, Kept, unless_refused};
 use crate::callback::What;
 use crate::merge::Fit;
 
-/// Part of the descriptors that this process may have which connections to programs may take.
+/// Maximum share of this process's file descriptor limit for connections to publishers, as a divisor.
 const CONNECTIONS: u64 = 4;
 
 impl Applications {
-    /// Asks the programs of a collection, without waiting for them.
+    /// Sends the requests of a collection to its publishers, without waiting for responses.
     pub(super) fn ask(&mut self, want: &Want<'_>) {
         self.make_room();
         let machine = Arc::clone(&self.machine);
@@ -30,7 +30,7 @@ impl Applications {
         });
     }
 
-    /// Waits until then for the programs that were asked, and takes over what they defined meanwhile.
+    /// Waits until the deadline for outstanding responses, and reads definitions added meanwhile.
     pub(super) fn wait(&mut self, until: Instant) {
         let Self { files, asks, definitions, .. } = self;
         let asked: Vec<usize> =
@@ -43,7 +43,7 @@ impl Applications {
         }
     }
 
-    /// Closes connections to programs that are late, if there are too many.
+    /// Closes connections to late publishers, if too many are open.
     fn make_room(&mut self) {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / CONNECTIONS;
         let open = self.files.iter().filter(|kept| kept.asking.is_open()).count();
@@ -52,7 +52,7 @@ impl Applications {
         }
     }
 
-    /// Asks the programs of a counterset for their instances, and lists them.
+    /// Sends the publishers of a counterset a request to update their instances, and lists the instances.
     pub(super) fn list_instances(&mut self, counterset: &Guid, rows: &mut Rows) -> Result<(), SourceError> {
         let machine = Arc::clone(&self.machine);
         self.make_room();
@@ -78,7 +78,7 @@ impl Applications {
         self.unless_missed(counterset, rows)
     }
 
-    /// Tells the programs of a counterset of an entry; returns the first refusal.
+    /// Sends the publishers of a counterset a change of an entry. Returns the status of the first refusal.
     pub(super) fn tell_entry(&mut self, change: Change, entry: &Entry) -> Status {
         let machine = Arc::clone(&self.machine);
         self.make_room();
@@ -104,8 +104,8 @@ impl Applications {
     }
 }
 
-/// Returns an entry with those of its counters that a program has; `None` if it has none of them. A program knows
-/// nothing of the others, and must not refuse them to other programs.
+/// Returns an entry with only those counters that a publisher has; `None` if it has none of them. A publisher does
+/// not know the other counters, and must not refuse them on behalf of other publishers.
 fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
     let Some(ids) = entry.counters.ids() else { return Some(Cow::Borrowed(entry)) };
     let own: Vec<CounterId> = ids.iter().copied().filter(|id| fit.place(*id).is_ok()).collect();
@@ -120,7 +120,7 @@ fn of_program<'a>(entry: &'a Entry, fit: &Fit) -> Option<Cow<'a, Entry>> {
 }
 
 impl Kept {
-    /// Returns the status of the last such request to its program.
+    /// Returns the status of the last request of this kind to the publisher.
     pub(super) fn status(&self, what: What, counterset: Guid) -> Status {
         match self.file.has_socket() {
             true => self.asking.status(what, counterset),
@@ -128,7 +128,7 @@ impl Kept {
         }
     }
 
-    /// Returns `true` if one of those counters refers to its value.
+    /// Returns `true` if one of those counters is by reference.
     pub(super) fn has_referenced(&self, number: usize, wanted: &[CounterId]) -> bool {
         let Some(set) = self.file.definition(number) else { return false };
         let mut counters = set.counters.iter();

@@ -1,4 +1,4 @@
-//! Whose files a reader uses, and what it says of the others.
+//! Users whose files are read, limits for them, and messages about files that are not read.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -18,23 +18,24 @@ use crate::read::folder::{Folder, MOST_NAMES};
 use crate::read::table::Refused;
 use crate::users::group_name;
 
-/// Interval at which directories are looked for: users come, and with them directories.
+/// Interval between searches for directories: new users add directories.
 const LOOKING: Duration = Duration::from_secs(1);
-/// Bit of a directory in which users may remove their own files only.
+/// Sticky bit: users may remove only their own files in the directory.
 const STICKY: u32 = 0o1000;
 
-/// Bit of a file that its group may read.
+/// Mode bit of a file that its group may read.
 const GROUP_READS: u32 = 0o040;
-/// Interval at which directories that cannot be read are looked for: only people are told of them.
+/// Interval between searches for unreadable directories. Longer than `LOOKING`, because the result is used only in
+/// messages.
 const FINDING: Duration = Duration::from_secs(10);
 
-/// Returns `true` if that user sees the files of all users without asking for them: root does. A program with more
-/// rights than who started it must ask.
+/// Returns `true` if that user sees the files of all users without requesting it: root. A program with elevated
+/// privileges must request it.
 pub(super) fn sees_everybody(user: u32) -> bool {
     user == 0 && !has_more_rights()
 }
 
-/// Returns the groups of this process, none of a program with more rights than who started it.
+/// Returns the groups of this process; none if it has elevated privileges.
 pub(super) fn groups() -> Vec<u32> {
     if has_more_rights() {
         return Vec::new();
@@ -44,7 +45,7 @@ pub(super) fn groups() -> Vec<u32> {
     all.into_iter().chain([own]).map(rustix::process::Gid::as_raw).collect()
 }
 
-/// Says what programs can add at most to what a reader reads and holds, beside [`Applications::scope`].
+/// Describes the limits of a reader that [`Applications::scope`] does not describe.
 pub(super) fn limits() -> String {
     let number = |number: usize| grouped(u64::try_from(number).unwrap_or(u64::MAX));
     format!(
@@ -57,7 +58,7 @@ pub(super) fn limits() -> String {
     )
 }
 
-/// Instances of a counterset of another user's file that are read, and those that are not.
+/// Share of the instance limit for one counterset of another user's file.
 #[derive(Debug)]
 pub(super) struct Rationed {
     share: Share,
@@ -66,7 +67,7 @@ pub(super) struct Rationed {
 }
 
 impl Applications {
-    /// Adds directories that came since the last time.
+    /// Adds directories that are new since the last search.
     pub(super) fn look_for_folders(&mut self) {
         if self.looked.is_some_and(|looked| looked.elapsed() < LOOKING) {
             return;
@@ -75,7 +76,7 @@ impl Applications {
         let found = self.places.to_read(self.asker.everybody);
         self.not_folders =
             found.problems.into_iter().map(|(path, what)| (path, Refused::Folder(what))).collect();
-        // Those that went stay: files are known by the index of their directory.
+        // Removed directories stay in the list, because files refer to their directory by index.
         for new in found.to_read {
             if !self.folders.iter().any(|known| known.path == new.path) {
                 self.folders.push(Folder::new(new));
@@ -83,12 +84,13 @@ impl Applications {
         }
     }
 
-    /// Returns `true` if users share a directory and its group is one of this process: then it shows all files in it.
+    /// Returns `true` if a directory is shared by users and its group is one of this process's: then all files in it
+    /// are shown.
     pub(super) fn is_our_groups(&self, folder: impl AsFd) -> bool {
         fstat(folder).is_ok_and(|stat| stat.st_mode & STICKY != 0 && self.groups.contains(&stat.st_gid))
     }
 
-    /// Says whose instances are shown, and within which limits.
+    /// Describes whose instances are shown, and within which limits.
     pub(super) fn scope(&self) -> String {
         let whose = if self.asker.everybody {
             "instances of all users are shown".to_owned()
@@ -115,7 +117,7 @@ impl Applications {
         (instances.fold(0, u64::saturating_add), bytes.fold(0, u64::saturating_add))
     }
 
-    /// Says what is published and not shown: of one counterset, or of all.
+    /// Describes published instances that are not shown, of one counterset or of all.
     pub(super) fn not_shown(&mut self, counterset: Option<&Guid>) -> Vec<String> {
         let is_wanted = |guid: &Guid| counterset.is_none_or(|wanted| wanted == guid);
         let (mut instances, mut bytes) = (0_u64, 0_u64);
@@ -144,14 +146,15 @@ impl Applications {
                 grouped(self.asker.budget.instances.most()),
             ));
         }
-        // Of all countersets it is among what is left out.
+        // Without a given counterset, these are reported by `left_out`.
         let missed = self.missed().filter(|(_, guid, _)| counterset == Some(guid));
         said.extend(missed.map(|(.., why)| format!("instances that are not known are left out: {why}")));
         let hidden = self.count_hidden(&is_wanted);
         if hidden > 0 {
             said.push(format!("{} of other users: --all-users", many(hidden, "instance")));
         }
-        // Whether programs that cannot be seen publish a counterset is not known. It matters if no other does.
+        // It is unknown whether invisible publishers publish a counterset. That matters only if no other publisher
+        // does.
         let is_seen = |guid| self.sets.get(guid).is_none_or(|served| !served.files.is_empty());
         if counterset.is_none_or(|guid| !is_seen(guid)) {
             said.extend(self.denied());
@@ -160,7 +163,7 @@ impl Applications {
         said
     }
 
-    /// Says which directories of other users this user may not read.
+    /// Describes the directories of other users that this user may not read.
     fn private(&mut self) -> Option<String> {
         const NAMED: usize = 3;
         if self.unreadable.as_ref().is_none_or(|(found, _)| found.elapsed() > FINDING) {
@@ -170,7 +173,7 @@ impl Applications {
         private_text(folders, NAMED)
     }
 
-    /// Counts the instances in files of other users that are not asked for and may be read.
+    /// Counts the instances in readable files of other users that were not requested.
     fn count_hidden(&mut self, is_wanted: &dyn Fn(&Guid) -> bool) -> u64 {
         let Self { folders, refused, definitions, asker, .. } = self;
         let asker = Asker { everybody: true, ..asker.clone() };
@@ -198,7 +201,7 @@ impl Applications {
         count
     }
 
-    /// Says which directories have files that this user may not open, and who may.
+    /// Describes the directories with files that this user may not open, and who may open them.
     fn denied(&self) -> Vec<String> {
         let mut counts: BTreeMap<(&Path, Option<u32>), usize> = BTreeMap::new();
         for (path, _) in self.refused.iter().filter(|(_, why)| matches!(why, Refused::Denied { .. })) {
@@ -226,14 +229,14 @@ impl Applications {
     }
 }
 
-/// Returns the group whose members see a file, by mode and group of its directory and of the file: they read files of
-/// the group of a directory that users share. Nobody is told to join root's group.
+/// Returns the group whose members see a file, by mode and group of its directory and of the file. In a shared
+/// directory this is the directory's group. Root's group is never returned, because users should not join it.
 fn group_of((folder_mode, folder_group): (u32, u32), (mode, group): (u32, u32)) -> Option<u32> {
     let is_shared = folder_mode & STICKY != 0 && folder_group == group;
     (is_shared && mode & GROUP_READS != 0 && group != 0).then_some(group)
 }
 
-/// Says that some directories cannot be read: of many, so many by name.
+/// Describes directories that cannot be read: up to `named` of them by name, and the number of the others.
 fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
     let names = folders.iter().take(named).map(|path| path.display().to_string());
     let names = names.reduce(|all, one| format!("{all}, {one}"))?;
@@ -250,8 +253,8 @@ fn private_text(folders: &[PathBuf], named: usize) -> Option<String> {
 }
 
 impl Kept {
-    /// Announces the instances of a file of another user, so that none of those that are read together gets more than
-    /// it is due.
+    /// Announces the number of instances in a file of another user, so that files read together each get only their
+    /// fair share.
     pub(super) fn announce(&mut self) {
         if !self.file.is_limited() {
             return;
@@ -289,7 +292,7 @@ fn many(count: u64, what: &str) -> String {
     format!("{} {what}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// A number with commas between groups of three digits.
+/// Formats a number with commas between groups of three digits.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -302,7 +305,7 @@ fn grouped(number: u64) -> String {
     out
 }
 
-/// Bytes for people, rounded up to a tenth: what is there is not 0.
+/// Formats a size in bytes, rounded up to a tenth, so that a nonzero size is never shown as 0.
 fn size(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     let tenths = bytes.saturating_mul(10).div_ceil(MIB);
@@ -314,7 +317,7 @@ fn size(bytes: u64) -> String {
 
 #[cfg(test)]
 impl Applications {
-    /// As another user would see a folder.
+    /// Creates a reader of one directory that acts as another user.
     pub(crate) fn of_user(folder: &Path, user: u32, everybody: bool) -> Self {
         let mut this = Self::new(&crate::Folders::only(folder), everybody, Box::new(|| None));
         this.asker = Asker { user, everybody, ..this.asker };
@@ -322,7 +325,7 @@ impl Applications {
         this
     }
 
-    /// As a member of groups would see a folder, with limits of its own.
+    /// Makes the reader a member of `groups`, with a separate budget.
     pub(crate) fn limited(mut self, groups: &[u32], budget: &crate::read::budget::Budget) -> Self {
         self.groups = groups.to_vec();
         self.asker.budget = budget.clone();

@@ -1,4 +1,4 @@
-//! Limit of what is read of a file of another user.
+//! Read limit for a file of another user.
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use crate::layout::{entry, header};
 use crate::read::budget::{Budget, Pool, Share};
 use crate::read::copied;
 
-/// Part of a file of another user that is read.
+/// Part of another user's file that may be read.
 #[derive(Debug)]
 pub(super) struct Limit {
     share: Share,
     is_announced: bool,
     instances: Arc<Pool>,
-    /// Bytes that may be read.
+    /// Number of bytes that may be read.
     granted: u64,
-    /// By entry of the table: bytes that are read up to the end of that segment.
+    /// Number of bytes counted up to the end of each segment, by table entry.
     ends: Vec<u64>,
-    /// Bytes of segments that are not read.
+    /// Number of bytes in segments that are not read.
     unread: u64,
 }
 
@@ -28,8 +28,8 @@ impl Limit {
         Self { share, is_announced: false, instances, granted: 0, ends: Vec::new(), unread: 0 }
     }
 
-    /// Asks for as many bytes as the entries of a table have. The first time it announces them only: files that are
-    /// opened together are granted what they are due when all are known.
+    /// Requests the number of bytes that the table's segments have. The first call only announces it, so that files
+    /// opened together get fair shares once all are known.
     pub(super) fn ask(&mut self, table: impl Iterator<Item = [u64; entry::WORDS]>) {
         let mut end = wide(header::BYTES);
         let mut lens = Vec::new();
@@ -52,12 +52,12 @@ impl Limit {
 }
 
 impl ProgramFile {
-    /// Returns `true` if the file belongs to another user: then it is read within limits.
+    /// Returns `true` if the file belongs to another user and is therefore read within limits.
     pub fn is_limited(&self) -> bool {
         self.limit.is_some()
     }
 
-    /// Bytes of a file of another user that are read.
+    /// Returns the number of bytes read, for a file of another user.
     pub fn read_bytes(&self) -> u64 {
         let used = |limit: &Limit| {
             let ends = limit.ends.iter().filter(|end| **end <= limit.granted);
@@ -66,12 +66,12 @@ impl ProgramFile {
         self.limit.as_ref().map_or(0, used)
     }
 
-    /// The pool that instances of a file of another user are taken from.
+    /// Returns the pool that limits the number of instances, for a file of another user.
     pub fn instance_pool(&self) -> Option<Arc<Pool>> {
         self.limit.as_ref().map(|limit| Arc::clone(&limit.instances))
     }
 
-    /// Bytes of a file of another user that are more than the limit for all of them lets be read.
+    /// Returns the number of bytes that are not read because of the limit for all other users.
     pub fn unread(&self) -> u64 {
         self.limit.as_ref().map_or(0, |limit| limit.unread)
     }
@@ -81,7 +81,7 @@ impl ProgramFile {
         limit.is_none_or(|limit| limit.ends.get(number).is_some_and(|end| *end <= limit.granted))
     }
 
-    /// Counts the instances of a counterset that it defines.
+    /// Counts the instances of a counterset that the file defines.
     pub fn count(&self, counterset: usize, file: BorrowedFd<'_>) -> u64 {
         let counts =
             self.instances(counterset).map(|(_, of)| copied::count(file, of.at, of.shape).unwrap_or(0));

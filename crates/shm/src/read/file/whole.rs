@@ -1,4 +1,4 @@
-//! Whether a file is whole, and as it was while it was read.
+//! Checks that a file is complete, and that it did not change by system calls while it was read.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,8 +13,8 @@ use crate::layout::{MAGIC, header};
 use crate::read::lines;
 use crate::read::table::{Refused, load};
 
-/// What changes when a file is shortened, has a hole punched into it or is written to by calls, also if it is whole
-/// again soon; and, rarely, when it grows or a page is stored to for the first time.
+/// File metadata that changes when a file is truncated, gets a hole or is written by system calls, even if it is
+/// complete again soon. Rarely, it also changes when the file grows or a page is stored to for the first time.
 pub(in crate::read) type Stamp = [i128; 5];
 
 pub(super) fn stamp(stat: &Stat) -> Stamp {
@@ -27,7 +27,7 @@ pub(super) fn stamp(stat: &Stat) -> Stamp {
     ]
 }
 
-/// When a file was made; where the file system does not know that, when its inode changed last.
+/// Returns the creation time of a file, or the last change of its inode if the file system has no creation time.
 pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
     let mask = StatxFlags::BTIME | StatxFlags::CTIME;
     let Ok(found) = statx(file, "", AtFlags::EMPTY_PATH, mask) else { return (i64::MAX, 0) };
@@ -37,7 +37,8 @@ pub(super) fn made(file: BorrowedFd<'_>) -> (i64, u32) {
 }
 
 impl ProgramFile {
-    /// Looks at its header again, by a call, and whether all is there that it says it has; else it is lost until it is.
+    /// Copies the header again by a system call, and checks that the file has as many bytes as the header promises.
+    /// Otherwise the file is lost until it has.
     pub fn look(&mut self) {
         let Bytes::Mapped { header } = &self.bytes else { return };
         let looked = self.file().and_then(|file| {
@@ -55,14 +56,14 @@ impl ProgramFile {
         self.recognize();
     }
 
-    /// Loads its header again.
+    /// Loads the header again from the mapping.
     pub fn look_inside(&self, inside: &Inside) {
         if let Bytes::Mapped { header } = &self.bytes {
             header.take(header.view.words(inside).iter().map(|word| word.load(Acquire)));
         }
     }
 
-    /// Makes sure that what was looked at is its header; else it is lost.
+    /// Checks that the words last read are the header of this file; otherwise the file is lost.
     pub fn recognize(&mut self) {
         if let Bytes::Mapped { header } = &self.bytes {
             let word = |at: usize| load(header.words(), at);
@@ -73,8 +74,8 @@ impl ProgramFile {
         }
     }
 
-    /// Whether it is as it was when it was looked at: what was loaded in between is what its program stored. Zeros and
-    /// halves of words, as who shortens a file leaves them for a moment, are not.
+    /// Returns `true` if the file was not changed by system calls since the last look: values loaded in between were
+    /// stored by its publisher. While a file is truncated, loads can return zeros and torn words.
     pub fn is_as_it_was(&mut self) -> bool {
         let mut is_same = false;
         if self.is_lost() {
@@ -97,17 +98,18 @@ impl ProgramFile {
         is_same && self.lost.is_none()
     }
 
-    /// Notes that it was changed by calls whenever it was loaded from.
+    /// Marks the file as lost, because it was changed by system calls during every load.
     pub fn lose(&mut self) {
         self.lost = Some(Refused::Header("it was shortened or overwritten while it was read"));
     }
 
-    /// Returns the reason why nothing can be read of it now, for people.
+    /// Returns the reason why the file cannot be read now, for the user.
     pub fn why_lost(&self) -> Option<Arc<str>> {
         self.lost.as_ref().map(|why| format!("the file of {}: {why}", self.program()).into())
     }
 
-    /// Reads from it by calls, until it is as it was before; else it is lost.
+    /// Reads the file by system calls, and repeats that until the file did not change meanwhile. After several
+    /// attempts the file is lost.
     pub fn copy<T>(&mut self, mut read: impl FnMut(&Self, BorrowedFd<'_>) -> io::Result<T>) -> Option<T> {
         const TRIES: usize = 3;
         self.lost = None;
@@ -130,7 +132,7 @@ impl ProgramFile {
         None
     }
 
-    /// Makes sure that all is there that it says it has; returns what changes if that does.
+    /// Checks that the file has all the bytes that its header promises. Returns its stamp.
     fn whole(&self, file: BorrowedFd<'_>) -> Result<Stamp, Refused> {
         let words = lines::first_words(file).map_err(Refused::io("cannot be read"))?;
         let word = |at: usize| words.get(at).copied().unwrap_or(0);
@@ -143,14 +145,14 @@ impl ProgramFile {
         Ok(stamp(&stat))
     }
 
-    /// Whether nothing can be read of it now.
+    /// Returns `true` if the file cannot be read now.
     pub fn is_lost(&self) -> bool {
         self.lost.is_some()
     }
 }
 
-/// Whether the bytes that a file says it has are there, and not too many: loading from a hole of a file system that is
-/// full would end this process.
+/// Checks that a file has the bytes that its header promises, and not too many. Loading from a hole would end this
+/// process if the file system is full.
 pub(super) fn check_len(stat: &Stat, committed: u64, limit: u64) -> Result<(), Refused> {
     const BLOCK: u64 = 512;
     if committed > limit {
