@@ -1,4 +1,4 @@
-//! What becomes of paths: tables of countersets, families of metrics.
+//! Binding of counter paths to tables of countersets and families of metrics.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::own::own_names;
 use crate::table::Table;
 use crate::unit::{Scale, base_unit};
 
-/// What paths are bound to.
+/// Tables and metric families that all paths of an exporter are bound to.
 pub(crate) struct Binding {
     options: Options,
-    /// What generated names begin with, without a `_` at its end.
+    /// Prefix of generated metric names, without a `_` at its end.
     pub prefix: String,
     pub tables: Vec<Table>,
     pub families: Families,
-    /// Of what the exporter says of itself.
+    /// Names of the metrics about the exporter itself.
     pub own_names: [String; 6],
 }
 
@@ -75,7 +75,7 @@ impl Binding {
         Ok(())
     }
 
-    /// The metrics of a counter, and their names.
+    /// Returns the metrics of a counter with their names.
     fn metrics_of(&self, set: &Counterset, counter: &Counter) -> Vec<Named> {
         let of_type = metrics(counter, known(&set.guid, counter.id));
         let mut curated = Vec::new();
@@ -120,7 +120,7 @@ impl Binding {
     }
 }
 
-/// Families by name.
+/// Metric families, in the order of their creation and indexed by name.
 #[derive(Debug, Default)]
 pub(crate) struct Families {
     pub all: Vec<Family>,
@@ -128,7 +128,7 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    /// Whether a member can be put into its family.
+    /// Returns an error if a member cannot be put into its family.
     fn check(&self, name: &str, sort: Sort, member: &Member) -> Result<(), ExportError> {
         let family = self.by_name.get(name).and_then(|at| self.all.get(*at));
         let Some(family) = family else { return Ok(()) };
@@ -145,7 +145,7 @@ impl Families {
         if is_good { Ok(()) } else { Err(collision()) }
     }
 
-    /// Puts a member that was checked into its family, unless the family has it.
+    /// Puts a checked member into its family, unless the family already has it.
     fn put(&mut self, name: String, sort: Sort, mut member: Member) {
         let at = self.by_name.get(&name).copied().unwrap_or_else(|| {
             self.by_name.insert(name.clone(), self.all.len());
@@ -167,19 +167,20 @@ impl Families {
     }
 }
 
-/// Whether two readings are the same, or of the same quantity in two units, as Available Bytes and Available MBytes.
+/// Returns `true` if two readings are equal, or are the same quantity in two units, as Available Bytes and Available
+/// MBytes.
 fn is_same(a: Reading, b: Reading) -> bool {
     a == b || matches!((a, b), (Reading::Raw(_, a), Reading::Raw(_, b)) if a != b)
 }
 
-/// The path of a counter of any instance.
+/// Returns the path of a counter, with `*` as instance if the counterset has instances.
 fn path_of(set: &Counterset, counter: &Counter) -> String {
     let name = counter.name.as_deref().map_or_else(|| format!("#{}", counter.id.0), str::to_owned);
     let instance = set.instance_type.is_multiple().then(|| "*".to_owned());
     CounterPath { machine: None, counterset: set.name.to_string(), instance, counter: name }.to_string()
 }
 
-/// A metric and its name.
+/// Metric of a counter and its name.
 struct Named {
     name: String,
     sort: Sort,
@@ -188,7 +189,8 @@ struct Named {
 }
 
 impl Named {
-    /// The metric that windows_exporter makes of a counter, in its units: base units, if its name says so.
+    /// Returns the metric that windows_exporter makes of a counter, in its units: base units, if its name contains
+    /// the unit.
     fn curated(set: &Counterset, counter: &Counter) -> Option<Self> {
         let (name, labels) = curated(&set.guid, counter.id)?;
         let (stem, sort) = match name.strip_suffix("_total") {

@@ -1,9 +1,9 @@
-//! The counters that are exported where nobody says which.
+//! Counters that are exported if the user names none.
 
 use perfset_engine::path::CounterPath;
 
-/// Countersets, instances, and their counters: what people expect of an exporter for a machine, and nothing that costs
-/// much or grows with processes.
+/// Default countersets, instances and counters: the usual ones for a machine, without any that cost much or grow with
+/// the number of processes.
 const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
     (
         "Processor Information",
@@ -163,14 +163,15 @@ const DEFAULTS: &[(&str, Option<&str>, &[&str])] = &[
     ("Perfset Engine", None, &["*"]),
 ];
 
-/// The paths that are exported where nobody says which: processors, memory, disks, network, pressure, and the engine
-/// itself. No processes: those are asked for by a path. On Windows without what Linux alone has.
+/// Returns the paths that are exported if the user names none: processors, memory, disks, network, pressure, and the
+/// engine itself. Processes are not included; they need an explicit path. On Windows, countersets that exist only on
+/// Linux are left out.
 #[must_use]
 pub fn default_paths() -> Vec<CounterPath> {
     paths_of(|set| cfg!(not(windows)) || !is_of_linux(set))
 }
 
-/// Whether no other system has or ever will have a counterset of that name.
+/// Returns `true` if a counterset of this name exists on Linux alone, now and in future.
 fn is_of_linux(set: &str) -> bool {
     set.starts_with("Linux ") || ["Pressure Stall", "Sockets"].contains(&set)
 }

@@ -1,87 +1,88 @@
-//! Why an exporter could not be made.
+//! Errors of creating an exporter.
 
 use perfset_engine::SourceError;
 use perfset_engine::path::{BindError, PathError};
 
-/// An exporter of these paths cannot be made.
+/// Reason why an exporter of the given paths cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A path means nothing on this source.
+    /// A path cannot be bound on this source.
     #[error("{path}: {error}")]
     Path {
-        /// The path.
+        /// Counter path that cannot be exported.
         path: String,
-        /// Why.
+        /// Reason for the failure.
         error: BindError,
     },
-    /// Nothing that a path names has a number to export: bases and texts have none, and flags are named in full.
+    /// No counter that a path names has a number to export: bases and texts have none, and flags must be named in
+    /// full.
     #[error("{path} has no number to export")]
     NoNumber {
-        /// The path.
+        /// Counter path that cannot be exported.
         path: String,
     },
     /// Two counters would have the same metric.
     #[error("{first} and {second} would both be {metric}: leave one out")]
     Collision {
-        /// The name of the metric.
+        /// Name of the metric.
         metric: String,
-        /// The path of the counter that has it.
+        /// Path of the first counter with this metric.
         first: String,
-        /// The path of the other.
+        /// Path of the second counter that would have the same metric.
         second: String,
     },
-    /// No metric may begin like that.
+    /// The prefix, which this variant contains, cannot begin the name of a metric.
     #[error("\"{0}\" cannot begin the name of a metric: letters, digits and _, no digit first")]
     Prefix(String),
-    /// The source failed.
+    /// The source of the counters failed.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// A file with counter paths cannot be read.
+/// Reason why a file with counter paths cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryFileError {
     /// The file cannot be opened or read.
     #[error("cannot read {file}")]
     File {
-        /// Its name.
+        /// Name of the file, as the caller gave it.
         file: String,
-        /// Why.
+        /// Reason for the failure.
         #[source]
         error: std::io::Error,
     },
-    /// It is no text.
+    /// A line of the file is not UTF-8.
     #[error("{file}:{line}: not UTF-8")]
     Text {
-        /// Its name.
+        /// Name of the file, as the caller gave it.
         file: String,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
     },
-    /// A line is no counter path.
+    /// A line is not a counter path.
     #[error("{file}:{line}: {error}")]
     Path {
-        /// Its name.
+        /// Name of the file, as the caller gave it.
         file: String,
-        /// The line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// Why.
+        /// Reason for the failure.
         error: PathError,
     },
-    /// It has no path at all.
+    /// The file contains no path.
     #[error("{file}: no counter path is in it")]
     Empty {
-        /// Its name.
+        /// Name of the file, as the caller gave it.
         file: String,
     },
-    /// It is larger than such a file can sensibly be.
+    /// The file is larger than a file of counter paths can sensibly be.
     #[error("{file}: more than {most} bytes")]
     TooLarge {
-        /// Its name.
+        /// Name of the file, as the caller gave it.
         file: String,
-        /// As many are read at most.
+        /// Maximum number of bytes that are read.
         most: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! All counters of an exporter, and the text of them.
+//! Exporter: all its counters, and the text that a scrape makes of them.
 
 use std::collections::HashSet;
 
@@ -17,7 +17,7 @@ use crate::options::{Format, Options};
 use crate::own::Own;
 use crate::table::Times;
 
-/// So many seconds pass before it looks again for what was not there.
+/// Minimum number of seconds between two searches for countersets that were missing.
 const PAUSE: i64 = 10;
 
 /// Counters as text for Prometheus: bound once, scraped as often as anyone asks.
@@ -28,11 +28,11 @@ pub struct Exporter {
     query: Box<dyn QueryHandle>,
     snapshot: Snapshot,
     bound: Binding,
-    /// By result of the query: which table it is of.
+    /// Index in `bound.tables` of each result of the query.
     results: Vec<usize>,
-    /// Paths of countersets that are not there yet.
+    /// Paths whose counterset does not exist yet.
     waiting: Vec<CounterPath>,
-    /// When it was last looked for them, in ticks of PerfTime.
+    /// Time of the last search for missing countersets, in ticks of PerfTime; `None` before the first.
     looked: Option<i64>,
     own: Own,
     series_max: usize,
@@ -45,10 +45,11 @@ impl std::fmt::Debug for Exporter {
 }
 
 impl Exporter {
-    /// Binds paths to a source. Those of a counterset that is not there wait for it.
+    /// Binds paths to a source. A path whose counterset does not exist waits until that appears.
     ///
     /// # Errors
-    /// If a path means nothing in its counterset, names what has no number, or two counters would be one metric.
+    /// If a path cannot be bound in its counterset, names only counters without a number, or two counters would be
+    /// one metric.
     pub fn open(
         source: impl Source + Send + 'static,
         paths: &[CounterPath],
@@ -74,12 +75,12 @@ impl Exporter {
         Ok(exporter)
     }
 
-    /// The paths whose counterset is not there yet. A scrape looks for them, though not every one.
+    /// Returns the paths whose counterset does not exist yet. Some scrapes look for them again, not every one.
     pub fn waiting(&self) -> impl Iterator<Item = &CounterPath> {
         self.waiting.iter()
     }
 
-    /// Makes what depends on all that is bound, and asks the query for it.
+    /// Rebuilds everything that depends on all bound paths, and adds changed entries to the query.
     fn make_ready(&mut self) -> Result<(), SourceError> {
         let Self { bound, query, results, .. } = self;
         self.own = Own::new(bound, &self.waiting);
@@ -111,7 +112,7 @@ impl Exporter {
         answer
     }
 
-    /// Looks for what was not there, if it is time to; whether anything has come.
+    /// Looks for missing countersets if this is due. Returns `true` if any has appeared.
     fn look(&mut self) -> bool {
         if self.waiting.is_empty() && self.results.len() == self.bound.tables.len() {
             return false;
@@ -129,7 +130,7 @@ impl Exporter {
             if missing.contains(&path.counterset) {
                 return true;
             }
-            // What means nothing in its counterset waits for another version of that.
+            // A path that its counterset does not have waits for another version of the counterset.
             let added = bound.add(&mut **source, path);
             if let Err(ExportError::Path { error: BindError::NoCounterset { .. }, .. }) = &added {
                 missing.insert(path.counterset.clone());
@@ -139,17 +140,17 @@ impl Exporter {
         if self.waiting.len() == paths && self.results.len() == self.bound.tables.len() {
             return false;
         }
-        // One that is refused is asked for again the next time.
+        // An entry that is refused is added again at the next search.
         let _ = self.make_ready();
         self.waiting.len() < paths || self.results.len() > results
     }
 
-    /// Collects once, and writes the whole text over what is in `out`.
+    /// Collects once, and replaces the content of `out` by the whole text.
     ///
-    /// A counterset that fails costs its own metrics and no others: its `exporter_collector_success` is 0.
+    /// A counterset that fails loses its own metrics and no others: its `exporter_collector_success` is 0.
     ///
     /// # Errors
-    /// If there is nothing to deliver at all.
+    /// If the query delivers nothing at all.
     pub fn scrape(&mut self, format: Format, out: &mut Vec<u8>) -> Result<(), SourceError> {
         out.clear();
         self.collect()?;
@@ -197,7 +198,7 @@ impl Exporter {
     }
 }
 
-/// Whether a counter's raw value is exported as one that rises.
+/// Returns `true` if a counter's raw value is exported as a metric of type counter, which only rises.
 fn rises(families: &[Family], table: usize, id: CounterId) -> bool {
     let counters = families.iter().filter(|family| family.sort == Sort::Counter);
     let mut members = counters.flat_map(|family| &family.members);

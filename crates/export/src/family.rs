@@ -1,4 +1,4 @@
-//! Metrics of one name: their head lines, and the line of each.
+//! Families: metrics of one name, with their head lines and the line of each metric.
 
 use std::sync::Arc;
 
@@ -13,54 +13,55 @@ use crate::table::{Table, Times};
 use crate::text::{first_sentence, float, help, real, scaled, seconds};
 use crate::unit::Scale;
 
-/// All metrics of one name.
+/// Family: all metrics of one name.
 #[derive(Debug)]
 pub(crate) struct Family {
     pub name: String,
     pub sort: Sort,
     pub members: Vec<Member>,
-    /// The lines before the first value, in Prometheus text and in OpenMetrics.
+    /// Lines before the first value, in Prometheus text and in OpenMetrics.
     heads: [Vec<u8>; 2],
     /// `true` if OpenMetrics defines this metric as a counter; only then its series may have a created time.
     is_open_counter: bool,
 }
 
-/// What one counter gives to a family.
+/// Contribution of one counter to a family.
 #[derive(Debug)]
 pub(crate) struct Member {
-    /// Of which table.
+    /// Index of the counterset's table.
     pub table: usize,
-    /// The table's asks that want it.
+    /// Indexes of the table's asks that request this counter.
     pub asks: Vec<usize>,
     pub reading: Reading,
-    /// Labels that all its lines have.
+    /// Labels that all lines of this counter have.
     pub labels: &'static str,
-    /// The counter's path.
+    /// Path of the counter.
     pub path: String,
-    /// The counterset as it was when it was bound.
+    /// Counterset at the time when the counter was bound.
     set: Arc<Counterset>,
-    /// What the lines begin with.
+    /// Text that each line begins with.
     prefix: Vec<u8>,
     columns: Columns,
-    /// So many lines it has of its table's rank that is cut.
+    /// Number of lines that are written of the table's rank that is cut.
     pub at_cut: usize,
 }
 
-/// A value, as it is written.
+/// Value in the form in which it is written.
 enum Number {
     Scaled(u64, Scale),
     Seconds(u64, u64),
     Real(f64),
 }
 
-/// Where a reading's numbers are in a row.
+/// Columns of a row that contain the numbers of a reading.
 #[derive(Debug, Default)]
 struct Columns {
-    /// The counter.
+    /// Column of the counter itself.
     value: Option<usize>,
-    /// Its base.
+    /// Column of the counter's base.
     base: Option<usize>,
-    /// Its own clock and that clock's frequency: `None` if it has none, as nearly all.
+    /// Columns of the counter's own clock and of the frequency of that clock. `None` if it has no own clock, which is
+    /// usual.
     own: Option<(Option<usize>, Option<usize>)>,
 }
 
@@ -69,7 +70,7 @@ impl Family {
         Self { name, sort, members: Vec::new(), heads: [Vec::new(), Vec::new()], is_open_counter: false }
     }
 
-    /// The name that OpenMetrics has for it as a family.
+    /// Returns the name that OpenMetrics uses for this family.
     pub fn stem(&self) -> &str {
         match self.sort {
             Sort::Counter => self.name.strip_suffix("_total").unwrap_or(&self.name),
@@ -90,8 +91,8 @@ impl Family {
         out.push(b'\n');
     }
 
-    /// Writes its head lines. `is_taken`: whether another family is called as OpenMetrics would call this one; it then
-    /// says not that it is a counter.
+    /// Creates the head lines of this family. `is_taken`: `true` if another family has the name that OpenMetrics
+    /// would use for this one; the type is then `unknown` instead of `counter`.
     pub fn make_heads(&mut self, tables: &[Table], is_taken: bool) {
         let text = self.help();
         let sort = match self.sort {
@@ -126,7 +127,7 @@ impl Family {
         }
     }
 
-    /// The paths of its counters; of one counter also what that means.
+    /// Returns the help text: the paths of the family's counters, and the meaning if there is only one counter.
     fn help(&self) -> String {
         let mut paths: Vec<&str> = self.members.iter().map(|member| member.path.as_str()).collect();
         paths.dedup();
@@ -137,7 +138,7 @@ impl Family {
         }
     }
 
-    /// Appends its lines; none at all if it has no value.
+    /// Appends the lines of this family; none at all if it has no value.
     pub fn write(&self, tables: &[Table], format: Format, out: &mut Vec<u8>) {
         let start = out.len();
         let [plain, open] = &self.heads;
@@ -173,7 +174,7 @@ impl Family {
     }
 }
 
-/// A line about a family.
+/// Appends a comment line about a family.
 pub(crate) fn line(out: &mut Vec<u8>, what: &str, family: &str, text: impl FnOnce(&mut Vec<u8>)) {
     for part in ["# ", what, " ", family, " "] {
         out.extend_from_slice(part.as_bytes());
@@ -195,7 +196,7 @@ impl Member {
         Self { table, asks: vec![ask], reading, labels, path, set, prefix, columns, at_cut: 0 }
     }
 
-    /// Finds where its numbers are.
+    /// Finds the columns of this counter's numbers.
     pub fn bind(&mut self, table: &Table) {
         let id = self.reading.counter();
         let base = match self.reading {
@@ -210,13 +211,13 @@ impl Member {
         };
     }
 
-    /// If it has a line for a row: the rank of the most specific ask for that.
+    /// Returns the rank of the most specific ask for a row, if this counter has a line for that row.
     pub fn rank(&self, table: &Table, row: usize) -> Option<usize> {
         self.number(table.row(row), &table.times)?;
         table.rank_of(row, &self.asks)
     }
 
-    /// Its value in a row, if it has one.
+    /// Returns the value of this counter in a row, if the row has one.
     fn number(&self, row: &[Option<RawValue>], times: &Times) -> Option<Number> {
         let number = |column: usize| row.get(column).copied().flatten().map(RawValue::get);
         let raw = number(self.columns.value?)?;
@@ -238,7 +239,7 @@ impl Member {
         })
     }
 
-    /// When something began, of which `raw` is the time on the counterset's clock.
+    /// Returns the start time of something; `raw` is that time on the counterset's clock.
     fn start(
         &self,
         raw: u64,
@@ -252,7 +253,7 @@ impl Member {
         };
         let passed = now.checked_sub(raw)?; // what begins later has no start yet
         if self.columns.own.is_none() && freq == TICKS && clocks.object_time == clocks.time_100ns {
-            // The clock is that of the calendar: the same number at each scrape.
+            // The clock is the calendar's: the same number at each scrape.
             return date(raw, step);
         }
         let freq = u64::try_from(freq).ok().filter(|freq| *freq > 0)?;
@@ -280,7 +281,7 @@ impl Number {
     }
 }
 
-/// The counters that hold a counter's own clock, and its frequency.
+/// Returns the counters that contain a counter's own clock and its frequency.
 fn own_clock(set: &Counterset, id: CounterId) -> Option<(Option<CounterId>, Option<CounterId>)> {
     let counter = set.counter(id)?;
     let has_own = counter.perf_time.is_some() || counter.perf_freq.is_some();

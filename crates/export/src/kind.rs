@@ -1,39 +1,39 @@
-//! What kind of metric a counter is, by its type: the raw value is exported, never a rate.
+//! Metrics of a counter, derived from its type: the raw value is exported, never a rate.
 //!
-//! A counter that is divided by another one becomes two metrics, of which the server makes the quotient of two rates.
+//! A counter that is divided by another one becomes two metrics; the server computes the quotient of their rates.
 
 use perfset_core::counter_type::{Clock, CounterKind, Decoded, Display, Kind, NumberKind, Size};
 use perfset_core::{Counter, CounterId, CounterType};
 
 use crate::unit::{Scale, Unit, base_unit};
 
-/// What Prometheus calls the type of a metric.
+/// Prometheus's type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sort {
-    /// Rises until what counts begins anew.
+    /// Rises until its source restarts from zero.
     Counter,
-    /// Rises and falls.
+    /// Can rise and fall.
     Gauge,
 }
 
-/// What a metric's value is made of.
+/// Source of a metric's value: the counters and the conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// The raw value of a counter, in a base unit.
     Raw(CounterId, Scale),
     /// The raw value of a counter that counts ticks of a clock, in seconds.
     Ticks(CounterId, Clock),
-    /// The raw value of a counter over that of its base, times this.
+    /// The raw value of a counter divided by that of its base, times this factor.
     Share(CounterId, CounterId, u8),
-    /// The raw value of a counter that says when something began, in ticks of the counterset's clock: in seconds since
-    /// 1970.
+    /// The raw value of a counter that is a start time, in ticks of the counterset's clock: converted to seconds
+    /// since 1970.
     Start(CounterId),
     /// The raw value of a counter that is a real number.
     Real(CounterId),
 }
 
 impl Reading {
-    /// The counter whose raw value it is.
+    /// Returns the counter whose raw value is read.
     pub fn counter(self) -> CounterId {
         match self {
             Self::Raw(id, _)
@@ -45,12 +45,12 @@ impl Reading {
     }
 }
 
-/// What a metric says of its counter: a part of its name.
+/// Meaning of a metric for its counter, which decides a part of the metric's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The value itself, in this base unit.
     Value(Option<Unit>),
-    /// What a sum is to be divided by: how often it was added to. The unit is that of the sum.
+    /// Divisor of a sum: the number of additions to the sum. The unit is that of the sum.
     Base(Option<Unit>),
     /// Time that something was active.
     Active,
@@ -58,13 +58,13 @@ pub(crate) enum Role {
     Idle,
     /// Length of a queue times seconds.
     Queue,
-    /// So many items that time is counted of.
+    /// Number of items whose time is counted.
     Items,
-    /// When something began.
+    /// Time at which something began.
     Start,
 }
 
-/// One metric of a counter.
+/// Metric of a counter; a counter has at most two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Metric {
     pub sort: Sort,
@@ -72,18 +72,19 @@ pub(crate) struct Metric {
     pub role: Role,
 }
 
-/// What is known of a counter besides its registration.
+/// Properties of a counter that its registration does not contain.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
-    /// It is in the catalogue, where a counter without a unit is a plain number.
+    /// `true` if the counter is in the catalogue, where a counter without a unit is a plain number.
     pub is_built_in: bool,
-    /// It rises until what it counts begins anew, though its type does not say so.
+    /// `true` if the counter only rises until its source restarts, although its type does not express this.
     pub rises: bool,
 }
 
-/// The metrics of a counter: none if it has no number by itself.
+/// Returns the metrics of a counter: none if it has no number by itself.
 ///
-/// The kind comes from the bits of the type, so that what no constant names has the kind of what is computed alike.
+/// The kind comes from the bits of the type. A type without a named constant therefore gets the kind of the types
+/// that are computed alike.
 pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
     use CounterKind as K;
     let (id, code) = (counter.id, counter.counter_type);
@@ -110,7 +111,7 @@ pub(crate) fn metrics(counter: &Counter, known: Known) -> Vec<Metric> {
     }
 }
 
-/// Whether it is left out unless it is named in full: flags, ids, addresses.
+/// Returns `true` if counters of this type are exported only if named in full: flags, ids, addresses.
 pub(crate) fn is_obscure(code: CounterType) -> bool {
     code.decode().kind == Kind::Number(NumberKind::Hex)
 }
@@ -124,7 +125,7 @@ fn ticks(id: CounterId, clock: Clock, role: Role) -> Metric {
     Metric { sort: Sort::Counter, reading: Reading::Ticks(id, clock), role }
 }
 
-/// Time that something, or several items, were active or idle.
+/// Returns the metrics of a timer: the time that something, or several items, were active or idle.
 fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     let role = if decoded.inverse { Role::Idle } else { Role::Active };
     let time = ticks(counter.id, decoded.clock, role);
@@ -136,7 +137,7 @@ fn timer(counter: &Counter, decoded: &Decoded) -> Vec<Metric> {
     std::iter::once(time).chain(items).collect()
 }
 
-/// A share of a base: a quotient at any time, or two counters whose rates have one.
+/// Returns the metrics of a fraction of a base: a quotient at any time, or two counters whose rates have one.
 fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
     let (id, Some(base)) = (counter.id, counter.base) else { return Vec::new() };
     let unit = base_unit(&counter.unit, false);
@@ -146,7 +147,7 @@ fn fraction(counter: &Counter, decoded: &Decoded, known: Known) -> Vec<Metric> {
     };
     match decoded.display {
         Display::Percent if decoded.delta => with_base(raw(Sort::Counter, id, None), None),
-        // The formula makes percentages: what is none by its unit has a base to match.
+        // The formula makes percentages. A counter with another unit has a base to match.
         Display::Percent => {
             let is_plain = known.is_built_in && &*counter.unit != "%";
             let (times, unit) = if is_plain { (100, unit) } else { (1, base_unit("%", false)) };

@@ -1,4 +1,4 @@
-//! Counters for Prometheus: raw cumulative values as text, of which the server makes rates.
+//! Counters for Prometheus: raw cumulative values as text; the server computes rates from them.
 //!
 //! ```
 //! use perfset_engine::{Machine, testing::FixedClock};
@@ -15,8 +15,8 @@
 //! # Ok::<_, Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Shape**: a counter becomes one metric or two, by its type; a metric has a name and a line for each instance.
-//! Metrics of one name are a family. What does not change from scrape to scrape is made once.
+//! **Structure**: a counter becomes one metric or two, by its type; a metric has a name and a line for each instance.
+//! Metrics of one name are a family. Text that is equal in every scrape is created once.
 //!
 //! Source: Prometheus, "Exposition formats" and "Metric and label naming"; OpenMetrics 1.0.
 

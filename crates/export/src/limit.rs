@@ -1,12 +1,13 @@
-//! Which lines a scrape has if there are more than it may have.
+//! Limit of the lines in a scrape: selects the lines that are written if there are too many.
 //!
-//! Lines are counted, not rows: a counterset that has few is whole, and those that have many give way. In one of those
-//! go first what the most specific paths ask, which are those of the fewest instances.
+//! Lines are counted, not rows. A counterset with few lines is written whole; those with many are cut. In a cut
+//! counterset, the lines of the most specific paths, which have the fewest instances, are written first.
 
 use crate::family::{Family, Member};
 use crate::table::Table;
 
-/// Finds what is left out of this scrape: of each table up to which rank, of each member how many at that rank.
+/// Finds the lines to leave out of this scrape: the rank at which each table is cut, and each member's number of
+/// lines at that rank.
 pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) {
     let mut upper = 0_usize;
     for table in &mut *tables {
@@ -47,7 +48,7 @@ pub(crate) fn limit(tables: &mut [Table], families: &mut [Family], most: usize) 
     }
 }
 
-/// Divides what is left for a table's rank that is cut.
+/// Divides the remaining lines among the members of a table's rank that is cut.
 fn cut(table: &Table, at: usize, families: &mut [Family], left: usize) {
     let is_last = |member: &Member, row: usize| member.rank(table, row) == table.cut;
     for member in families.iter_mut().flat_map(|family| &mut family.members) {
@@ -64,17 +65,17 @@ fn cut(table: &Table, at: usize, families: &mut [Family], left: usize) {
     }
 }
 
-/// How many lines it has that could be written.
+/// Returns the number of lines of a table that could be written.
 fn demand(table: &Table) -> usize {
     table.lines.iter().fold(0, |all, lines| all.saturating_add(*lines))
 }
 
-/// So many divided among demands: each has all that it asks for as long as that is not more than an equal share of what
-/// the larger ones would have.
+/// Division of a number among demands. Each demand is met in full if it is not more than an equal share of what the
+/// larger demands would get.
 struct Division {
-    /// What each has that asks for more.
+    /// Share of each demand that is larger than this share.
     each: usize,
-    /// So many of those have one more.
+    /// Number of the larger demands that get one more.
     more: usize,
 }
 
@@ -92,7 +93,7 @@ impl Division {
         Self { each, more: most.saturating_sub(sum(each)) }
     }
 
-    /// What the next of the demands has.
+    /// Returns the share of the next demand.
     fn share(&mut self, demand: usize) -> usize {
         let Some(over) = demand.checked_sub(self.each) else { return demand };
         let one = over.min(self.more).min(1);

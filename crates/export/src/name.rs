@@ -1,10 +1,10 @@
-//! Names of metrics, made of those of counterset and counter: `PREFIX_COUNTERSET_COUNTER[_UNIT][_total]`.
+//! Names of metrics, made of the names of counterset and counter: `PREFIX_COUNTERSET_COUNTER[_UNIT][_total]`.
 
 use perfset_core::{Counter, CounterId, Counterset, Guid};
 
 use crate::kind::{Metric, Role, Sort};
 
-/// The name of a counter's metric, where nobody has given it another.
+/// Returns the generated name of a counter's metric, for counters without a curated name.
 pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metric: &Metric) -> String {
     let set = set_name(&set.name, &set.guid);
     let mut words = counter.name.as_deref().map(words).unwrap_or_default();
@@ -38,7 +38,7 @@ pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metri
     words.retain(|word| !spare.contains(&word.as_str()));
     let is_counter = metric.sort == Sort::Counter;
     if is_counter {
-        // It is said at the end.
+        // The name ends in `total` anyway.
         words.retain(|word| word != "total");
     }
     let mut parts = vec![prefix.to_owned(), set];
@@ -52,11 +52,11 @@ pub(crate) fn generated(prefix: &str, set: &Counterset, counter: &Counter, metri
     parts.join("_")
 }
 
-/// The words of a counterset's name, joined.
+/// Returns the words of a counterset's name, joined by `_`.
 fn set_name(name: &str, guid: &Guid) -> String {
     let words = words(name);
     if words.is_empty() {
-        // A name in letters that names of metrics cannot have.
+        // The name has only letters that metric names cannot have.
         let guid = guid.to_string();
         return format!("set_{}", guid.split('-').next().unwrap_or_default());
     }
@@ -67,7 +67,7 @@ fn by_id(id: CounterId) -> String {
     format!("counter_{}", id.0)
 }
 
-/// A name as words of small letters and digits.
+/// Splits a name into words of small letters and digits.
 fn words(name: &str) -> Vec<String> {
     let lower = name.to_ascii_lowercase();
     let without_rate = lower.strip_suffix("/sec").unwrap_or(&lower);
@@ -91,7 +91,8 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// `5 minutes` is `5m`: the words for times that are no base units do not stand by themselves.
+/// Joins a duration to one word, as `5 minutes` to `5m`, because units of time other than the base unit do not stand
+/// by themselves.
 fn join_durations(words: &mut Vec<String>) {
     let mut at = 0_usize;
     while at.saturating_add(1) < words.len() {
@@ -112,14 +113,14 @@ fn join_durations(words: &mut Vec<String>) {
     }
 }
 
-/// Removes the first word that says the unit.
+/// Removes the first word that names the unit.
 fn remove_unit(words: &mut Vec<String>, of_unit: &[&str]) {
     if let Some(at) = words.iter().position(|word| of_unit.contains(&word.as_str())) {
         words.remove(at);
     }
 }
 
-/// What is not a counter, a histogram and so on must not end as their names do.
+/// Changes a name that ends like those of counters, histograms and so on, which no other metric may do.
 fn free_of_reserved_ends(parts: &mut Vec<String>) {
     match parts.last().map(String::as_str) {
         Some("count") if parts.len() > 3 => {
@@ -133,13 +134,13 @@ fn free_of_reserved_ends(parts: &mut Vec<String>) {
     }
 }
 
-/// Whether a text can begin the name of a metric.
+/// Returns `true` if a text can begin the name of a metric.
 pub(crate) fn is_prefix(text: &str) -> bool {
     text.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
         && !text.bytes().next().is_none_or(|c| c.is_ascii_digit())
 }
 
-/// The unit that a family's name ends in, as OpenMetrics says it.
+/// Returns the unit at the end of a family's name, as OpenMetrics spells it.
 pub(crate) fn unit_of(family: &str) -> Option<&str> {
     const UNITS: &[&str] =
         &["seconds", "bytes", "ratio", "hertz", "celsius", "volts", "amperes", "joules", "watts"];

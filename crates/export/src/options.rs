@@ -1,31 +1,32 @@
-//! What a reader can choose: names, the format, limits.
+//! Options of an exporter: names, the format, limits.
 
-/// Which names metrics have.
+/// Naming scheme of metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Made of the names of counterset and counter: `perf_memory_available_bytes`.
+    /// Names made of those of counterset and counter: `perf_memory_available_bytes`.
     #[default]
     Perf,
-    /// Those of windows_exporter, for the counters that it has too: dashboards made for it go on working. Others are
-    /// named as in [`Perf`](Self::Perf).
+    /// Names of windows_exporter, for the counters that windows_exporter has too, so that its dashboards continue to
+    /// work. Others are named as in [`Perf`](Self::Perf).
     WindowsExporter,
 }
 
-/// What an exporter exports besides the paths, and how.
+/// Settings of an exporter besides its paths.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which names metrics have.
+    /// Naming scheme of metrics.
     pub profile: Profile,
-    /// What names begin with that are made of those of counters, without the `_` behind it; `None` is `perf`.
+    /// Prefix of names that are generated from those of counters, without the `_` behind it; `None` is `perf`.
     pub prefix: Option<String>,
-    /// So many lines with values a scrape has at most. If there are more, large countersets give way first.
+    /// Maximum number of lines with values in a scrape. If there are more, large countersets are cut first.
     pub series_max: usize,
-    /// Whether `_Total` is exported beside what it is the sum of. One that a path names is in any case.
+    /// `true` if `_Total` is exported beside the instances that it is the sum of. A total that a path names is always
+    /// exported.
     pub totals: bool,
 }
 
 impl Options {
-    /// [`series_max`](Self::series_max) where nothing else is said.
+    /// Default value of [`series_max`](Self::series_max).
     pub const SERIES_MAX: usize = 10_000;
 }
 
@@ -35,19 +36,19 @@ impl Default for Options {
     }
 }
 
-/// A text format of Prometheus.
+/// Text format that Prometheus reads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// Prometheus text 0.0.4.
+    /// Prometheus text format, version 0.0.4.
     #[default]
     Prometheus,
-    /// OpenMetrics 1.0.0.
+    /// OpenMetrics text format, version 1.0.0.
     OpenMetrics,
 }
 
 impl Format {
-    /// The format that the `Accept` header of a request wants most: the first of those with the highest weight. What
-    /// wants neither gets Prometheus text, as the header is only a wish.
+    /// Returns the format that the `Accept` header of a request prefers: the first of those with the highest weight.
+    /// A header that accepts neither format gets Prometheus text, as `Accept` is only a preference.
     ///
     /// ```
     /// use perfset_export::Format;
@@ -65,7 +66,7 @@ impl Format {
         best.map_or(Self::default(), |(_, format)| format)
     }
 
-    /// The format that one part of an `Accept` header names, and its weight in thousandths.
+    /// Returns the format that one part of an `Accept` header names, and its weight in thousandths.
     fn of_range(range: &str) -> Option<(u32, Self)> {
         let mut parts = range.split(';').map(str::trim);
         let kind = parts.next()?;
@@ -87,7 +88,7 @@ impl Format {
         (is_plain || is("text/*") || is("*/*")).then_some((weight, Self::Prometheus))
     }
 
-    /// The `Content-Type` of its text.
+    /// Returns the `Content-Type` of text in this format.
     #[must_use]
     pub const fn content_type(self) -> &'static str {
         match self {
@@ -97,7 +98,7 @@ impl Format {
     }
 }
 
-/// A weight from 0 to 1 with at most three digits behind the point.
+/// Parses a weight from 0 to 1 with at most three digits behind the point, as thousandths.
 fn thousandths(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
     if !matches!(whole, "0" | "1") || part.len() > 3 || !part.bytes().all(|digit| digit.is_ascii_digit()) {

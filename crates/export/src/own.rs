@@ -1,4 +1,4 @@
-//! What an exporter says of itself.
+//! Metrics of an exporter about itself.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::options::Format;
 use crate::table::{Outcome, Table};
 use crate::text::{escaped_label, real, whole};
 
-/// What the exporter says of itself.
+/// Names and labels of the metrics about the exporter itself.
 #[derive(Debug)]
 pub(crate) struct Own {
     build: [String; 2],
@@ -18,14 +18,15 @@ pub(crate) struct Own {
     success: String,
     dropped: String,
     missing: String,
-    /// By table: its label.
+    /// Label of each table.
     labels: Vec<String>,
-    /// Those of countersets that are not there yet.
+    /// Labels of the countersets that do not exist yet.
     waiting: Vec<String>,
 }
 
-/// Names of the metrics about the exporter itself: its version, in two forms, and for each counterset the duration of
-/// the collection, its success, the number of series left out, and of instances that totals lack.
+/// Returns the names of the metrics about the exporter itself: its version, in two forms, and four for each
+/// counterset. These are the duration of the collection, its success, and the numbers of series left out and of
+/// instances that totals lack.
 pub(crate) fn own_names(prefix: &str) -> [String; 6] {
     [
         "build_info",

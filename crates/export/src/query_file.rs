@@ -1,4 +1,5 @@
-//! Files with counter paths: one a line, in quotation marks or not; what begins with `#` or `;` is a comment.
+//! Files with counter paths: one path a line, with or without quotation marks; a line that begins with `#` or `;` is
+//! a comment.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,13 +8,13 @@ use perfset_engine::path::CounterPath;
 
 use crate::error::QueryFileError;
 
-/// The most that is read of such a file.
+/// Maximum number of bytes in a file of counter paths.
 const MOST: usize = 1 << 20;
 
 /// Reads a file of counter paths.
 ///
 /// # Errors
-/// If it cannot be read, has no path, or a line is none: the error names file and line.
+/// If the file cannot be read or contains no path, or a line is not a path: the error contains file and line.
 pub fn query_file(path: &Path) -> Result<Vec<CounterPath>, QueryFileError> {
     let file = || path.display().to_string();
     let unreadable = |error| QueryFileError::File { file: file(), error };
@@ -26,10 +27,10 @@ pub fn query_file(path: &Path) -> Result<Vec<CounterPath>, QueryFileError> {
     query_paths(&file(), &bytes)
 }
 
-/// The counter paths in the text of a file of that name.
+/// Parses the counter paths in the content of a file with the given name.
 ///
 /// # Errors
-/// As [`query_file`].
+/// Same as [`query_file`].
 pub fn query_paths(file: &str, bytes: &[u8]) -> Result<Vec<CounterPath>, QueryFileError> {
     let file = || file.to_owned();
     let mut paths = Vec::new();

@@ -1,4 +1,4 @@
-//! The rows of one counterset in one scrape: who they are, as labels, and their numbers.
+//! Rows of one counterset in one scrape: their identities, as labels, and their numbers.
 
 use std::collections::{HashMap, HashSet};
 use std::slice;
@@ -15,45 +15,45 @@ use crate::options::Profile;
 use crate::text::{characters, label, whole};
 use crate::widen::Widened;
 
-/// All that is exported of one counterset.
+/// Exported data of one counterset.
 #[derive(Debug)]
 pub(crate) struct Table {
-    /// As it was when the first path was bound.
+    /// Counterset at the time when the first path was bound.
     pub set: Arc<Counterset>,
-    /// As it was in the last scrape.
+    /// Counterset in the last scrape.
     last: Option<Arc<Counterset>>,
     labels: Labels,
     has_totals: bool,
     asks: Vec<Ask>,
-    /// The counters that members need.
+    /// Ids of the counters that members need.
     pub wanted: Vec<CounterId>,
-    /// What the query has for it.
+    /// Entry that the query has for this counterset.
     pub entry: Option<Entry>,
-    /// The counters of a result, in order.
+    /// Ids of the counters of a result, in order.
     pub columns: Vec<CounterId>,
-    /// Those that are 32 bits wide and rise: positions in `columns`.
+    /// Indexes in `columns` of the counters that are 32 bits wide and rise.
     narrow: Vec<usize>,
     widened: Widened,
-    /// Who the rows are.
+    /// Identities of the rows.
     rows: Identities,
-    /// The same of this scrape, while it is read.
+    /// Identities of the rows of this scrape, while these are read.
     now: Identities,
-    /// The labels of each row, as text behind one another, and where each ends.
+    /// Labels of all rows, as one text; `ends` contains the offset at which each row's labels end.
     text: Vec<u8>,
     ends: Vec<usize>,
-    /// By row and ask: whether it is meant.
+    /// `true` for each row and ask if the ask selects the row; by row first.
     meant: Vec<bool>,
-    /// The rows that are exported.
+    /// Indexes of the rows that are exported.
     pub kept: Vec<usize>,
-    /// Those that are not, because nothing tells them from others.
+    /// Indexes of selected rows that are not exported, because nothing distinguishes them from other rows.
     pub twins: Vec<usize>,
-    /// By ask: how many have fewer rows, those with as many counted once.
+    /// Rank of each ask: the number of different row counts that are smaller than the ask's own.
     ranks: Vec<usize>,
-    /// By rank: how many lines could be written. Counted when there may be too many.
+    /// Number of lines of each rank that could be written. Counted only if there may be too many.
     pub lines: Vec<usize>,
-    /// The first rank of which not all lines are written.
+    /// First rank whose lines are not all written.
     pub cut: Option<usize>,
-    /// So many lines are not written.
+    /// Number of lines that are not written.
     pub dropped: usize,
     numbers: Vec<Option<RawValue>>,
     /// Times at which counting began, by row and column, ascending; only values with a known time have an entry.
@@ -65,28 +65,28 @@ pub(crate) struct Table {
     pub missing: u32,
 }
 
-/// The clocks of a collection.
+/// Clocks of a collection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Times {
-    /// What formulas divide by.
+    /// Clocks by which formulas divide.
     pub clocks: Clocks,
-    /// [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
+    /// Change of the wall clock: [`ClockReading::step_100ns`](perfset_core::clock::ClockReading::step_100ns).
     pub step: i64,
 }
 
-/// How a collection went.
+/// Outcome of a collection for one counterset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Good,
     Failed,
 }
 
-/// Which instances a path asks for.
+/// Selection of instances that one or more paths request.
 #[derive(Debug)]
 struct Ask {
     text: Option<String>,
     selector: Option<Selector>,
-    /// Whether it is a name: that of a total means the total.
+    /// `true` if this is a name without wildcards. Only such a name selects a total whose export is off.
     is_name: bool,
 }
 
@@ -97,12 +97,12 @@ impl Ask {
     }
 }
 
-/// What tells instances apart.
+/// Labels that distinguish instances.
 #[derive(Clone, Copy, Debug)]
 enum Labels {
-    /// There are none.
+    /// No labels.
     None,
-    /// The name.
+    /// The instance's name, in a label with this key.
     Name(&'static str),
     /// Name and number of a process.
     Process,
@@ -125,24 +125,24 @@ impl Labels {
     }
 }
 
-/// What tells rows apart that have the same name.
+/// Additional labels that distinguish rows of the same name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum More {
     #[default]
     Nothing,
-    /// The instance's id.
+    /// The id of the instance.
     Id,
-    /// That, and the process that publishes it.
+    /// The id of the instance, and the process that publishes it.
     Owner,
 }
 
-/// Names and ids of rows, as bytes behind one another: compared with those of before as a whole.
+/// Names and ids of rows, in one byte buffer that is compared as a whole with that of the scrape before.
 #[derive(Debug, Default)]
 pub(crate) struct Identities {
     bytes: Vec<u8>,
     len: usize,
-    /// What tells rows apart: once some have the same labels all have more of them for good, or the series of an
-    /// instance that ended would go on with another's values.
+    /// Additional labels of all rows. Once two rows have the same labels, all rows get more labels for good.
+    /// Otherwise the series of an instance that ended would continue with another instance's values.
     more: More,
 }
 
@@ -161,7 +161,7 @@ impl Identities {
         self.len = self.len.saturating_add(1);
     }
 
-    /// Id, owner and name of each.
+    /// Returns id, owner and name of each row.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32, &[u8])> {
         let mut rest = self.bytes.as_slice();
         std::iter::from_fn(move || {
@@ -174,7 +174,7 @@ impl Identities {
     }
 }
 
-/// Three numbers as they are in memory.
+/// Converts bytes to three little-endian numbers.
 fn words(bytes: &[u8; 12]) -> [u32; 3] {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *bytes;
     [[a, b, c, d], [e, f, g, h], [i, j, k, l]].map(u32::from_le_bytes)
@@ -213,20 +213,21 @@ impl Table {
         }
     }
 
-    /// Adds a path's instances, as they are written.
+    /// Adds a path's instances, as the path spells them.
     pub fn ask(&mut self, instances: Option<&str>) {
         if self.place_of_ask(instances) == self.asks.len() {
             self.asks.push(Ask::new(instances));
         }
     }
 
-    /// Which of all the asks these instances are, or would be.
+    /// Returns the index of the ask for these instances, or the index that it would get.
     pub fn place_of_ask(&self, instances: Option<&str>) -> usize {
         let same = |ask: &Ask| ask.text.as_deref() == instances;
         self.asks.iter().position(same).unwrap_or(self.asks.len())
     }
 
-    /// The entry that a query needs: with the pattern of all asks if they have the same, else with everything.
+    /// Returns the entry that a query needs: with the pattern of the asks if all have the same, else with all
+    /// instances.
     pub fn wanted_entry(&self) -> Entry {
         let entry = Entry::several(self.set.guid, self.wanted.iter().copied());
         match self.asks.as_slice() {
@@ -236,13 +237,13 @@ impl Table {
         }
     }
 
-    /// Forgets the columns and rows of an entry that is another from now on.
+    /// Forgets the columns and rows of an entry that is replaced.
     pub fn forget(&mut self) {
         self.last = None;
         self.fail();
     }
 
-    /// Has no rows. What is known of them stays for when they come again.
+    /// Removes all rows. Their identities stay, in case the rows return.
     fn fail(&mut self) {
         self.outcome = Outcome::Failed;
         self.kept.clear();
@@ -250,12 +251,12 @@ impl Table {
         self.ends.clear();
     }
 
-    /// Whether rows have labels.
+    /// Returns `true` if rows have labels.
     pub fn has_labels(&self) -> bool {
         !matches!(self.labels, Labels::None)
     }
 
-    /// Finds the columns anew if the registration is another one than in the last scrape; whether it did.
+    /// Finds the columns again if the registration has changed since the last scrape. Returns `true` if it has.
     pub fn bind(&mut self, info: &EntryInfo, rises: impl Fn(CounterId) -> bool) -> bool {
         let same = match (&self.last, &info.counterset) {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
@@ -265,7 +266,8 @@ impl Table {
         if same {
             return false;
         }
-        // Another registration of the same counters: a counterset may have got others that are not asked for here.
+        // Another registration of the same counters: the counterset may have new counters that are not requested
+        // here.
         let before = self.last.take();
         self.last.clone_from(&info.counterset);
         let counters = self.columns.iter().map(|id| before.as_ref()?.counter(*id));
@@ -281,7 +283,8 @@ impl Table {
         true
     }
 
-    /// The column of a counter that is still of the type that it was `then`, when metrics were made for that.
+    /// Returns the column of a counter whose type and unit are still those of `then`, for which its metrics were
+    /// made.
     pub fn column(&self, then: &Counterset, counter: CounterId) -> Option<usize> {
         let (then, now) = (then.counter(counter)?, self.last.as_ref()?.counter(counter)?);
         let same = then.counter_type == now.counter_type && then.unit == now.unit;
@@ -367,7 +370,7 @@ impl Table {
         self.numbers.resize(self.now.len.saturating_mul(self.columns.len()), None);
     }
 
-    /// Makes the labels of all rows, and finds which are meant.
+    /// Creates the labels of all rows, and finds the selected rows.
     fn label(&mut self, owners: impl Fn(usize) -> u32) {
         self.choose();
         loop {
@@ -379,7 +382,7 @@ impl Table {
                 More::Nothing if !twins.is_empty() && self.has_labels() => self.rows.more = More::Id,
                 More::Id if !twins.is_empty() => self.rows.more = More::Owner,
                 _ => {
-                    // If nothing tells them apart the first of them is exported.
+                    // If nothing distinguishes rows, the first is exported.
                     (self.kept, self.twins) = (first, twins);
                     break;
                 }
@@ -388,7 +391,7 @@ impl Table {
         self.rank();
     }
 
-    /// Finds which asks have the fewest rows.
+    /// Ranks the asks by their number of rows, the fewest first.
     fn rank(&mut self) {
         let rows = |ask: usize| self.kept.iter().filter(|row| self.is_meant(**row, &[ask])).count();
         let rows: Vec<_> = (0..self.asks.len()).map(rows).collect();
@@ -405,13 +408,13 @@ impl Table {
         self.lines.resize(self.asks.len(), 0);
     }
 
-    /// The rank of the most specific of these asks that means a row: 0 is that of the fewest rows.
+    /// Returns the rank of the most specific of these asks that selects a row: 0 is that of the fewest rows.
     pub fn rank_of(&self, row: usize, asks: &[usize]) -> Option<usize> {
         let meaning = asks.iter().filter(|ask| self.is_meant(row, slice::from_ref(ask)));
         meaning.filter_map(|ask| self.ranks.get(*ask)).min().copied()
     }
 
-    /// Finds the rows that asks mean.
+    /// Finds the rows that asks select.
     fn choose(&mut self) {
         let Self { rows, asks, meant, kept, has_totals, .. } = self;
         meant.clear();
@@ -451,7 +454,7 @@ impl Table {
         }
     }
 
-    /// The labels of a row, with all that stands between the family's part and the number.
+    /// Returns the labels of a row, with all text between the family's part and the number.
     pub fn row_text(&self, row: usize) -> &[u8] {
         let start = row.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
         let end = self.ends.get(row).copied().unwrap_or_default();
@@ -464,13 +467,13 @@ impl Table {
         self.since.get(at).map(|(_, since)| *since)
     }
 
-    /// The numbers of a row.
+    /// Returns the numbers of a row.
     pub fn row(&self, row: usize) -> &[Option<RawValue>] {
         let start = row.saturating_mul(self.columns.len());
         self.numbers.get(start..start.saturating_add(self.columns.len())).unwrap_or_default()
     }
 
-    /// Whether a row is meant by one of these asks.
+    /// Returns `true` if one of these asks selects a row.
     pub fn is_meant(&self, row: usize, asks: &[usize]) -> bool {
         if self.asks.len() == 1 {
             return true; // or it would not be kept
@@ -480,7 +483,7 @@ impl Table {
     }
 }
 
-/// Whether a name is that of a sum over others: `_Total`, `0,_Total`, `_Total/_Total`.
+/// Returns `true` if a name is that of a sum over other instances: `_Total`, `0,_Total`, `_Total/_Total`.
 fn is_total(name: impl DoubleEndedIterator<Item = u16>) -> bool {
     let mut rest = name.rev().map(perfset_core::utf16::upper);
     let total = b"_TOTAL".iter().rev().all(|unit| rest.next() == Some(u16::from(*unit)));
@@ -521,7 +524,7 @@ fn one_row(text: &mut Vec<u8>, labels: Labels, name: &[u8], id: u32, more: More,
     text.extend_from_slice(b"} ");
 }
 
-/// A name in UTF-16LE without the number of its instance, which stands behind this character at its end.
+/// Returns a UTF-16LE name without the number of its instance, which stands behind the character `before` at its end.
 fn without_number(name: &[u8], before: u8, id: u32) -> &[u8] {
     let end: Vec<u8> =
         format!("{}{id}", char::from(before)).encode_utf16().flat_map(u16::to_le_bytes).collect();

@@ -1,4 +1,4 @@
-//! Numbers and names as Prometheus writes them.
+//! Numbers and names in the spelling of Prometheus.
 
 use std::io::Write;
 
@@ -49,7 +49,7 @@ pub(crate) fn scaled(out: &mut Vec<u8>, raw: u64, scale: Scale) {
     }
 }
 
-/// Appends a number by what stands before and behind its point.
+/// Appends a number, given by its digits before and behind the point.
 #[inline]
 fn decimal(out: &mut Vec<u8>, above: Option<u64>, below: Option<u64>, digits: u8) {
     whole(out, above.unwrap_or_default());
@@ -75,7 +75,7 @@ fn decimal(out: &mut Vec<u8>, above: Option<u64>, below: Option<u64>, digits: u8
     }
 }
 
-/// Appends a real number, in as few digits as give it back.
+/// Appends a real number, in the fewest digits that reproduce it exactly.
 pub(crate) fn real(out: &mut Vec<u8>, number: f64) {
     let _ = if number.is_infinite() {
         write!(out, "{}", if number > 0.0 { "+Inf" } else { "-Inf" })
@@ -84,7 +84,7 @@ pub(crate) fn real(out: &mut Vec<u8>, number: f64) {
     };
 }
 
-/// Appends ticks of a clock as seconds: exactly where its frequency is a power of ten, as nearly all are.
+/// Appends ticks of a clock as seconds: exactly if the frequency is a power of ten, which is usual.
 #[inline]
 pub(crate) fn seconds(out: &mut Vec<u8>, ticks: u64, freq: u64) {
     match power_of_ten(freq) {
@@ -93,7 +93,7 @@ pub(crate) fn seconds(out: &mut Vec<u8>, ticks: u64, freq: u64) {
     }
 }
 
-/// The power of ten that a number is.
+/// Returns the exponent of ten if a number is a power of ten.
 fn power_of_ten(number: u64) -> Option<u8> {
     match number {
         10_000_000 => Some(7),
@@ -105,13 +105,13 @@ fn power_of_ten(number: u64) -> Option<u8> {
     }
 }
 
-/// The nearest real number.
+/// Converts a number to the nearest real number.
 #[expect(clippy::as_conversions, reason = "there is no other way, and it rounds as is wanted")]
 pub(crate) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// Appends a text as the value of a label: what would end it or its line is escaped.
+/// Appends a text as the value of a label. Characters that would end the value or its line are escaped.
 pub(crate) fn label(out: &mut Vec<u8>, text: impl Iterator<Item = char>) {
     let mut utf8 = [0; 4];
     for c in text {
@@ -124,13 +124,13 @@ pub(crate) fn label(out: &mut Vec<u8>, text: impl Iterator<Item = char>) {
     }
 }
 
-/// The characters of UTF-16LE bytes, with U+FFFD for surrogates without a partner.
+/// Returns the characters of UTF-16LE bytes, with U+FFFD for unpaired surrogates.
 pub(crate) fn characters(utf16: &[u8]) -> impl Iterator<Item = char> + '_ {
     let units = perfset_core::Name::until_nul(utf16).units();
     char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
 }
 
-/// A text as the value of a label, without the quotation marks around it.
+/// Returns a text as the value of a label, without the quotation marks around it.
 #[must_use]
 pub fn escaped_label(text: &str) -> String {
     let mut escaped = Vec::new();
@@ -150,7 +150,7 @@ pub(crate) fn help(out: &mut Vec<u8>, text: &str, escapes_quotes: bool) {
     }
 }
 
-/// The first sentence of a text.
+/// Returns the first sentence of a text.
 pub(crate) fn first_sentence(text: &str) -> &str {
     let end = text.match_indices(". ").find(|(at, _)| {
         // An abbreviation or a number is not the end of one.

@@ -1,6 +1,6 @@
 //! Units of counters, and the base units that metrics have instead.
 
-/// How a raw value becomes one in a base unit: `(raw x factor + offset) / 10^digits`, exactly.
+/// Conversion of a raw value to a base unit: `(raw x factor + offset) / 10^digits`, exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     pub factor: u64,
@@ -9,27 +9,27 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// As it is.
+    /// Conversion that leaves the value unchanged.
     pub const ONE: Self = Self { factor: 1, offset: 0, digits: 0 };
 
     const fn times(factor: u64) -> Self {
         Self { factor, ..Self::ONE }
     }
 
-    /// Over so many powers of ten.
+    /// Returns the conversion that divides by ten to the power of `digits`.
     pub const fn over(digits: u8) -> Self {
         Self { digits, ..Self::ONE }
     }
 }
 
-/// A base unit.
+/// Base unit of a metric, with the conversion to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unit {
-    /// What the name of a metric ends in.
+    /// Last words of the metric's name.
     pub name: &'static str,
-    /// Words of a counter's name that say the unit, and so are not said twice.
+    /// Words for the unit in a counter's name, which are removed because the metric's name contains the unit anyway.
     pub words: &'static [&'static str],
-    /// How raw values become it.
+    /// Conversion of raw values to this unit.
     pub scale: Scale,
 }
 
@@ -40,9 +40,9 @@ const SECONDS: &[&str] =
 const RATIO: &[&str] = &["percent", "percentage"];
 const NONE: &[&str] = &[];
 
-/// The base unit of a UCUM unit; `None` if it has none, and the counter is a plain number.
+/// Returns the base unit of a UCUM unit; `None` if it has none, and the counter is a plain number.
 ///
-/// `per_second`: whether the counter is a rate as it is, and not one that becomes a rate by its formula.
+/// `per_second`: `true` if the raw value is a rate already, `false` if only the formula makes it one.
 pub(crate) fn base_unit(ucum: &str, per_second: bool) -> Option<Unit> {
     let (of, rate) = match ucum.strip_suffix("/s") {
         Some(of) if per_second => (of, true),

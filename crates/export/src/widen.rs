@@ -1,4 +1,5 @@
-//! 32-bit counters as 64 bits: a server takes the fall of a counter for a restart, and the end of 32 bits is none.
+//! Extension of 32-bit counters to 64 bits. A server takes the fall of a counter for a restart, and a 32-bit overflow
+//! is none.
 
 use std::collections::HashMap;
 
@@ -6,8 +7,8 @@ use perfset_core::{Birth, RawValue};
 
 use crate::table::Identities;
 
-/// The last values of the 32-bit counters of one counterset, by row and column. Of instances that are gone nothing is
-/// kept.
+/// Last values of the 32-bit counters of one counterset, by row and column. Nothing is stored for instances that are
+/// gone.
 #[derive(Debug, Default)]
 pub(crate) struct Widened {
     columns: usize,
@@ -15,7 +16,7 @@ pub(crate) struct Widened {
     cells: Vec<Wide>,
 }
 
-/// A counter of 32 bits, and how often it passed their end.
+/// State of a 32-bit counter: its last value and the number of its overflows.
 #[derive(Clone, Copy, Debug, Default)]
 struct Wide {
     last: Option<u32>,
@@ -23,7 +24,7 @@ struct Wide {
 }
 
 impl Wide {
-    /// The value as 64 bits. A step down of more than half is taken for a restart, as it is everywhere.
+    /// Returns the value as 64 bits. A step down of more than half the range counts as a restart, as everywhere.
     fn next(&mut self, value: u32) -> u64 {
         match self.last.replace(value) {
             Some(last) if value < last && value.wrapping_sub(last) < 1 << 31 => {
@@ -37,12 +38,12 @@ impl Wide {
 }
 
 impl Widened {
-    /// Of so many columns; of none nothing is kept.
+    /// Creates the state for a number of columns; for 0 columns nothing is stored.
     pub fn new(columns: usize) -> Self {
         Self { columns, ..Self::default() }
     }
 
-    /// The rows are others now: takes over what is known of those that were there before.
+    /// Follows a change of the rows: copies the state of the rows that existed before.
     pub fn follow(&mut self, before: &Identities, now: &Identities) {
         if self.columns == 0 {
             return;
@@ -63,7 +64,7 @@ impl Widened {
         self.cells.get(start..start.checked_add(self.columns)?)
     }
 
-    /// Widens the values of one row, by column; another thing that has taken the name begins anew.
+    /// Widens the values of one row, by column. Another object that has taken the name begins again.
     pub fn widen<'a>(
         &mut self,
         at: usize,
