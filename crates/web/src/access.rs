@@ -1,4 +1,4 @@
-//! Access rules: hosts, sizes, origins, the token, logins of browsers; and what every answer says to browsers.
+//! Access rules: hosts, sizes, origins, the token, logins of browsers; and the security headers of every response.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,17 +19,18 @@ use crate::token::{Token, TokenError};
 /// Route of the login.
 pub const LOGIN: &str = "/api/login";
 
-/// Page for a browser that is not logged in. It says what to do, and nothing about this machine.
+/// Page for a browser that is not logged in. It explains the login, and contains nothing about this machine.
 const NO_LOGIN: &str = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>perfset: log in</title>\n\
     <h1>Log in</h1>\n\
     <p>This server asks for a token, and this browser has not logged in since the server was started.</p>\n\
     <p>Open the address with <code>?token=</code> that <code>perfset serve</code> printed. If the token is in a file, \
     open this address with <code>?token=</code> and that token behind it.</p>\n";
 
-/// The longest path and query.
+/// Maximum length of path and query.
 const URL_LEN_MOST: usize = 16 << 10;
 
-/// What every answer says: scripts, styles and data come from here alone, nobody shows it in a frame, nobody guesses.
+/// Headers of every response: scripts, styles and data may come only from here, no page may show this one in a frame,
+/// and types are not guessed.
 const SAID: [(HeaderName, &str); 6] = [
     (
         CONTENT_SECURITY_POLICY,
@@ -49,7 +50,7 @@ const KEY: HeaderName = HeaderName::from_static("perfset-key");
 /// Access rules of the server.
 #[derive(Debug)]
 pub struct Access {
-    /// Names under which the server is known, besides those of loopback and the addresses asked.
+    /// Names under which the server is known, besides those of loopback and the local addresses.
     hosts: Vec<String>,
     /// Required secrets; `None` if everybody may read.
     guard: Option<Guard>,
@@ -62,20 +63,20 @@ struct Guard {
     token: Token,
     /// Cookie that a browser gets at the login. Valid for this process only.
     ///
-    /// Browsers send the cookie to every port of the host, so whoever listens on another port learns it. The cookie
-    /// alone therefore opens the page's own files and no data.
+    /// Browsers send the cookie to every port of the host, so any server on another port learns it. The cookie alone
+    /// therefore opens the page's own files and no data.
     cookie: Token,
     /// Second number, required beside the cookie for data. The page keeps it in the storage of its origin, which is
     /// bound to host and port, and sends it as the header [`KEY`]. Valid for this process only.
     key: Token,
 }
 
-/// The parts of a request that say whether it may be answered.
+/// Parts of a request on which its permission depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     pub uri: &'a Uri,
     pub headers: &'a HeaderMap,
-    /// The address of ours that was connected to.
+    /// Local address of the connection.
     pub local: SocketAddr,
 }
 
@@ -88,7 +89,7 @@ pub struct Permit {
     pub cookie: Option<HeaderValue>,
 }
 
-/// Answer to `/api/login`.
+/// Response to `/api/login`, as JSON.
 #[derive(Serialize)]
 struct LoginJson<'a> {
     /// Value of the header [`KEY`]; `None` if the server requires no token.
@@ -96,7 +97,7 @@ struct LoginJson<'a> {
 }
 
 impl Access {
-    /// Makes the access rules, with new login numbers if there is a token.
+    /// Creates the access rules, with new login numbers if there is a token.
     ///
     /// # Errors
     /// If the system gives no random numbers.
@@ -108,7 +109,7 @@ impl Access {
         Ok(Self { hosts, guard })
     }
 
-    /// Returns the token that readers must know.
+    /// Returns the token that clients must know.
     pub fn token(&self) -> Option<&Token> {
         self.guard.as_ref().map(|guard| &guard.token)
     }
@@ -118,7 +119,7 @@ impl Access {
         to_json(&LoginJson { key: self.guard.as_ref().map(|guard| guard.key.secret()) })
     }
 
-    /// Decides if a request may be answered; the error is the response that it gets instead.
+    /// Checks if a request is permitted; the error is the response that it gets instead.
     pub fn check(&self, asked: Asked<'_>) -> Result<Permit, Box<Response>> {
         self.check_form(asked).map_err(|problem| Box::new(problem.into_response()))?;
         let Some(guard) = &self.guard else { return Ok(Permit { is_trusted: true, cookie: None }) };
@@ -165,10 +166,10 @@ impl Access {
             let hint = "perfset serve --host NAME lets it be called so";
             return Err(Problem::new(StatusCode::MISDIRECTED_REQUEST, text).hint(hint));
         }
-        // Pages of others may lead to this one; they must not use it behind its reader's back.
+        // Pages of other sites may link to this one; they must not use it without its user's knowledge.
         let fetch = |name| headers.get(name).map(HeaderValue::as_bytes);
         let is_theirs = matches!(fetch("sec-fetch-site"), Some(b"cross-site" | b"same-site"));
-        // A link is followed by the reader, who sees where it leads.
+        // A link is followed by the user, who sees where it leads.
         let is_link = fetch("sec-fetch-mode") == Some(b"navigate")
             && matches!(fetch("sec-fetch-dest"), None | Some(b"document"));
         if uri.path() != "/" && is_theirs && !is_link {
@@ -177,7 +178,8 @@ impl Access {
         Ok(())
     }
 
-    /// Whether a host is one of ours. Who was led here by a name of somebody else's asks for that name.
+    /// Returns `true` if a host is a name or address of this server. A browser that was led here by another site's
+    /// name requests that name.
     fn is_ours(&self, host: &str, local: IpAddr) -> bool {
         let host = plain(host);
         let local = local.to_canonical();
@@ -189,13 +191,13 @@ impl Access {
     }
 }
 
-/// A host without what may stand around it: the brackets of an address, the point behind a name.
+/// Returns a host without the brackets of an address and the point behind a name.
 fn plain(host: &str) -> &str {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     bare.strip_suffix('.').unwrap_or(bare)
 }
 
-/// The host that a request names, without its port.
+/// Returns the host that a request names, without its port.
 fn host_of(uri: &Uri, headers: &HeaderMap) -> Result<String, Problem> {
     let bad = |text: &str| Problem::new(StatusCode::BAD_REQUEST, text);
     let mut named = headers.get_all(HOST).iter();
@@ -250,12 +252,13 @@ fn texts(asked: Asked<'_>, name: HeaderName) -> impl Iterator<Item = &str> {
     asked.headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
-/// Cookies are of a host, whatever its ports: each server has a name for its own.
+/// Returns the name of the login cookie. Browsers share cookies between all ports of a host, so each server needs its
+/// own name.
 fn cookie_name(local: SocketAddr) -> String {
     format!("perfset-{}", local.port())
 }
 
-/// Refusal of a request without the token: a page for people, JSON for programs.
+/// Returns the refusal of a request without the token: a page for users, JSON for programs.
 fn no_token(asked: Asked<'_>) -> Response {
     let is_page = asked.uri.path() == "/" && texts(asked, ACCEPT).any(|text| text.contains("text/html"));
     let mut response = Problem::new(StatusCode::UNAUTHORIZED, "a token is asked")
@@ -272,15 +275,15 @@ fn no_token(asked: Asked<'_>) -> Response {
     response
 }
 
-/// Adds what every answer says.
+/// Adds the headers of every response.
 pub fn say(headers: &mut HeaderMap) {
     for (name, value) in SAID {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
-/// Whether this process may do more than an ordinary user: it is root, or has capabilities. Then what it shows may be
-/// more than its readers may see by themselves.
+/// Returns `true` if this process has elevated privileges: it is root, or has capabilities. It may then show more
+/// than its clients may see by themselves.
 #[must_use]
 #[cfg(unix)]
 pub fn is_privileged() -> bool {
@@ -288,15 +291,14 @@ pub fn is_privileged() -> bool {
     rustix::process::geteuid().is_root() || has_capabilities(&status)
 }
 
-/// Whether this process may do more than an ordinary user. Elsewhere than on Unix that is not found out, and taken for
-/// true.
+/// Returns `true`: privileges cannot be determined on systems other than Unix, so elevated ones are assumed.
 #[must_use]
 #[cfg(not(unix))]
 pub fn is_privileged() -> bool {
     true
 }
 
-/// Whether the text of `/proc/PID/status` names an effective capability. One that does not say has some.
+/// Returns `true` if the text of `/proc/PID/status` contains an effective capability, or has no such line.
 #[cfg(any(unix, test))]
 fn has_capabilities(status: &str) -> bool {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

@@ -1,4 +1,4 @@
-//! Answers: JSON, and problems as JSON.
+//! Responses: JSON, and problems as JSON.
 
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -8,18 +8,18 @@ use perfset::SourceError;
 use perfset::path::BindError;
 use serde::Serialize;
 
-/// Why a request gets nothing: a status, a sentence, and what to try next.
+/// Reason for refusing a request: a status, a sentence, and hints on what to try next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The status.
+    /// HTTP status of the response.
     pub status: StatusCode,
-    /// The sentence, without a point.
+    /// Error message: a sentence without a point at its end.
     pub error: String,
-    /// What to try next.
+    /// Hints on what to try next.
     pub hints: Vec<String>,
 }
 
-/// A problem as its reader gets it.
+/// Problem in the form in which a client receives it.
 #[derive(Serialize)]
 struct Told<'a> {
     error: &'a str,
@@ -28,23 +28,23 @@ struct Told<'a> {
 }
 
 impl Problem {
-    /// A problem without a hint.
+    /// Creates a problem without a hint.
     pub fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, error: error.into(), hints: Vec::new() }
     }
 
-    /// The same with a hint.
+    /// Adds a hint to the problem.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
         self
     }
 
-    /// The server has more to do than it can.
+    /// Creates the problem of an overloaded server.
     pub fn busy() -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy").hint("try again in a second")
     }
 
-    /// The text that its reader gets.
+    /// Returns the text that a client receives.
     pub fn to_json(&self) -> String {
         to_json(&Told { error: &self.error, hints: &self.hints })
     }
@@ -97,17 +97,17 @@ impl From<SourceError> for Problem {
     }
 }
 
-/// Something as JSON.
+/// Converts a value to JSON.
 pub fn to_json(what: &impl Serialize) -> String {
     serde_json::to_string(what).unwrap_or_default() // texts and numbers can always be written
 }
 
-/// JSON as an answer that nobody keeps.
+/// Returns a JSON response that is not cached.
 pub fn json(text: impl Into<Body>) -> Response {
     with_type("application/json", text.into())
 }
 
-/// An answer of a type that nobody keeps.
+/// Returns a response of a content type that is not cached.
 pub fn with_type(content_type: &'static str, body: Body) -> Response {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

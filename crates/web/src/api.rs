@@ -1,4 +1,4 @@
-//! The routes, and what each answers.
+//! Routes of the server and their responses.
 
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ use crate::scrape::Scrapes;
 use crate::server::{Limits, Local};
 use crate::unread::Unread;
 
-/// What all requests share.
+/// State shared by all requests.
 #[derive(Debug)]
 pub struct App {
     pub access: Access,
@@ -34,7 +34,7 @@ pub struct App {
     pub sampler: Handle,
     pub scrapes: Scrapes,
     pub unread: Unread,
-    /// One for each stream that there may be.
+    /// Permits for streams, as many as may be open at once.
     pub streams: Arc<Semaphore>,
     pub charts: Vec<Chart>,
     pub machine: String,
@@ -49,7 +49,7 @@ pub struct App {
 type Shared = State<Arc<App>>;
 type Answer = Result<Response, Problem>;
 
-/// All routes.
+/// Returns the router with all routes.
 pub fn router(app: Arc<App>) -> Router {
     Router::new()
         .route("/", get(page))
@@ -70,7 +70,7 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Answers who may ask, and says to all what browsers must know.
+/// Handles permitted requests, and adds the headers that browsers must receive with every response.
 async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
     let mut cookie = None;
     let mut answer = match permit(&app, &request) {
@@ -84,14 +84,14 @@ async fn guarded(State(app): Shared, request: Request, next: Next) -> Response {
         answer.headers_mut().insert(SET_COOKIE, cookie);
     }
     if answer.status() == StatusCode::UNAUTHORIZED {
-        // Who guesses tokens begins with a new connection each time.
+        // A client that guesses tokens needs a new connection each time.
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     say(answer.headers_mut());
     answer
 }
 
-/// Decides if a request is answered, and gives its connection a place that strangers cannot take.
+/// Checks if a request is permitted, and gives its connection a place that untrusted clients cannot take.
 fn permit(app: &App, request: &Request) -> Result<Permit, Box<Response>> {
     let refused = |problem: Problem| Err(Box::new(problem.into_response()));
     let (local, place) = (request.extensions().get::<Local>(), request.extensions().get::<Arc<Place>>());
@@ -131,7 +131,7 @@ async fn asset(
     file(&app, &name, Some(&version), &headers)
 }
 
-/// A file whose reader does not know its version, and does not keep it.
+/// Returns a file to a client that does not know its version and does not cache it.
 async fn unversioned(State(app): Shared, Path(name): Path<String>, headers: HeaderMap) -> Answer {
     file(&app, &name, None, &headers)
 }
@@ -148,7 +148,7 @@ async fn metrics(State(app): Shared, headers: HeaderMap) -> Answer {
     Ok(with_type(format.content_type(), Body::from(text)))
 }
 
-/// Answers a browser that logs in with the token: access checks have seen that it has it.
+/// Responds to a browser that logs in; the access checks have verified its token.
 async fn login(State(app): Shared) -> Response {
     json(app.access.login())
 }
@@ -220,7 +220,7 @@ async fn stream(State(app): Shared, RawQuery(query): RawQuery, headers: HeaderMa
         let text = format!("{} streams are open, and no more can be", app.limits.streams);
         return Err(Problem::new(StatusCode::TOO_MANY_REQUESTS, text));
     };
-    // Who comes back goes on where it was.
+    // A client that reconnects continues at its last event.
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<i64>().ok());
     let history_ms = i64::from(request.history_s).saturating_mul(1_000);
     let events = app.sampler.ask(move |sampler| sampler.join(&request.asks, last, history_ms)).await??;

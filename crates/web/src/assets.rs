@@ -1,4 +1,4 @@
-//! The page and its files: compiled in, compressed once.
+//! Files of the page: compiled in, compressed once.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -13,21 +13,21 @@ use bytes::Bytes;
 use flate2::write::GzEncoder;
 use flate2::{Compression, Crc};
 
-/// The name of the page itself.
+/// Name of the page itself.
 pub const PAGE: &str = "index.html";
 
-/// Every file of `assets`: its name and its bytes.
+/// Lists files of `assets`: their names and bytes.
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
         [$(($name, include_bytes!(concat!("../assets/", $name)).as_slice())),*]
     };
 }
 
-/// All files, ready to be sent.
+/// All files of the page, ready to be sent.
 #[derive(Debug)]
 pub struct Assets {
     by_name: HashMap<&'static str, Asset>,
-    /// Of the bytes of all.
+    /// Version of all files: a checksum of their bytes.
     version: String,
 }
 
@@ -39,7 +39,8 @@ struct Asset {
 }
 
 impl Assets {
-    /// Compresses all files. The page names the others with the version of all: where one changes, all are new.
+    /// Compresses all files. The page names the others with the version of all: if one changes, all get new
+    /// addresses.
     pub fn new() -> Self {
         Self::of(&files![
             "index.html",
@@ -85,7 +86,8 @@ impl Assets {
         Self { by_name, version }
     }
 
-    /// A file, for who has it already perhaps. Its bytes never change under the version that the page names.
+    /// Returns a file, or only its tag if the client already has it. The bytes never change under the version that
+    /// the page names.
     pub fn answer(&self, name: &str, version: Option<&str>, headers: &HeaderMap) -> Option<Response> {
         let asset = self.by_name.get(name)?;
         let is_for_ever = version == Some(self.version.as_str());

@@ -1,4 +1,4 @@
-//! The countersets as JSON: what there is, and what it means.
+//! Countersets as JSON: their names, counters and help texts.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use serde::Serialize;
 
 use crate::answer::{Problem, to_json};
 
-/// How many instances are listed.
+/// Maximum number of instances listed.
 const INSTANCES_MOST: usize = 10_000;
-/// How many counters a search gives.
+/// Maximum number of counters that a search returns.
 const FOUND_MOST: usize = 200;
 
 #[derive(Serialize)]
@@ -20,7 +20,7 @@ struct Set<'a> {
     guid: String,
     help: &'a str,
     instances: &'static str,
-    /// How many are shown.
+    /// Number of counters that are shown.
     #[serde(rename = "counters", skip_serializing_if = "Option::is_none")]
     count: Option<usize>,
     provider: &'a str,
@@ -99,7 +99,7 @@ struct Match<'a> {
     unit: &'a str,
 }
 
-/// Who something is for.
+/// Returns the keyword of a detail level: the users whom a counter is for.
 fn detail(level: u32) -> &'static str {
     match level {
         0..=100 => "novice",
@@ -109,7 +109,7 @@ fn detail(level: u32) -> &'static str {
     }
 }
 
-/// All countersets, by name.
+/// Returns all countersets, sorted by name.
 fn all(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
@@ -121,7 +121,7 @@ fn shown(set: &Counterset) -> impl Iterator<Item = &Counter> {
     set.counters.iter().filter(|counter| !counter.attributes.contains(Attributes::NO_DISPLAYABLE))
 }
 
-/// The countersets whose names contain a text.
+/// Returns the countersets whose names contain a text.
 pub fn countersets(machine: &Machine, filter: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {
@@ -133,7 +133,7 @@ pub fn countersets(machine: &Machine, filter: &str) -> String {
     to_json(&Answer { countersets: counted.collect() })
 }
 
-/// A counterset by its name or GUID: its counters and instances.
+/// Returns the counters and instances of a counterset, given by its name or GUID.
 pub fn counterset(machine: &Machine, name: &str) -> Result<String, Problem> {
     let set = match name.parse::<Guid>() {
         Ok(guid) => machine.counterset(&guid)?,
@@ -161,7 +161,7 @@ pub fn counterset(machine: &Machine, name: &str) -> Result<String, Problem> {
     }))
 }
 
-/// Counters by words of their names and helps.
+/// Returns the counters whose names and help texts contain the given words.
 pub fn found(machine: &Machine, words: &str) -> String {
     #[derive(Serialize)]
     struct Answer<'a> {

@@ -1,4 +1,4 @@
-//! A connection whose other end must go on reading, and which ends without losing its last answer.
+//! Connection whose other end must continue to read, and which ends without losing its last response.
 
 use std::io;
 use std::pin::Pin;
@@ -10,25 +10,25 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A connection that fails when nothing could be written for too long: its other end is gone, or does not read.
+/// Connection that fails if nothing can be written for too long: the other end is gone, or does not read.
 #[derive(Debug)]
 pub struct Patient {
     stream: TokioIo<TcpStream>,
     patience: Duration,
-    /// While a write waits.
+    /// Time limit of a write that waits; `None` if none waits.
     deadline: Option<Pin<Box<Sleep>>>,
-    /// After this side of the connection was closed.
+    /// Drain of the connection, after this side was closed.
     drain: Option<Drain>,
 }
 
-/// What remains to be read of a connection on which nothing is sent any more.
+/// State of reading the rest of a connection on which nothing is sent any more.
 ///
-/// A socket that is closed while something is unread resets its connection, and the other end loses the answer that it
+/// A socket that is closed while bytes are unread resets its connection. The other end then loses a response that it
 /// has not read yet: a refusal would not arrive.
 #[derive(Debug)]
 struct Drain {
     deadline: Pin<Box<Sleep>>,
-    /// Bytes that may still come.
+    /// Number of bytes that may still arrive.
     left: usize,
 }
 
@@ -39,25 +39,25 @@ impl Drain {
 }
 
 impl Patient {
-    /// A connection that waits so long for its reader.
+    /// Creates a connection that waits for its client for at most `patience`.
     pub fn new(stream: TcpStream, patience: Duration) -> Self {
         Self { stream: TokioIo::new(stream), patience, deadline: None, drain: None }
     }
 
-    /// Sends a last answer, if nothing was sent on this connection before, and ends it.
+    /// Sends a last response, if nothing was sent on this connection before, and closes the connection.
     pub async fn refuse(&mut self, answer: &str) {
-        // It fits into what the kernel keeps for a connection on which nothing was sent.
+        // The response fits into the kernel's buffer of a connection on which nothing was sent.
         let _ = self.stream.inner().try_write(answer.as_bytes());
         self.end().await;
     }
 
-    /// Ends the connection so that its other end gets all that was sent.
+    /// Closes the connection so that its other end receives everything that was sent.
     pub async fn end(&mut self) {
-        // An error is that the other end is gone.
+        // An error means that the other end is gone.
         let _ = std::future::poll_fn(|context| Pin::new(&mut *self).poll_shutdown(context)).await;
     }
 
-    /// Reads and forgets what comes until the other end closes its side, as long and as much as a [`Drain`] may take.
+    /// Reads and discards all bytes until the other end closes its side, within the limits of a [`Drain`].
     fn poll_drain(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Self { stream, drain, .. } = self;
         let drain = drain
@@ -75,7 +75,7 @@ impl Patient {
         Poll::Ready(())
     }
 
-    /// What a write gave, unless it waited for too long.
+    /// Returns the result of a write, or an error if the write has waited for too long.
     fn in_time<T>(&mut self, context: &mut Context<'_>, done: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if done.is_ready() {
             self.deadline = None;

@@ -1,7 +1,8 @@
-//! This machine's counters in the browser: a page, a JSON API, streams of samples.
+//! Counters of this machine in the browser: a page, a JSON API, streams of samples.
 //!
-//! A [`Server`] answers on addresses that it was told. One thread collects what all viewers ask for, once an
-//! interval, however many they are; another one answers. `docs/web-api.md` says what every request gives.
+//! A [`Server`] responds on the addresses given to it. One thread collects the counters that viewers request, once an
+//! interval, however many viewers there are; another one responds. `docs/web-api.md` describes every request and
+//! response.
 //!
 //! ```no_run
 //! use perfset_web::{Options, Server};

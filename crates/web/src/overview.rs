@@ -1,24 +1,24 @@
-//! The charts of the first page: of what exists on this machine.
+//! Charts of the first page, limited to counters that exist on this machine.
 
 use perfset::Machine;
 use perfset::path::{CounterPath, Unexpanded, expand};
 use serde::Serialize;
 
-/// How a chart shows its paths.
+/// Display form of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Parts of a whole, one above the other.
     Stack,
-    /// A line each.
+    /// One line for each series.
     Lines,
-    /// A line or a row each, of things that are alike.
+    /// One line or row for each series, of things that are alike.
     Cores,
     /// The instances with the greatest values.
     Rank,
 }
 
-/// A chart.
+/// Chart of the first page.
 #[derive(Clone, Debug, Serialize)]
 pub struct Chart {
     pub title: &'static str,
@@ -27,7 +27,7 @@ pub struct Chart {
     pub kind: Kind,
 }
 
-/// A chart as it is where everything exists: title, unit, kind, paths.
+/// Chart on a machine where all its counters exist: title, unit, kind, paths.
 type Wanted = (&'static str, &'static str, Kind, &'static [&'static str]);
 
 const WANTED: [Wanted; 9] = [
@@ -78,7 +78,7 @@ const WANTED: [Wanted; 9] = [
     ("Processes by memory", "By", Kind::Rank, &[r"\Process V2(*)\Working Set"]),
 ];
 
-/// The charts, of those paths that mean something here.
+/// Returns the charts, with the paths that can be bound on this machine.
 pub fn charts(machine: &Machine) -> Vec<Chart> {
     let mut machine = machine.clone();
     let mut exists = |text: &&&str| {

@@ -1,10 +1,11 @@
-//! Places of connections. Most are reserved for clients that have proved that they know the token, so that nobody else
-//! can keep them away.
+//! Places of connections. Most are reserved for clients that have proved that they know the token, so that no other
+//! client can keep them away.
 //!
-//! A connection begins as a stranger's and becomes trusted by its first request with a valid token. If all places for
-//! strangers are taken, a new connection takes a place of the address that holds the most, the oldest one, which is
-//! refused. A client with the token therefore gets as far as sending it, however many connections a few other addresses
-//! hold or open anew. On one address those that open connections the fastest displace the others.
+//! A connection begins as untrusted (a stranger's) and becomes trusted by its first request with a valid token. If
+//! all places for strangers are taken, a new connection takes one from the address that has the most: that of its
+//! oldest connection, which is refused. A client with the token can therefore always send it, however many
+//! connections a few other addresses hold or reopen. On one address, clients that open connections the fastest
+//! displace the others.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -12,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-/// Standing of a connection.
+/// Trust level of a connection, and the right to its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// No request had a valid token yet.
@@ -25,14 +26,14 @@ pub enum Standing {
     Over,
 }
 
-/// All places.
+/// Places of all connections of a server.
 #[derive(Clone, Debug)]
 pub struct Places(Arc<Mutex<Table>>);
 
 #[derive(Debug)]
 struct Table {
-    /// Maximum numbers of connections, by standing. Of refused ones there may be [`REFUSED_FOR_EACH`] times as many as
-    /// of strangers.
+    /// Maximum numbers of connections, by standing. There may be [`REFUSED_FOR_EACH`] times as many refused ones as
+    /// strangers.
     trusted_most: usize,
     strangers_most: usize,
     trusted: usize,
@@ -42,10 +43,10 @@ struct Table {
     refused: Connections,
 }
 
-/// Connections by number.
+/// Connections, sorted by their number.
 type Connections = BTreeMap<u64, Connection>;
 
-/// A connection: the address that it comes from, and its standing.
+/// Connection in the table: its origin and its standing.
 type Connection = (Origin, Arc<watch::Sender<Standing>>);
 
 /// Address that connections come from: of IPv6 the first 64 bits, because a host may have all addresses behind them.
@@ -78,7 +79,8 @@ fn take_of_greediest(connections: &mut Connections) -> Option<(u64, Connection)>
     connections.remove_entry(&number)
 }
 
-/// Refused connections for each stranger: they wait a moment for their token before they are told.
+/// Maximum number of refused connections for each stranger's place: they wait a moment for their token before they
+/// are refused.
 const REFUSED_FOR_EACH: usize = 3;
 
 /// Place of one connection, free again when this is dropped.
@@ -90,7 +92,7 @@ pub struct Place {
 }
 
 impl Places {
-    /// Makes `most` places, `strangers` of which are for connections without a valid token.
+    /// Creates `most` places, `strangers` of which are for connections without a valid token.
     pub fn new(most: usize, strangers: usize) -> Self {
         let strangers_most = strangers.clamp(1, most.max(1));
         let trusted_most = most.saturating_sub(strangers_most);
@@ -105,8 +107,8 @@ impl Places {
         })))
     }
 
-    /// Returns a place for a new connection. If there is none, the oldest stranger of the address that has the most has
-    /// to go.
+    /// Returns a place for a new connection. If there is none, the oldest stranger of the address that has the most
+    /// is refused.
     pub fn enter(&self, peer: IpAddr) -> Place {
         let mut table = self.lock();
         let Table { strangers, refused, strangers_most, next, .. } = &mut *table;
@@ -139,7 +141,7 @@ impl Places {
 }
 
 impl Place {
-    /// Makes the connection trusted. Returns `false` if there is no place for another trusted one.
+    /// Marks the connection as trusted. Returns `false` if there is no place for another trusted one.
     pub fn trust(&self) -> bool {
         let mut table = self.places.lock();
         if *self.standing.borrow() == Standing::Trusted {
@@ -148,7 +150,7 @@ impl Place {
         if table.trusted >= table.trusted_most {
             return false;
         }
-        // It may have lost its place just now, and was not told yet.
+        // The connection may have lost its place just now, and not have been notified yet.
         let is_here =
             table.strangers.remove(&self.number).is_some() || table.refused.remove(&self.number).is_some();
         if is_here {

@@ -1,37 +1,37 @@
-//! Query strings: what a request asks for.
+//! Query strings of requests and their parameters.
 
 use std::fmt;
 
 use perfset::path::CounterPath;
 
-/// How many paths a request may ask for.
+/// Maximum number of paths in a request.
 pub const PATHS_MOST: usize = 64;
-/// How many instances `top` may ask for.
+/// Maximum number of instances that `top` may request.
 pub const TOP_MOST: u32 = 1_000;
-/// What words a search may have.
+/// Maximum length of the words of a search, in bytes.
 const WORDS_LEN_MOST: usize = 200;
 
-/// A path that is asked, and how much of it.
+/// Requested path, with the selection of its instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ask {
-    /// The path.
+    /// Counter path that is requested.
     pub path: CounterPath,
-    /// Only so many instances with the greatest values.
+    /// Maximum number of instances, those with the greatest values; `None` for all.
     pub top: Option<u32>,
     /// Adds the sum over the instances to them, if that sum has a meaning.
     pub sum: bool,
 }
 
-/// What a stream is to bring.
+/// Request for a stream: its paths and its history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamRequest {
-    /// The paths, in order.
+    /// Requested paths, in order.
     pub asks: Vec<Ask>,
-    /// So many seconds of what came before.
+    /// Number of seconds of history to send first.
     pub history_s: u32,
 }
 
-/// A query string asks for nothing that there is.
+/// Error for an invalid query string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest(pub String);
 
@@ -50,7 +50,7 @@ fn bad<T>(text: impl Into<String>) -> Result<T, BadRequest> {
 /// Parses the query string of `/api/stream`: `path=P[&top=N|&sum=1][&path=P...][&history=SECONDS]`.
 ///
 /// # Errors
-/// If a parameter is unknown or means nothing, or there is no path, or there are too many.
+/// If a parameter is unknown or invalid, or there is no path, or there are too many.
 pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
     let mut request = StreamRequest { asks: Vec::new(), history_s: 0 };
     for pair in pairs(query) {
@@ -82,10 +82,10 @@ pub fn stream(query: &str) -> Result<StreamRequest, BadRequest> {
     some(request.asks).map(|asks| StreamRequest { asks, ..request })
 }
 
-/// What `/api/query` is asked: `path=P[&path=P...]`.
+/// Parses the query string of `/api/query`: `path=P[&path=P...]`.
 ///
 /// # Errors
-/// As [`stream`].
+/// Same as [`stream`].
 pub fn values(query: &str) -> Result<Vec<CounterPath>, BadRequest> {
     let mut asks = Vec::new();
     for pair in pairs(query) {
@@ -97,10 +97,10 @@ pub fn values(query: &str) -> Result<Vec<CounterPath>, BadRequest> {
     some(asks).map(|asks| asks.into_iter().map(|ask| ask.path).collect())
 }
 
-/// The one parameter that a request may have; nothing if it is not there or empty.
+/// Returns the only parameter that a request may have; `None` if it is missing or empty.
 ///
 /// # Errors
-/// If there is another one, or it is too long.
+/// If there is another parameter, or the value is too long.
 pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
     let mut found = None;
     for pair in pairs(query) {
@@ -115,7 +115,7 @@ pub fn text(query: &str, wanted: &str) -> Result<Option<String>, BadRequest> {
     Ok(found.filter(|text| !text.trim().is_empty()))
 }
 
-/// A query string without one parameter, and the values that this had.
+/// Returns a query string without one parameter, and the values of that parameter.
 #[must_use]
 pub fn without(query: &str, name: &str) -> (String, Vec<String>) {
     let (mut rest, mut taken) = (Vec::new(), Vec::new());
@@ -154,7 +154,7 @@ fn number(name: &str, value: &str, least: u32, most: u32) -> Result<u32, BadRequ
     }
 }
 
-/// Names and values, in order; empty parts are none.
+/// Returns names and values, in order; empty parts are skipped.
 fn pairs(query: &str) -> impl Iterator<Item = Result<(String, String), BadRequest>> {
     query.split('&').filter(|part| !part.is_empty()).map(pair)
 }
@@ -164,7 +164,7 @@ fn pair(part: &str) -> Result<(String, String), BadRequest> {
     Ok((decoded(name)?, decoded(value)?))
 }
 
-/// A text of a query string: `+` is a blank, `%41` a byte of UTF-8.
+/// Decodes a text of a query string: `+` is a blank, `%41` a byte of UTF-8.
 fn decoded(text: &str) -> Result<String, BadRequest> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

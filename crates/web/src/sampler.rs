@@ -1,4 +1,4 @@
-//! The one who collects: a thread that takes a sample of all that is asked, once an interval, for all who ask.
+//! Sampler: a thread that takes a sample of all requested paths once an interval, for all clients.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -30,51 +30,51 @@ mod tests;
 use feed::{Feed, Sample, Taken, Watch, is_hidden};
 use series::Table;
 
-/// How long a path is collected that nobody looks at any more: a reader that comes back misses nothing.
+/// Time for which a path without viewers is still collected: a client that comes back misses nothing.
 const LINGER: Duration = Duration::from_secs(300);
-/// How many of those there may be.
+/// Maximum number of paths that are collected without viewers.
 const LINGERING_MOST: usize = 64;
-/// How many questions may wait.
+/// Maximum number of jobs that wait for the thread.
 const JOBS_MOST: usize = 256;
-/// How many readings for single answers may be under way.
+/// Maximum number of readings for single responses in progress.
 const READINGS_MOST: usize = 32;
-/// How many values a single answer may have.
+/// Maximum number of values in a single response.
 const ANSWER_LEN_MOST: usize = 10_000;
 /// Processor time that a sample may take at least, however short the interval is.
 const LEAST_BUDGET: Duration = Duration::from_millis(100);
-/// Why streams end that came last, if a sample of all would take longer than the interval.
+/// Reason for ending the newest streams, if a sample of all would take longer than the interval.
 const TOO_MUCH: &str = "more is asked for than one interval is enough for: those that came last get no more";
 /// Least time between two returns of memory: half of the usual interval, so that each sample is followed by one.
 const TIDY_PAUSE: Duration = Duration::from_millis(500);
-/// How long a stream may be silent.
+/// Maximum time for which a stream may be silent.
 const SILENCE: Duration = Duration::from_secs(15);
 
-/// Something to be done where samples are taken.
+/// Function that the collecting thread runs.
 pub type Job = Box<dyn FnOnce(&mut Sampler) + Send>;
 
-/// What a single question gets: JSON.
+/// Response to a single request: JSON.
 type Answer = Result<Bytes, Problem>;
 
-/// How to reach the thread that collects.
+/// Handle that sends jobs to the collecting thread.
 #[derive(Clone, Debug)]
 pub struct Handle {
     jobs: SyncSender<Job>,
 }
 
 impl Handle {
-    /// A handle, and where its jobs come out.
+    /// Creates a handle, and the receiver of its jobs.
     pub fn new() -> (Self, Receiver<Job>) {
         let (jobs, receiver) = sync_channel(JOBS_MOST);
         (Self { jobs }, receiver)
     }
 
-    /// Does something there, unless who asked is gone by then, and says what came of it.
+    /// Runs a job on the collecting thread, unless the client is gone by then, and returns its result.
     pub async fn ask<T: Send + 'static>(
         &self,
         job: impl FnOnce(&mut Sampler) -> T + Send + 'static,
     ) -> Result<T, Problem> {
         let (sender, answer) = oneshot::channel();
-        // Clients that ask for much and hang up would keep the thread busy for those who stay.
+        // Clients that request much and disconnect would otherwise keep the thread busy for the others.
         self.send(move |sampler| match sender.is_closed() {
             true => {}
             false => drop(sender.send(job(sampler))), // who asked may be gone in the meantime
@@ -82,30 +82,30 @@ impl Handle {
         answer.await.map_err(|_| Problem::busy())
     }
 
-    /// The values of paths now, as JSON.
+    /// Returns the current values of paths as JSON.
     pub async fn values(&self, paths: Vec<CounterPath>) -> Answer {
         let (sender, answer) = oneshot::channel();
         self.send(move |sampler| sampler.read(paths, sender))?;
         answer.await.map_err(|_| Problem::busy())?
     }
 
-    /// Does something there, when it is its turn.
+    /// Queues a job for the collecting thread.
     pub fn send(&self, job: impl FnOnce(&mut Sampler) + Send + 'static) -> Result<(), Problem> {
         self.jobs.try_send(Box::new(job)).map_err(|_| Problem::busy())
     }
 
     /// Ends the thread, and with it all streams.
     pub fn stop(&self) {
-        // One that has too much to do ends when the last handle does.
+        // A thread with a full queue ends when the last handle is dropped.
         let _ = self.jobs.try_send(Box::new(|sampler| sampler.is_stopped = true));
     }
 }
 
-/// What is collected, and who is told.
+/// Collected paths, and the clients that receive their values.
 pub struct Sampler {
     pub machine: Machine,
     query: PathQuery,
-    /// By position in the query.
+    /// Watched paths, by their index in the query.
     watches: Vec<Rc<Watch>>,
     feeds: HashMap<Vec<Ask>, Feed>,
     /// Number of the next feed.
@@ -114,18 +114,18 @@ pub struct Sampler {
     readings: Vec<Reading>,
     exporter: Exporter,
     unread: Unread,
-    /// Of scrapes, which go on while others do not read.
+    /// Unread bytes of scrapes, counted separately: scrapes continue while other clients do not read.
     unread_scrapes: Unread,
     /// Time at which memory was last returned to the system.
     tidied: Instant,
     interval: Duration,
     limits: Limits,
     samples: u64,
-    /// The processor time that the last sample took.
+    /// Processor time that the last sample took.
     took: Duration,
     /// Paths that are always collected.
     pinned: Vec<Rc<Watch>>,
-    /// When something was last sent to everybody.
+    /// Time at which data was last sent to all clients.
     last_sent: Instant,
     is_stopped: bool,
 }
@@ -136,7 +136,7 @@ impl std::fmt::Debug for Sampler {
     }
 }
 
-/// Values that somebody waits for, who needs a second sample.
+/// Values for waiting clients, which need a second sample.
 struct Reading {
     paths: Vec<CounterPath>,
     query: PathQuery,
@@ -144,27 +144,27 @@ struct Reading {
     asked_by: Vec<oneshot::Sender<Answer>>,
 }
 
-/// What there is now.
+/// Current state of the sampler.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct State {
-    /// Series that have a number.
+    /// Number of known series.
     pub series: usize,
-    /// Values of the last sample that found no place among them.
+    /// Number of values of the last sample that found no room among the series.
     pub series_refused: usize,
-    /// Paths that are collected.
+    /// Number of paths that are collected.
     pub paths: usize,
-    /// Different requests that are looked at.
+    /// Number of different requests that have viewers.
     pub requests: usize,
-    /// Who looks.
+    /// Number of viewers of all requests.
     pub viewers: usize,
-    /// Samples that were taken so far.
+    /// Number of samples taken so far.
     pub samples: u64,
 }
 
-/// Starts the thread.
+/// Starts the collecting thread.
 ///
 /// # Errors
-/// If the system gives none, or the machine cannot be asked.
+/// If the system cannot create a thread, or the machine cannot be queried.
 pub fn start(
     machine: Machine,
     exporter: Exporter,
@@ -222,7 +222,7 @@ impl Sampler {
             is_stopped: false,
         };
         for path in charts.iter().filter(|chart| chart.kind != Kind::Rank).flat_map(|chart| &chart.paths) {
-            // What went away since the charts were made is not there.
+            // A path may have disappeared since the charts were created.
             if let Ok(path) = path.parse() {
                 let watch = sampler.watch(&path, true);
                 sampler.pinned.extend(watch);
@@ -239,7 +239,7 @@ impl Sampler {
                 self.sample(now);
                 self.tidy(now);
                 while next <= now {
-                    // Samples that were missed are not made up for.
+                    // Missed samples are not taken later.
                     next = next.checked_add(self.interval).unwrap_or(now);
                     if self.interval.is_zero() {
                         break;
@@ -262,8 +262,8 @@ impl Sampler {
         }
     }
 
-    /// Adds a viewer of what is asked, who gets first what came after its last event, or so many milliseconds of what
-    /// came before.
+    /// Adds a viewer of a request. The viewer first receives the values after its last event, or those of the last
+    /// `history_ms` milliseconds.
     pub fn join(&mut self, asks: &[Ask], last: Option<i64>, history_ms: i64) -> Result<Events, Problem> {
         let since = last.or_else(|| self.table.last_time().map(|time| time.saturating_sub(history_ms)));
         let since = since.unwrap_or(i64::MAX);
@@ -286,14 +286,14 @@ impl Sampler {
         Ok(events)
     }
 
-    /// The metrics of now, as text.
+    /// Returns the current metrics as text.
     pub fn scrape(&mut self, format: Format) -> Result<Bytes, Problem> {
         let mut text = Vec::new();
         self.exporter.scrape(format, &mut text)?;
         self.unread_scrapes.take(text)
     }
 
-    /// What there is now.
+    /// Returns the current state of the sampler.
     pub fn state(&self) -> State {
         State {
             series: self.table.len(),
@@ -305,8 +305,8 @@ impl Sampler {
         }
     }
 
-    /// Returns sentences about what is there and not delivered: parts of countersets that do not fit the others, and
-    /// what is beyond the limits for other users' programs.
+    /// Returns sentences about data that exists and is not delivered: parts of countersets that do not fit the
+    /// others, and everything beyond the limits for other users' programs.
     pub fn not_shown(&self) -> Vec<String> {
         let parts = self.machine.left_out().into_iter().map(|(_, why)| why);
         parts.chain(self.machine.not_shown(None)).map(|text| text.to_string()).collect()
@@ -317,7 +317,7 @@ impl Sampler {
         self.unread.waiting()
     }
 
-    /// The path as one that is collected: it is already, or it is from the next sample on.
+    /// Returns the watch of a path. A new path is collected from the next sample on.
     fn watch(&mut self, path: &CounterPath, is_kept: bool) -> Result<Rc<Watch>, Problem> {
         let known = self.watches.iter().find(|watch| watch.is_kept == is_kept && watch.path == *path);
         if let Some(watch) = known {
@@ -336,7 +336,7 @@ impl Sampler {
         Ok(watch)
     }
 
-    /// Whether a sample may take longer than it does: half of the time is enough for what is asked already.
+    /// Returns an error if a sample has no time for more paths: the paths so far may take half of the interval.
     fn has_time(&self) -> Result<(), Problem> {
         if self.took.saturating_mul(2) <= self.interval {
             return Ok(());
@@ -372,8 +372,9 @@ impl Sampler {
         let taken: Vec<_> = watches.iter().zip(&values).map(take).collect();
         let sample =
             Sample { time: query.snapshot().clocks().unix_ms(), taken: &taken, values: &values, query };
-        // The oldest first: if too much waits in the end, or takes too long, it is those that came last that get no
-        // more. Many that come between two samples are all let in, because what they take is not known yet.
+        // The oldest first: if too many bytes wait in the end, or sending takes too long, only the newest clients
+        // receive no more. All clients that arrive between two samples are admitted, because their cost is not known
+        // yet.
         let mut feeds: Vec<_> = feeds.values_mut().collect();
         feeds.sort_unstable_by_key(|feed| feed.number);
         let most = self.interval.max(LEAST_BUDGET);
@@ -388,7 +389,7 @@ impl Sampler {
         self.took = processor_time().saturating_sub(began);
     }
 
-    /// Ends streams while too much waits to be read, those first that are the most events behind.
+    /// Ends streams while too many bytes wait to be read; streams with the most waiting events first.
     fn cut_off_slowest(&mut self) {
         if !self.unread.is_too_much() {
             return;
@@ -405,7 +406,7 @@ impl Sampler {
     }
 
     /// Returns freed memory to the system after a sample. After a burst of long responses the allocator holds large
-    /// free chunks, and serves from them what else is mapped and unmapped: each sample makes them resident again.
+    /// free chunks. It uses them for all later mappings: each sample makes them resident again.
     fn tidy(&mut self, now: Instant) {
         if now.saturating_duration_since(self.tidied) >= TIDY_PAUSE {
             self.tidied = now;
@@ -414,7 +415,7 @@ impl Sampler {
         }
     }
 
-    /// Stops to collect what nobody has looked at for long enough.
+    /// Stops collecting paths that have had no viewer for long enough.
     fn drop_idle(&mut self, now: Instant) {
         let mut idle: Vec<Instant> = Vec::new();
         for watch in &self.watches {
@@ -426,7 +427,7 @@ impl Sampler {
         let crowded = idle.len().checked_sub(LINGERING_MOST).and_then(|at| idle.get(at)).copied();
         let over = |watch: &Watch| {
             let since = watch.idle_since.get();
-            // What is ranked has no past: whoever comes back begins anew anyway.
+            // Ranked paths have no history: a client that comes back begins again anyway.
             since.is_some_and(|since| {
                 !watch.is_kept
                     || now.saturating_duration_since(since) >= LINGER
@@ -451,7 +452,7 @@ impl Sampler {
         }
     }
 
-    /// Says nothing, so that everybody knows that the stream is alive.
+    /// Sends an empty comment, so that all clients know that the stream is alive.
     fn break_silence(&mut self) {
         for feed in self.feeds.values_mut() {
             feed.viewers.retain(|viewer| viewer.send(Bytes::from_static(b":\n\n")));
@@ -459,7 +460,8 @@ impl Sampler {
         self.last_sent = Instant::now();
     }
 
-    /// Answers with the values of paths: those of the last sample if it has them all, else of readings of their own.
+    /// Responds with the values of paths: those of the last sample if it has them all, else those of separate
+    /// readings.
     fn read(&mut self, paths: Vec<CounterPath>, answer: oneshot::Sender<Answer>) {
         if let Some(shared) = self.shared_values(&paths) {
             let _ = answer.send(shared); // who asked may be gone
@@ -481,7 +483,7 @@ impl Sampler {
         }
     }
 
-    /// The first reading, and whether a second one is needed.
+    /// Returns the first reading, and `true` if a second one is needed.
     fn begin_reading(&mut self, paths: Vec<CounterPath>) -> Result<(Reading, bool), Problem> {
         if self.readings.len() >= READINGS_MOST {
             return Err(Problem::busy());
@@ -511,7 +513,7 @@ impl Sampler {
         }
     }
 
-    /// The values of the last sample, if all these paths are in it with two readings.
+    /// Returns the values of the last sample, if all these paths are in it with two readings.
     fn shared_values(&self, paths: &[CounterPath]) -> Option<Answer> {
         let mut positions = Vec::new();
         for path in paths {
@@ -526,7 +528,7 @@ impl Sampler {
         if !positions.iter().all(is_there) {
             return None;
         }
-        // In the order of the question.
+        // In the order of the request.
         let of_path = |(position, path): (&usize, &CounterPath)| {
             values.iter().filter(|v| v.path == *position && !is_hidden(path, v)).collect::<Vec<_>>()
         };
@@ -535,28 +537,28 @@ impl Sampler {
     }
 }
 
-/// What this thread has used of processors. What else the machine does must not keep readers away.
+/// Returns the processor time of this thread. The load by other programs must not turn clients away.
 #[cfg(unix)]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }
 
-/// Elsewhere the time that has passed: then a busy machine turns readers away earlier.
+/// Returns the elapsed time, on systems other than Unix: there a busy machine turns clients away earlier.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
     static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     FIRST.get_or_init(std::time::Instant::now).elapsed()
 }
 
-/// The values of a query as JSON.
+/// Returns the shown values of a query as JSON.
 fn records(query: &PathQuery, paths: &[CounterPath], unread: &Unread) -> Answer {
     let values = query.values();
     let shown = values.iter().filter(|v| paths.get(v.path).is_some_and(|path| !is_hidden(path, v)));
     answer_of(query, &shown.collect::<Vec<_>>(), unread)
 }
 
-/// Values of the last sample as JSON.
+/// Returns values of the last sample as JSON.
 fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &Unread) -> Answer {
     #[derive(Serialize)]
     struct Values<'a> {
@@ -570,7 +572,7 @@ fn answer_of(query: &PathQuery, values: &[&PathValue<'_>], unread: &Unread) -> A
     unread.take(to_json(&Values { values: values.iter().map(|v| Record::new(clocks, v)).collect() }))
 }
 
-/// Other machines are not asked.
+/// Returns an error if a path names another machine.
 fn on_this_machine(path: &CounterPath) -> Result<(), Problem> {
     let refused = |error: perfset::SourceError| Problem::new(StatusCode::BAD_REQUEST, error.to_string());
     perfset::is_local(path.machine.as_deref()).map_err(refused)

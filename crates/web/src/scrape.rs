@@ -1,4 +1,4 @@
-//! Scrapes: one collection for all who ask while it runs.
+//! Scrapes: one collection for all clients that request it while it runs.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,15 @@ use crate::sampler::Handle;
 
 type Answer = Result<Bytes, Problem>;
 
-/// Who waits for a scrape, by its format.
+/// Clients that wait for a scrape, by its format.
 type Waiting = Arc<Mutex<HashMap<Format, Vec<oneshot::Sender<Answer>>>>>;
 
-/// Scrapes that are under way.
+/// Scrapes that are in progress.
 #[derive(Debug, Default)]
 pub struct Scrapes(Waiting);
 
 impl Scrapes {
-    /// The text of a scrape: of the one under way, or of one that begins now.
+    /// Returns the text of a scrape: of the one in progress, or of a new one.
     pub async fn text(&self, format: Format, sampler: &Handle) -> Answer {
         let (sender, receiver) = oneshot::channel();
         let is_under_way = {
@@ -30,7 +30,7 @@ impl Scrapes {
             others.len() > 1
         };
         if !is_under_way {
-            // Where it is made all are answered: who asked first may go away meanwhile.
+            // The collecting thread responds to all clients, because the first client may disconnect meanwhile.
             let begun = Begun { waiting: Arc::clone(&self.0), format, answer: Err(Problem::busy()) };
             sampler.send(move |sampler| begun.end(sampler.scrape(format)))?;
         }
@@ -42,7 +42,7 @@ fn lock(waiting: &Waiting) -> MutexGuard<'_, HashMap<Format, Vec<oneshot::Sender
     waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A scrape; when it is over, done or not, all who wait are answered.
+/// Scrape in progress. When it ends, successfully or not, all waiting clients get their response.
 struct Begun {
     waiting: Waiting,
     format: Format,

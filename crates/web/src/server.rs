@@ -1,4 +1,4 @@
-//! The server: its addresses, its connections, its end.
+//! HTTP server: its addresses, its connections, its end.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -34,31 +34,33 @@ use crate::scrape::Scrapes;
 use crate::token::{Token, TokenError};
 use crate::unread::Unread;
 
-/// How much there may be of everything.
+/// Limits of a server: numbers, sizes and times.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Series that have a number, alive or over.
+    /// Maximum number of series, running or ended.
     pub series: usize,
-    /// Values that are kept of each series.
+    /// Maximum number of values stored of each series.
     pub values: usize,
-    /// Streams that are open.
+    /// Maximum number of open streams.
     pub streams: usize,
-    /// Different paths that are collected.
+    /// Maximum number of different paths collected.
     pub paths: usize,
-    /// Connections.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// Connections without a valid token, if one is required, or on which nothing was asked yet. These are part of
-    /// `connections`; a new one takes the place of the oldest.
+    /// Maximum number of connections without a valid token, if one is required, or without any request yet. These are
+    /// part of `connections`; a new one takes the place of the oldest.
     pub strangers: usize,
     /// Time in which a connection must send its first request, with a valid token if one is required.
     pub first_time: Duration,
-    /// How long a further one may take, and a connection may wait for it: longer than the pause between scrapes.
+    /// Maximum time for a further request to arrive, and for a connection to wait for it: longer than the pause
+    /// between scrapes.
     pub header_time: Duration,
-    /// How long a reader may not read.
+    /// Maximum time for which a client may not read.
     pub patience: Duration,
-    /// Bytes of responses and events that may wait to be read by clients. Above it, the slowest clients are cut off.
+    /// Maximum number of bytes of responses and events that wait to be read by clients. Above it, the slowest clients
+    /// are cut off.
     pub unread: usize,
-    /// Bytes of scrapes that may wait to be read; scrapes go on while other clients do not read.
+    /// Maximum number of bytes of scrapes that wait to be read. Scrapes continue while other clients do not read.
     pub unread_scrapes: usize,
     /// Time for which values are stored. `None` is one hour, or less if [`Limits::values`] samples do not cover it.
     pub history: Option<Duration>,
@@ -84,7 +86,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How many samples back values are kept.
+    /// Returns the number of samples for which values are stored.
     ///
     /// # Errors
     /// If the history needs more samples than can be stored.
@@ -103,27 +105,27 @@ impl Limits {
     }
 }
 
-/// How to serve.
+/// Settings of a server.
 #[derive(Debug)]
 pub struct Options {
-    /// Where to listen.
+    /// Addresses to listen on.
     pub listen: Vec<SocketAddr>,
-    /// The time between two samples.
+    /// Time between two samples.
     pub interval: Duration,
-    /// Names under which readers know the server, besides its addresses.
+    /// Names under which clients know the server, besides its addresses.
     pub hosts: Vec<String>,
-    /// What readers must know.
+    /// Token that clients must know; `None` if none is required.
     pub token: Option<Token>,
-    /// How much there may be of everything.
+    /// Limits for connections, streams, series and stored values.
     pub limits: Limits,
-    /// What `/metrics` gives.
+    /// Counter paths that `/metrics` exports.
     pub metrics: Vec<CounterPath>,
-    /// How it names that.
+    /// Options for the metrics of `/metrics`, such as their names.
     pub names: perfset_export::Options,
 }
 
 impl Options {
-    /// windows_exporter's port, on loopback.
+    /// Default address to listen on: windows_exporter's port, on loopback.
     pub const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 9182);
 }
 
@@ -141,19 +143,19 @@ impl Default for Options {
     }
 }
 
-/// The server cannot begin, or cannot go on.
+/// Reason why a server cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// It cannot listen.
+    /// The server cannot listen on an address.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// Address that cannot be used.
         address: SocketAddr,
-        /// Why.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// The metrics cannot be had so.
+    /// The metrics cannot be exported with these paths and options.
     #[error(transparent)]
     Metrics(#[from] ExportError),
     /// The history needs more samples than can be stored.
@@ -162,7 +164,7 @@ pub enum ServeError {
         history.as_secs_f64(), longest.as_secs_f64()
     )]
     History {
-        /// Requested history.
+        /// Requested time of history.
         history: Duration,
         /// Time between two samples.
         interval: Duration,
@@ -173,18 +175,18 @@ pub enum ServeError {
         /// Longest history that is possible at this interval.
         longest: Duration,
     },
-    /// There are no login numbers for browsers.
+    /// No login numbers for browsers can be created.
     #[error("cannot make numbers for logins")]
     Login(#[source] TokenError),
-    /// It cannot begin.
+    /// The server cannot start.
     #[error("cannot serve")]
     Start(#[source] io::Error),
-    /// The thread that collects ended by itself.
+    /// The collecting thread ended by itself.
     #[error("the thread that collects ended")]
     Ended,
 }
 
-/// A server that listens.
+/// Server that listens on its addresses.
 #[derive(Debug)]
 pub struct Server {
     listeners: Vec<TcpListener>,
@@ -196,27 +198,27 @@ pub struct Server {
     stop: Arc<watch::Sender<bool>>,
 }
 
-/// Ends a server from anywhere.
+/// Handle that stops a server from any thread.
 #[derive(Clone, Debug)]
 pub struct Stopper(Arc<watch::Sender<bool>>);
 
 impl Stopper {
-    /// Ends it: streams are told, answers under way are finished.
+    /// Stops the server: streams receive an end event, responses in progress are finished.
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
 }
 
-/// The address of ours that a connection was made to.
+/// Local address of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Local(pub SocketAddr);
 
 impl Server {
-    /// Listens, and begins to collect. Nothing is answered before [`run`](Self::run).
+    /// Listens, and begins to collect. No request is served before [`run`](Self::run).
     ///
     /// # Errors
-    /// If an address is taken or is none of this machine's, the metrics cannot be named so, or the system gives no
-    /// thread.
+    /// If an address is in use or does not belong to this machine, the metrics cannot be exported with these options,
+    /// or the system creates no thread.
     pub fn open(machine: Machine, options: Options) -> Result<Self, ServeError> {
         let Options { listen, interval, mut hosts, token, limits, metrics, names } = options;
         let depth = limits.depth(interval)?;
@@ -267,27 +269,27 @@ impl Server {
         Ok(Self { listeners, addresses, app: Arc::new(app), places, sampler: thread, waiting, stop })
     }
 
-    /// Where it listens.
+    /// Returns the addresses on which the server listens.
     #[must_use]
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// The address of the page at each of them. It has the token if that was made by chance for this server, and nobody
-    /// could know it otherwise; who can see the address may look.
+    /// Returns the address of the page for each of them. It contains the token if that was created at random for this
+    /// server, because users could not know it otherwise. Any user who sees the address may view the page.
     pub fn pages(&self) -> impl Iterator<Item = String> {
         let token = self.app.access.token().filter(|token| token.is_random());
         let query = token.map_or(String::new(), |token| format!("?token={}", token.secret()));
         self.roots().map(move |root| format!("{root}/{query}"))
     }
 
-    /// The paths of [`Options::metrics`] that waited for their counterset when it began.
+    /// Returns the paths of [`Options::metrics`] that waited for their counterset when the server was opened.
     #[must_use]
     pub fn waiting(&self) -> &[CounterPath] {
         &self.waiting
     }
 
-    /// Where scrapers ask, at each of the addresses.
+    /// Returns the address of the metrics for each of the listening addresses.
     pub fn metrics(&self) -> impl Iterator<Item = String> {
         self.roots().map(|root| format!("{root}/metrics"))
     }
@@ -299,25 +301,25 @@ impl Server {
         })
     }
 
-    /// What ends it.
+    /// Returns a handle that stops the server.
     #[must_use]
     pub fn stopper(&self) -> Stopper {
         Stopper(Arc::clone(&self.stop))
     }
 
-    /// Answers until it is stopped.
+    /// Serves requests until the server is stopped.
     ///
     /// # Errors
-    /// If the system refuses what it needs, or the thread that collects ends.
+    /// If the system refuses a resource that the server needs, or the collecting thread ends.
     pub fn run(self) -> Result<(), ServeError> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime.map_err(ServeError::Start)?.block_on(self.serve())
     }
 
     async fn serve(self) -> Result<(), ServeError> {
-        /// How long answers may take that are under way when the server ends.
+        /// Maximum time for responses that are in progress when the server ends.
         const FINISH: Duration = Duration::from_secs(5);
-        /// How often the thread that collects is looked after.
+        /// Interval between checks that the collecting thread runs.
         const CARE: Duration = Duration::from_millis(500);
         let mut stopped = self.stop.subscribe();
         let router = router(Arc::clone(&self.app));
@@ -347,10 +349,10 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     listener.set_nonblocking(true)?;
     #[cfg(unix)]
     {
-        /// What the kernel keeps for a reader that does not read.
+        /// Number of bytes that the kernel stores for a client that does not read.
         const UNREAD_MOST: usize = 256 << 10;
-        /// Connections that the kernel keeps until they are accepted. Many are opened at once by whoever wants to
-        /// keep others away; one that finds no place is tried again by its client a second later.
+        /// Number of connections that the kernel stores until they are accepted. A client that wants to keep others
+        /// away opens many at once. A connection that finds no place is tried again by its client a second later.
         const WAITING_MOST: i32 = 4096;
         rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNREAD_MOST)?; // connections have it too
         rustix::net::listen(&listener, WAITING_MOST)?; // std asks for 128
@@ -358,13 +360,13 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// What the machine runs, for people.
+/// Returns the name of the operating system, for users.
 #[cfg(not(unix))]
 fn system() -> String {
     format!("{} {}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// What the machine runs, for people.
+/// Returns the name of the operating system, for users.
 #[cfg(unix)]
 fn system() -> String {
     let name = rustix::system::uname();
@@ -372,7 +374,7 @@ fn system() -> String {
     format!("{system} {release} {}", name.machine().to_string_lossy())
 }
 
-/// Takes connections until the server is stopped, then waits for them to end.
+/// Accepts connections until the server is stopped, then waits for them to end.
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -380,7 +382,7 @@ async fn accept(
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
-    /// How long to wait when the system has no descriptor for a connection.
+    /// Time to wait if the system has no file descriptor for a connection.
     const PAUSE: Duration = Duration::from_millis(100);
     let mut connections = JoinSet::new();
     loop {
@@ -400,14 +402,15 @@ async fn accept(
             stop.clone(),
             places.enter(peer.ip()),
         )));
-        // It is heard before others are let in, so that they do not take its place before it has sent its token.
+        // The connection runs before others are accepted, so that they do not take its place before it has sent its
+        // token.
         tokio::task::yield_now().await;
     }
     drop(listener);
     while connections.join_next().await.is_some() {}
 }
 
-/// Answers the requests of a connection.
+/// Serves the requests of a connection.
 async fn connection(
     stream: TcpStream,
     router: Router,
@@ -441,7 +444,8 @@ async fn connection(
         }
     };
     let is_refused = async {
-        /// How long one that has to go may still send its token: its program may not have run since it connected.
+        /// Time in which a displaced connection may still send its token: its program may not have run since it
+        /// connected.
         const GRACE: Duration = Duration::from_millis(100);
         let has_gone = |standing: &Standing| matches!(standing, Standing::Refused | Standing::Over);
         let is_settled = |standing: &Standing| matches!(standing, Standing::Trusted | Standing::Over);
@@ -451,7 +455,7 @@ async fn connection(
             std::future::pending::<()>().await;
         }
     };
-    // What goes wrong with a connection is its other end's matter.
+    // Errors of a connection concern only its client.
     let refusal = tokio::select! {
         biased; // a request that has arrived is answered, whatever else has happened
         _ = &mut serving => return,

@@ -1,4 +1,4 @@
-//! The body of a stream: events as they come, from a queue that is never long.
+//! Body of an event stream: events as they come, from a queue of limited length.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -11,21 +11,21 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::answer::Problem;
 
-/// How many events may wait for a reader.
+/// Maximum number of events that wait for a client.
 const QUEUE_LEN: usize = 16;
 
-/// Why a stream ends of whose reader too much waits.
+/// Reason for ending a stream whose client reads too slowly.
 const TOO_SLOW: &str = "the reader is too slow: events were lost from here on";
 
 /// Events between the two ends of a stream.
 #[derive(Debug, Default)]
 struct Queue {
     events: VecDeque<Bytes>,
-    /// Why the stream ends, once it does.
+    /// Reason for the end of the stream; `None` while it continues.
     end: Option<&'static str>,
-    /// Task to wake for the next event. There is one while the connection waits for events: all before were taken.
+    /// Task to wake for the next event. Set while the connection waits for events and has taken all earlier ones.
     waiting: Option<Waker>,
-    /// `true` if nobody reads any more.
+    /// `true` if the client does not read any more.
     is_gone: bool,
 }
 
@@ -38,11 +38,11 @@ pub struct Viewer(Arc<Mutex<Queue>>);
 pub struct Events {
     queue: Arc<Mutex<Queue>>,
     is_over: bool,
-    /// One of so many streams that there may be.
+    /// Permit for one of the limited number of streams.
     place: Option<OwnedSemaphorePermit>,
 }
 
-/// A queue of events, both its ends.
+/// Creates a queue of events, and returns both its ends.
 pub fn queue() -> (Viewer, Events) {
     let queue = Arc::<Mutex<Queue>>::default();
     (Viewer(Arc::clone(&queue)), Events { queue, is_over: false, place: None })
@@ -53,7 +53,8 @@ fn lock(queue: &Mutex<Queue>) -> MutexGuard<'_, Queue> {
 }
 
 impl Viewer {
-    /// Sends events without waiting; false if the viewer is gone, or is cut off because it reads too slowly.
+    /// Sends events without waiting. Returns `false` if the viewer is gone, or is cut off because it reads too
+    /// slowly.
     pub fn send(&self, events: Bytes) -> bool {
         let mut queue = lock(&self.0);
         if queue.is_gone || queue.end.is_some() {
@@ -68,7 +69,7 @@ impl Viewer {
         true
     }
 
-    /// Returns how far the reader is behind: numbers of events and of bytes that wait for it.
+    /// Returns the numbers of events and of bytes that wait for the client.
     pub fn behind(&self) -> (usize, usize) {
         let queue = lock(&self.0);
         (queue.events.len(), queue.events.iter().map(Bytes::len).fold(0, usize::saturating_add))
@@ -79,22 +80,22 @@ impl Viewer {
         lock(&self.0).waiting.is_some()
     }
 
-    /// Ends the stream because it is read too slowly, and forgets the events that wait; false, as after
-    /// [`send`](Self::send).
+    /// Ends the stream because it is read too slowly, and discards the events that wait. Returns `false`, like
+    /// [`send`](Self::send) afterwards.
     pub fn cut_off(&self) -> bool {
         lock(&self.0).events.clear();
         self.end(TOO_SLOW);
         false
     }
 
-    /// Ends the stream, behind the events that wait, and says why. The first reason is it.
+    /// Ends the stream with a reason, after the events that wait. Only the first reason is used.
     pub fn end(&self, reason: &'static str) {
         let mut queue = lock(&self.0);
         let _ = queue.end.get_or_insert(reason);
         wake(queue);
     }
 
-    /// Whether nobody reads any more, or the stream has ended.
+    /// Returns `true` if the client does not read any more, or the stream has ended.
     pub fn is_gone(&self) -> bool {
         let queue = lock(&self.0);
         queue.is_gone || queue.end.is_some()
@@ -107,7 +108,7 @@ impl Drop for Viewer {
     }
 }
 
-/// Wakes the reader of a queue, which is not locked any more then.
+/// Unlocks a queue and wakes its reader.
 fn wake(mut queue: MutexGuard<'_, Queue>) {
     let waiting = queue.waiting.take();
     drop(queue);
@@ -117,7 +118,7 @@ fn wake(mut queue: MutexGuard<'_, Queue>) {
 }
 
 impl Events {
-    /// The same, in a place that is free again when it ends.
+    /// Returns the stream with a permit that is released when the stream ends.
     pub fn at(mut self, place: OwnedSemaphorePermit) -> Self {
         self.place = Some(place);
         self

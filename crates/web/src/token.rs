@@ -1,11 +1,11 @@
-//! The secret that tells who may look.
+//! Secret token that gives clients access.
 
 use std::fmt::Write as _;
 use std::fs::{File, Metadata};
 use std::io::Read;
 use std::path::Path;
 
-/// A secret that readers must know. Never shown by `Debug`.
+/// Secret that clients must know. Never shown by `Debug`.
 #[derive(Clone)]
 pub struct Token {
     secret: String,
@@ -18,26 +18,26 @@ impl std::fmt::Debug for Token {
     }
 }
 
-/// A token cannot be had.
+/// Reason why a token cannot be read or created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TokenError {
     /// The file cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[from] std::io::Error),
-    /// Others may read the file, or change it.
+    /// Other users may read the file, or change it. Contains the mode.
     #[error("its mode is {0:03o}: others than its owner may open it (chmod 600)")]
     Open(u32),
-    /// The file belongs to somebody else.
+    /// The file belongs to another user, whose id this variant contains.
     #[error("it belongs to user {0}")]
     Foreign(u32),
-    /// It is a folder, a FIFO or a device. The token is not read from them: a FIFO may have no writer for ever.
+    /// The path is a directory, a FIFO or a device. The token is not read from these: a FIFO may never get a writer.
     #[error("it is not a regular file: write the token into one of mode 600")]
     NotAFile,
-    /// What is in it is no token.
+    /// The text is not a token.
     #[error("a token has {least} to {most} letters, digits, - and _", least = Token::LEAST, most = Token::MOST)]
     NotAToken,
-    /// The system has no random numbers.
+    /// The system returns no random numbers.
     #[error("the system gives no random numbers: {0}")]
     NoRandom(String),
 }
@@ -46,7 +46,7 @@ impl Token {
     const LEAST: usize = 16;
     const MOST: usize = 512;
 
-    /// A new one, of 192 random bits.
+    /// Creates a token of 192 random bits.
     ///
     /// # Errors
     /// [`TokenError::NoRandom`].
@@ -60,10 +60,10 @@ impl Token {
         Ok(Self { secret: text, is_random: true })
     }
 
-    /// The one that a file holds, which nobody but its owner may open: us, or root.
+    /// Reads the token from a file, which only its owner may open: the user of this process, or root.
     ///
     /// # Errors
-    /// If it cannot be read, others may open it, or it holds no token.
+    /// If the file cannot be read, other users may open it, or it contains no token.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
         let file = open(path)?;
         let about = file.metadata()?; // of the file that is open, not of what has its name now
@@ -77,7 +77,7 @@ impl Token {
         text.parse()
     }
 
-    /// Whether a text is the token. It takes as long for a text that begins like it as for any other of its length.
+    /// Returns `true` if a text is the token. The comparison takes the same time for all texts of the token's length.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         let (own, other) = (self.secret.as_bytes(), text.as_bytes());
@@ -85,12 +85,12 @@ impl Token {
         own.len() == other.len() && std::hint::black_box(differing) == 0
     }
 
-    /// The secret itself: for the address that its owner is told, and for logins.
+    /// Returns the secret itself: for the address that is shown to the server's owner, and for logins.
     pub(crate) fn secret(&self) -> &str {
         &self.secret
     }
 
-    /// Whether it was made by chance, and ends with this server.
+    /// Returns `true` if the token was created at random, and is valid for this server only.
     pub(crate) fn is_random(&self) -> bool {
         self.is_random
     }
@@ -111,7 +111,7 @@ fn open(path: &Path) -> std::io::Result<File> {
     File::open(path)
 }
 
-/// Nobody but the owner may open it: us, or root.
+/// Returns an error unless only the file's owner may open it, and the owner is this process's user or root.
 #[cfg(unix)]
 fn only_for_its_owner(about: &Metadata) -> Result<(), TokenError> {
     use std::os::unix::fs::MetadataExt;
@@ -125,7 +125,7 @@ fn only_for_its_owner(about: &Metadata) -> Result<(), TokenError> {
     Ok(())
 }
 
-/// Who may open a file is not looked at elsewhere: `docs/windows.md` says so.
+/// Checks nothing: the permissions of a file are not checked on systems other than Unix, as `docs/windows.md` states.
 #[cfg(not(unix))]
 fn only_for_its_owner(_: &Metadata) -> Result<(), TokenError> {
     Ok(())

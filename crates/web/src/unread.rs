@@ -1,4 +1,4 @@
-//! What was written for readers and is not read yet, of which there may be so much.
+//! Limit for the bytes that were written for clients and are not read yet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -7,10 +7,11 @@ use bytes::Bytes;
 
 use crate::answer::Problem;
 
-/// How many bytes more may wait while a sample is sent: after that its other readers are cut off, too.
+/// Number of bytes above the limit that may wait while a sample is sent. Beyond it, the sample's other clients are
+/// cut off too.
 const MORE: usize = 8 << 20;
 
-/// How many bytes wait.
+/// Counter of the bytes that wait to be read, with their limit.
 #[derive(Clone, Debug)]
 pub struct Unread {
     most: usize,
@@ -19,30 +20,30 @@ pub struct Unread {
 
 #[derive(Debug, Default)]
 struct Level {
-    /// Bytes that wait.
+    /// Number of bytes that wait.
     waiting: AtomicUsize,
 }
 
-/// A text that waits.
+/// Text that waits to be read.
 struct Waiting {
     text: Box<[u8]>,
     level: Arc<Level>,
 }
 
 impl Unread {
-    /// Counts texts of which so many bytes may wait.
+    /// Creates a counter for texts of which at most `most` bytes may wait.
     pub fn new(most: usize) -> Self {
         Self { most, level: Arc::default() }
     }
 
-    /// A text for readers. It counts until they have it, or are gone.
+    /// Returns a text for clients, whose bytes count until the clients have read it or are gone.
     pub fn hold(&self, text: impl Into<Vec<u8>>) -> Bytes {
         let text = text.into().into_boxed_slice(); // what waits has no room to grow
         self.level.waiting.fetch_add(text.len(), Relaxed);
         Bytes::from_owner(Waiting { text, level: Arc::clone(&self.level) })
     }
 
-    /// The same, unless too much waits already.
+    /// Returns a text like [`hold`](Self::hold), or a problem if too many bytes wait already.
     pub fn take(&self, text: impl Into<Vec<u8>>) -> Result<Bytes, Problem> {
         if self.is_too_much() { Err(Problem::busy()) } else { Ok(self.hold(text)) }
     }
@@ -52,12 +53,12 @@ impl Unread {
         self.level.waiting.load(Relaxed)
     }
 
-    /// Whether nobody should be given more who has not read what he has.
+    /// Returns `true` if clients that have not read everything should receive no more.
     pub fn is_too_much(&self) -> bool {
         self.waiting() >= self.most
     }
 
-    /// Returns `true` if nobody can be given more.
+    /// Returns `true` if no client can receive more.
     pub fn is_full(&self) -> bool {
         self.waiting() >= self.most.saturating_add(MORE)
     }

@@ -1,4 +1,4 @@
-//! Feeds: what one request asks for, written once a sample for all who asked the same.
+//! Feeds: one request each, whose events are written once a sample for all clients with the same request.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -18,35 +18,35 @@ use crate::request::Ask;
 use crate::stream::Viewer;
 use crate::unread::Unread;
 
-/// The most numbers that a reader gets of what came before: the newest.
+/// Maximum number of history values that a client receives; the newest are sent.
 const HISTORY_LEN_MOST: usize = 400_000;
 
-/// Maximum length of the descriptions of series in one event. A series is described once for each path that means it,
-/// so that many paths for the same instances would take any amount.
+/// Maximum length of the descriptions of series in one event. A series is described once for each path that selects
+/// it, so many paths for the same instances would need any amount.
 const SERIES_LEN_MOST: usize = 8 << 20;
 
-/// Why a stream ends or does not begin whose descriptions of series are longer.
+/// Reason for ending or refusing a stream whose descriptions of series are longer than that.
 const TOO_MANY_SERIES: &str = "the descriptions of the series of these paths take more than 8 MiB";
 
-/// A path that is collected.
+/// Path that is collected for one or more feeds.
 #[derive(Debug)]
 pub struct Watch {
     pub path: CounterPath,
-    /// Whether its values are kept; else readers choose the greatest of them.
+    /// `true` if the path's values are stored; otherwise each client receives the greatest of them.
     pub is_kept: bool,
-    /// Where it is in the query.
+    /// Index of the path in the query.
     pub position: Cell<usize>,
-    /// Its series, also those that are over.
+    /// Series of the path, including those that have ended.
     pub members: RefCell<BTreeSet<SeriesId>>,
     /// `true` if a client asked for the sums over the instances.
     pub has_sums: Cell<bool>,
     /// Series of the sums over the instances.
     pub sums: RefCell<BTreeSet<SeriesId>>,
-    /// Since when nobody looks.
+    /// Time since which no client requests the path; `None` while one does.
     pub idle_since: Cell<Option<Instant>>,
 }
 
-/// One value of a sample.
+/// Value of one series in a sample.
 #[derive(Clone, Debug)]
 pub struct Point {
     id: SeriesId,
@@ -56,7 +56,7 @@ pub struct Point {
     mark: Option<&'static str>,
 }
 
-/// What a path gave in a sample.
+/// Values of a path in a sample.
 #[derive(Clone, Debug, Default)]
 pub struct Taken {
     points: Vec<Point>,
@@ -64,7 +64,7 @@ pub struct Taken {
     sums: Vec<Point>,
     /// Numbers of instances without a value, by counter.
     without: Vec<Without>,
-    /// Why there is nothing: a keyword and a sentence.
+    /// Reason for the lack of any value: a keyword and a sentence.
     nothing: Option<(&'static str, String)>,
 }
 
@@ -77,7 +77,7 @@ struct Without {
     reasons: Vec<(&'static str, usize)>,
 }
 
-/// Instances of one counter of a path in a sample. Instances that are totals of others do not count.
+/// Instances of one counter of a path in a sample. Instances that are totals of others are not counted.
 struct Column<'a> {
     set: &'a Counterset,
     counter: &'a Counter,
@@ -128,7 +128,7 @@ impl<'a> Column<'a> {
 }
 
 impl Watch {
-    /// Begins to watch a path from the next sample on. Series already stored under another path are taken over.
+    /// Begins to watch a path from the next sample on. Series already stored for another path are included.
     pub fn new(
         path: &CounterPath,
         is_kept: bool,
@@ -137,7 +137,8 @@ impl Watch {
         table: &Table,
     ) -> Self {
         let selector = resolved.instances.as_deref().map(Selector::new);
-        // Which of its name an instance was is not known of those that are over: nothing is guessed.
+        // The number of an instance among those of its name is unknown once the instance has ended. It is not
+        // guessed.
         let means = |name: Name<'_>| {
             selector.as_ref().is_none_or(|selector| selector.matches(name.units(), usize::MAX))
         };
@@ -168,7 +169,7 @@ impl Watch {
         values.iter().filter(|v| !is_hidden(&self.path, v))
     }
 
-    /// Takes the values of a sample, all that have a place, and keeps them.
+    /// Stores the values of a sample for which there is room, and returns them.
     pub fn take(&self, values: &[PathValue<'_>], query: &PathQuery, table: &mut Table) -> Taken {
         let (mut sums, mut without) = (Vec::new(), Vec::new());
         if self.has_sums.get() {
@@ -195,7 +196,7 @@ impl Watch {
         taken
     }
 
-    /// The greatest values of a sample.
+    /// Returns the greatest values of a sample.
     fn take_greatest(
         &self,
         most: u32,
@@ -250,7 +251,8 @@ impl Taken {
     }
 }
 
-/// Whether a value is not shown: the path asked for counters by a pattern, and this system never has that one.
+/// Returns `true` if a value is not shown: the path selects counters by a pattern, and this system never has this
+/// counter.
 pub fn is_hidden(path: &CounterPath, v: &PathValue<'_>) -> bool {
     is_hidden_counter(path, v.value.counter)
 }
@@ -264,32 +266,32 @@ fn status(v: &PathValue<'_>) -> &'static str {
     v.value.value.as_ref().map_or_else(NoValue::keyword, |_| NoValue::NotDisplayable.keyword())
 }
 
-/// What readers are shown.
+/// Returns the number that clients receive; `None` if it is not finite.
 fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap()).filter(|value| value.is_finite())
 }
 
-/// A request that somebody looks at, and who.
+/// Request with at least one viewer, and its viewers.
 #[derive(Debug)]
 pub struct Feed {
-    /// Number of the feed: older ones have lower ones.
+    /// Number of the feed; older feeds have lower numbers.
     pub number: u64,
-    /// What is asked, and the path that it is of.
+    /// Requested selections, each with the path that it is taken from.
     pub asks: Vec<(Ask, Rc<Watch>)>,
     pub viewers: Vec<Viewer>,
-    /// Series that its viewers know, each with the asks by which they get it, as bits: there are 64 at most.
+    /// Series that the viewers know, each with the asks by which they receive it, as bits: there are 64 at most.
     known: BTreeMap<SeriesId, u64>,
-    /// What a new viewer got last, and for which sample and time.
+    /// First events of the last new viewer, with their sample and start time.
     before: Option<((u64, i64), Bytes)>,
 }
 
-/// What the paths gave in a sample.
+/// Sample of all paths.
 #[derive(Debug)]
 pub struct Sample<'a, 'v> {
     pub time: i64,
-    /// By position in the query, of what is kept.
+    /// Stored values, by index of the path in the query.
     pub taken: &'a [Taken],
-    /// By position in the query.
+    /// All values, by index of the path in the query.
     pub values: &'a [&'a [PathValue<'v>]],
     pub query: &'a PathQuery,
 }
@@ -299,7 +301,7 @@ impl Feed {
         Self { number, asks, viewers: Vec::new(), known: BTreeMap::new(), before: None }
     }
 
-    /// Sends a sample to all viewers; those that are gone or too slow are not viewers any more.
+    /// Sends a sample to all viewers, and removes viewers that are gone or too slow.
     pub fn send(&mut self, sample: &Sample<'_, '_>, table: &mut Table, unread: &Unread) {
         self.before = None;
         if unread.is_full() {
@@ -329,7 +331,7 @@ impl Feed {
         is_new
     }
 
-    /// The events of a sample; `None` if they are too long.
+    /// Returns the events of a sample; `None` if they are too long.
     fn events(&mut self, sample: &Sample<'_, '_>, table: &mut Table) -> Option<Vec<u8>> {
         let (mut ids, mut values, mut missing) = (Vec::new(), Vec::new(), Vec::new());
         let mut marks = Vec::new();
@@ -393,7 +395,7 @@ impl Feed {
         }
         self.asks = asks;
         if self.known.len() > sent.len().saturating_mul(2).saturating_add(64) {
-            // Whoever is told of a series once more learns nothing new.
+            // A client that receives a series's description once more learns nothing new.
             self.known.retain(|id, _| sent.contains(id));
         }
         if news.len() > SERIES_LEN_MOST {
@@ -423,10 +425,10 @@ impl Feed {
         Some(out)
     }
 
-    /// What a new viewer is told first: the series, and their values since a time.
+    /// Returns the first events of a new viewer: the series, and their values since a time.
     ///
     /// # Errors
-    /// If too much waits for readers already, or the series are too many.
+    /// If too many bytes wait for clients already, or the series are too many.
     pub fn begin(
         &mut self,
         since: i64,
@@ -482,7 +484,7 @@ impl Feed {
     }
 }
 
-/// Returns the bit of an ask, by its place in the request.
+/// Returns the bit of an ask, by its index in the request.
 fn bit(ask: usize) -> u64 {
     u32::try_from(ask).ok().and_then(|ask| 1_u64.checked_shl(ask)).unwrap_or_default()
 }
@@ -512,7 +514,7 @@ fn push_history(out: &mut Vec<u8>, ids: &BTreeSet<SeriesId>, samples: &[(u64, i6
     out.extend_from_slice(b"]}\n\n");
 }
 
-/// Writes things with commas between them.
+/// Writes items with commas between them.
 fn list<T>(out: &mut Vec<u8>, things: impl Iterator<Item = T>, one: impl Fn(&mut Vec<u8>, T)) {
     for (at, thing) in things.enumerate() {
         if at > 0 {
@@ -522,7 +524,7 @@ fn list<T>(out: &mut Vec<u8>, things: impl Iterator<Item = T>, one: impl Fn(&mut
     }
 }
 
-/// Separates what is there from what comes.
+/// Appends a comma, unless the text is empty.
 fn comma(out: &mut Vec<u8>) {
     if !out.is_empty() {
         out.push(b',');

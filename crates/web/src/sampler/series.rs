@@ -1,4 +1,4 @@
-//! Series: one counter of one instance, its number for readers, and what it was in the last hour.
+//! Series: one counter of one instance, its number for clients, and its stored values.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use crate::answer::to_json;
 
-/// Identifies a series as long as the server lives.
+/// Number that identifies a series while the server runs.
 pub type SeriesId = u64;
 
-/// By what a series is known again.
+/// Identity of a series, by which later values are assigned to it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     counterset: Guid,
@@ -52,7 +52,7 @@ impl Key {
     }
 }
 
-/// What readers are told of a series.
+/// Description of a series for clients.
 #[derive(Serialize)]
 struct About<'a> {
     id: SeriesId,
@@ -90,33 +90,33 @@ impl<'a> About<'a> {
 #[derive(Debug)]
 struct Series {
     key: Key,
-    /// What readers are told, without its end: a JSON object.
+    /// Description for clients: a JSON object without its closing brace.
     about: Box<str>,
-    /// When it was last in a sample.
+    /// Number of the last sample that contains the series.
     last: u64,
-    /// The sample that the oldest value is of.
+    /// Number of the sample of the oldest value.
     first: u64,
-    /// A value for each sample since, NaN where there is none. Four bytes a value: what is drawn needs no more.
+    /// Values of each sample since `first`, NaN for a missing one. Four bytes for each value are enough for a chart.
     values: VecDeque<f32>,
 }
 
-/// All series, of which there are so many at most.
+/// All series, up to a maximum number.
 #[derive(Debug)]
 pub struct Table {
     by_key: HashMap<Key, SeriesId>,
     by_id: HashMap<SeriesId, Series>,
     next: SeriesId,
-    /// How many there may be.
+    /// Maximum number of series.
     most: usize,
-    /// How many samples back values are kept.
+    /// Number of samples for which values are stored.
     depth: usize,
-    /// The number of the last sample.
+    /// Number of the last sample.
     sample: u64,
-    /// When the samples were taken, in milliseconds since 1970; the last one is `sample`. They rise.
+    /// Times of the samples, in milliseconds since 1970, ascending; the last one is that of `sample`.
     times: VecDeque<i64>,
-    /// What was added to them since the wall clock was stepped.
+    /// Milliseconds added to the times because the wall clock was stepped.
     step: i64,
-    /// Values of the last sample that found no place.
+    /// Number of values of the last sample that found no room.
     refused: usize,
 }
 
@@ -139,7 +139,7 @@ impl Table {
         self.by_id.len()
     }
 
-    /// How many values of the last sample found no place.
+    /// Returns the number of values of the last sample that found no room.
     pub fn refused(&self) -> usize {
         self.refused
     }
@@ -148,15 +148,15 @@ impl Table {
         self.by_id.contains_key(&id)
     }
 
-    /// When the last sample was taken.
+    /// Returns the time of the last sample.
     pub fn last_time(&self) -> Option<i64> {
         self.times.back().copied()
     }
 
-    /// Begins the next sample. If the wall clock was stepped since the last one, all before become as much earlier or
-    /// later, so that they stay as old as they are.
+    /// Begins the next sample. If the wall clock was stepped since the last one, all earlier times are moved by the
+    /// same amount, so that the samples keep their age.
     pub fn begin(&mut self, clocks: &ClockReading) {
-        /// So many samples pass before what is over is looked for.
+        /// Number of samples between two searches for ended series.
         const SWEEP_EVERY: u64 = 64;
         self.sample = self.sample.saturating_add(1);
         self.refused = 0;
@@ -177,7 +177,7 @@ impl Table {
         }
     }
 
-    /// The series of a value of this sample; nothing if there is no place for another one.
+    /// Returns the series of a value of this sample; `None` if there is no room for another series.
     pub fn of(&mut self, v: &PathValue<'_>, birth: Birth) -> Option<SeriesId> {
         self.numbered(Key::new(v, birth), |id| {
             let about = About::new(id, &v.own_path(None), v.value.counterset, v.value.counter);
@@ -208,8 +208,8 @@ impl Table {
             }
         }
         if self.by_id.len() >= self.most {
-            // What was in this sample stays until the next: if there was no room once, all series need not be looked
-            // through again for each further value.
+            // Series of this sample stay until the next. If there was no room once, all series need not be searched
+            // again for each further value.
             let has_room = self.refused == 0 && self.make_room();
             if !has_room {
                 self.refused = self.refused.saturating_add(1);
@@ -255,7 +255,7 @@ impl Table {
         counters.iter().filter_map(of_sum).collect()
     }
 
-    /// Keeps a value of this sample.
+    /// Stores a value of this sample.
     pub fn keep(&mut self, id: SeriesId, value: Option<f64>) {
         let Some(series) = self.by_id.get_mut(&id) else { return };
         let depth = u64::try_from(self.depth).unwrap_or(u64::MAX);
@@ -278,7 +278,7 @@ impl Table {
         }
     }
 
-    /// Adds what readers are told of a series that they asked for by a path at that place.
+    /// Appends the description of a series that clients requested by the ask at that index.
     pub fn tell(&self, id: SeriesId, ask: usize, out: &mut Vec<u8>) {
         if let Some(series) = self.by_id.get(&id) {
             out.extend_from_slice(series.about.as_bytes());
@@ -286,7 +286,7 @@ impl Table {
         }
     }
 
-    /// The numbers of the samples later than a time, and when they were, so many at most.
+    /// Returns numbers and times of the samples after a time, at most `most`, the newest.
     pub fn samples_after(&self, time: i64, most: usize) -> Vec<(u64, i64)> {
         let mut samples: Vec<_> = self
             .times
@@ -301,14 +301,14 @@ impl Table {
         samples
     }
 
-    /// The value of a series in a sample.
+    /// Returns the value of a series in a sample.
     pub fn value(&self, id: SeriesId, sample: u64) -> Option<f32> {
         let series = self.by_id.get(&id)?;
         let at = usize::try_from(sample.checked_sub(series.first)?).ok()?;
         series.values.get(at).copied().filter(|value| value.is_finite())
     }
 
-    /// Forgets some of what is over, the oldest first; false if nothing is.
+    /// Removes some of the ended series, the oldest first. Returns `false` if there is none.
     fn make_room(&mut self) -> bool {
         let now = self.sample;
         let mut over: Vec<_> = self.by_id.values().map(|s| s.last).filter(|last| *last < now).collect();
