@@ -1,8 +1,9 @@
-//! A machine's counters in one folder: what its functions and its key answer, byte for byte, to be sent and replayed.
+//! Capture of a machine's counters in one directory: the responses of its functions and its key, byte for byte, to be
+//! sent and replayed.
 //!
-//! **Shape**: `manifest.txt` has a line for each question: the code that it was answered with, the question, and where
-//! the answer is, by file, offset and length. The other files have nothing but answers, one behind the other. Nothing
-//! in them says whose machine it is, but names of instances; and those can be hidden.
+//! **Format**: `manifest.txt` has a line for each request: the code of the response, the request, and the location of
+//! the response, by file, offset and length. The other files contain only responses, one after the other. Only names
+//! of instances in them might identify the machine, and these can be hidden.
 
 mod hide;
 mod replay;
@@ -31,48 +32,49 @@ use crate::v1::language_name;
 pub use hide::Hidden;
 pub use replay::Captured;
 
-/// The files of answers.
+/// Files that contain the responses.
 const REGISTRATIONS: &str = "registrations.bin";
 const QUERY: &str = "query.bin";
 const V1: &str = "v1.bin";
 
-/// The first line of every manifest.
+/// First line of every manifest.
 const FIRST_LINE: &str = "perfset capture 1";
 const MANIFEST: &str = "manifest.txt";
 
-/// What is captured, and how.
+/// Settings of a capture.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which program on which system, for people.
+    /// Capturing program and its system, for users.
     pub by: String,
-    /// Names are captured in English, and in this language.
+    /// Language in which names are captured, besides English.
     pub language: Language,
-    /// Whether names of instances are replaced by others.
+    /// `true` if names of instances are replaced by others.
     pub hide_instances: bool,
-    /// Whether costly objects are captured, too: it may take minutes.
+    /// `true` if costly objects are captured too, which may take minutes.
     pub is_costly: bool,
-    /// Everything is collected twice, with this pause between.
+    /// Pause between the two collections of everything.
     pub pause: Duration,
-    /// How long a question to the performance key may take, and ten times as long one for costly objects. After one
-    /// that takes longer the key is not asked again.
+    /// Maximum time for a request to the performance key; ten times as long for costly objects. After a request that
+    /// takes longer, no further request is sent to the key.
     pub deadline: Duration,
 }
 
-/// What was captured.
+/// Numbers of captured requests and responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Captures {
-    /// Questions.
+    /// Number of requests to the machine.
     pub asked: usize,
-    /// Those of them that were answered.
+    /// Number of requests that succeeded.
     pub answered: usize,
-    /// Bytes of the answers.
+    /// Number of bytes of the responses.
     pub bytes: u64,
 }
 
-/// Writes a new folder, each answer when it comes: what there is until something goes wrong can be replayed.
+/// Writes a new directory, each response as soon as it arrives: everything before an error can be replayed.
 ///
 /// # Errors
-/// If the folder is there already, or cannot be written. What the machine does not answer is no error: it is noted.
+/// If the directory exists already, or cannot be written. A failed request to the machine is no error: its code is
+/// noted.
 pub fn write(
     folder: &Path,
     functions: &Arc<dyn PerfLib>,
@@ -118,7 +120,8 @@ pub fn write(
     Ok(writer.captures)
 }
 
-/// A folder that nobody else reads, as far as the system has permissions for that: it has names of processes.
+/// Creates a directory that other users cannot read, if the system has permissions for that: it contains names of
+/// processes.
 fn create_folder(folder: &Path) -> io::Result<()> {
     #[cfg_attr(not(unix), expect(unused_mut, reason = "Windows has no mode: who may read is inherited"))]
     let mut builder = DirBuilder::new();
@@ -127,7 +130,7 @@ fn create_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// A file like [`create_folder`]'s.
+/// Creates a file with permissions like [`create_folder`]'s.
 fn create(file: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -136,39 +139,39 @@ fn create(file: &Path) -> io::Result<File> {
     options.open(file)
 }
 
-/// What was answered, or why nothing was.
+/// Response of the machine, or the reason for its lack.
 type Answer = Result<Vec<u8>, SourceError>;
 
 struct Writer<'a> {
     folder: &'a Path,
     manifest: File,
-    /// The files of answers, and how long they are.
+    /// Files of responses, with their lengths.
     answers: BTreeMap<&'static str, (File, u64)>,
     hidden: Option<Hidden>,
-    /// Gone when it did not answer in time: a thread is still in it, and nobody else is to be.
+    /// Performance key; `None` once it has not responded in time: a thread still uses it, and no other may.
     key: Option<Arc<dyn PerformanceKey>>,
     deadline: Duration,
     captures: Captures,
 }
 
 impl Writer<'_> {
-    /// What is said of the whole.
+    /// Writes a remark about the whole capture.
     fn say(&mut self, what: &str, value: &str) -> io::Result<()> {
         let value = value.replace(['\t', '\n', '\r'], " ");
         self.line(&format!("# {what}\t{value}"))
     }
 
-    /// Whole, or not at all: a capture may be broken off at any time.
+    /// Writes a line at once, because a capture may be interrupted at any time.
     fn line(&mut self, line: &str) -> io::Result<()> {
         self.manifest.write_all(format!("{line}\n").as_bytes())
     }
 
-    /// Notes what is zeros because nobody knows what it says.
+    /// Notes that a part of a response is zeros because it cannot be parsed.
     fn blanked(&mut self, question: &str, why: &WireError) -> io::Result<()> {
         self.say("blanked", &format!("{question}: {why}, and what cannot be read without it"))
     }
 
-    /// An answer without names, if they are hidden.
+    /// Returns a response without names, if these are hidden.
     fn hidden(
         &mut self,
         question: &str,
@@ -183,7 +186,7 @@ impl Writer<'_> {
         Ok(answer)
     }
 
-    /// An answer; or why there is none.
+    /// Writes a response, or the reason for its lack.
     fn answer(&mut self, question: &str, file: &'static str, answer: Answer) -> io::Result<()> {
         self.captures.asked = self.captures.asked.saturating_add(1);
         let bytes = match answer {
@@ -204,7 +207,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A value of the key, asked on a thread of its own: who answers are strangers' libraries, and one may hang.
+    /// Returns a value of the key, requested on a separate thread: other vendors' libraries respond, and one may
+    /// hang.
     fn value(&mut self, name: &str, deadline: Duration) -> io::Result<Answer> {
         let Some(key) = self.key.take() else { return Ok(Err(SourceError::Late)) };
         let (sender, answer) = channel();
@@ -222,7 +226,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Who is registered, and the ten answers about each.
+    /// Captures the registered countersets, and the ten responses about each.
     fn registrations(&mut self, functions: &Arc<dyn PerfLib>, language: Language) -> io::Result<Vec<Guid>> {
         const ENGLISH_US: u32 = 0x0409;
         let mut buffer = Vec::new();
@@ -265,7 +269,7 @@ impl Writer<'_> {
         Ok(guids)
     }
 
-    /// One query of everything.
+    /// Opens a query of all countersets, and captures its entries.
     fn query(&mut self, functions: &Arc<dyn PerfLib>, guids: &[Guid]) -> io::Result<Option<OpenQuery>> {
         let query = match OpenQuery::open(functions) {
             Ok(query) => query,
@@ -289,7 +293,7 @@ impl Writer<'_> {
         Ok(Some(query))
     }
 
-    /// The tables of names and helps.
+    /// Captures the tables of names and help texts.
     fn tables(&mut self, language: Language) -> io::Result<()> {
         let mut languages = vec!["009".to_owned(), language_name(language)];
         languages.dedup();
@@ -303,7 +307,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A block of V1, without the name of its machine.
+    /// Captures a V1 block, without the name of its machine.
     fn block(&mut self, name: &str, sample: usize) -> io::Result<()> {
         let question = format!("{name} {sample}");
         let times = if name == "Costly" { 10 } else { 1 };

@@ -1,4 +1,4 @@
-//! The functions that Windows has for consumers, as a seam: what they take and give, and nothing of what it means.
+//! Interface to Windows' functions for consumers: their arguments and results, without the meaning of these.
 
 use std::fmt::Debug;
 use std::thread;
@@ -6,43 +6,43 @@ use std::time::Duration;
 
 use perfset_core::{Guid, Status};
 
-/// What a function that fills a buffer answered.
+/// Result of a function that fills a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filled {
-    /// Its code.
+    /// Code that the function returned.
     pub status: Status,
-    /// What it says that it wrote, or needs: GUIDs or bytes. Not to be believed.
+    /// Number of GUIDs or bytes that the function reports as written or needed. Must not be trusted.
     pub actual: u32,
 }
 
 impl Filled {
-    /// A failure, which says nothing of sizes.
+    /// Returns the result of a failure, without a size.
     #[must_use]
     pub const fn failed(status: Status) -> Self {
         Self { status, actual: 0 }
     }
 }
 
-/// A query handle: an opaque number, which means something only to the functions that gave it. Any other one is
-/// [`Status::ERROR_INVALID_HANDLE`], and so is one that was closed.
+/// Query handle: an opaque number, which is valid only for the functions that returned it. Any other number, and a
+/// closed handle, gives [`Status::ERROR_INVALID_HANDLE`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RawQuery(pub usize);
 
-/// PerfLib's nine functions for consumers, asked of this machine.
+/// PerfLib's nine functions for consumers, on the local machine.
 ///
-/// A function that the system does not have answers [`Status::ERROR_CALL_NOT_IMPLEMENTED`]. A buffer of length 0 is how
-/// a size is asked for.
+/// A function that the system does not have returns [`Status::ERROR_CALL_NOT_IMPLEMENTED`]. A buffer of length 0
+/// requests the size that is needed.
 pub trait PerfLib: Debug + Send + Sync {
-    /// The GUIDs of all registered countersets, 16 bytes each; `actual` counts GUIDs.
+    /// Writes the GUIDs of all registered countersets, 16 bytes each; `actual` counts GUIDs.
     #[doc(alias = "PerfEnumerateCounterSet")]
     fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled;
 
-    /// One of the ten answers about a counterset.
+    /// Writes one of the ten properties of a counterset's registration.
     #[doc(alias = "PerfQueryCounterSetRegistrationInfo")]
     fn registration_info(&self, counterset: &Guid, code: u32, language_or_id: u32, info: &mut [u8])
     -> Filled;
 
-    /// The active instances of a counterset.
+    /// Writes the active instances of a counterset.
     #[doc(alias = "PerfEnumerateCounterSetInstances")]
     fn enumerate_instances(&self, counterset: &Guid, instances: &mut [u8]) -> Filled;
 
@@ -53,7 +53,7 @@ pub trait PerfLib: Debug + Send + Sync {
     #[doc(alias = "PerfOpenQueryHandle")]
     fn open_query(&self) -> Result<RawQuery, Status>;
 
-    /// Closes a query.
+    /// Closes a query and its handle.
     #[doc(alias = "PerfCloseQueryHandle")]
     fn close_query(&self, query: RawQuery) -> Status;
 
@@ -65,7 +65,7 @@ pub trait PerfLib: Debug + Send + Sync {
     #[doc(alias = "PerfDeleteCounters")]
     fn delete_counters(&self, query: RawQuery, identifiers: &mut [u8]) -> Status;
 
-    /// The entries of a query, and the position of each one's result.
+    /// Writes the entries of a query, with the index of each one's result.
     #[doc(alias = "PerfQueryCounterInfo")]
     fn query_info(&self, query: RawQuery, identifiers: &mut [u8]) -> Filled;
 
@@ -74,7 +74,7 @@ pub trait PerfLib: Debug + Send + Sync {
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled;
 }
 
-/// Functions that cannot be had: each answers why.
+/// Replacement for functions that are unavailable: each returns the reason.
 #[derive(Clone, Copy, Debug)]
 pub struct Absent(pub Status);
 
@@ -116,18 +116,18 @@ impl PerfLib for Absent {
     }
 }
 
-/// The registry's key HKEY_PERFORMANCE_DATA.
+/// Interface to the registry key HKEY_PERFORMANCE_DATA.
 pub trait PerformanceKey: Debug + Send + Sync {
-    /// The value of a name: a PERF_DATA_BLOCK, or a table of names. `actual` is bytes, and means nothing unless the
-    /// code is success.
+    /// Reads the value of a name: a PERF_DATA_BLOCK, or a table of names. `actual` is a number of bytes, and has a
+    /// meaning only on success.
     #[doc(alias = "RegQueryValueEx")]
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled;
 
-    /// Gives back what the key keeps: the system unloads the providers' libraries.
+    /// Releases the resources of the key: the system unloads the providers' libraries.
     #[doc(alias = "RegCloseKey")]
     fn close(&self);
 
-    /// Waits before the same is asked again.
+    /// Waits before the same request is sent again.
     fn wait(&self, pause: Duration) {
         thread::sleep(pause);
     }

@@ -1,4 +1,4 @@
-//! Buffers that grow by the rules of both interfaces, and not without end.
+//! Buffers that grow by the rules of both interfaces, up to a limit.
 
 use std::time::Duration;
 
@@ -7,24 +7,25 @@ use perfset_engine::SourceError;
 
 use crate::functions::{Filled, PerformanceKey};
 
-/// No answer is larger: a block of this size has a million instances.
+/// Maximum size of a response in bytes: a block of this size has a million instances.
 const MOST: usize = 256 << 20;
-/// A size that is asked for is believed up to here; beyond, a buffer grows by doubling.
+/// Maximum size that is allocated at once on request; beyond it, a buffer grows by doubling.
 const BELIEVED: usize = 16 << 20;
-/// The first buffer.
+/// Minimum size of a buffer, in bytes.
 const FIRST: usize = 4 << 10;
-/// The first buffer for a block of V1, which does not say what it needs.
+/// Minimum size of a buffer for a V1 block, because V1 does not report the size that it needs.
 const FIRST_V1: usize = 64 << 10;
-/// What is needed may change from call to call; but not so often. So many doublings reach [`MOST`] from
-/// [`BELIEVED`], and 1 MiB from [`FIRST`]: what is said to need a little more each time gets no more than that.
+/// Maximum number of tries. The needed size may change from call to call, though not so often. Ten doublings reach
+/// [`MOST`] from [`BELIEVED`], and 1 MiB from [`FIRST`]: a function that requests a little more each time gets no
+/// more than that.
 const TRIES: u32 = 10;
 
-/// Asks a PerfLib function until its answer fits: ERROR_NOT_ENOUGH_MEMORY says how much is needed now. Gives what was
-/// written of the buffer, which is kept for the next call, unless this one fails. `element`: bytes of what `actual`
-/// counts.
+/// Calls a PerfLib function until its response fits: with ERROR_NOT_ENOUGH_MEMORY it reports the size that is needed
+/// now. Returns the written part of the buffer, which is stored for the next call, unless this one fails. `element`:
+/// size in bytes of the units that `actual` counts.
 ///
 /// # Errors
-/// [`SourceError::System`] with the function's code, and [`SourceError::Failed`] for an answer that cannot be true.
+/// [`SourceError::System`] with the function's code, and [`SourceError::Failed`] for a response that cannot be true.
 pub fn filled<'a>(
     function: &'static str,
     element: usize,
@@ -40,14 +41,14 @@ pub fn filled<'a>(
     }
 }
 
-/// How much of the buffer was written.
+/// Returns the number of bytes that were written to the buffer.
 fn written(
     function: &'static str,
     element: usize,
     buffer: &mut Vec<u8>,
     call: &mut dyn FnMut(&mut [u8]) -> Filled,
 ) -> Result<usize, SourceError> {
-    // What the function does not write must not be an earlier answer.
+    // Bytes that the function does not write must not be those of an earlier response.
     buffer.fill(0);
     for _ in 0..TRIES {
         let Filled { status, actual } = call(buffer);
@@ -72,17 +73,17 @@ fn written(
     Err(failed(function, &format!("what it needs changed {TRIES} times")))
 }
 
-/// Asks the performance key until its answer fits: ERROR_MORE_DATA says nothing of how much is needed. Gives the answer
-/// in the buffer that was given, cut to its length.
+/// Reads a value of the performance key until the response fits: ERROR_MORE_DATA does not report the size that is
+/// needed. Returns the response in the given buffer, cut to its length.
 ///
-/// What is busy is asked again a little later, and what was closed is opened by the next query.
+/// A busy key is read again a little later, and a closed one is opened by the next read.
 ///
 /// # Errors
-/// As [`filled`].
+/// Same as [`filled`].
 pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Result<Vec<u8>, SourceError> {
     let function = || format!("RegQueryValueEx \"{name}\"");
     let mut pauses = [0, 10, 20, 40, 80, 160, 320].into_iter().map(Duration::from_millis);
-    // What the key does not write must not be an earlier answer.
+    // Bytes that the key does not write must not be those of an earlier response.
     buffer.clear();
     buffer.resize(buffer.capacity().clamp(FIRST_V1, MOST), 0);
     loop {
@@ -122,7 +123,7 @@ pub fn value(key: &dyn PerformanceKey, name: &str, mut buffer: Vec<u8>) -> Resul
     }
 }
 
-/// Codes after which the same query may succeed. Source: what .NET retries.
+/// Returns `true` for codes after which the same query may succeed. Source: what .NET retries.
 fn is_passing(status: Status) -> bool {
     const ERROR_NOT_READY: Status = Status(21);
     const ERROR_LOCK_FAILED: Status = Status(167);
@@ -131,7 +132,7 @@ fn is_passing(status: Status) -> bool {
     [ERROR_NOT_READY, ERROR_LOCK_FAILED, ERROR_BUSY, WAIT_TIMEOUT].contains(&status) || is_closed(status)
 }
 
-/// Codes of a key or a query that must be opened anew.
+/// Returns `true` for codes of a key or a query that must be opened again.
 pub fn is_closed(status: Status) -> bool {
     const RPC_S_CALL_FAILED: Status = Status(1726);
     [Status::ERROR_INVALID_HANDLE, Status::RPC_S_SERVER_UNAVAILABLE, RPC_S_CALL_FAILED].contains(&status)

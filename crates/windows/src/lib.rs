@@ -1,10 +1,12 @@
 //! Windows' own performance counters: PerfLib's functions for consumers (V2), and HKEY_PERFORMANCE_DATA (V1).
 //!
-//! [`machine`] is a machine of both: a [`Source`](perfset_engine::Source) like any other. What the system answers is as
-//! little to be believed as a stranger's file: sizes and codes are checked here, blocks by the views of `perfset-core`.
+//! [`machine`] creates a machine of both: a [`Source`](perfset_engine::Source) like any other. Responses of the
+//! system are untrusted input like a file of another user: sizes and codes are checked here, blocks by the views of
+//! `perfset-core`.
 //!
-//! Everything but `system` is portable: it asks the functions behind the seams [`PerfLib`] and [`PerformanceKey`], so
-//! that it is tested everywhere, with functions that lie. [`ours`] has the same functions over a machine of ours.
+//! Everything except `system` is portable. It calls the functions through the traits [`PerfLib`] and
+//! [`PerformanceKey`], so that it is tested on every system, with functions that return false data. [`ours`] has the
+//! same functions over a machine of this project.
 
 #![cfg_attr(
     test,
@@ -34,19 +36,19 @@ use perfset_engine::{Clock, Machine, Slow};
 
 pub use functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
 
-/// How long a library of a V1 provider may take: the limit that Windows itself has for them.
+/// Maximum time for a library of a V1 provider: the limit that Windows itself has for them.
 const V1_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What a machine is asked with.
+/// Settings for reading a machine's counters.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The user's language: names and helps are there in it, besides English.
+    /// Language of the user: names and help texts are available in it, besides English.
     pub language: Language,
-    /// Whether costly objects are listed, too. It may take minutes.
+    /// `true` if costly objects are listed too, which may take minutes.
     pub is_costly: bool,
 }
 
-/// A machine of what these functions and this key have. A counterset that both have is V2's.
+/// Creates a machine with the counters of these functions and this key. A counterset that both have is taken from V2.
 #[must_use]
 pub fn machine(
     clock: Box<dyn Clock>,
@@ -56,12 +58,12 @@ pub fn machine(
 ) -> Machine {
     let machine = Machine::new(clock);
     let v1 = register_v2_before(&machine, functions, key, settings);
-    // Its libraries are strangers' code in this process, and one of them may hang.
+    // The key's libraries are other vendors' code in this process, and one of them may hang.
     machine.register(Box::new(Slow::new(Box::new(v1), V1_DEADLINE)));
     machine
 }
 
-/// A machine of what these functions have, without V1.
+/// Creates a machine with the counters of these functions, without V1.
 #[must_use]
 pub fn machine_of_v2(clock: Box<dyn Clock>, functions: Arc<dyn PerfLib>, language: Language) -> Machine {
     let machine = Machine::new(clock);
@@ -76,7 +78,7 @@ fn register_v2(machine: &Machine, functions: Arc<dyn PerfLib>, language: Languag
     registered
 }
 
-/// Registers V2, and makes V1, which leaves to V2 what that has.
+/// Registers V2, and creates V1, which leaves out the countersets of V2.
 fn register_v2_before(
     machine: &Machine,
     functions: Arc<dyn PerfLib>,

@@ -1,4 +1,4 @@
-//! The same functions over a machine of ours: they answer as Windows' do, by the rules of the engine.
+//! PerfLib's functions over a machine of this project: they respond as Windows' do, by the rules of the engine.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use perfset_engine::{Machine, Query, Snapshot, SourceError, perflib, v1};
 
 use crate::functions::{Filled, PerfLib, PerformanceKey, RawQuery};
 
-/// PerfLib's functions over a machine.
+/// PerfLib's functions that respond with the counters of a machine.
 #[derive(Debug)]
 pub struct Functions {
     machine: Machine,
@@ -22,19 +22,19 @@ struct Open {
 }
 
 impl Functions {
-    /// Over this machine.
+    /// Creates the functions over this machine.
     #[must_use]
     pub fn new(machine: Machine) -> Self {
         Self { machine, open: Mutex::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
-        // A query that panicked is still a query.
+        // A query is still valid after a panic.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The size protocol of PerfLib: an answer that does not fit is not there at all.
+/// Fills a buffer by the size protocol of PerfLib: a response that does not fit is not written at all.
 pub(crate) fn fill(
     buffer: &mut [u8],
     element: usize,
@@ -122,16 +122,16 @@ impl PerfLib for Functions {
     }
 }
 
-/// HKEY_PERFORMANCE_DATA over a machine.
+/// HKEY_PERFORMANCE_DATA that responds with the counters of a machine.
 #[derive(Debug)]
 pub struct Key {
     machine: Machine,
-    /// The name of the machine in its blocks.
+    /// Name of the machine in the key's blocks.
     name: String,
 }
 
 impl Key {
-    /// Over this machine, of that name.
+    /// Creates the key over this machine, with this name in its blocks.
     #[must_use]
     pub fn new(machine: Machine, name: impl Into<String>) -> Self {
         Self { machine, name: name.into() }
@@ -144,7 +144,7 @@ impl PerformanceKey for Key {
         let Ok(name) = name.parse() else { return Filled::failed(ERROR_FILE_NOT_FOUND) };
         let answer = v1::query(&self.machine, &name, &self.name).map_err(|error: SourceError| error.status());
         let answer = answer.as_ref().map(|answer| &*answer.bytes).map_err(|status| *status);
-        // How much is needed is not said, as on Windows.
+        // The needed size is not reported, as on Windows.
         match fill(value, 1, Status::ERROR_MORE_DATA, answer) {
             Filled { status: Status::ERROR_MORE_DATA, .. } => Filled::failed(Status::ERROR_MORE_DATA),
             filled => filled,

@@ -1,4 +1,4 @@
-//! A query handle of PerfLib, owned.
+//! Owned query handle of PerfLib.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::growing::filled;
 
 const INFO: &str = "PerfQueryCounterInfo";
 
-/// An open query; it is closed when it goes.
+/// Open query, which is closed when this is dropped.
 #[derive(Debug)]
 pub struct OpenQuery {
     functions: Arc<dyn PerfLib>,
     raw: RawQuery,
-    /// Of the last collection, used again by the next.
+    /// Block of the last collection, reused by the next.
     block: Vec<u8>,
 }
 
@@ -28,10 +28,10 @@ impl Drop for OpenQuery {
 }
 
 impl OpenQuery {
-    /// An empty query.
+    /// Opens an empty query.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the system refuses the call.
     pub fn open(functions: &Arc<dyn PerfLib>) -> Result<Self, SourceError> {
         let raw = functions.open_query();
         let raw =
@@ -42,7 +42,7 @@ impl OpenQuery {
     /// Adds an entry: counters of a counterset, of all its instances if it has several.
     ///
     /// # Errors
-    /// If the system refuses it.
+    /// If the system refuses the call.
     pub fn add(
         &self,
         counterset: Guid,
@@ -72,10 +72,10 @@ impl OpenQuery {
         }
     }
 
-    /// The position of an entry's result in every later block: the order of results is the system's own.
+    /// Returns the index of an entry's result in every later block: the order of results is the system's own.
     ///
     /// # Errors
-    /// If the system does not say, or does not know the entry.
+    /// If the system does not list its entries, or this entry is not among them.
     pub fn index(&self, counterset: Guid, counter: CounterFilter) -> Result<u32, SourceError> {
         let entries = self.entries()?;
         let is_it = |entry: &identifier::Identifier<'_>| {
@@ -86,31 +86,31 @@ impl OpenQuery {
         index.ok_or_else(|| SourceError::Failed(format!("{INFO}: it does not list the entry").into()))
     }
 
-    /// All entries, each with the index of its result.
+    /// Returns all entries, each with the index of its result.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system does not list its entries.
     pub fn entries(&self) -> Result<Vec<u8>, SourceError> {
         let mut buffer = Vec::new();
         let mut ask = |buffer: &mut [u8]| self.functions.query_info(self.raw, buffer);
         filled(INFO, 1, &mut buffer, &mut ask).map(<[u8]>::to_vec)
     }
 
-    /// Collects all entries: a PERF_DATA_HEADER block, not looked at.
+    /// Collects all entries, and returns a PERF_DATA_HEADER block that is not checked.
     ///
     /// # Errors
-    /// If the system has nothing at all.
+    /// If the system returns no block at all.
     pub fn collect(&mut self) -> Result<&[u8], SourceError> {
         let Self { functions, raw, block } = self;
         filled("PerfQueryCounterData", 1, block, &mut |buffer| functions.query_data(*raw, buffer))
     }
 
-    /// How much memory it keeps for its next block.
+    /// Returns the size of the memory that is kept for the next block.
     pub fn kept(&self) -> usize {
         self.block.capacity()
     }
 
-    /// Keeps none.
+    /// Releases the memory for the next block.
     pub fn keep_nothing(&mut self) {
         self.block = Vec::new();
     }

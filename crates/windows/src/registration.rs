@@ -1,4 +1,4 @@
-//! What PerfLib says of a counterset, asked in ten ways, as one counterset.
+//! Registrations of countersets, each read by PerfLib's ten request codes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,31 +16,31 @@ use perfset_engine::v1::unit_of;
 use crate::functions::PerfLib;
 use crate::growing::filled;
 
-/// Where values are from, as people are told of each counter.
+/// Origin of values, shown to users for each counter.
 pub const SOURCE: &str = "PerfLib V2";
 
-/// English of the United States: what every system has, where English is asked by its LCID.
+/// English of the United States, which every system has, for requests of English by its LCID.
 const ENGLISH_US: Language = Language(0x0409);
 
-/// Asks for registrations, one counterset after another.
+/// Reader of registrations, one counterset after another.
 #[derive(Debug)]
 pub struct Registrations {
     functions: Arc<dyn PerfLib>,
-    /// The user's language.
+    /// Language of names and help texts, besides English.
     language: Language,
     buffer: Vec<u8>,
 }
 
 impl Registrations {
-    /// Names and helps will be in English, and in this language besides.
+    /// Creates a reader for names and help texts in English, and in this language besides.
     pub fn new(functions: &Arc<dyn PerfLib>, language: Language) -> Self {
         Self { functions: Arc::clone(functions), language, buffer: Vec::new() }
     }
 
-    /// The GUIDs of all countersets.
+    /// Returns the GUIDs of all countersets.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// If the system does not list them.
     pub fn guids(&mut self) -> Result<Vec<Guid>, SourceError> {
         let Self { functions, buffer, .. } = self;
         let mut ask = |buffer: &mut [u8]| functions.enumerate_countersets(buffer);
@@ -54,20 +54,22 @@ impl Registrations {
         Ok(guids)
     }
 
-    /// What a counterset is registered as, but for its texts: another answer, another registration.
+    /// Returns the registration of a counterset, except its texts. A different response means a different
+    /// registration.
     ///
     /// # Errors
-    /// If the system does not know it.
+    /// If the counterset is not registered.
     pub fn info(&mut self, guid: Guid) -> Result<Vec<u8>, SourceError> {
         self.answer(guid, 1, 0).map(<[u8]>::to_vec)
     }
 
-    /// A counterset, of its [`info`](Self::info). What it has no text for has none; only its counters must be there.
+    /// Returns the counterset that an [`info`](Self::info) describes. Missing texts are empty; only the counters are
+    /// required.
     ///
-    /// An aggregate is registered as what it shows, one row or several: the system has put it together already.
+    /// An aggregate is registered as the rows that it shows, one or several: the system has already combined them.
     ///
     /// # Errors
-    /// If the system says what cannot be true.
+    /// If the system's response cannot be true.
     pub fn counterset(&mut self, guid: Guid, info: &[u8]) -> Result<Counterset, SourceError> {
         let like = catalogue::ALL.iter().copied().find(|known| known.guid == guid);
         let mut counters: Vec<Counter> = Vec::new();
@@ -117,7 +119,7 @@ impl Registrations {
         ProviderIdentity { guid: own.map_or(Guid::NIL, Guid::from_wire), name }
     }
 
-    /// The texts in the user's language, if that is not English.
+    /// Returns the texts in the user's language, if that is not English.
     fn translation(&mut self, guid: Guid, counters: &[Counter]) -> Option<Translation> {
         let language = self.language;
         if language.primary() == Language::ENGLISH.0 {
@@ -135,7 +137,7 @@ impl Registrations {
         Some(Translation { language, name, help, counters: counters.into() })
     }
 
-    /// The first of these requests that has a text.
+    /// Returns the text of the first of these requests that has one.
     fn text(&mut self, guid: Guid, requests: &[(u32, u32)]) -> Option<Text> {
         requests.iter().find_map(|(code, language)| {
             let text = Name::until_nul(self.answer(guid, *code, *language).ok()?).to_string();
@@ -143,7 +145,8 @@ impl Registrations {
         })
     }
 
-    /// The first of these requests that has any texts of counters. Of a counter that is named twice the first counts.
+    /// Returns the texts of counters of the first of these requests that has any. If a counter is named twice, the
+    /// first name is used.
     fn texts(&mut self, guid: Guid, requests: &[(u32, u32)]) -> HashMap<CounterId, Text> {
         let texts = requests.iter().find_map(|(code, language)| {
             let block = StringBlock::parse(self.answer(guid, *code, *language).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! What one provider knows and the other needs.
+//! Data that the V2 provider shares with the V1 provider.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,21 +6,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use perfset_core::{Counterset, Guid};
 use perfset_engine::Catalogue;
 
-/// The countersets that V2 has: V1 leaves them to it, for the system shows each of them as an object, too.
+/// Countersets of V2, which V1 leaves out, because the system also shows each of them as an object.
 #[derive(Clone, Debug, Default)]
 pub struct Registered(Arc<Mutex<Sets>>);
 
 #[derive(Debug, Default)]
 struct Sets {
     guids: HashSet<Guid>,
-    /// In lower case.
+    /// Names in lower case.
     names: HashSet<String>,
-    /// Changes whenever the rest does.
+    /// Number that changes whenever the sets do.
     revision: u64,
 }
 
 impl Registered {
-    /// Takes over what is registered now.
+    /// Replaces the sets by the countersets that are registered now.
     pub fn set(&self, catalogue: &Catalogue) {
         let guids = catalogue.countersets.iter().map(|set| set.guid).collect();
         let names = catalogue.countersets.iter().map(|set| set.name.to_lowercase()).collect();
@@ -30,21 +30,21 @@ impl Registered {
         }
     }
 
-    /// Whether V2 has a counterset of that GUID or name.
+    /// Returns `true` if V2 has a counterset of that GUID or name.
     #[must_use]
     pub fn has(&self, set: &Counterset) -> bool {
         let sets = self.lock();
         sets.guids.contains(&set.guid) || sets.names.contains(&set.name.to_lowercase())
     }
 
-    /// Another number whenever something changed.
+    /// Returns a number that changes whenever the sets change.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.lock().revision
     }
 
     fn lock(&self) -> MutexGuard<'_, Sets> {
-        // Nothing in here panics; what would be left is still a list.
+        // No code that holds the lock panics; even then the sets would be valid.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

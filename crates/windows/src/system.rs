@@ -1,7 +1,7 @@
-//! Windows itself: all calls of the system, and all `unsafe` of this crate.
+//! Calls to Windows itself: all system calls, and all `unsafe` of this crate.
 //!
-//! The nine functions are looked up when the program runs: where one is missing, that is an answer, not a program that
-//! does not start.
+//! The nine functions are looked up when the program runs: a missing function gives an error code, and does not
+//! prevent the program from starting.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -30,7 +30,7 @@ use windows_sys::Win32::System::SystemInformation::{
 
 use crate::functions::{Absent, Filled, PerfLib, PerformanceKey, RawQuery};
 
-/// What pointers to GUIDs point at.
+/// GUID in the layout and alignment of Windows, for pointers to it.
 #[repr(C, align(8))]
 struct WireGuid([u8; 16]);
 
@@ -44,10 +44,10 @@ type Close = unsafe extern "system" fn(*mut c_void) -> u32;
 type Change = unsafe extern "system" fn(*mut c_void, *mut u8, u32) -> u32;
 type Ask = unsafe extern "system" fn(*mut c_void, *mut u8, u32, *mut u32) -> u32;
 
-/// The nine functions of a library, as far as it has them. It is never unloaded.
+/// Functions of a library: those of the nine that it has. It is never unloaded.
 ///
-/// Its handles stay in here: a [`RawQuery`] is a number of ours, so that no function gets a handle that is not open,
-/// whatever it is asked with.
+/// The library's handles stay in this table. A [`RawQuery`] is a number of this table, so that no function ever gets
+/// a handle that is not open.
 pub struct Library {
     enumerate: Option<Enumerate>,
     registration_info: Option<RegistrationInfo>,
@@ -61,7 +61,7 @@ pub struct Library {
     queries: Mutex<Queries>,
 }
 
-/// The addresses that the handles of open queries are, by our numbers.
+/// Handles of open queries, which are addresses, by their [`RawQuery`].
 #[derive(Debug, Default)]
 struct Queries {
     open: HashMap<RawQuery, usize>,
@@ -69,7 +69,7 @@ struct Queries {
 }
 
 impl Queries {
-    /// The handle of a query that is open. It stays so as long as this is borrowed.
+    /// Returns the handle of an open query. It stays open as long as this table is borrowed.
     fn handle(&self, query: RawQuery) -> Option<*mut c_void> {
         self.open.get(&query).copied().map(std::ptr::with_exposed_provenance_mut)
     }
@@ -81,7 +81,7 @@ impl fmt::Debug for Library {
     }
 }
 
-/// A function of a library, as its type.
+/// Returns a function of a library, with the given type.
 ///
 /// # Safety
 /// The library's function of that name is of that type.
@@ -94,23 +94,23 @@ unsafe fn function<F: Copy>(library: HMODULE, name: &'static [u8]) -> Option<F> 
 }
 
 impl Library {
-    /// The system's.
+    /// Loads the functions of the system.
     ///
     /// # Errors
-    /// The system's code if it cannot be loaded.
+    /// The system's code if the library cannot be loaded.
     pub fn system() -> Result<Self, Status> {
-        // SAFETY: the system's own library, from its own folder; the documents give its functions these types.
+        // SAFETY: the system's own library, from its own directory; the documents give its functions these types.
         unsafe { Self::load("advapi32.dll".encode_utf16().collect(), LOAD_LIBRARY_SEARCH_SYSTEM32) }
     }
 
-    /// Another one, which has functions of these names: for tests. Its code runs in this process.
+    /// Loads another library, which has functions of these names: for tests. Its code runs in this process.
     ///
     /// # Safety
-    /// What it runs when it is loaded does no harm, and what it has under the names of the nine functions are functions
-    /// of their types, which keep what is documented of them: above all, no more is written than there is room for.
+    /// The code that the library runs when it is loaded does no harm. The functions under the names of the nine have
+    /// their types, and keep what is documented of them: above all, they write no more than there is room for.
     ///
     /// # Errors
-    /// The system's code if it cannot be loaded.
+    /// The system's code if the library cannot be loaded.
     pub unsafe fn at(path: &Path) -> Result<Self, Status> {
         use std::os::windows::ffi::OsStrExt;
         // SAFETY: the caller's promise.
@@ -150,11 +150,11 @@ impl Library {
     }
 
     fn queries(&self) -> MutexGuard<'_, Queries> {
-        // Nothing in here panics; what would be left are handles.
+        // No code that holds the lock panics; even then the handles would be valid.
         self.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The functions that it does not have.
+    /// Returns the names of the functions that the library does not have.
     #[must_use]
     pub fn missing(&self) -> Vec<&'static str> {
         let all = [
@@ -172,12 +172,13 @@ impl Library {
     }
 }
 
-/// Where the structures of these functions must begin: a buffer that does not is not given to them. An allocator's do.
+/// Alignment of the structures of these functions. A buffer with less is not passed to them; an allocator's buffers
+/// have it.
 const ALIGNMENT: usize = 8;
 const MISALIGNED: Status = Status(998); // ERROR_NOACCESS
 
-/// Where a buffer is, nowhere if it has no bytes, and its length in elements of so many bytes; nothing if no structure
-/// may begin there.
+/// Returns the address of a buffer, null if it is empty, and its length in elements of `element` bytes. `None` if the
+/// buffer is not aligned for structures.
 fn parts(buffer: &mut [u8], element: usize) -> Option<(*mut u8, u32)> {
     let len = buffer.len().checked_div(element).and_then(|len| u32::try_from(len).ok()).unwrap_or(u32::MAX);
     let start = if buffer.is_empty() { null_mut() } else { buffer.as_mut_ptr() };
@@ -192,10 +193,9 @@ fn filled(call: impl FnOnce(*mut u32) -> u32) -> Filled {
 
 const MISSING: Status = Status::ERROR_CALL_NOT_IMPLEMENTED;
 
-// Of each call: the buffer is `len` elements that nobody else has during the call, at a multiple of 8, and the
+// For each call: the buffer is `len` elements that no other code uses during the call, at a multiple of 8. The
 // documents promise that no more are written. A library that breaks that promise cannot be helped: it is code in this
-// process.
-// Nothing is kept. A handle is one that the library gave and that is open: the table that it is in stays locked.
+// process. No pointer is stored. A handle was returned by the library and is open: its table stays locked.
 impl PerfLib for Library {
     fn enumerate_countersets(&self, guids: &mut [u8]) -> Filled {
         let Some(call) = self.enumerate else { return Filled::failed(MISSING) };
@@ -248,7 +248,7 @@ impl PerfLib for Library {
         let mut queries = self.queries();
         let Some(handle) = queries.handle(query) else { return Status::ERROR_INVALID_HANDLE };
         queries.open.remove(&query);
-        // SAFETY: see above; nobody gets this handle again.
+        // SAFETY: see above; this handle is not used again.
         Status(unsafe { call(handle) })
     }
 
@@ -289,10 +289,10 @@ impl PerfLib for Library {
     }
 }
 
-/// Held by who reads the key, and by who closes it alone: no document says that the system does without.
+/// Lock for the key: shared by readers, exclusive for closing it. No document states that the system does without it.
 static KEY: RwLock<()> = RwLock::new(());
 
-/// The registry's key.
+/// Registry key HKEY_PERFORMANCE_DATA of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HkeyPerformanceData;
 
@@ -301,8 +301,8 @@ impl PerformanceKey for HkeyPerformanceData {
         let name: Vec<u16> = name.encode_utf16().chain([0]).collect();
         let Some((start, mut len)) = parts(value, 1) else { return Filled::failed(MISALIGNED) };
         let _reading = KEY.read().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: a predefined key, which nobody of us closes meanwhile; a name that ends with a NUL; the type is not
-        // asked; `len` bytes may be written, and the length after the call.
+        // SAFETY: a predefined key, which this crate does not close meanwhile; a name that ends with a NUL; the type
+        // is not requested; `len` bytes may be written, and the length after the call.
         let status = unsafe {
             RegQueryValueExW(HKEY_PERFORMANCE_DATA, name.as_ptr(), null(), null_mut(), start, &mut len)
         };
@@ -310,16 +310,16 @@ impl PerformanceKey for HkeyPerformanceData {
     }
 
     fn close(&self) {
-        // If somebody reads it, somebody still needs it.
+        // A key that is being read is still needed.
         let Ok(_alone) = KEY.try_write() else { return };
-        // SAFETY: a predefined key, which nobody of us reads meanwhile, and which its next use opens. The documents
-        // forbid to close it where a library is told that it is unloaded; what then goes wrong is assumed to be the
-        // loader's lock, a hang, and no memory.
+        // SAFETY: a predefined key, which this crate does not read meanwhile, and which its next use opens. The
+        // documents forbid closing it in a library's notification that it is unloaded. The assumed consequence is a
+        // hang on the loader's lock, and no memory error.
         let _ = unsafe { RegCloseKey(HKEY_PERFORMANCE_DATA) };
     }
 }
 
-/// The system's clocks.
+/// Clocks of the system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -335,7 +335,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// QueryPerformanceCounter.
+/// Returns the ticks of QueryPerformanceCounter.
 #[must_use]
 pub fn perf_time() -> i64 {
     let mut ticks = 0;
@@ -344,7 +344,7 @@ pub fn perf_time() -> i64 {
     ticks
 }
 
-/// QueryPerformanceFrequency.
+/// Returns the ticks per second, of QueryPerformanceFrequency.
 fn perf_freq() -> i64 {
     let mut ticks = 0;
     // SAFETY: as above.
@@ -352,7 +352,7 @@ fn perf_freq() -> i64 {
     ticks
 }
 
-/// The time in 100 ns since 1601 UTC.
+/// Returns the time in 100 ns since 1601 UTC.
 #[must_use]
 pub fn time_100ns() -> i64 {
     let mut time = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
@@ -361,7 +361,7 @@ pub fn time_100ns() -> i64 {
     i64::from(time.dwHighDateTime).wrapping_shl(32) | i64::from(time.dwLowDateTime)
 }
 
-/// The name of this machine; empty if the system does not tell.
+/// Returns the name of this machine; empty if the system does not return it.
 #[must_use]
 pub fn own_name() -> String {
     let mut name = vec![0_u16; 256];
@@ -372,20 +372,20 @@ pub fn own_name() -> String {
     String::from_utf16_lossy(&name)
 }
 
-/// Windows' version; Wine's besides, where it stands in for Windows.
+/// Returns the version of Windows, with a note if Wine runs in place of Windows.
 #[must_use]
 pub fn version() -> String {
     // SAFETY: a structure of numbers, for which zeros are values.
     let mut version: OSVERSIONINFOW = unsafe { std::mem::zeroed() };
     version.dwOSVersionInfoSize = u32::try_from(size_of::<OSVERSIONINFOW>()).unwrap_or(0);
-    // SAFETY: a structure that says its size.
+    // SAFETY: a structure that contains its size.
     let _ = unsafe { RtlGetVersion(&mut version) };
     let OSVERSIONINFOW { dwMajorVersion, dwMinorVersion, dwBuildNumber, .. } = version;
     let wine = if is_wine() { " (Wine)" } else { "" };
     format!("Windows {dwMajorVersion}.{dwMinorVersion}.{dwBuildNumber}{wine}")
 }
 
-/// Whether it is Wine that stands in for Windows.
+/// Returns `true` if Wine runs in place of Windows.
 fn is_wine() -> bool {
     let name: Vec<u16> = "ntdll.dll\0".encode_utf16().collect();
     // SAFETY: a name that ends with a NUL, of a library that every process has.
@@ -394,14 +394,14 @@ fn is_wine() -> bool {
     !library.is_null() && unsafe { GetProcAddress(library, c"wine_get_version".as_ptr().cast()) }.is_some()
 }
 
-/// The user's language.
+/// Returns the language of the user.
 #[must_use]
 pub fn language() -> Language {
     // SAFETY: it takes nothing and cannot fail.
     Language(unsafe { GetUserDefaultUILanguage() }.into())
 }
 
-/// Asks the console to understand escape sequences; whether it does.
+/// Enables escape sequences on the console. Returns `true` if the console supports them.
 #[must_use]
 pub fn draws_in_place() -> bool {
     // SAFETY: a constant that names the standard output; the handle is not closed.
@@ -420,14 +420,14 @@ fn last_error() -> Status {
     Status(u32::from_le_bytes(code.to_le_bytes()))
 }
 
-/// The functions of the system; or, if the environment counts, of the library that `PERFSET_PERFLIB` names there.
-/// Functions that answer why if it cannot be loaded.
+/// Returns the functions of the system, or, if the environment is trusted, of the library that `PERFSET_PERFLIB`
+/// names. If the library cannot be loaded, all functions return the reason.
 #[must_use]
 pub fn functions(trusts_environment: bool) -> Arc<dyn PerfLib> {
     let named = std::env::var_os("PERFSET_PERFLIB").filter(|name| trusts_environment && !name.is_empty());
     let library = match named {
-        // SAFETY: who sets the variable promises it. Whoever has a process' environment decides already which libraries
-        // it loads.
+        // SAFETY: the user who sets the variable promises it. A user who controls a process' environment decides
+        // anyway which libraries it loads.
         Some(path) => unsafe { Library::at(Path::new(&path)) },
         None => Library::system(),
     };

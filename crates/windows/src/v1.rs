@@ -1,4 +1,4 @@
-//! Objects of HKEY_PERFORMANCE_DATA, as a provider.
+//! Provider of the objects of HKEY_PERFORMANCE_DATA.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -15,15 +15,15 @@ use crate::functions::PerformanceKey;
 use crate::growing::value;
 use crate::shared::Registered;
 
-/// How long a list of objects is taken for true: to make it anew every provider of the machine is asked for everything.
+/// Time for which a list of objects is valid: a new list requires the data of every provider of the machine.
 const PAUSE: Duration = Duration::from_secs(300);
-/// How long it is waited after one that lacks something, at first; then twice as long each time.
+/// First time to wait after an incomplete list; it doubles each time.
 const RETRY: Duration = Duration::from_secs(10);
 
-/// The objects that the performance key has and V2 has not.
+/// Provider of the objects that the performance key has and V2 does not.
 ///
-/// What is listed is what `Global` gives; `Costly` is read only if costly objects are asked for. A collection reads one
-/// object. The key is closed when no query asks for an object any more.
+/// The list contains the objects of `Global`; `Costly` is read only if costly objects are requested. A collection
+/// reads one object. The key is closed when no query uses an object any more.
 #[derive(Debug)]
 pub struct V1 {
     key: Arc<dyn PerformanceKey>,
@@ -32,34 +32,35 @@ pub struct V1 {
     registered: Registered,
     objects: ObjectSets,
     texts: Texts,
-    /// Until when the list is taken for true, and what V2 had.
+    /// Time until which the list is valid, and the revision of V2's countersets in it.
     listed: Option<(Instant, u64)>,
-    /// How long that is if the next one lacks something.
+    /// Time for which the next list is valid if it is incomplete.
     retry: Duration,
-    /// The last list that could be had.
+    /// Catalogue of the last list that could be read.
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// What of each value cannot be used, and why, as it was when it was last read.
+    /// Problems of each value when it was last read: unusable parts and the reasons.
     troubles: BTreeMap<String, Vec<Text>>,
-    /// The last block's, used again by the next.
+    /// Buffer of the last block, reused by the next.
     buffer: Vec<u8>,
-    /// How many entries of queries ask an object.
+    /// Number of query entries for objects.
     entries: usize,
 }
 
-/// The name tables.
+/// Tables of names and help texts.
 #[derive(Debug, Default)]
 struct Texts {
     names: Names,
     helps: Names,
-    /// In the user's language; empty if that is English.
+    /// Names in the user's language; empty if that is English.
     own_names: Names,
     own_helps: Names,
-    /// The index of each help, by object and counter: mostly that of the name and 1. An object itself has no counter.
+    /// Index of each help text, by object and counter: mostly that of the name and 1. An object itself has no
+    /// counter.
     help_indexes: HashMap<(u32, Option<u32>), u32>,
 }
 
 impl V1 {
-    /// A provider of what this key has, with names in English and in this language.
+    /// Creates a provider of this key's objects, with names in English and in this language.
     #[must_use]
     pub fn new(
         key: Arc<dyn PerformanceKey>,
@@ -83,7 +84,7 @@ impl V1 {
         }
     }
 
-    /// What there is now, if that is not what it was.
+    /// Updates the catalogue if it is due or V2's countersets have changed.
     pub fn refresh(&mut self, now: Instant) {
         let revision = self.registered.revision();
         if self.listed.is_some_and(|(until, of)| of == revision && now < until) {
@@ -108,7 +109,7 @@ impl V1 {
         }
     }
 
-    /// What there is, and whether all that was asked for it was answered.
+    /// Returns the catalogue, and `true` if all requests for it succeeded.
     fn list(&mut self) -> Result<(Catalogue, bool), SourceError> {
         let global = self.all_objects("Global")?;
         let mut is_whole = self.read_texts();
@@ -132,14 +133,14 @@ impl V1 {
         Ok((catalogue, is_whole))
     }
 
-    /// A block of many objects.
+    /// Reads a block of many objects.
     fn all_objects(&mut self, name: &str) -> Result<Vec<u8>, SourceError> {
         let bytes = value(&*self.key, name, std::mem::take(&mut self.buffer))?;
         DataBlock::parse(&bytes).map_err(|error| unreadable(name, &error))?;
         Ok(bytes)
     }
 
-    /// Takes over such a block: the objects that it has are found.
+    /// Stores a block of many objects, and adds their indexes to `found`.
     fn take_listed(
         &mut self,
         name: &str,
@@ -156,7 +157,7 @@ impl V1 {
         Ok(())
     }
 
-    /// Takes over what the block of a value says. What of it cannot be used is left out, and noted.
+    /// Parses the block of a value. Unusable parts are left out, and noted.
     fn take(&mut self, name: &str, bytes: Vec<u8>) -> Result<Recording, SourceError> {
         let taken = self.objects.add(bytes, &self.texts.names, Mode::Tolerant);
         let (recording, troubles) = taken.map_err(|error| unreadable(name, &error))?;
@@ -167,7 +168,7 @@ impl V1 {
         Ok(recording)
     }
 
-    /// Notes what of a value cannot be used now, in place of what was noted before.
+    /// Notes the current problems of a value, in place of those noted before.
     fn note(&mut self, name: &str, troubles: Vec<Text>) {
         if troubles.is_empty() {
             self.troubles.remove(name);
@@ -176,8 +177,8 @@ impl V1 {
         }
     }
 
-    /// The tables of names and helps, as far as they can be had now; whether the English ones can. What every Windows
-    /// has is known without a table.
+    /// Reads the tables of names and help texts that are available now. Returns `true` if the English ones are. Names
+    /// that every Windows has are known without a table.
     fn read_texts(&mut self) -> bool {
         self.texts.help_indexes.clear();
         let (names, helps) = (self.table("Counter 009"), self.table("Help 009"));
@@ -202,14 +203,14 @@ impl V1 {
         }
         if self.language.primary() != Language::ENGLISH.0 {
             let own = language_name(self.language);
-            // A language that is not there has no names, and English stays.
+            // A missing language has no names, and English stays.
             self.texts.own_names = self.table(&format!("Counter {own}")).unwrap_or_default();
             self.texts.own_helps = self.table(&format!("Help {own}")).unwrap_or_default();
         }
         is_whole
     }
 
-    /// One of the tables. A pair that is none is skipped, and noted.
+    /// Reads one table. An invalid pair is skipped, and noted.
     fn table(&mut self, name: &str) -> Result<Names, SourceError> {
         let bytes = value(&*self.key, name, Vec::new())?;
         let (names, skipped) = Names::read(NameTable::new(&bytes));
@@ -220,7 +221,7 @@ impl V1 {
         Ok(names)
     }
 
-    /// The object of a counterset, as it is now.
+    /// Reads the object of a counterset.
     fn read(&mut self, counterset: &Guid) -> Result<Recording, SourceError> {
         let set = self.objects.counterset(counterset);
         let index = set.and_then(|set| set.v1_index).ok_or(SourceError::UnknownCounterset(*counterset))?;
@@ -230,19 +231,20 @@ impl V1 {
     }
 }
 
-/// So many troubles of a value are kept.
+/// Maximum number of problems stored for a value.
 const TROUBLES_MOST: usize = 10;
 
 fn unreadable(name: &str, error: &WireError) -> SourceError {
     SourceError::Failed(about(name, error).into())
 }
 
-/// What is said of a value.
+/// Returns a sentence about a value.
 fn about(name: &str, what: &impl std::fmt::Display) -> String {
     format!("HKEY_PERFORMANCE_DATA \"{name}\": {what}")
 }
 
-/// What a table of a language is called: the primary language, but of two the whole number. Source: MS Learn.
+/// Returns the name of a language's table: its primary language, except Chinese and Portuguese, whose names have the
+/// whole number. Source: MS Learn.
 pub fn language_name(language: Language) -> String {
     const CHINESE: u32 = 0x04;
     const PORTUGUESE: u32 = 0x16;
@@ -261,7 +263,7 @@ impl Texts {
         }
     }
 
-    /// A counterset with its helps, where its values are from, and its names in the user's language.
+    /// Returns a counterset with its help texts, the origin of its values, and its names in the user's language.
     fn dressed(&self, set: &Counterset, language: Language) -> Counterset {
         let mut set = set.clone();
         let Some(object) = set.v1_index else { return set };

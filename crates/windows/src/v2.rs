@@ -1,4 +1,4 @@
-//! Countersets of PerfLib V2, as a provider.
+//! Provider of the countersets of PerfLib V2.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,46 +16,47 @@ use crate::query::OpenQuery;
 use crate::registration::{Registrations, SOURCE};
 use crate::shared::Registered;
 
-/// How long a list of countersets is taken for true.
+/// Time for which a list of countersets is valid.
 const PAUSE: Duration = Duration::from_secs(10);
-/// How long a counterset is taken for what it was registered as: a call each tells.
+/// Time for which a counterset's registration is valid; reading it again takes a call for each counterset.
 const COMPARED: Duration = Duration::from_secs(300);
 
-/// So many bytes of blocks, of all queries together, are kept as memory for the next ones.
+/// Maximum number of bytes of blocks that are kept for the next collections, for all queries together.
 const KEPT_MOST: usize = 64 << 20;
 
-/// The countersets that PerfLib has registered.
+/// Provider of the countersets that are registered with PerfLib.
 ///
-/// Each has a query of its own, so that one that fails takes no other with it. One counter is asked alone; of several
-/// all are asked, because only then does the system itself say which values are of the same instance.
+/// Each has a separate query, so that a failing counterset does not affect others. A single counter is requested
+/// alone. For several counters all are requested, because only then does the system itself show which values belong
+/// to the same instance.
 #[derive(Debug)]
 pub struct V2 {
     functions: Arc<dyn PerfLib>,
     registrations: Registrations,
     registered: Registered,
     listed: Option<Instant>,
-    /// What each counterset was registered as when that was last compared; when it was.
+    /// Registration of each counterset when registrations were last compared; `compared` is the time of that.
     infos: Vec<(Guid, Result<Vec<u8>, SourceError>)>,
     compared: Option<Instant>,
     catalogue: Result<Arc<Catalogue>, SourceError>,
-    /// Countersets that are registered and cannot be used, and why.
+    /// Registered countersets that cannot be used, with the reasons.
     problems: Vec<Text>,
     queries: HashMap<(Guid, CounterFilter), Asked>,
-    /// How many entries of queries ask a counterset.
+    /// Number of query entries for each counterset.
     entries: HashMap<Guid, usize>,
     names: Vec<u8>,
 }
 
-/// An entry of the system's, in a query of its own.
+/// Entry of the system, in a separate query.
 #[derive(Debug)]
 struct Asked {
     query: OpenQuery,
-    /// Which of the results is its own.
+    /// Index of the entry's result.
     index: u32,
 }
 
 impl V2 {
-    /// A provider of what these functions know, with names in English and in this language.
+    /// Creates a provider of these functions' countersets, with names in English and in this language.
     #[must_use]
     pub fn new(functions: Arc<dyn PerfLib>, language: Language, registered: Registered) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl V2 {
         }
     }
 
-    /// What is registered now, if that is not what it was.
+    /// Updates the catalogue if it is due and registrations have changed.
     pub fn refresh(&mut self, now: Instant) {
         let is_within =
             |at: Option<Instant>, pause| at.is_some_and(|at| now.saturating_duration_since(at) < pause);
@@ -112,7 +113,7 @@ impl V2 {
         self.catalogue = Ok(Arc::new(catalogue));
     }
 
-    /// The query that asks for these counters: a new one if there is none.
+    /// Returns the query that requests these counters; opens one if there is none.
     fn asked(&mut self, want: &Want<'_>) -> Result<&mut Asked, SourceError> {
         let (guid, counter) = key_of(want);
         if !self.queries.contains_key(&(guid, counter)) {
@@ -146,7 +147,7 @@ impl V2 {
         done
     }
 
-    /// How much memory the queries keep.
+    /// Returns the size of the memory that the queries keep.
     fn kept(&self) -> usize {
         self.queries.values().map(|asked| asked.query.kept()).fold(0, usize::saturating_add)
     }
@@ -186,7 +187,8 @@ impl Provider for V2 {
         Status::ERROR_SUCCESS
     }
 
-    /// What was open and broke, with the service or the provider behind it, is opened once more.
+    /// Collects, and tries once more if the query was open and is broken, because the service or the provider behind
+    /// it has restarted.
     fn collect(&mut self, want: &Want<'_>, rows: &mut Rows) -> Result<(), SourceError> {
         let was_open = self.queries.contains_key(&key_of(want));
         match self.collect_once(want, rows) {
@@ -200,7 +202,7 @@ impl Provider for V2 {
     }
 }
 
-/// What is asked of the system: the one counter, or all.
+/// Returns the request to the system: the one counter, or all.
 fn key_of(want: &Want<'_>) -> (Guid, CounterFilter) {
     let counter = match want.counters {
         [one] => CounterFilter::One(*one),
@@ -209,8 +211,8 @@ fn key_of(want: &Want<'_>) -> (Guid, CounterFilter) {
     (want.counterset.guid, counter)
 }
 
-/// Whether another query may be answered where this one is not: its handle is none any more, or the system does not
-/// know an entry that it took.
+/// Returns `true` if another query may succeed where this one fails: its handle is not valid any more, or the system
+/// does not know an entry that it accepted.
 fn is_broken(error: &SourceError) -> bool {
     let status = error.status();
     is_closed(status)
@@ -227,7 +229,7 @@ pub fn fill(block: &[u8], index: u32, want: &Want<'_>, rows: &mut Rows) -> Resul
     rows.set_clocks(Clocks::from(&block.clocks()));
     let index = usize::try_from(index).unwrap_or(usize::MAX);
     let Some(result) = block.results().nth(index) else {
-        // An error ends the results: say which, if that is why there is none.
+        // An error ends the results: report it, if that is why there is none.
         let broken = block.results().find_map(Result::err).map(unreadable);
         return Err(broken.unwrap_or_else(|| {
             SourceError::Failed(format!("PerfQueryCounterData: the block has no result {index}").into())
@@ -281,11 +283,12 @@ fn table_rows(
     Ok(())
 }
 
-/// Which value of a row is for which column.
+/// Column of each value of a row.
 struct Columns(Vec<Option<usize>>);
 
 impl Columns {
-    /// For values in the order of these counters. A column that none of them is has no value, and says so.
+    /// Creates the mapping for values in the order of these counters. A column without one of them gets a reason for
+    /// its missing value.
     fn new(want: &Want<'_>, ids: impl Iterator<Item = CounterId>, rows: &mut Rows) -> Self {
         let places: HashMap<CounterId, usize> =
             want.counters.iter().enumerate().map(|(column, id)| (*id, column)).collect();
@@ -293,7 +296,7 @@ impl Columns {
         let mut columns = Vec::new();
         for id in ids {
             let column = places.get(&id).copied();
-            // Of a counter that comes twice the first value counts.
+            // If a counter comes twice, the first value is used.
             let column = column.filter(|at| {
                 filled.get_mut(*at).is_some_and(|is_filled| !std::mem::replace(is_filled, true))
             });

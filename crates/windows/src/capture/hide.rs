@@ -1,4 +1,4 @@
-//! Names that a capture does not tell.
+//! Hiding of names in a capture.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::ControlFlow;
@@ -9,30 +9,30 @@ use perfset_core::v2::{self, Format, PERF_AGGREGATE_INSTANCE, Value};
 use perfset_core::walk::{Event, FieldValue, Visit};
 use perfset_core::wire::WireError;
 
-/// Replaces names of instances: each by letters of its own, as many as it has, so that blocks stay as long as they are
-/// and an instance has one name in all of them. What they are is different for each of these.
+/// Replaces names of instances. Each gets letters of its own, as many as it has. Blocks therefore keep their length,
+/// and an instance has one name in all of them. Each value of this type has different letters.
 ///
-/// Totals and numbers, as processors have for names, stay. Of all else only what has a meaning is told: fields and
-/// numbers; padding, texts that are values, and what cannot be read, are zeros.
+/// Totals and numbers, as processors have for names, stay. Of all else only data with a meaning is shown: fields and
+/// numbers. Padding, texts that are values, and everything that cannot be parsed, are zeros.
 #[derive(Debug, Default)]
 pub struct Hidden(RandomState);
 
 impl Hidden {
-    /// New letters.
+    /// Creates a replacer with new random letters.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// In a list of instances.
+    /// Replaces the names in a list of instances.
     ///
     /// # Errors
-    /// What cannot be read: it and what stands behind it is zeros.
+    /// The first data that cannot be parsed: this and everything behind it is zeros.
     pub fn in_list(&self, list: &mut [u8]) -> Result<(), WireError> {
         self.tell(list, |bytes, visit| v2::walk(Format::Instances, bytes, visit))
     }
 
-    /// In a PERF_DATA_HEADER block.
+    /// Replaces the names in a PERF_DATA_HEADER block.
     ///
     /// # Errors
     /// As [`in_list`](Self::in_list).
@@ -40,10 +40,11 @@ impl Hidden {
         self.tell(block, |bytes, visit| v2::walk(Format::Data, bytes, visit))
     }
 
-    /// In a PERF_DATA_BLOCK.
+    /// Replaces the names in a PERF_DATA_BLOCK.
     ///
     /// # Errors
-    /// The first of what cannot be read: an object, of which only the length is left, or the rest of its instances.
+    /// The first data that cannot be parsed: an object, of which only the length is left, or the rest of its
+    /// instances.
     pub fn in_v1(&self, block: &mut [u8]) -> Result<(), WireError> {
         let (mut lengths, mut first) = (Vec::new(), Ok(()));
         let mut objects = DataBlock::parse(block).map(|block| block.objects());
@@ -54,7 +55,7 @@ impl Hidden {
                 Contents::Multiple(mut instances) => instances.try_for_each(|instance| instance.map(drop)),
                 Contents::Single(_) | Contents::Metadata { .. } => Ok(()),
             });
-            // Behind an object of a known length there may be others.
+            // Other objects may follow one of a known length.
             if read.is_err() && objects.at() > at {
                 let length = at..at.saturating_add(4);
                 lengths.extend(block.get(length.clone()).map(|bytes| (length, bytes.to_vec())));
@@ -68,7 +69,7 @@ impl Hidden {
         first
     }
 
-    /// Leaves what a walk says that it means.
+    /// Keeps the fields that a visitor reports, with names replaced, and clears everything else.
     fn tell(
         &self,
         bytes: &mut [u8],
@@ -103,7 +104,7 @@ impl Hidden {
         walked
     }
 
-    /// The letters of a name, in units of so many bytes.
+    /// Returns the letters of a name, in units of `unit` bytes.
     fn name(&self, name: &[u8], unit: usize) -> Vec<u8> {
         let mut name = name.to_vec();
         if is_told(&name, unit) {
@@ -121,7 +122,7 @@ impl Hidden {
     }
 }
 
-/// Bytes of a field that is a number; none of a text, and of what has no meaning.
+/// Returns the size of a number field in bytes; 0 for a text, and for a field without a meaning.
 fn width(value: FieldValue<'_>) -> usize {
     match value {
         FieldValue::U32(_)
@@ -141,7 +142,7 @@ fn width(value: FieldValue<'_>) -> usize {
     }
 }
 
-/// Whether a name says nothing of anybody.
+/// Returns `true` if a name reveals nothing: it has only digits, commas and totals.
 fn is_told(name: &[u8], unit: usize) -> bool {
     let text = match unit {
         1 => name.iter().copied().map(char::from).collect(),
@@ -150,10 +151,11 @@ fn is_told(name: &[u8], unit: usize) -> bool {
     text.replace(PERF_AGGREGATE_INSTANCE, "").chars().all(|c| c.is_ascii_digit() || c == ',')
 }
 
-/// The name of the machine in the header of a PERF_DATA_BLOCK: as many X, and zeros around them.
+/// Replaces the name of the machine in the header of a PERF_DATA_BLOCK by as many X, and the bytes around it by
+/// zeros.
 ///
 /// # Errors
-/// If it cannot be read as a block; it is zeros then.
+/// If the block cannot be parsed; it is zeros then.
 pub fn machine_in_v1(block: &mut [u8]) -> Result<(), WireError> {
     let place = DataBlock::parse(block).map(|parsed| {
         let name = parsed.system_name().as_bytes();

@@ -1,4 +1,4 @@
-//! A folder that was captured, as the functions and the key that answered so.
+//! Replay of a capture: a captured directory in place of the functions and the key that responded.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -21,18 +21,18 @@ use crate::ours::fill;
 use crate::v1::V1;
 use crate::{Settings, register_v2_before};
 
-/// The largest file of a capture.
+/// Maximum size of a file of a capture, in bytes.
 const FILE_MOST: u64 = 512 << 20;
-/// A counterset takes some 1,700 bytes of it.
+/// Maximum size of the manifest in bytes; a counterset takes some 1,700 of them.
 const MANIFEST_MOST: u64 = 4 << 20;
-/// No machine has more countersets.
+/// Maximum number of countersets; no machine has more.
 const COUNTERSETS_MOST: usize = 65_536;
 const ERROR_FILE_NOT_FOUND: Status = Status(2);
 
-/// What a machine answered when it was captured.
+/// Captured responses of a machine.
 ///
-/// The first collection of a counterset gets the first sample, the second one the second, and there it stays, until no
-/// query asks for the counterset any more.
+/// The first collection of a counterset returns the first sample, the second and all later ones the second. When no
+/// query uses the counterset any more, collections begin again with the first sample.
 #[derive(Clone, Debug)]
 pub struct Captured(Arc<Folder>);
 
@@ -43,12 +43,12 @@ struct Folder {
     language: u32,
     by: String,
     queries: Mutex<Queries>,
-    /// How often each object was collected, by its title index, and how often all objects were asked for.
+    /// Number of collections of each object, by its title index, and of all objects.
     taken: Mutex<HashMap<String, usize>>,
     readings: AtomicUsize,
 }
 
-/// What a question was answered with: a code, or bytes of a file.
+/// Captured response to a request: a code, or bytes of a file.
 #[derive(Debug)]
 enum Answer {
     Failed(Status),
@@ -63,7 +63,7 @@ struct Queries {
     opened: usize,
 }
 
-/// The entries of a query with their results, and how often it was collected.
+/// Entries of a query with the indexes of their results, and the number of its collections.
 #[derive(Debug, Default)]
 struct Query {
     entries: Vec<(Guid, CounterFilter, Option<Utf16>, u32)>,
@@ -71,10 +71,10 @@ struct Query {
 }
 
 impl Captured {
-    /// Reads a folder.
+    /// Reads a captured directory.
     ///
     /// # Errors
-    /// If it cannot be read, is none, or is larger than any capture.
+    /// If the directory cannot be read, is not a capture, or is larger than any capture.
     pub fn open(folder: &Path) -> io::Result<Self> {
         let bad = |why: String| io::Error::new(io::ErrorKind::InvalidData, format!("{MANIFEST}: {why}"));
         let manifest = read(&folder.join(MANIFEST), MANIFEST_MOST)?;
@@ -126,26 +126,27 @@ impl Captured {
         Ok(Self(Arc::new(read_folder)))
     }
 
-    /// The machine of a folder; one that has nothing, and says why, if the folder cannot be read.
+    /// Returns the machine of a captured directory. If the directory cannot be read, the machine has no counters and
+    /// reports the reason.
     #[must_use]
     pub fn machine_of(folder: &Path) -> Machine {
         let captured = Self::open(folder);
         captured.map_or_else(|error| nothing(&error.to_string()), |captured| captured.machine())
     }
 
-    /// Which program on which system captured it.
+    /// Returns the program that captured this, and its system.
     #[must_use]
     pub fn by(&self) -> &str {
         &self.0.by
     }
 
-    /// What answers in place of the machine's own functions and its key, and the language that it was captured in.
+    /// Returns the replacements of the machine's own functions and its key, and the captured language.
     #[must_use]
     pub fn functions(&self) -> (Arc<dyn PerfLib>, Arc<dyn PerformanceKey>, Language) {
         (Arc::new(self.clone()), Arc::new(self.clone()), Language(self.0.language))
     }
 
-    /// The machine that was captured: what Windows' own functions are asked is asked of the folder.
+    /// Returns the captured machine, for which the directory replaces Windows' own functions.
     #[must_use]
     pub fn machine(&self) -> Machine {
         let settings =
@@ -168,7 +169,7 @@ impl Captured {
         }
     }
 
-    /// The code of a question that is noted only if it failed.
+    /// Returns the code of a request that is noted only if it failed.
     fn failed(&self, question: &str) -> Option<Status> {
         match self.0.answers.get(question) {
             Some(Answer::Failed(status)) => Some(*status),
@@ -176,13 +177,13 @@ impl Captured {
         }
     }
 
-    /// A sample: the last one there is, if it is later than that.
+    /// Returns a sample; the last one that exists, if `number` is later.
     fn sample(&self, what: &str, number: usize) -> Result<&[u8], Status> {
         let answer = self.answer(&format!("{what} {}", number.min(1)));
         if number > 0 { answer.or_else(|_| self.answer(&format!("{what} 0"))) } else { answer }
     }
 
-    /// A sample of objects with this one: of those that cost much, if it is none of the others.
+    /// Returns a sample of objects that contains this one; a sample of the costly objects, if only they contain it.
     fn sample_with(&self, index: &str, number: usize) -> Result<&[u8], Status> {
         let index = index.parse().map_err(|_| ERROR_FILE_NOT_FOUND)?;
         let costly = self.sample("Costly", number).ok();
@@ -194,12 +195,12 @@ impl Captured {
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<String, usize>> {
-        // Nothing in here panics; what would be left are numbers.
+        // No code that holds the lock panics; even then the numbers would be valid.
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn queries(&self) -> MutexGuard<'_, Queries> {
-        // Nothing in here panics; what would be left are queries.
+        // No code that holds the lock panics; even then the queries would be valid.
         self.0.queries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -209,7 +210,7 @@ impl Captured {
     }
 }
 
-/// A machine that has nothing, and why.
+/// Creates a machine without counters that reports the reason.
 fn nothing(why: &str) -> Machine {
     struct Nothing(SourceError);
 
@@ -333,7 +334,8 @@ impl PerfLib for Captured {
         fill(identifiers, 1, Status::ERROR_NOT_ENOUGH_MEMORY, Ok(&list))
     }
 
-    /// The whole block of the sample: each entry's result is where its index says, and may have more than was asked.
+    /// Returns the whole block of the sample: each entry's result is at its index, and may have more counters than
+    /// were requested.
     fn query_data(&self, query: RawQuery, block: &mut [u8]) -> Filled {
         let mut queries = self.queries();
         let Some(query) = queries.open.get_mut(&query) else {
@@ -348,7 +350,7 @@ impl PerfLib for Captured {
 }
 
 impl PerformanceKey for Captured {
-    /// Objects are answered with all objects of the sample, more than was asked.
+    /// Returns all objects of the sample for any object, more than were requested.
     fn query_value(&self, name: &str, value: &mut [u8]) -> Filled {
         let mut taken = self.taken();
         let number = taken.get(name).copied().unwrap_or(0);
@@ -372,12 +374,12 @@ impl PerformanceKey for Captured {
     fn close(&self) {}
 }
 
-/// The objects of a capture. The key is asked the same for a list of instances as for a collection, and here is known
-/// which of them takes a sample.
+/// Objects of a capture. The key gets the same request for a list of instances as for a collection; only this
+/// provider knows which of them takes a sample.
 struct Objects {
     v1: V1,
     captured: Captured,
-    /// How many entries of queries ask a counterset, and its title index once it was collected.
+    /// Number of query entries for each counterset, and the counterset's title index once it was collected.
     asked: HashMap<Guid, (usize, Option<u32>)>,
 }
 
