@@ -1,4 +1,5 @@
-//! What is alike at every function: no panic passes it, pointers are of any alignment, buffers have one protocol.
+//! Rules common to all exported functions: no panic leaves them, pointers may have any alignment, and buffers have
+//! one protocol.
 
 #[cfg(unix)]
 use std::ffi::c_int;
@@ -8,23 +9,24 @@ use perfset::Status;
 
 use crate::wide::{Wide, push_utf16};
 
-/// A query handle as C has it: `HANDLE`.
+/// Query handle as a C program has it: `HANDLE`.
 pub type Handle = *mut std::ffi::c_void;
 
-/// The code for a fault of our own.
+/// Error code for a panic inside this library.
 pub const ERROR_INTERNAL_ERROR: Status = Status(1359);
 
-/// Units of a machine's name that are read at most: no network has longer ones.
+/// Maximum number of units that are read of a machine's name; no network has longer names.
 const MACHINE_NAME_MOST: usize = 1_024;
 
-/// Runs a function's body; a panic in it is a code.
+/// Runs a function's body and returns its code; a panic becomes a code too.
 pub fn guard(body: impl FnOnce() -> Result<(), Status>) -> u32 {
     guarded(body).err().unwrap_or(Status::ERROR_SUCCESS).0
 }
 
-/// The same of a function that returns something else.
+/// Runs the body of a function that returns something other than a code. A panic becomes an error.
 ///
-/// The thread cannot be cancelled meanwhile: it would end in the middle, by an unwinding that no Rust may stop.
+/// The thread cannot be cancelled meanwhile: cancellation would unwind it in the middle, and Rust code must not stop
+/// that unwinding.
 pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status> {
     #[cfg(unix)]
     let cancelling = set_cancel_state(CANCEL_DISABLE);
@@ -38,7 +40,7 @@ pub fn guarded<T>(body: impl FnOnce() -> Result<T, Status>) -> Result<T, Status>
 #[cfg(unix)]
 const CANCEL_DISABLE: c_int = 1;
 
-/// Whether this thread may be cancelled: the state before.
+/// Sets whether this thread may be cancelled, and returns the state before.
 #[cfg(unix)]
 fn set_cancel_state(state: c_int) -> c_int {
     unsafe extern "C" {
@@ -50,7 +52,7 @@ fn set_cancel_state(state: c_int) -> c_int {
     before
 }
 
-/// Exports one function under several names, each for another kind of text: what stands behind its name is the first
+/// Exports one function under several names, each for another kind of text. The value behind a name is the first
 /// argument of the body.
 macro_rules! export {
     ($(#[$doc:meta])* $first:ident: $text:expr, $($name:ident: $other_text:expr),+ => $body:ident $args:tt) => {
@@ -69,24 +71,24 @@ macro_rules! export {
         $(#[$doc])*
         #[unsafe(no_mangle)]
         pub unsafe extern "system" fn $name($($arg: $type),*) -> u32 {
-            // SAFETY: what this function asks of its caller.
+            // SAFETY: the caller keeps the contract of this function.
             $crate::boundary::guard(|| unsafe { $body($text, $($arg),*) })
         }
     };
 }
 pub(crate) use export;
 
-/// The address in a handle.
+/// Returns the address in a handle.
 pub fn number(handle: Handle) -> usize {
     handle.addr()
 }
 
-/// A number as a handle.
+/// Converts a number to a handle.
 pub fn handle(number: usize) -> Handle {
     std::ptr::without_provenance_mut(number)
 }
 
-/// Stores where a caller wants something; nothing if nowhere.
+/// Stores a value at a caller's address; does nothing if that is null.
 ///
 /// # Safety
 /// `at` is null or may be written.
@@ -97,7 +99,7 @@ pub unsafe fn store<T>(at: *mut T, value: T) {
     }
 }
 
-/// What stands where a caller says. `None` if nowhere.
+/// Reads a value at a caller's address. `None` if that is null.
 ///
 /// # Safety
 /// `at` is null or may be read.
@@ -109,13 +111,13 @@ pub unsafe fn load<T: Copy>(at: *const T) -> Option<T> {
     Some(unsafe { at.read_unaligned() })
 }
 
-/// A caller's buffer for an answer, and where its size is wanted.
+/// Caller's buffer for a response, and the address at which its size is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     start: *mut u8,
-    /// In elements.
+    /// Length of the buffer in elements.
     len: u32,
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     element: u32,
     actual: *mut u32,
 }
@@ -124,20 +126,21 @@ impl Buffer {
     /// # Safety
     /// `start` is null or `len` elements there may be written; `actual` is null or may be written.
     pub unsafe fn new<T>(start: *mut T, len: u32, actual: *mut u32) -> Self {
-        // No answer has elements of 4 GiB.
+        // No response has elements of 4 GiB.
         let element = u32::try_from(size_of::<T>()).unwrap_or(u32::MAX);
         let buffer = Self { start: start.cast(), len, element, actual };
         buffer.tell(0); // whatever fails from here on
         buffer
     }
 
-    /// there is somewhere to tell the size, and a buffer if it has one.
+    /// Returns an error unless `actual` is not null, and `start` is not null or the length is 0.
     pub fn check(&self) -> Result<(), Status> {
         let is_bad = self.actual.is_null() || (self.start.is_null() && self.len != 0);
         if is_bad { Err(Status::ERROR_INVALID_PARAMETER) } else { Ok(()) }
     }
 
-    /// Large enough: the answer, and how much it is. Too small: how much is needed now, and nothing else.
+    /// Writes a response and its size if the buffer is large enough. Otherwise writes only the size that is needed
+    /// now.
     pub fn fill(&self, answer: &[u8]) -> Result<(), Status> {
         let needed = u32::try_from(answer.len()).map_err(|_| Status::ERROR_OUTOFMEMORY)?;
         let elements = needed.checked_div(self.element).unwrap_or(0);
@@ -146,7 +149,7 @@ impl Buffer {
             return Err(Status::ERROR_NOT_ENOUGH_MEMORY);
         }
         if !self.start.is_null() {
-            // SAFETY: the caller promised `len` elements, which are no fewer than the answer has.
+            // SAFETY: the caller promised `len` elements, which are no fewer than the response has.
             unsafe { std::ptr::copy(answer.as_ptr(), self.start, answer.len()) };
         }
         Ok(())
@@ -158,7 +161,7 @@ impl Buffer {
     }
 }
 
-/// The machine that a caller names is this one.
+/// Returns an error unless the machine that a caller names is this one.
 ///
 /// # Safety
 /// `name` is null, or a string whose units may be read up to its NUL, or the first 1,024 of them.
@@ -172,17 +175,17 @@ pub unsafe fn check_machine(name: *const u8, wide: Wide) -> Result<(), Status> {
     perfset::is_local(Some(&text)).map_err(|error| error.status())
 }
 
-/// The text of a C string in wide units. `None` if it does not end within so many of them, or is not Unicode.
+/// Reads a C string in wide units. `None` if it has no end within `most` units, or is not Unicode.
 ///
 /// # Safety
-/// The units of `start` may be read up to its NUL, or so many.
+/// The units of `start` may be read up to its NUL, or `most` of them.
 pub unsafe fn read_text(start: *const u8, wide: Wide, most: usize) -> Option<String> {
     // SAFETY: the caller promises it.
     let units = unsafe { read_units(start, wide, most) };
     units.map(|units| String::from_utf16_lossy(&units))
 }
 
-/// The same as UTF-16, in which halves of pairs keep their values.
+/// Reads a C string as UTF-16, in which unpaired surrogates keep their values. `None` as in [`read_text`].
 ///
 /// # Safety
 /// As [`read_text`].

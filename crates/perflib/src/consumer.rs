@@ -1,9 +1,9 @@
-//! The nine functions for consumers. Source: MS Learn, "Using the PerfLib Functions to Consume Counter Data", and the
-//! pages of the functions.
+//! PerfLib's nine functions for consumers. Source: MS Learn, "Using the PerfLib Functions to Consume Counter Data",
+//! and the pages of the functions.
 //!
-//! Each is there for UTF-16 text under its own name, and with `_utf32` for UTF-32 text; `perflib.h` chooses. They keep
-//! one order of checks: handle, pointers and sizes, enumerations, look-ups, data, and the buffer's size last.
-//! None touches the last error.
+//! Each exists for UTF-16 text under its own name, and with `_utf32` for UTF-32 text; `perflib.h` chooses. All check
+//! in the same order: handle, pointers and sizes, enumerations, look-ups, data, and the buffer's size last.
+//! None changes the last error.
 
 use perfset::{Guid, Status, perflib};
 
@@ -12,7 +12,7 @@ use crate::process::{OpenQuery, process};
 use crate::wide::{Shape, Wide, data_to_utf32, identifiers_to_utf16, to_utf32};
 
 export! {
-    /// The GUIDs of all registered countersets, ascending.
+    /// Writes the GUIDs of all registered countersets, ascending.
     ///
     /// `len` and `actual` count GUIDs. ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_PARAMETER, RPC_S_SERVER_UNAVAILABLE for
     /// another machine.
@@ -43,7 +43,7 @@ unsafe fn enumerate(
 }
 
 export! {
-    /// One of ten things about a counterset's registration.
+    /// Writes one of ten properties of a counterset's registration, chosen by a request code.
     ///
     /// ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_PARAMETER, ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_ITEMID_NOT_FOUND,
     /// ERROR_NOT_FOUND, ERROR_RESOURCE_LANG_NOT_FOUND, RPC_S_SERVER_UNAVAILABLE.
@@ -96,10 +96,10 @@ unsafe fn registration(
 }
 
 export! {
-    /// The active instances of a counterset.
+    /// Writes the active instances of a counterset.
     ///
     /// ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_PARAMETER, ERROR_WMI_GUID_NOT_FOUND, ERROR_WMI_INSTANCE_NOT_FOUND,
-    /// ERROR_WMI_INVALID_REGINFO, RPC_S_SERVER_UNAVAILABLE, or what the kernel refuses.
+    /// ERROR_WMI_INVALID_REGINFO, RPC_S_SERVER_UNAVAILABLE, or the code for an error of the kernel.
     ///
     /// # Safety
     /// `machine` is null or a string; `counterset` is null or a GUID; `instances` is null or has room for `len` bytes;
@@ -164,7 +164,7 @@ unsafe fn open(wide: Wide, machine: *const u8, query: *mut Handle) -> Result<(),
     Ok(())
 }
 
-/// Closes a query. ERROR_INVALID_HANDLE for what is none, or none any more.
+/// Closes a query. ERROR_INVALID_HANDLE if the handle was never opened or is already closed.
 #[unsafe(no_mangle)]
 pub extern "system" fn PerfCloseQueryHandle(query: Handle) -> u32 {
     guard(|| match process().queries.close(number(query)) {
@@ -174,8 +174,8 @@ pub extern "system" fn PerfCloseQueryHandle(query: Handle) -> u32 {
 }
 
 export! {
-    /// Adds entries to a query, and writes the Status of each. ERROR_INVALID_HANDLE; ERROR_INVALID_PARAMETER if they
-    /// cannot be walked: nothing is written or added then.
+    /// Adds entries to a query, and writes the Status of each. ERROR_INVALID_HANDLE; ERROR_INVALID_PARAMETER if the
+    /// entries cannot be parsed: nothing is then written or added.
     ///
     /// # Safety
     /// `counters` is null, or `len` bytes there may be read and written; it needs not be aligned.
@@ -207,8 +207,8 @@ unsafe fn delete(wide: Wide, query: Handle, counters: *mut u8, len: u32) -> Resu
 }
 
 export! {
-    /// The entries of a query, and where each one's result stands. ERROR_NOT_ENOUGH_MEMORY, ERROR_INVALID_HANDLE,
-    /// ERROR_INVALID_PARAMETER.
+    /// Writes the entries of a query, and the index of each one's result. ERROR_NOT_ENOUGH_MEMORY,
+    /// ERROR_INVALID_HANDLE, ERROR_INVALID_PARAMETER.
     ///
     /// # Safety
     /// `counters` is null or has room for `len` bytes; `actual` is null or may be written. No pointer needs to
@@ -235,7 +235,7 @@ unsafe fn info(
 }
 
 export! {
-    /// Collects all entries of a query once. ERROR_NOT_ENOUGH_MEMORY: what was collected is lost, the next call
+    /// Collects all entries of a query once. ERROR_NOT_ENOUGH_MEMORY: the collected data is lost, and the next call
     /// collects again. ERROR_INVALID_HANDLE, ERROR_INVALID_PARAMETER.
     ///
     /// # Safety
@@ -262,7 +262,7 @@ unsafe fn data(wide: Wide, query: Handle, block: *mut u8, len: u32, actual: *mut
     })
 }
 
-/// Does something with what a query handle names.
+/// Calls a function with the query that a handle names.
 fn with<R>(query: Handle, act: impl FnOnce(&mut OpenQuery) -> Result<R, Status>) -> Result<R, Status> {
     process().queries.with(number(query), act).unwrap_or(Err(Status::ERROR_INVALID_HANDLE))
 }
@@ -274,7 +274,7 @@ fn fill(buffer: &Buffer, wide: Wide, answer: &[u8], shape: Shape) -> Result<(), 
     }
 }
 
-/// Adds or deletes the entries of a caller's blocks, where their statuses are written.
+/// Adds or deletes the entries of a caller's blocks, and writes the statuses into the blocks.
 ///
 /// # Safety
 /// `counters` is null, or `len` bytes there may be read and written.

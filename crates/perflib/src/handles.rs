@@ -1,16 +1,16 @@
-//! Handles: numbers that name something in a table, never addresses of ours.
+//! Handles: numbers that name a value in a table, never addresses of this library.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-/// Bits of a handle's lower half, which is the position in the table; the upper half is its generation.
+/// Number of bits in a handle's lower half, which is the index in the table; the upper half is its generation.
 const HALF: u32 = usize::BITS / 2;
 const LOWER: usize = usize::MAX >> HALF;
 
-/// What handles name. A closed or made-up handle names nothing, and its number does not come again: on a 64-bit machine
-/// not within 4 billion handles.
+/// Table of the values that handles name. A closed or made-up handle names nothing. Its number is not used again: on
+/// a 64-bit machine not within 4 billion handles.
 ///
-/// Calls on one handle come one after the other; those on different handles do not wait for each other here.
+/// Calls on one handle run one after the other; those on different handles do not wait for each other here.
 #[derive(Debug)]
 pub struct Table<T> {
     places: RwLock<Places<T>>,
@@ -26,17 +26,18 @@ struct Places<T> {
 #[derive(Debug)]
 struct Place<T> {
     handle: usize,
-    /// `None` inside: it was closed while somebody waited for it.
+    /// Value that the handle names. The inner option is `None` if the handle was closed while another thread waited
+    /// for the value.
     value: Option<Arc<Mutex<Option<T>>>>,
 }
 
 impl<T> Table<T> {
-    /// A table that holds at most so many values at once: at most 65,536.
+    /// Creates a table that contains at most `most` values at once; the limit is 65,536.
     pub const fn new(most: usize) -> Self {
         Self { places: RwLock::new(Places { places: Vec::new(), free: Vec::new() }), most }
     }
 
-    /// Names a value. `None` if the table is full.
+    /// Adds a value and returns its handle. `None` if the table is full.
     pub fn open(&self, value: T) -> Option<usize> {
         let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
         let at = match places.free.pop() {
@@ -53,7 +54,7 @@ impl<T> Table<T> {
         Some(handle)
     }
 
-    /// Does something with what a handle names. `None` if it names nothing.
+    /// Calls a function with the value that a handle names. `None` if it names nothing.
     pub fn with<R>(&self, handle: usize, act: impl FnOnce(&mut T) -> R) -> Option<R> {
         let value = {
             let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +67,8 @@ impl<T> Table<T> {
         lock(&value).as_mut().map(act)
     }
 
-    /// Ends a handle and gives what it named, once nobody uses that any more. `None` if it names nothing.
+    /// Closes a handle and returns its value, once no other thread uses the value. `None` if the handle names
+    /// nothing.
     pub fn close(&self, handle: usize) -> Option<T> {
         let value = {
             let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
@@ -83,12 +85,13 @@ impl<T> Table<T> {
     }
 }
 
-/// A panic under the lock was caught at the boundary; what it left is still whole.
+/// Locks a value. A panic under the lock was caught at the boundary, and left the value consistent.
 fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Counts through the life of the process and of those forked from it: a handle of the parent is none of the child's.
+/// Returns the next generation. Counting continues in forked processes: a handle of the parent is never one of the
+/// child's.
 fn next_generation() -> usize {
     static LAST: AtomicUsize = AtomicUsize::new(0);
     loop {

@@ -1,11 +1,11 @@
 //! Microsoft's PerfLib functions for C and C++ on Linux: `libperflib.so` and `libperflib.a`.
 //!
-//! The headers are in `include/`, what Windows source includes besides in `include/windows/`, and how they are used is
-//! in `docs/c.md`. Rust programs use the crate `perfset` instead.
+//! The headers are in `include/`, and the other files that Windows source includes in `include/windows/`. `docs/c.md`
+//! describes their use. Rust programs use the crate `perfset` instead.
 //!
-//! The engine is the same as everywhere: this crate has the size protocol of C's buffers, handles, the two kinds of
-//! wide text, and pointers. Nothing that a caller passes is kept after a call, but a provider's callback and the
-//! addresses of its values; no panic leaves a function; a process that forks begins anew.
+//! The engine is the same as everywhere. This crate adds the size protocol of C's buffers, handles, the two kinds of
+//! wide text, and pointers. No data that a caller passes is stored after a call, except a provider's callback and the
+//! addresses of its values. No panic leaves a function; a forked process begins again.
 
 #![cfg_attr(test, allow(clippy::arithmetic_side_effects, reason = "a test may overflow"))]
 

@@ -1,4 +1,4 @@
-//! What the library keeps for a process that consumes: its machine and its query handles.
+//! State of the library for a consumer's process: its machine and its query handles.
 
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
@@ -7,45 +7,46 @@ use perfset::{Machine, Query, Snapshot};
 
 use crate::handles::Table;
 
-/// The process's own.
+/// State of the consumer functions in one process.
 #[derive(Debug)]
 pub struct Process {
-    /// This machine.
+    /// Machine on which the process runs.
     pub machine: Machine,
-    /// What query handles name.
+    /// Open queries, by query handle.
     pub queries: Table<OpenQuery>,
-    /// The parent's, of a process that was forked: never used, but here no leak checker takes it for lost.
+    /// State of the parent, in a forked process. Never used; stored here only so that no leak checker reports it as
+    /// lost.
     _inherited: AtomicPtr<Process>,
 }
 
-/// What a query handle names.
+/// Open query, which a query handle names.
 #[derive(Debug)]
 pub struct OpenQuery {
-    /// Its entries.
+    /// Query with its entries.
     pub query: Query,
-    /// Its last collection, used again by the next.
+    /// Buffer of the last collection, reused by the next.
     pub snapshot: Snapshot,
-    /// The same with UTF-32 names, if those are asked.
+    /// Buffer of the last collection with UTF-32 names, if these are requested.
     pub utf32: Vec<u8>,
 }
 
-/// Handles that may be open at once.
+/// Maximum number of handles that may be open at once.
 const MOST_HANDLES: usize = 65_536;
 
-/// Those of this process, made by its first call.
+/// Returns the state of this process, which its first call creates.
 ///
-/// Without a lock. A process that is forked begins anew: what it inherited may be locked by threads that it does not
-/// have, and is left alone.
+/// Uses no lock. A forked process begins again: the inherited state may be locked by threads that the child does not
+/// have, and is not touched.
 pub fn process() -> &'static Process {
     process_of(|| perfset::separate(trusts_environment()))
 }
 
-/// Makes the functions of this process use `machine`, unless one was called already. For tests.
+/// Makes the functions of this process use `machine`, unless one of them was called already. For tests.
 pub fn begin_with(machine: Machine) {
     process_of(|| machine);
 }
 
-/// Returns the state of this process, which its first call makes from a machine.
+/// Returns the state of this process, which its first call creates from a machine.
 fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
     static LATEST: AtomicPtr<Process> = AtomicPtr::new(null_mut());
     let own = own_place();
@@ -62,7 +63,7 @@ fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
                 ours
             }
             Err(theirs) => {
-                // SAFETY: `ours` came from `Box::into_raw` above, and nobody else has seen it.
+                // SAFETY: `ours` came from `Box::into_raw` above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(ours) });
                 theirs
             }
@@ -72,27 +73,27 @@ fn process_of(machine: impl FnOnce() -> Machine) -> &'static Process {
     unsafe { &*now }
 }
 
-/// Whether who started the process has the rights that it has.
+/// Returns `true` if the process has no more privileges than the user who started it.
 #[cfg(target_os = "linux")]
 fn trusts_environment() -> bool {
     !perfset_shm::folder::has_more_rights()
 }
 
-/// On Windows a process has no more rights than who started it, unless they were asked.
+/// Returns `true`: on Windows a process has no more privileges than its starter, unless that user was asked for them.
 #[cfg(not(target_os = "linux"))]
 fn trusts_environment() -> bool {
     true
 }
 
-/// Where a process keeps its own: it is never forked.
+/// Returns the location of the pointer to the process's state, where processes cannot be forked.
 #[cfg(not(unix))]
 fn own_place() -> &'static AtomicPtr<Process> {
     static PLACE: AtomicPtr<Process> = AtomicPtr::new(null_mut());
     &PLACE
 }
 
-/// Where a process keeps its own: in a page that the kernel empties for whoever is forked, however that is done. Linux
-/// before 4.14 does not; there a forked process goes on with its parent's.
+/// Returns the location of the pointer to the process's state: a page that the kernel empties in any forked process,
+/// however it is forked. Linux before 4.14 does not; there a forked process continues with its parent's state.
 #[cfg(unix)]
 fn own_place() -> &'static AtomicPtr<Process> {
     const LEN: usize = size_of::<AtomicPtr<Process>>();
@@ -111,7 +112,7 @@ fn own_place() -> &'static AtomicPtr<Process> {
         place = match PLACE.compare_exchange(null_mut(), page.cast(), AcqRel, Acquire) {
             Ok(_) => page.cast(),
             Err(theirs) => {
-                // SAFETY: nobody else has seen the page.
+                // SAFETY: no other thread has seen the page.
                 unsafe { libc::munmap(page, LEN) };
                 theirs
             }

@@ -1,9 +1,9 @@
-//! Performance data by the registry's functions: what consumers of the V1 format call.
+//! Performance data by the registry's functions, which consumers of the V1 format call.
 //!
-//! `HKEY_PERFORMANCE_DATA`, `HKEY_PERFORMANCE_TEXT` and `HKEY_PERFORMANCE_NLSTEXT` answer value names; of the rest of a
-//! registry there is what such consumers look up, the key `Perflib` and its languages. All of them are exported as
-//! `perflib_*`, as in [`windows`](crate::windows). Source: MS Learn, "Using the Registry Functions to Consume Counter
-//! Data"; how Windows answers odd calls is what a peer's tests state of it.
+//! `HKEY_PERFORMANCE_DATA`, `HKEY_PERFORMANCE_TEXT` and `HKEY_PERFORMANCE_NLSTEXT` respond to value names. Of the
+//! rest of a registry, only the key `Perflib` and its languages exist, which such consumers look up. All functions
+//! are exported as `perflib_*`, as in [`windows`](crate::windows). Source: MS Learn, "Using the Registry Functions to
+//! Consume Counter Data"; for the responses of Windows to unusual calls: statements in a peer's tests.
 
 use perfset::v1::{BASE_INDEX, NameTable, Names, ValueName, query};
 use perfset::{Language, Status};
@@ -21,22 +21,22 @@ const REG_BINARY: u32 = 3;
 const REG_DWORD: u32 = 4;
 const REG_MULTI_SZ: u32 = 7;
 
-/// Units of a name that are read at most: the longest value name of a registry.
+/// Maximum number of units that are read of a name: the longest value name of a registry.
 const NAME_MOST: usize = 16_384;
 
-/// The keys that there are. Their handles are numbers that Windows fixes, but for the last one.
+/// Existing keys. Their handles are numbers that Windows fixes, except the last one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
     LocalMachine,
     PerformanceData,
     PerformanceText,
     PerformanceNlsText,
-    /// `Software\Microsoft\Windows NT\CurrentVersion\Perflib`.
+    /// The key `Software\Microsoft\Windows NT\CurrentVersion\Perflib`.
     Perflib,
 }
 
 impl Key {
-    /// What a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)` has above 32 bits.
+    /// Bits above 32 of a header's `(HKEY)(ULONG_PTR)((LONG)0x80000004)`.
     const SIGN: usize = usize::MAX & !0xFFFF_FFFF;
 
     const ALL: [(usize, Self); 5] = [
@@ -47,7 +47,7 @@ impl Key {
         (0x8000_7066, Self::Perflib),
     ];
 
-    /// With the sign of 32 bits extended, or not.
+    /// Returns the key of a handle, with the sign of 32 bits extended or not.
     fn from_handle(key: Handle) -> Result<Self, Status> {
         let is_key = |value: usize| number(key) == value || number(key) == value | Self::SIGN;
         let found = Self::ALL.into_iter().find(|(value, _)| is_key(*value));
@@ -63,7 +63,7 @@ impl Key {
         matches!(self, Self::PerformanceData | Self::PerformanceText | Self::PerformanceNlsText)
     }
 
-    /// A key below this one.
+    /// Returns a key below this one.
     fn open(self, path: &str) -> Result<Self, Status> {
         const PERFLIB: [&str; 5] = ["software", "microsoft", "windows nt", "currentversion", "perflib"];
         let path = path.to_ascii_lowercase();
@@ -85,18 +85,18 @@ impl Key {
         }
     }
 
-    /// The language that a table of names has if its value name says none.
+    /// Returns the language of a table of names whose value name contains none.
     fn language(self) -> Language {
         if self == Self::PerformanceNlsText { Language::DEFAULT } else { Language::ENGLISH }
     }
 }
 
-/// How a program has text: what its value names are, and what the answers hold.
+/// Text of a program: the units of its value names, and of the text in responses.
 #[derive(Clone, Copy, Debug)]
 struct Text {
-    /// Names and tables are narrow.
+    /// `true` if names and tables are narrow.
     is_narrow: bool,
-    /// What a `WCHAR` has, also in a program that calls the narrow functions.
+    /// Units of a `WCHAR`, also in a program that calls the narrow functions.
     wide: Wide,
 }
 
@@ -106,7 +106,7 @@ const UTF16: Text = Text { is_narrow: false, wide: Wide::Utf16 };
 const UTF32: Text = Text { is_narrow: false, wide: Wide::Utf32 };
 
 impl Text {
-    /// A string of the program's; none is empty.
+    /// Reads a string of the program; null is empty.
     ///
     /// # Safety
     /// `start` is null, or a string.
@@ -124,7 +124,7 @@ impl Text {
         text.ok_or(Status::ERROR_INVALID_PARAMETER)
     }
 
-    /// Bytes of a unit.
+    /// Returns the size of a unit in bytes.
     fn unit_len(self) -> usize {
         match self {
             Self { is_narrow: true, .. } => 1,
@@ -133,7 +133,7 @@ impl Text {
         }
     }
 
-    /// A table of names as the program has text.
+    /// Converts a table of names to the program's text.
     fn table(self, utf16: Vec<u8>) -> Vec<u8> {
         match self {
             Self { is_narrow: true, .. } => to_utf8(&utf16),
@@ -158,7 +158,7 @@ unsafe fn read_narrow(start: *const u8) -> Option<String> {
 }
 
 export! {
-    /// `RegOpenKeyEx`: a key below another. There are `Perflib` and its languages, and nothing else.
+    /// `RegOpenKeyEx`: opens a key below another. Only `Perflib` and its languages exist.
     ///
     /// # Safety
     /// `path` is null or a string, `opened` is null or may be written.
@@ -181,7 +181,7 @@ unsafe fn open_key_ex(
 }
 
 export! {
-    /// `RegOpenKey`: as `RegOpenKeyEx`.
+    /// `RegOpenKey`: opens a key like `RegOpenKeyEx`.
     ///
     /// # Safety
     /// `path` is null or a string, `opened` is null or may be written.
@@ -204,7 +204,7 @@ unsafe fn open_key(text: Text, key: Handle, path: *const u8, opened: *mut Handle
 }
 
 export! {
-    /// `RegConnectRegistry`: a key of this machine. ERROR_BAD_NETPATH for another.
+    /// `RegConnectRegistry`: opens a key of this machine. ERROR_BAD_NETPATH for another.
     ///
     /// # Safety
     /// `machine` is null or a string, `opened` is null or may be written.
@@ -228,18 +228,18 @@ unsafe fn connect(text: Text, machine: *const u8, key: Handle, opened: *mut Hand
     Ok(())
 }
 
-/// `RegCloseKey`. Keys are not counted: one may be closed any number of times.
+/// `RegCloseKey`: closes a key. Keys are not counted: a key may be closed any number of times.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegCloseKey(key: Handle) -> u32 {
     guard(|| Key::from_handle(key).map(|_| ()))
 }
 
 export! {
-    /// `RegQueryValueEx`: a PERF_DATA_BLOCK (REG_BINARY), or for `Counter` and `Help`, with or without a language, a
-    /// table of names (REG_MULTI_SZ).
+    /// `RegQueryValueEx`: writes a PERF_DATA_BLOCK (REG_BINARY), or for `Counter` and `Help`, with or without a
+    /// language, a table of names (REG_MULTI_SZ).
     ///
-    /// A block whose buffer is too small or missing gives ERROR_MORE_DATA and leaves the size as it was: the next one
-    /// may be larger. A value name that means nothing gives a block without objects.
+    /// A block whose buffer is too small or missing gives ERROR_MORE_DATA and leaves the size as it was: the next
+    /// block may be larger. An unknown value name gives a block without objects.
     ///
     /// # Safety
     /// `name` is null or a string; `len` and `kind` are null or may be written; `data` is null or has room for `len`.
@@ -279,7 +279,7 @@ unsafe fn query_value(
     }
     match (fits, room) {
         (true, _) => {
-            // SAFETY: the caller promised room for so many bytes.
+            // SAFETY: the caller promised room for that many bytes.
             unsafe { std::ptr::copy(bytes.as_ptr(), data, bytes.len()) };
             Ok(())
         }
@@ -288,10 +288,10 @@ unsafe fn query_value(
     }
 }
 
-/// A value of a key.
+/// Value of a registry key.
 struct Value {
     kind: u32,
-    /// `None`: it was not collected, for there is no room for it.
+    /// Bytes of the value; `None` if it was not collected, because there is no room for it.
     bytes: Option<Vec<u8>>,
 }
 
@@ -316,8 +316,8 @@ fn value(key: Key, name: &str, text: Text, has_room: bool) -> Result<Value, Stat
     }
 }
 
-/// What a value name asks for. `Counter`, `Help` and `Explain` may have anything behind them, which is a language if it
-/// reads as one; what means nothing asks for no objects.
+/// Parses a value name. `Counter`, `Help` and `Explain` may have any text behind them, which is a language if it can
+/// be parsed as one. An unknown name requests no objects.
 fn value_name(name: &str, key: Key) -> ValueName {
     let word = name.trim().to_ascii_lowercase();
     let is_table = |begin| word.starts_with(begin);
@@ -335,7 +335,7 @@ fn value_name(name: &str, key: Key) -> ValueName {
     }
 }
 
-/// A table of names. One that is not there in a language is English, as on Windows.
+/// Returns a table of names. A table that does not exist in a language is English, as on Windows.
 fn table(name: &ValueName) -> Result<Vec<u8>, Status> {
     let english = match name {
         ValueName::Names(_) => ValueName::Names(Language::ENGLISH),
@@ -352,7 +352,7 @@ fn answer(name: &ValueName) -> Result<Vec<u8>, Status> {
     answer.map(|answer| answer.bytes).map_err(|error| error.status())
 }
 
-/// A value of the key `Perflib`.
+/// Returns a value of the key `Perflib`.
 fn perflib_value(name: &str) -> Result<u32, Status> {
     const VERSION: u32 = 0x0001_0001;
     let last = |name: &ValueName| {
@@ -370,11 +370,12 @@ fn perflib_value(name: &str) -> Result<u32, Status> {
 }
 
 export! {
-    /// `RegQueryInfoKey`: a performance key has no keys and two values, the longer of which needs no more room than is
-    /// said. `Perflib` cannot be enumerated and has neither. There is no class: its text is empty.
+    /// `RegQueryInfoKey`: a performance key has no keys and two values; the longer of these needs no more room than
+    /// the size that is written. `Perflib` cannot be enumerated and has neither keys nor values. There is no class:
+    /// its text is empty.
     ///
     /// # Safety
-    /// Each pointer is null or may be written; `class` has room for as many units as `class_len` says.
+    /// Each pointer is null or may be written; `class` has room for `class_len` units.
     perflib_RegQueryInfoKeyA: ANSI_UTF16, perflib_RegQueryInfoKeyW: UTF16, perflib_RegQueryInfoKeyW_utf32: UTF32 =>
     query_info_key(
         key: Handle,
@@ -446,7 +447,7 @@ unsafe fn query_info_key(
     Ok(())
 }
 
-/// `RegEnumValue`. A performance key has two values, whose size nobody can say: ERROR_MORE_DATA, and nothing is
+/// `RegEnumValue`: a performance key has two values, whose size cannot be known: ERROR_MORE_DATA, and nothing is
 /// written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegEnumValue(key: Handle, index: u32) -> u32 {
@@ -475,13 +476,13 @@ pub extern "system" fn perflib_RegSetValueEx(key: Handle) -> u32 {
     })
 }
 
-/// `RegQueryValue`: the value of a key itself, of which none has one.
+/// `RegQueryValue`: the value of a key itself, which no key has.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegQueryValue(key: Handle) -> u32 {
     no_own_value(key)
 }
 
-/// `RegSetValue`.
+/// `RegSetValue`: nothing can be written.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_RegSetValue(key: Handle) -> u32 {
     no_own_value(key)

@@ -1,41 +1,41 @@
-//! The text of blocks, in the units that a C program's `wchar_t` has.
+//! Text of blocks, in the units of a C program's `wchar_t`.
 //!
-//! Inside, and on Windows, text is UTF-16. A program whose `wchar_t` has 4 bytes, as is usual on Linux, is given and
-//! gives UTF-32: the same blocks, with names of 4-byte units, and sizes and offsets that fit them. Everything but text
-//! is the same. Unpaired surrogates keep their value both ways.
+//! Inside this project, and on Windows, text is UTF-16. A program whose `wchar_t` has 4 bytes, as is usual on Linux,
+//! receives and passes UTF-32: the same blocks, with names of 4-byte units, and sizes and offsets that fit them.
+//! Everything except text is the same. Unpaired surrogates keep their value both ways.
 
 use perfset::v2::identifier::Identifiers;
 use perfset::v2::raw::Cell;
 use perfset::v2::{Kind, PERF_MAX_INSTANCE_NAME};
 use perfset::wire::WireError;
 
-/// The units of a program's text.
+/// Units of a program's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wide {
-    /// 2 bytes: as on Windows.
+    /// Units of 2 bytes: as on Windows.
     Utf16,
-    /// 4 bytes.
+    /// Units of 4 bytes: as is usual on Linux.
     Utf32,
 }
 
-/// Where text stands in an answer.
+/// Location of the text in a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// Nowhere.
+    /// No text, only numbers.
     Numbers,
-    /// It is text, and NULs.
+    /// Only text and NULs.
     Text,
-    /// PERF_STRING_BUFFER_HEADER.
+    /// Strings behind a PERF_STRING_BUFFER_HEADER.
     Strings,
-    /// PERF_INSTANCE_HEADER blocks.
+    /// Names in PERF_INSTANCE_HEADER blocks.
     Instances,
-    /// PERF_COUNTER_IDENTIFIER blocks.
+    /// Names in PERF_COUNTER_IDENTIFIER blocks.
     Identifiers,
-    /// One PERF_COUNTER_IDENTITY block.
+    /// Names in a single PERF_COUNTER_IDENTITY block.
     Identity,
 }
 
-/// An answer of the engine with UTF-32 text.
+/// Converts a response of the engine to UTF-32 text.
 pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
     let mut out = Vec::new();
     match shape {
@@ -61,7 +61,7 @@ pub fn to_utf32(block: &[u8], shape: Shape) -> Vec<u8> {
     out
 }
 
-/// A PERF_DATA_HEADER block of the engine's with UTF-32 names, into a buffer that is used again.
+/// Converts a PERF_DATA_HEADER block of the engine to UTF-32 names, into a buffer that is reused.
 pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
     out.clear();
     let (header, mut rest) = block.split_at_checked(48).unwrap_or((block, &[]));
@@ -82,7 +82,7 @@ pub fn data_to_utf32(block: &[u8], out: &mut Vec<u8>) {
     put_len_since(out, 0, 0);
 }
 
-/// A result with a PERF_MULTI_INSTANCES block at `table_at`, each of whose instances has that many values.
+/// Appends a result with a PERF_MULTI_INSTANCES block at `table_at`; each instance has `columns` values.
 fn table(out: &mut Vec<u8>, result: &[u8], table_at: usize, columns: usize) {
     let (head, mut rest) = result.split_at_checked(table_at.saturating_add(8)).unwrap_or((result, &[]));
     let table_start = out.len().saturating_add(table_at);
@@ -97,7 +97,7 @@ fn table(out: &mut Vec<u8>, result: &[u8], table_at: usize, columns: usize) {
     put_len_since(out, table_start, table_start);
 }
 
-/// A structure of `fixed` bytes and the name that follows it, if there is one; its size stands at `size_at`.
+/// Appends a structure of `fixed` bytes and the name that follows it, if there is one; its size is at `size_at`.
 fn named(out: &mut Vec<u8>, block: &[u8], fixed: usize, size_at: usize) {
     let start = out.len();
     let (head, name) = block.split_at_checked(fixed).unwrap_or((block, &[]));
@@ -110,7 +110,7 @@ fn named(out: &mut Vec<u8>, block: &[u8], fixed: usize, size_at: usize) {
     put_len_since(out, start, start.saturating_add(size_at));
 }
 
-/// PERF_STRING_BUFFER_HEADER: the strings in the order of their counters, each with its new offset.
+/// Appends a PERF_STRING_BUFFER_HEADER: the strings in the order of their counters, each with its new offset.
 fn strings(out: &mut Vec<u8>, block: &[u8]) {
     const NONE: u32 = 0xFFFF_FFFF;
     let count = len_at(block, 4).unwrap_or(0);
@@ -129,7 +129,7 @@ fn strings(out: &mut Vec<u8>, block: &[u8]) {
     put_len_since(out, 0, 0);
 }
 
-/// PERF_COUNTER_IDENTITY: the machine, and the instance if one is named, each with its new offset.
+/// Appends a PERF_COUNTER_IDENTITY: the machine, and the instance if one is named, each with its new offset.
 fn identity(out: &mut Vec<u8>, block: &[u8]) {
     out.extend_from_slice(block.get(..40).unwrap_or(block));
     for offset_at in [28, 32] {
@@ -142,7 +142,7 @@ fn identity(out: &mut Vec<u8>, block: &[u8]) {
     put_len_since(out, 0, 16);
 }
 
-/// A PERF_DATA_BLOCK of the V1 format with UTF-32 names.
+/// Converts a PERF_DATA_BLOCK of the V1 format to UTF-32 names.
 pub fn v1_to_utf32(block: &[u8]) -> Vec<u8> {
     const NAME_OFFSET: u32 = 88;
     let mut out = Vec::new();
@@ -173,7 +173,7 @@ fn v1_object(out: &mut Vec<u8>, object: &[u8]) {
     let definition_len = len_at(object, 4).unwrap_or(0);
     let (head, mut rest) = object.split_at_checked(definition_len).unwrap_or((object, &[]));
     out.extend_from_slice(head);
-    // Less than nothing: no instances, but perhaps a counter block of the object itself.
+    // A negative number: no instances, but perhaps a counter block of the object itself.
     let instance_count = u32_at(object, 40).and_then(|count| i32::try_from(count).ok());
     let Some(instance_count) = instance_count else { return out.extend_from_slice(rest) };
     for _ in 0..instance_count {
@@ -197,12 +197,14 @@ fn v1_object(out: &mut Vec<u8>, object: &[u8]) {
     }
 }
 
-/// A caller's PERF_COUNTER_IDENTIFIER blocks with UTF-32 names, as UTF-16, and where each one stands in the caller's.
+/// Converts a caller's PERF_COUNTER_IDENTIFIER blocks with UTF-32 names to UTF-16. Returns also the offset of each
+/// block in the caller's.
 ///
-/// A name that is not Unicode or has no end becomes one without an end: the entry is then refused in its turn.
+/// A name that is not Unicode or has no end becomes a name without an end: the entry is refused later, when it is
+/// processed.
 ///
 /// # Errors
-/// If they cannot be walked.
+/// If the blocks cannot be parsed.
 pub fn identifiers_to_utf16(blocks: &[u8]) -> Result<(Vec<u8>, Vec<usize>), WireError> {
     const NEVER_ENDS: [u8; 8] = [0xFF; 8];
     let (mut out, mut places) = (Vec::new(), Vec::new());
@@ -228,9 +230,10 @@ pub fn identifiers_to_utf16(blocks: &[u8]) -> Result<(Vec<u8>, Vec<usize>), Wire
     Ok((out, places))
 }
 
-/// UTF-32 up to its NUL, as UTF-16. `None` if there is no NUL, or something that is no character before it.
+/// Converts UTF-32 up to its NUL to UTF-16. `None` if there is no NUL, or a unit before it is not a character.
 ///
-/// No name is longer than [`PERF_MAX_INSTANCE_NAME`]: of a longer one so much is read as shows that.
+/// No name is longer than [`PERF_MAX_INSTANCE_NAME`]: of a longer one only that many units are read, which shows that
+/// it is too long.
 fn utf16_until_nul(area: &[u8]) -> Option<Vec<u16>> {
     let units = area.chunks_exact(4).filter_map(|unit| Some(u32::from_le_bytes(unit.try_into().ok()?)));
     let end = units.clone().position(|unit| unit == 0)?;
@@ -241,7 +244,8 @@ fn utf16_until_nul(area: &[u8]) -> Option<Vec<u16>> {
     Some(name)
 }
 
-/// One unit of UTF-32, or a surrogate that it should not have, as UTF-16.
+/// Appends a unit of UTF-32 as UTF-16. A surrogate, which UTF-32 should not contain, is appended too. `None` if the
+/// unit is not a character.
 pub fn push_utf16(text: &mut Vec<u16>, unit: u32) -> Option<()> {
     match u16::try_from(unit) {
         Ok(unit) => text.push(unit),
@@ -250,7 +254,7 @@ pub fn push_utf16(text: &mut Vec<u16>, unit: u32) -> Option<()> {
     Some(())
 }
 
-/// UTF-16 as UTF-8, as far as it is that.
+/// Converts UTF-16 to UTF-8, with U+FFFD for unpaired surrogates.
 pub fn to_utf8(utf16: &[u8]) -> Vec<u8> {
     let text: String =
         char::decode_utf16(units(utf16)).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
@@ -272,10 +276,10 @@ fn until_nul(utf16: &[u8]) -> &[u8] {
     perfset::Name::until_nul(utf16).as_bytes()
 }
 
-/// The first structure of a list, whose size stands in it at `size_at`, and what follows it.
+/// Returns the first structure of a list, whose size is in it at `size_at`, and the bytes that follow it.
 fn sized(list: &[u8], size_at: usize) -> Option<(&[u8], &[u8])> {
     let size = len_at(list, size_at)?;
-    // One that says less than its own size field would never end.
+    // A structure whose size is smaller than its own size field would never end.
     list.split_at_checked(size).filter(|_| size > size_at)
 }
 
@@ -283,7 +287,7 @@ fn len_at(bytes: &[u8], at: usize) -> Option<usize> {
     u32_at(bytes, at).and_then(|len| usize::try_from(len).ok())
 }
 
-/// A field of 4 bytes.
+/// Returns a field of 4 bytes.
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     let field = bytes.get(at..)?.first_chunk()?;
     Some(u32::from_le_bytes(*field))
@@ -295,8 +299,8 @@ fn put(out: &mut [u8], at: usize, value: u32) {
     }
 }
 
-/// How much follows `start`, into the field at `at`. A size that does not fit is that of a block which is refused as a
-/// whole.
+/// Writes the number of bytes after `start` into the field at `at`. A size that does not fit belongs to a block that
+/// is refused as a whole.
 fn put_len_since(out: &mut [u8], start: usize, at: usize) {
     let len = u32::try_from(out.len().saturating_sub(start)).unwrap_or(u32::MAX);
     put(out, at, len);

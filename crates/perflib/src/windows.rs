@@ -1,7 +1,7 @@
-//! What programs that call PerfLib call besides: clocks and the last error.
+//! Other Windows functions that PerfLib programs call: clocks and the last error.
 //!
-//! They are exported as `perflib_*`, so that no other library of a process meets a generic name of ours; the shim's
-//! `windows.h` gives them their Windows names.
+//! They are exported as `perflib_*`, so that no generic name conflicts with another library of the process; the
+//! shim's `windows.h` gives them their Windows names.
 
 use std::cell::Cell;
 
@@ -13,20 +13,21 @@ thread_local! {
     static LAST_ERROR: Cell<u32> = const { Cell::new(0) };
 }
 
-/// `GetLastError`: the thread's.
+/// `GetLastError`: returns the thread's last error.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_GetLastError() -> u32 {
-    // A thread that ends has its still: it needs no destructor.
+    // Available even while a thread ends: the value needs no destructor.
     LAST_ERROR.try_with(Cell::get).unwrap_or(0)
 }
 
-/// `SetLastError`.
+/// `SetLastError`: sets the thread's last error.
 #[unsafe(no_mangle)]
 pub extern "system" fn perflib_SetLastError(code: u32) {
     let _ = LAST_ERROR.try_with(|last| last.set(code)); // as above
 }
 
-/// `QueryPerformanceCounter`: what `PerfTimeStamp` is read from. Not 0, or 0 with a last error for a null pointer.
+/// `QueryPerformanceCounter`: writes the clock of `PerfTimeStamp`. Returns not 0, or 0 with a last error for a null
+/// pointer.
 ///
 /// # Safety
 /// `ticks` is null or may be written.
@@ -36,7 +37,7 @@ pub unsafe extern "system" fn perflib_QueryPerformanceCounter(ticks: *mut i64) -
     unsafe { tell(ticks, perf_time()) }
 }
 
-/// `QueryPerformanceFrequency`: ticks a second.
+/// `QueryPerformanceFrequency`: writes the ticks per second.
 ///
 /// # Safety
 /// `ticks` is null or may be written.
@@ -46,7 +47,7 @@ pub unsafe extern "system" fn perflib_QueryPerformanceFrequency(ticks: *mut i64)
     unsafe { tell(ticks, now().perf_freq) }
 }
 
-/// `GetSystemTimeAsFileTime`: what `PerfTime100NSec` is read from, as two 4-byte halves.
+/// `GetSystemTimeAsFileTime`: writes the clock of `PerfTime100NSec`, as two 4-byte halves.
 ///
 /// # Safety
 /// `time` is null or may be written.
@@ -56,8 +57,8 @@ pub unsafe extern "system" fn perflib_GetSystemTimeAsFileTime(time: *mut i64) {
     unsafe { store(time, time_100ns()) }
 }
 
-/// The computer's name in UTF-8, without a NUL, for `GetComputerName`: the same that V1 blocks carry. Returns how many
-/// bytes were written.
+/// Writes the computer's name in UTF-8, without a NUL, for `GetComputerName`: the same name that V1 blocks contain.
+/// Returns the number of bytes written.
 ///
 /// # Safety
 /// `room` bytes may be written at `text`.

@@ -1,4 +1,4 @@
-//! What readers ask of the program: its control callback, and what its counters refer to.
+//! Requests of consumers to the program: its control callback, and the values that its counters refer to.
 
 use std::ffi::c_void;
 
@@ -8,23 +8,23 @@ use perfset_shm::callback::{Answer, Request, What};
 use super::state;
 use crate::wide::{Shape, Wide, to_utf32};
 
-/// PERFLIBREQUEST.
+/// Control callback of a provider: PERFLIBREQUEST.
 ///
-/// What it throws ends the process, as it would in any thread of the program.
+/// An exception that it throws ends the process, as in any thread of the program.
 pub type ControlCallback = unsafe extern "C-unwind" fn(u32, *mut c_void, u32) -> u32;
 
-/// Answers readers for one provider.
+/// Responder to the requests of consumers for one provider.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Control {
     pub guid: Guid,
     pub handle: usize,
     pub callback: Option<ControlCallback>,
-    /// The program's text.
+    /// Units of the program's text.
     pub wide: Wide,
 }
 
 impl Control {
-    /// The answer to a request.
+    /// Returns the response to a request.
     pub fn answer(&self, request: &Request<'_>) -> Answer {
         match (request.what(), request.entry(), self.callback) {
             (What::Values, Some(entry), _) => state::references(self.handle, &entry),
@@ -58,20 +58,20 @@ impl Control {
             u64::from_ne_bytes(word)
         });
         let mut buffer: Vec<u64> = words.collect();
-        // SAFETY: the program promised that it is a PERFLIBREQUEST which may be called until the provider is stopped,
-        // and that waits for this call; the buffer has that many bytes, and is nobody else's.
+        // SAFETY: the program promised that the callback is a PERFLIBREQUEST which may be called until the provider
+        // is stopped, and stopping waits for this call; the buffer has that many bytes, and no other owner.
         unsafe { callback(code, buffer.as_mut_ptr().cast(), size) }
     }
 }
 
-/// What stands at an address that a program gave: so many bytes, 4 or 8.
+/// Reads a value of `len` bytes, 4 or 8, at an address that a program gave.
 ///
 /// # Safety
-/// So many bytes there may be read.
+/// `len` bytes at `address` may be read.
 pub(super) unsafe fn read_reference(address: usize, len: u32) -> RawValue {
     let (four, eight): (*const u32, *const u64) =
         (std::ptr::with_exposed_provenance(address), std::ptr::with_exposed_provenance(address));
-    // Where it is aligned it is read at once: the program writes to it meanwhile.
+    // An aligned value is read at once, because the program may write to it meanwhile.
     match (len, address % 4 == 0, address % 8 == 0) {
         // SAFETY: aligned, and the caller promises the rest.
         (4, true, _) => RawValue::U32(unsafe { four.read_volatile() }),

@@ -1,8 +1,9 @@
-//! The functions of providers: a program's own counters, in shared memory that consumers read.
+//! PerfLib's functions for providers: a program's own counters, in shared memory that consumers read.
 //!
-//! Source: MS Learn, "Providing Counter Data Using Version 2.0", and the pages of the functions. Those with text, and
-//! those that are given a callback, which is told text, are there for UTF-16 under their own names and with `_utf32`
-//! for UTF-32; `perflib.h` chooses. Two return a pointer, and on failure set the last error; the others return a code.
+//! Source: MS Learn, "Providing Counter Data Using Version 2.0", and the pages of the functions. The functions with
+//! text, and those that take a callback, which receives text, exist for UTF-16 under their own names and with
+//! `_utf32` for UTF-32; `perflib.h` chooses. Two return a pointer, and on failure set the last error; the others
+//! return a code.
 
 mod control;
 mod state;
@@ -22,21 +23,21 @@ use crate::windows::perflib_SetLastError;
 pub use control::ControlCallback;
 use state::Holds;
 
-/// PERF_PROVIDER_CONTEXT: how a provider is started.
+/// Settings for starting a provider: PERF_PROVIDER_CONTEXT.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct ProviderContext {
-    /// `ContextSize`: bytes of this, or more.
+    /// `ContextSize`: size of this structure in bytes, or more.
     pub size: u32,
-    /// `Reserved`.
+    /// `Reserved`: never read.
     pub reserved: u32,
-    /// `ControlCallback`.
+    /// `ControlCallback`: function for requests of consumers, or null.
     pub callback: Option<ControlCallback>,
-    /// `MemAllocRoutine`: never called, for instances are in shared memory.
+    /// `MemAllocRoutine`: never called, because instances are in shared memory.
     pub alloc: *const c_void,
-    /// `MemFreeRoutine`: never called.
+    /// `MemFreeRoutine`: never called, like `MemAllocRoutine`.
     pub free: *const c_void,
-    /// `pMemContext`.
+    /// `pMemContext`: argument of the memory routines, never used.
     pub memory: *mut c_void,
 }
 
@@ -68,11 +69,11 @@ unsafe fn start(
 }
 
 export! {
-    /// As [`PerfStartProvider`], with a PERF_PROVIDER_CONTEXT, or without one. ERROR_INVALID_PARAMETER also if
-    /// it is too small, or one of its two memory routines is missing.
+    /// Starts a provider like [`PerfStartProvider`], with a PERF_PROVIDER_CONTEXT, or without one.
+    /// ERROR_INVALID_PARAMETER also if the context is too small, or one of its two memory routines is missing.
     ///
     /// # Safety
-    /// As [`PerfStartProvider`]; `context` is null or as many bytes may be read there as it says in its first 4.
+    /// As [`PerfStartProvider`]; `context` is null, or as many bytes may be read there as its first 4 bytes state.
     PerfStartProviderEx: Wide::Utf16, PerfStartProviderEx_utf32: Wide::Utf32 =>
     start_ex(guid: *const [u8; 16], context: *const ProviderContext, provider: *mut Handle)
 }
@@ -103,20 +104,20 @@ unsafe fn start_ex(
     unsafe { start(wide, guid, callback, provider) }
 }
 
-/// Stops a provider: its instances end, and no callback runs any more, unless this is called from one.
-/// ERROR_INVALID_PARAMETER for what is none.
+/// Stops a provider: its instances end, and no callback runs any more, unless this function is called from one.
+/// ERROR_INVALID_PARAMETER if the handle is not a provider's.
 #[unsafe(no_mangle)]
 pub extern "system" fn PerfStopProvider(provider: Handle) -> u32 {
     guard(|| state::stop(number(provider)))
 }
 
-/// Describes a counterset: a PERF_COUNTERSET_INFO and its PERF_COUNTER_INFO, whose `Offset`s are written.
+/// Defines a counterset by a PERF_COUNTERSET_INFO and its PERF_COUNTER_INFO, whose `Offset`s are written.
 ///
 /// ERROR_INVALID_PARAMETER, ERROR_ALREADY_EXISTS.
 ///
 /// # Safety
-/// `template` is null, or `len` bytes there may be read, and those of `Offset` written if they are not as they should
-/// be. It needs not be aligned.
+/// `template` is null, or `len` bytes there may be read, and those of `Offset` written if they are wrong. It needs
+/// not be aligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn PerfSetCounterSetInfo(provider: Handle, template: *mut u8, len: u32) -> u32 {
     guard(|| {
@@ -141,7 +142,7 @@ pub unsafe extern "system" fn PerfSetCounterSetInfo(provider: Handle, template: 
     })
 }
 
-/// Makes an instance: a PERF_COUNTERSET_INSTANCE block, on 64 bytes, which is the library's.
+/// Creates an instance: a PERF_COUNTERSET_INSTANCE block, aligned to 64 bytes, which the library owns.
 ///
 /// Null with a last error: ERROR_INVALID_PARAMETER (R-38, R-41, or a second one of a single-instance counterset),
 /// ERROR_NOT_FOUND if this handle has no such counterset, ERROR_ALREADY_EXISTS, ERROR_OUTOFMEMORY.
@@ -156,11 +157,11 @@ pub unsafe extern "system" fn PerfCreateInstance(
     name: *const u8,
     id: u32,
 ) -> *mut u8 {
-    // SAFETY: what this function asks of its caller.
+    // SAFETY: the caller keeps the contract of this function.
     pointer(|| unsafe { create(Wide::Utf16, provider, counterset, name, id) })
 }
 
-/// As [`PerfCreateInstance`], for text of another kind.
+/// Creates an instance like [`PerfCreateInstance`], for UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].
@@ -171,7 +172,7 @@ pub unsafe extern "system" fn PerfCreateInstance_utf32(
     name: *const u8,
     id: u32,
 ) -> *mut u8 {
-    // SAFETY: what this function asks of its caller.
+    // SAFETY: the caller keeps the contract of this function.
     pointer(|| unsafe { create(Wide::Utf32, provider, counterset, name, id) })
 }
 
@@ -191,8 +192,8 @@ unsafe fn create(
     state::create(number(provider), &counterset, &name, id, wide)
 }
 
-/// Finds an instance of this handle by its name, in which case does not matter, and its id: the pointer that
-/// [`PerfCreateInstance`] gave.
+/// Finds an instance of this handle by its name, in any case, and its id. Returns the pointer that
+/// [`PerfCreateInstance`] returned.
 ///
 /// Null with a last error: ERROR_INVALID_PARAMETER, ERROR_NOT_FOUND.
 ///
@@ -205,11 +206,11 @@ pub unsafe extern "system" fn PerfQueryInstance(
     name: *const u8,
     id: u32,
 ) -> *mut u8 {
-    // SAFETY: what this function asks of its caller.
+    // SAFETY: the caller keeps the contract of this function.
     pointer(|| unsafe { query(Wide::Utf16, provider, counterset, name, id) })
 }
 
-/// As [`PerfQueryInstance`], for text of another kind.
+/// Finds an instance like [`PerfQueryInstance`], for UTF-32 text.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].
@@ -220,7 +221,7 @@ pub unsafe extern "system" fn PerfQueryInstance_utf32(
     name: *const u8,
     id: u32,
 ) -> *mut u8 {
-    // SAFETY: what this function asks of its caller.
+    // SAFETY: the caller keeps the contract of this function.
     pointer(|| unsafe { query(Wide::Utf32, provider, counterset, name, id) })
 }
 
@@ -235,11 +236,11 @@ unsafe fn query(
 ) -> Result<*mut u8, Status> {
     // SAFETY: the caller promises both.
     let (counterset, name) = unsafe { named(wide, counterset, name) }?;
-    // No instance has a name without an end.
+    // No instance has a name without an end: such a name finds nothing.
     state::find(number(provider), &counterset, name.as_deref(), id)
 }
 
-/// The counterset and the name that a caller means; no name if it is too long or not Unicode.
+/// Reads the counterset and the name that a caller passes; no name if it is too long or not Unicode.
 ///
 /// # Safety
 /// As [`PerfCreateInstance`].
@@ -256,7 +257,7 @@ unsafe fn named(
     Ok((Guid::from_wire(counterset), name))
 }
 
-/// A pointer, or null and the last error.
+/// Returns the body's pointer, or null with the last error set.
 fn pointer(body: impl FnOnce() -> Result<*mut u8, Status>) -> *mut u8 {
     guarded(body).unwrap_or_else(|status| {
         perflib_SetLastError(status.0);
@@ -264,19 +265,19 @@ fn pointer(body: impl FnOnce() -> Result<*mut u8, Status>) -> *mut u8 {
     })
 }
 
-/// Ends an instance. ERROR_INVALID_PARAMETER for what is none of this handle.
+/// Ends an instance. ERROR_INVALID_PARAMETER if it is not an instance of this handle.
 #[unsafe(no_mangle)]
 pub extern "system" fn PerfDeleteInstance(provider: Handle, instance: *mut u8) -> u32 {
     guard(|| state::delete(number(provider), instance.addr()))
 }
 
-/// Says where the value of a counter is: 4 or 8 bytes, by its type; null: nowhere. Nobody reads at the address before
-/// any more once this has returned.
+/// Sets the address of a counter's value: 4 or 8 bytes, by the counter's type; null for no value. Once this function
+/// has returned, the address before is not read any more.
 ///
 /// ERROR_INVALID_PARAMETER (R-38, or the counter is not by reference, R-42), ERROR_NOT_FOUND.
 ///
 /// # Safety
-/// `address` is null, or what is there may be read until another is set or the instance is deleted. It needs not be
+/// `address` is null, or the value there may be read until another is set or the instance is deleted. It needs not be
 /// aligned.
 #[unsafe(no_mangle)]
 pub unsafe extern "system" fn PerfSetCounterRefValue(
@@ -291,7 +292,7 @@ pub unsafe extern "system" fn PerfSetCounterRefValue(
     })
 }
 
-/// The functions for values: what each does with a value of the counter.
+/// Exports the functions for values; each has an expression that changes the counter's value.
 macro_rules! values {
     ($($(#[$doc:meta])* $name:ident: $type:ty, $holds:expr, $act:expr;)*) => {$(
         $(#[$doc])*
@@ -308,9 +309,9 @@ macro_rules! values {
 }
 
 values! {
-    /// Makes a counter of 32 bits `value`.
+    /// Sets a counter of 32 bits to `value`.
     PerfSetULongCounterValue: u32, Holds::Four, |slot, value| change_low(slot, |_| value);
-    /// Makes a counter of 64 bits `value`.
+    /// Sets a counter of 64 bits to `value`.
     PerfSetULongLongCounterValue: u64, Holds::Eight, |slot: &AtomicU64, value| slot.store(value, Relaxed);
     /// Adds `value` to a counter of 32 bits, which wraps around.
     PerfIncrementULongCounterValue: u32, Holds::Four,

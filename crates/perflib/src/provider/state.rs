@@ -1,7 +1,7 @@
-//! What the library keeps for a process that provides counters: its providers, what each defines, and its instances.
+//! State of the library for a provider's process: its providers, their countersets, and their instances.
 //!
-//! One lock has all of it. A fork waits for the lock, so that the child finds everything whole: there a provider goes
-//! on under its handle, with its countersets and without instances.
+//! One lock protects everything. A fork waits for the lock, so that the child finds consistent data. In the child a
+//! provider continues under its handle, with its countersets and without instances.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -26,10 +26,10 @@ static PROVIDERS: RwLock<Providers> =
 
 #[derive(Debug)]
 struct Providers {
-    /// By handle.
+    /// Running providers, by their handle.
     providers: BTreeMap<usize, Provider>,
-    /// What handles are the addresses of: each may be written to, as some programs do, is never read, and is no other
-    /// provider's later.
+    /// Memory whose addresses are the handles: programs may write to it, as some do. It is never read, and is no
+    /// other provider's later.
     handles: Vec<&'static AtomicU64>,
 }
 
@@ -39,22 +39,22 @@ struct Provider {
     publisher: Publisher,
     templates: HashMap<Guid, Arc<Template>>,
     own: Own,
-    /// The parent's, in a process that was forked, until it has something of its own.
+    /// Instances and server of the parent, in a forked process, until the child creates its own.
     inherited: Own,
 }
 
-/// What a provider has in this process alone.
+/// Instances and server of a provider in this process alone.
 #[derive(Debug, Default)]
 struct Own {
-    /// By the address of the block.
+    /// Instances, by the address of their block.
     instances: HashMap<usize, Instance>,
-    /// Addresses of those that differ in case at most.
+    /// Addresses of instances that differ in case at most.
     names: HashMap<Key, Vec<usize>>,
-    /// Answers readers.
+    /// Server that responds to consumers.
     server: Option<Server>,
 }
 
-/// A counterset, a name in capitals, and an id.
+/// Key of an instance: a counterset, a name in capitals, and an id.
 type Key = (Guid, Box<[u16]>, u32);
 
 #[derive(Debug)]
@@ -65,7 +65,7 @@ struct Instance {
     id: u32,
 }
 
-/// A counterset, and where the value of each counter is.
+/// Counterset with the location of each counter's value.
 #[derive(Debug)]
 struct Template {
     set: Arc<Counterset>,
@@ -75,20 +75,20 @@ struct Template {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     at: usize,
-    /// What the functions for values may store there.
+    /// Size that the functions for values may store there.
     holds: Option<Holds>,
-    /// What it may hold besides: of one type the bits say 4 bytes, and it has 8.
+    /// Other size that may be stored there: for one type the bits state 4 bytes, and the value has 8.
     also: Option<Holds>,
-    /// Bytes at the address that it holds, if it holds one.
+    /// Number of bytes at the address in this value, if it contains an address.
     reference: Option<u32>,
 }
 
-/// What is in a value.
+/// Size of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holds {
-    /// 4 bytes.
+    /// Value of 4 bytes.
     Four,
-    /// 8 bytes.
+    /// Value of 8 bytes.
     Eight,
 }
 
@@ -101,7 +101,7 @@ impl Template {
                 _ if is_reference => (None, None),
                 Size::Dword if len == 4 => (Some(Holds::Four), None),
                 Size::Large => (Some(Holds::Eight), None),
-                // Stored in 8 bytes though the bits say 4, or no number: a program stores what it thinks best.
+                // Stored in 8 bytes although the bits state 4, or no number: a program may store either size.
                 _ => (Some(Holds::Four), Some(Holds::Eight)),
             };
             let reference = is_reference.then_some(len.max(4));
@@ -133,7 +133,8 @@ impl Own {
 }
 
 impl Provider {
-    /// Answers readers, if they may ask something and nobody does yet. What cannot be had must not hinder the program.
+    /// Starts the server for consumers, if they might send a request and no server runs yet. A failure must not
+    /// hinder the program.
     fn listen(&mut self) {
         let may_be_asked = || {
             self.control.callback.is_some()
@@ -145,7 +146,7 @@ impl Provider {
         }
     }
 
-    /// Begins to have something of this process.
+    /// Drops the inherited state, because the provider now gets its own in this process.
     fn leave_inheritance(&mut self) {
         if !self.inherited.is_empty() {
             self.inherited = Own::default();
@@ -157,12 +158,12 @@ impl Provider {
     }
 }
 
-/// What R-38 says of handles that are none.
+/// Returns the provider or instance, or the error of an invalid handle.
 fn known<T>(provider: Option<T>) -> Result<T, Status> {
     provider.ok_or(Status::ERROR_INVALID_PARAMETER)
 }
 
-/// Starts a provider: its handle.
+/// Starts a provider and returns its handle.
 pub(super) fn start(guid: Guid, wide: Wide, callback: Option<ControlCallback>) -> usize {
     watch_process();
     let mut providers = write();
@@ -181,7 +182,7 @@ pub(super) fn start(guid: Guid, wide: Wide, callback: Option<ControlCallback>) -
     handle
 }
 
-/// Stops a provider, once no callback of its runs any more. Until then callbacks find it as it was.
+/// Stops a provider, once none of its callbacks runs any more. Until then callbacks find the provider unchanged.
 pub(super) fn stop(handle: usize) -> Result<(), Status> {
     let server = known(write().providers.get_mut(&handle))?.own.server.take();
     drop(server);
@@ -190,7 +191,7 @@ pub(super) fn stop(handle: usize) -> Result<(), Status> {
     Ok(())
 }
 
-/// Describes a counterset.
+/// Defines a counterset of a provider.
 pub(super) fn set_counterset(handle: usize, set: Counterset) -> Result<(), Status> {
     let mut providers = write();
     let provider = known(providers.providers.get_mut(&handle))?;
@@ -205,7 +206,7 @@ pub(super) fn set_counterset(handle: usize, set: Counterset) -> Result<(), Statu
     Ok(())
 }
 
-/// Makes an instance: the address of its block.
+/// Creates an instance and returns the address of its block.
 pub(super) fn create(
     handle: usize,
     set: &Guid,
@@ -246,7 +247,7 @@ fn key(set: &Guid, name: &[u16], id: u32) -> Key {
     (*set, name.iter().map(|unit| perfset::utf16::upper(*unit)).collect(), id)
 }
 
-/// Finds an instance: the one of just that name, or else one of which only the case differs.
+/// Finds an instance: the one of exactly this name, or else one whose name differs only in case.
 pub(super) fn find(handle: usize, set: &Guid, name: Option<&[u16]>, id: u32) -> Result<*mut u8, Status> {
     let providers = read();
     let provider = known(providers.providers.get(&handle))?;
@@ -257,7 +258,7 @@ pub(super) fn find(handle: usize, set: &Guid, name: Option<&[u16]>, id: u32) -> 
     Ok(provider.instance(*address)?.block.words().as_ptr().cast::<u8>().cast_mut())
 }
 
-/// Ends an instance.
+/// Ends an instance, given by the address of its block.
 pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
     let mut providers = write();
     let own = &mut known(providers.providers.get_mut(&handle))?.own;
@@ -272,7 +273,7 @@ pub(super) fn delete(handle: usize, address: usize) -> Result<(), Status> {
     Ok(())
 }
 
-/// Does something with a value of an instance.
+/// Calls a function with a value of an instance.
 pub(super) fn with_value(
     handle: usize,
     address: usize,
@@ -290,9 +291,9 @@ pub(super) fn with_value(
     Ok(())
 }
 
-/// Says where a value by reference is.
+/// Sets the address of a value by reference.
 pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64) -> Result<(), Status> {
-    // For writing: nobody reads at the old address meanwhile.
+    // Locked for writing: no thread reads at the old address meanwhile.
     let providers = write();
     let instance = known(providers.providers.get(&handle))?.instance(address)?;
     let place = instance.template.place(counter)?;
@@ -303,7 +304,8 @@ pub(super) fn set_reference(handle: usize, address: usize, counter: u32, to: u64
     Ok(())
 }
 
-/// The values that counters of instances refer to. While it reads, no instance ends and no function sets an address.
+/// Returns the values that counters of instances refer to. While they are read, no instance ends and no function sets
+/// an address.
 pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer {
     let providers = read();
     let provider = providers.providers.get(&handle);
@@ -329,8 +331,8 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer 
         for (id, at, len) in &places {
             let address = instance.block.values().get(*at).map_or(0, |slot| slot.load(Relaxed));
             let address = usize::try_from(address).ok().filter(|address| *address != 0);
-            // SAFETY: whoever stores an address in a counter by reference promises that so much may be read there,
-            // until another is stored or the instance is deleted.
+            // SAFETY: a program that stores an address in a counter by reference promises that `len` bytes may be
+            // read there, until another is stored or the instance is deleted.
             let value = address.map(|address| unsafe { read_reference(address, *len) });
             let (sequence, counter) = (instance.block.sequence(), CounterId(*id));
             answer.values.push(Referenced { sequence, counter, value });
@@ -339,7 +341,7 @@ pub(super) fn references(handle: usize, wanted: &CounterIdentity<'_>) -> Answer 
     answer
 }
 
-/// A panic under the lock was caught at the boundary; what it left is still whole.
+/// Locks the state for reading. A panic under the lock was caught at the boundary, and left the state consistent.
 fn read() -> RwLockReadGuard<'static, Providers> {
     PROVIDERS.read().unwrap_or_else(PoisonError::into_inner)
 }
@@ -348,7 +350,7 @@ fn write() -> RwLockWriteGuard<'static, Providers> {
     PROVIDERS.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From now on forks and the end of the process are noticed.
+/// Registers the functions that are called at forks and at the end of the process.
 fn watch_process() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -360,7 +362,7 @@ fn watch_process() {
 }
 
 thread_local! {
-    /// Held by a thread that forks, and by its copy in the child.
+    /// Lock held by a thread that forks, and by its copy in the child.
     static HELD: RefCell<Option<RwLockWriteGuard<'static, Providers>>> = const { RefCell::new(None) };
 }
 
@@ -385,7 +387,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Nothing stops what a program leaves running: its files are taken away.
+/// Removes the files of providers that the program has not stopped.
 extern "C" fn at_exit() {
     let providers = match PROVIDERS.try_read() {
         Ok(providers) => providers,
