@@ -1,4 +1,4 @@
-//! What is asked: this machine, or logs.
+//! Source of a command's counters: this machine, or logs.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use crate::input;
 use crate::log::unusable;
 use crate::text::{escaped, grouped_digits, name_of};
 
-/// What is asked.
+/// Source that a command reads counters from.
 pub enum Asked {
     Machine(Machine),
     Logs { logs: Logs, files: Vec<PathBuf> },
 }
 
 impl Asked {
-    /// Logs if any are named, else this machine.
+    /// Returns the logs if the user named any, else this machine.
     pub fn of(files: &LogFiles) -> Result<Self, Failure> {
         match files.log.as_slice() {
             [] if files.machine.is_some() => {
@@ -36,7 +36,8 @@ impl Asked {
         }
     }
 
-    /// The same for counter paths, which may name the machine themselves, in a window of a log.
+    /// Same as [`of`](Self::of) for counter paths, which may name the machine themselves. Of a log, only the samples
+    /// within `window` are used.
     pub fn of_paths(
         files: &LogFiles,
         window: &LogWindow,
@@ -70,7 +71,7 @@ impl Asked {
         Ok(Self::Logs { logs: logs.within(window).picking(pick), files: files.log.clone() })
     }
 
-    /// Its countersets and what they are called by people.
+    /// Returns the countersets with their names.
     pub fn machine(&self) -> &Machine {
         match self {
             Self::Machine(machine) => machine,
@@ -78,7 +79,8 @@ impl Asked {
         }
     }
 
-    /// Returns sentences about what programs publish and this machine does not show: of one counterset, or of all.
+    /// Returns sentences about data that programs publish and this machine does not show. Covers one counterset, or
+    /// all.
     pub fn not_shown(&self, counterset: Option<&Guid>) -> Vec<String> {
         match self {
             Self::Machine(machine) => {
@@ -88,12 +90,12 @@ impl Asked {
         }
     }
 
-    /// Whether people are shown a counter: those of a log that have no name are parts of others.
+    /// Returns `true` if users see a counter. Counters of a log that have no name are parts of others and not shown.
     pub fn shows(&self, counter: &Counter) -> bool {
         matches!(self, Self::Machine(_)) || counter.name.is_some()
     }
 
-    /// To be queried.
+    /// Returns a source for queries.
     pub fn source(&self) -> Box<dyn Source> {
         match self {
             Self::Machine(machine) => Box::new(machine.clone()),
@@ -101,7 +103,7 @@ impl Asked {
         }
     }
 
-    /// Whose values they are, if they were recorded.
+    /// Returns the name of the recorded machine; `None` for this machine.
     pub fn host(&self) -> Option<String> {
         match self {
             Self::Machine(_) => None,
@@ -109,7 +111,7 @@ impl Asked {
         }
     }
 
-    /// The zone in which people are shown times: that of a log, else this machine's.
+    /// Returns the time zone in which times are shown: that of a log, else this machine's.
     pub fn zone(&self) -> TimeZone {
         const SECOND: i64 = 10_000_000;
         match self {
@@ -122,7 +124,7 @@ impl Asked {
         }
     }
 
-    /// What is behind a command that asks the same: nothing, or the logs.
+    /// Returns the options that make another command use the same source: none, or the logs.
     pub fn options(&self) -> String {
         match self {
             Self::Machine(_) => String::new(),
@@ -132,13 +134,13 @@ impl Asked {
         }
     }
 
-    /// Returns an error of a command that read a log: if the log is damaged, that comes first and gives the exit code.
+    /// Prints the damage of a log, if any, and returns the failure. Damage determines its exit code.
     pub fn failed(&self, failure: Failure) -> Failure {
         if self.warn_of_damage() { Failure { exit: Exit::InvalidData, ..failure } } else { failure }
     }
 
-    /// Prints on standard error what is left out of countersets that programs publish, of those that are wanted; `None`
-    /// is one that is not there at all.
+    /// Prints to standard error the data that are left out of publishers' countersets. Only countersets for which
+    /// `is_wanted` returns `true` are reported; its argument is `None` for a counterset that is not available at all.
     pub fn warn_of_left_out(&self, is_wanted: impl Fn(Option<&Counterset>) -> bool) {
         const SHOWN: usize = 5;
         let Self::Machine(machine) = self else { return };
@@ -149,7 +151,7 @@ impl Asked {
             .filter(|(guid, _)| is_wanted(guid))
             .map(|(_, text)| text)
             .collect();
-        // Nobody is left to tell if this fails.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let warn = |text: &str| drop(writeln!(io::stderr(), "warning: {text}"));
         left_out.iter().take(SHOWN).for_each(|text| warn(&escaped(text)));
         match left_out.len().saturating_sub(SHOWN) {
@@ -158,16 +160,17 @@ impl Asked {
         }
     }
 
-    /// Prints on standard error what of logs could not be used. Returns `true` if there is anything.
+    /// Prints to standard error the data of logs that could not be used. Returns `true` if there are any.
     #[must_use]
     pub fn warn_of_damage(&self) -> bool {
-        /// Number of damaged places of a log that are named. Those that only these counters meet are not in `log info`.
+        /// Maximum number of damaged places of a log that are named. `log info` does not list those met only by these
+        /// counters.
         const SHOWN: usize = 5;
         let Self::Logs { logs, files } = self else { return false };
         let mut is_damaged = false;
         for (damages, file) in logs.damages().iter().zip(files) {
             is_damaged |= !damages.is_empty();
-            // Nobody is left to tell if this fails.
+            // Standard error is the last place to report to, so a failure of it is ignored.
             let warn = |text: &str| drop(writeln!(io::stderr(), "warning: {}: {text}", name_of(file)));
             let shown = damages.first().iter().take(SHOWN).map(|damage| escaped(&damage.to_string()));
             let number = shown.map(|text| warn(&text)).count();
@@ -181,7 +184,7 @@ impl Asked {
     }
 }
 
-/// Opens logs as one, and chooses the machine: without a name the only one, or whichever.
+/// Opens logs as one, and selects the machine: by name, else the only one. With `is_any`, several are accepted.
 pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<Logs, Failure> {
     let input = |file: &PathBuf| match input::is_dash(file) {
         true => input::read(file).map(|bytes| Input::Bytes(bytes.into())),
@@ -189,7 +192,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     };
     let inputs = files.iter().map(input).collect::<Result<Vec<_>, _>>()?;
     let logs = Logs::of_inputs(inputs).map_err(|error| unopened(files, error))?;
-    // No path can be bound then, and nothing listed: the damage is the reason.
+    // Without countersets no path can be bound and nothing listed: the damage is the reason.
     if let Some(damage) = first_damage(&logs, files).filter(|_| logs.machine().countersets().is_empty()) {
         return Err(Failure::new(Exit::InvalidData, anyhow!("{damage}; no counter is left")));
     }
@@ -215,7 +218,7 @@ pub fn opened(files: &[PathBuf], machine: Option<&str>, is_any: bool) -> Result<
     }
 }
 
-/// Returns the first damage of the first log that has any, with the name of its file.
+/// Returns the first damage of the first damaged log, with the name of its file.
 fn first_damage(logs: &Logs, files: &[PathBuf]) -> Option<String> {
     logs.damages().iter().zip(files).find_map(|(damages, file)| {
         let first = damages.first().first()?;
@@ -223,7 +226,7 @@ fn first_damage(logs: &Logs, files: &[PathBuf]) -> Option<String> {
     })
 }
 
-/// What is said of a log that cannot be opened.
+/// Returns the error for a log that cannot be opened.
 pub fn unopened(files: &[PathBuf], error: OpenError) -> Failure {
     unusable(files.get(error.number).map_or(Path::new(""), PathBuf::as_path), error.error)
 }

@@ -1,4 +1,5 @@
-//! `perfset describe`, `perfset instances`, `perfset find`: what there is, and what it means.
+//! `perfset describe`, `perfset instances` and `perfset find`: countersets, instances and counters, with their
+//! meaning.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -13,10 +14,10 @@ use crate::exit::{Exit, Failure};
 use crate::resolve::{counterset, countersets, near_line, nothing_found};
 use crate::text::{escaped, wrapped};
 
-/// The width that tables and texts are made for.
+/// Width of tables and texts, in characters.
 const WIDTH: usize = 80;
 
-/// One counterset: its counters, with unit, type and where they come from.
+/// Prints one counterset: its counters, with unit, type and source of data.
 pub fn describe(args: &DescribeArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
     let set = counterset(&asked, &args.name)?;
@@ -48,7 +49,7 @@ fn all(out: &mut impl Write, asked: &Asked, set: &Counterset, with_unavailable: 
     for line in wrapped(&escaped(&set.help), WIDTH) {
         writeln!(out, "{line}")?;
     }
-    // In a pipe a counter is a line; on a terminal nothing is wrapped in the middle of a word.
+    // In a pipe, each counter is one line. On a terminal, text is wrapped between words only.
     let terminal =
         io::stdout().is_terminal().then(terminal_size).flatten().map(|(Width(width), _)| usize::from(width));
     let all = || set.counters.iter().filter(|c| asked.shows(c));
@@ -115,7 +116,7 @@ fn one(out: &mut impl Write, set: &Counterset, counter: &Counter) -> io::Result<
     Ok(())
 }
 
-/// What a counterset shows of its instances.
+/// Returns a text for the kind of instances that a counterset has.
 fn kind_of(instance_type: InstanceType) -> &'static str {
     match instance_type {
         InstanceType::Single => "single instance",
@@ -127,7 +128,7 @@ fn kind_of(instance_type: InstanceType) -> &'static str {
     }
 }
 
-/// The instances of a counterset, one a line.
+/// Prints the instances of a counterset, one per line.
 pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
     let set = counterset(&asked, &args.name)?;
@@ -166,7 +167,7 @@ pub fn instances(args: &InstancesArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Counters whose counterset, name or help has all the words.
+/// Prints the counters whose counterset, name or help text contains all the words.
 pub fn find(args: &FindArgs) -> Result<Exit, Failure> {
     let asked = Asked::of(&args.files)?;
     let found = path::find(&countersets(asked.machine()), &args.words, args.all);

@@ -1,8 +1,9 @@
-//! Files that the command writes; `-` is standard output.
+//! Output files of the command; `-` is standard output.
 //!
-//! A file is made beside its place under a name that nobody can guess, and moved there once it is whole: nobody sees
-//! half of it, and nobody else's file is written into. A symbolic link is followed only if its owner is the user who
-//! runs the command, or root. What is no regular file is opened and written, never replaced.
+//! A new file is written in the same directory under an unpredictable name, and renamed once it is complete. So no
+//! reader sees half a file, and no file of another user is written into. A symbolic link is followed only if its
+//! owner is root or the user who runs the command. A target that is not a regular file is opened and written, never
+//! replaced.
 
 use std::cell::RefCell;
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ mod place;
 
 const BUFFER: usize = 1 << 16;
 
-/// Writes a whole file, over one that exists; no file is standard output.
+/// Writes a whole file and replaces an existing one. Without a file, writes to standard output.
 pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let destination = Destination::new(file.unwrap_or(Path::new("-")))?;
     let mut writer = destination.writer()?;
@@ -37,9 +38,9 @@ pub fn write(file: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     destination.keep()
 }
 
-/// Makes a file that is at its place from its beginning, to be written piece by piece.
+/// Creates a file under its final name from the start, to be written in chunks.
 pub fn create(file: &Path) -> Result<Box<dyn Write>, Failure> {
-    // Windows moves no file that somebody else may have open.
+    // Windows cannot rename a file that another process might have open.
     if cfg!(windows) {
         let created = File::create(file).map_err(|error| unwritable(file, error))?;
         return Ok(Box::new(BufWriter::with_capacity(BUFFER, created)));
@@ -50,12 +51,12 @@ pub fn create(file: &Path) -> Result<Box<dyn Write>, Failure> {
     Ok(writer)
 }
 
-/// The error for a file that cannot be written.
+/// Returns the error for a file that cannot be written.
 fn unwritable(file: &Path, error: io::Error) -> Failure {
     Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot write {}", name_of(file))))
 }
 
-/// Refuses a file that exists, over which nobody said to write.
+/// Refuses a file that exists, because the user did not allow it to be overwritten.
 pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
     let is_there = match &Destination::new(file)?.target {
         Target::File(entry, _) => entry.is_there(),
@@ -69,17 +70,17 @@ pub fn refuse_existing(file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Finds the place of a folder that is to be made. What is there already is an error.
+/// Resolves the path of a directory that is to be created. An existing file or directory is an error.
 pub fn new_folder(folder: &Path) -> Result<NewFolder, Failure> {
     place::find_new_folder(folder, Trusted::of_this_process()).map_err(|error| unwritable(folder, error))
 }
 
-/// Refuses a path to a folder that has a link in it that is not followed.
+/// Refuses a path to a directory if it contains a link that is not followed.
 pub fn refuse_foreign_links(folder: &Path) -> Result<(), Failure> {
     place::check_links(folder, Trusted::of_this_process()).map_err(|error| unwritable(folder, error))
 }
 
-/// A file that is there whole or not at all; a device or a pipe is written as it is.
+/// Output file that appears complete or not at all; a device or a pipe is written in place.
 #[derive(Debug)]
 pub struct Destination {
     /// Path as the user named it.
@@ -90,16 +91,16 @@ pub struct Destination {
 #[derive(Debug)]
 enum Target {
     Stdout,
-    /// Standard output or standard error, by another name.
+    /// Standard output or standard error, reached by a path such as `/dev/stdout`.
     Standard(File),
-    /// With the file, once it was opened: opening a pipe twice would end it for its reader.
+    /// Device or pipe, with the file once it is opened: opening a pipe twice would end it for its reader.
     Special(Special, RefCell<Option<File>>),
-    /// With the name under which it is written.
+    /// Regular file, with the temporary name under which it is written.
     File(Arc<Entry>, OsString),
 }
 
 impl Destination {
-    /// Finds the place of a file.
+    /// Resolves the path of a file.
     pub fn new(file: &Path) -> Result<Self, Failure> {
         Self::of(file, Trusted::of_this_process())
     }
@@ -111,7 +112,7 @@ impl Destination {
         }
         let target = match place::find(file, trusted).map_err(|error| unwritable(file, error))? {
             Found::Entry(entry) => {
-                // Nobody is to know the name before the file is there.
+                // Other users must not be able to predict the name before the file exists.
                 let part = format!(".perfset-{:016x}.part", RandomState::new().hash_one(file));
                 Target::File(Arc::new(entry), part.into())
             }
@@ -121,7 +122,7 @@ impl Destination {
         Ok(Self { name, target })
     }
 
-    /// Sees that it can be written, before anyone waits for what is to be in it.
+    /// Checks that the file can be written, before the user waits for its contents.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.target {
             Target::Stdout | Target::Standard(_) => {}
@@ -136,7 +137,7 @@ impl Destination {
         Ok(())
     }
 
-    /// Opens it. Ctrl+C leaves nothing of a new file.
+    /// Opens the file for writing. Ctrl+C removes a new, incomplete file.
     pub fn writer(&self) -> Result<Box<dyn Write>, Failure> {
         let writer = self.open()?;
         self.remove_if_given_up();
@@ -157,8 +158,8 @@ impl Destination {
         Ok(Box::new(BufWriter::with_capacity(BUFFER, terminal::escaping(file))))
     }
 
-    /// Makes an empty file for a program that opens paths only. Returns its path, and what tells it from another file
-    /// of its name; `None` for what is no regular file.
+    /// Creates an empty file for a program that can open only paths. Returns its path, and its identity; `None` if
+    /// the target is not a regular file.
     pub fn part(&self) -> Result<Option<(PathBuf, Held)>, Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(None) };
         let made = entry.make(part).and_then(|_| Ok((entry.path(part)?, entry.hold(part)?)));
@@ -166,8 +167,8 @@ impl Destination {
         made.map(Some).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Returns the path of the file that is there, without links, and what tells it from another file of its name;
-    /// `None` if there is none, or it is no regular file.
+    /// Returns the path of the existing file, without links, and its identity. Returns `None` if there is none, or if
+    /// it is not a regular file.
     pub fn existing(&self) -> Result<Option<(PathBuf, Held)>, Failure> {
         let Target::File(entry, _) = &self.target else { return Ok(None) };
         if !entry.is_there() {
@@ -177,7 +178,7 @@ impl Destination {
         found.map(Some).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Refuses a file beside which strangers can put others.
+    /// Refuses a file in a directory where other users can create files.
     pub fn refuse_foreign_folder(&self, why: &str) -> Result<(), Failure> {
         let Target::File(entry, _) = &self.target else { return Ok(()) };
         match entry.is_in_foreign_folder() {
@@ -194,36 +195,36 @@ impl Destination {
         &self.name
     }
 
-    /// The error for this file.
+    /// Returns the error for this file.
     pub fn failed(&self, error: io::Error) -> Failure {
         unwritable(&self.name, error)
     }
 
-    /// Leaves nothing of a file that is given up half.
+    /// Removes an incomplete file on Ctrl+C.
     fn remove_if_given_up(&self) {
         let Target::File(entry, part) = &self.target else { return };
         let (entry, part) = (Arc::clone(entry), part.clone());
-        // Else somebody listens to Ctrl+C already.
+        // An error means that another handler for Ctrl+C is set already.
         let _ = ctrlc::set_handler(move || {
             entry.remove(&part);
             std::process::exit(130);
         });
     }
 
-    /// Puts what was written at its place.
+    /// Moves the written file to its final name.
     pub fn keep(self) -> Result<(), Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(()) };
         entry.put(part).map_err(|error| unwritable(&self.name, error))
     }
 
-    /// Puts what was written at its place, unless a file is there by now.
+    /// Moves the written file to its final name, unless a file of that name exists by now.
     pub fn keep_first(self) -> Result<(), Failure> {
         let Target::File(entry, part) = &self.target else { return Ok(()) };
         entry.put_first(part).map_err(|error| unwritable(&self.name, error))
     }
 }
 
-/// Returns `true` for a path that Windows takes for a device's.
+/// Returns `true` for a path that Windows treats as a device.
 ///
 /// Source: MS Learn, "Naming Files, Paths, and Namespaces".
 #[cfg_attr(target_os = "linux", allow(dead_code, reason = "a test checks it on all systems"))]

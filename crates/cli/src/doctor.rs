@@ -1,4 +1,4 @@
-//! `perfset doctor`: what works here, what does not, and what would open it.
+//! `perfset doctor`: available data, missing data, and the way to enable what is missing.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ pub fn run(args: &DoctorArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes what this machine answers into a folder.
+/// Writes the data of this machine into a directory.
 fn capture(folder: &Path, args: &DoctorArgs) -> Result<Exit, Failure> {
     let by = concat!("perfset ", env!("CARGO_PKG_VERSION"));
     let name = name_of(folder);
@@ -52,7 +52,7 @@ fn look() -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     writeln!(out, "perfset {} on {}", env!("CARGO_PKG_VERSION"), system())?;
 
-    // Everything once, and once more: the second collection is what a collection costs.
+    // Everything is collected twice: the second collection shows the regular cost.
     let mut query = machine.query();
     for set in &sets {
         let all = Entry::all(set.guid);
@@ -128,7 +128,7 @@ fn look() -> Result<Exit, Failure> {
         .find(|v| v.counterset.guid == own::GUID && v.counter.id == own::LATE_PROVIDERS);
     let late = late.and_then(|v| v.raw).map_or(0, perfset::RawValue::get);
     let ms = took.as_secs_f64() * 1_000.0;
-    // A provider can have many sources that are late, each of which has a line above.
+    // One provider can have many late sources; each has a line above.
     let providers = if late == 1 { "provider" } else { "providers" };
     writeln!(
         out,
@@ -138,8 +138,9 @@ fn look() -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Problems, a line a cause, in the order of the first of each: `WHAT: CAUSE`, or of several the first and how many
-/// there are. A problem without a cause is a line of its own.
+/// Merges problems with the same cause into one line, in order of first appearance. A line is `WHAT: CAUSE`; of
+/// several problems it names the first ones and the number of others. A problem without a cause has a line of its
+/// own.
 fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
     const NAMED: usize = 3;
     let mut causes: Vec<(String, Vec<String>)> = Vec::new();
@@ -167,26 +168,27 @@ fn folded(problems: impl Iterator<Item = String>) -> impl Iterator<Item = String
     })
 }
 
-/// By cause, by counterset: what it costs. The text of a cause says what would help.
+/// Missing values by cause and counterset. The text of a cause includes the remedy.
 #[derive(Debug, Default)]
 struct Trouble(BTreeMap<String, BTreeMap<String, Cost>>);
 
-/// What one cause costs in one counterset.
+/// Missing values of one counterset for one cause.
 #[derive(Debug, Default)]
 struct Cost {
     instances: usize,
-    /// The instance of the last value: those of one instance follow one another.
+    /// Instance of the last value: all values of one instance are adjacent.
     last: Option<(InstanceId, String)>,
     is_single: bool,
     counters: Vec<String>,
 }
 
 impl Trouble {
-    /// A value that is missing.
+    /// Counts a missing value.
     fn add(&mut self, value: &Value<'_>, reason: &NoValue) {
         let causes = self.0.entry(escaped(&without_process(&reason.to_string()))).or_default();
         let cost = causes.entry(escaped(&value.counterset.name)).or_default();
-        // All of a counterset that could not be had at all is no instance's, and its counters are all there are.
+        // If a whole counterset is unavailable, the value has no instance, and the counters would be all of the
+        // counterset.
         let Some(id) = value.instance_id else { return };
         cost.is_single = !value.counterset.instance_type.is_multiple();
         let instance = Some((id, value.instance.to_string()));
@@ -200,7 +202,7 @@ impl Trouble {
         }
     }
 
-    /// A line a cause; below it what it costs, a line a counterset.
+    /// Returns a line per cause, each followed by a line per counterset.
     fn lines(&self) -> impl Iterator<Item = String> {
         self.0.iter().flat_map(|(cause, costs)| {
             let costs = costs.iter().map(|(set, cost)| format!("        {}", cost.text(set)));
@@ -211,7 +213,7 @@ impl Trouble {
 
 impl Cost {
     fn text(&self, set: &str) -> String {
-        /// So many counters are named.
+        /// Maximum number of counters that are named.
         const NAMED: usize = 3;
         let instances = match (self.is_single, self.instances) {
             (true, _) | (_, 0) => String::new(),
@@ -229,7 +231,7 @@ impl Cost {
     }
 }
 
-/// A reason that names a file of one process or thread, as it is for all of them: `/proc/PID/io`.
+/// Replaces the ids of a process and thread in a reason by `PID` and `TID`, as in `/proc/PID/io`.
 fn without_process(reason: &str) -> String {
     let without = |text: &str, before: &str, name: &str| {
         let mut parts = text.split(before);
@@ -243,7 +245,7 @@ fn without_process(reason: &str) -> String {
     without(&without(reason, "/proc/", "PID"), "/task/", "TID")
 }
 
-/// System, processors and user, as far as the system tells.
+/// Returns system, number of processors and user, as far as known.
 fn system() -> String {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let s = if processors == 1 { "" } else { "s" };

@@ -1,4 +1,4 @@
-//! `perfset dump FILE`: a block, field by field.
+//! `perfset dump FILE`: prints a block, field by field.
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -27,7 +27,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
         None if DataBlock::is_one(&bytes) => Kind::V1,
         None => Kind::V2(Format::Data),
     };
-    // A list may have nothing in it; a block has a header.
+    // A list may be empty; a block has at least a header.
     if bytes.is_empty() && kind.strict(&bytes).is_err() {
         return Err(input::empty(&args.file));
     }
@@ -48,7 +48,7 @@ pub fn run(args: &DumpArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// What the bytes are.
+/// Format of the bytes.
 #[derive(Clone, Copy)]
 pub enum Kind {
     V1,
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// The first broken rule is an error.
+    /// Checks a block strictly: the first broken rule is an error.
     fn strict(self, bytes: &[u8]) -> Result<(), WireError> {
         let mut first = None;
         self.walk(bytes, &mut |event| match event {
@@ -83,7 +83,7 @@ impl Kind {
         first.map_or(Ok(()), Err)
     }
 
-    /// What `--lenient` would show of a block that is not valid.
+    /// Returns a hint about the data that `--lenient` would show of an invalid block.
     fn hint(self, bytes: &[u8]) -> Option<String> {
         let (readable, all, what) = match self {
             Self::V1 => {
@@ -107,20 +107,20 @@ impl Kind {
     }
 }
 
-/// Whether the first pair of a name table is there: a number, and a text that no small number looks like.
+/// Returns `true` if the bytes start with a pair of a name table: a number, and a text that is not a small number.
 fn is_name_table(bytes: &[u8]) -> bool {
     let first = v1::NameTable::new(bytes).iter().next();
     first.is_some_and(|pair| pair.is_ok_and(|(_, text)| text.units().next().is_some_and(|unit| unit >= 0x20)))
 }
 
-/// Writes the dump as it is made. The outer error is that of the output.
+/// Writes the dump as text, one structure at a time. The outer error is that of the output.
 fn write_text(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut text = TextWriter { out, failed: None };
     let end = walk::dump(|visit| kind.walk(bytes, visit), &mut text);
     text.failed.map_or(Ok(end), Err)
 }
 
-/// Takes text for a writer of bytes, and keeps why that failed.
+/// Adapter from text output to a byte writer; it stores the I/O error.
 struct TextWriter<'a, W> {
     out: &'a mut W,
     failed: Option<io::Error>,
@@ -135,7 +135,7 @@ impl<W: Write> fmt::Write for TextWriter<'_, W> {
     }
 }
 
-/// A structure a line: where it is, its fields, the values in it, the rules that it breaks.
+/// JSON line of one structure: its offset, its fields, the values in it, and the rules that it breaks.
 #[derive(Default, Serialize)]
 struct Structure {
     structure: &'static str,
@@ -147,7 +147,7 @@ struct Structure {
     unusual: Vec<serde_json::Value>,
 }
 
-/// Writes a line a structure. The outer error is that of the output.
+/// Writes the dump as JSON, one line per structure. The outer error is that of the output.
 fn write_json(kind: Kind, bytes: &[u8], out: &mut impl Write) -> io::Result<Result<(), WireError>> {
     let mut current: Option<Structure> = None;
     let mut failed = None;
@@ -189,7 +189,7 @@ fn write_line(structure: Option<Structure>, out: &mut impl Write) -> io::Result<
     writeln!(out, "{}", json_line(&serde_json::to_string(&structure)?))
 }
 
-/// A field's value for a program: a number where it is one.
+/// Returns a field's value for JSON: a number if it is numeric.
 fn number(value: &FieldValue<'_>, text: &str) -> serde_json::Value {
     match value {
         FieldValue::U32(n) => json!(n),

@@ -1,9 +1,9 @@
-//! What each command prints, explained: the end of its `--help` and of its manual page.
+//! Explained example output of each command, printed at the end of its `--help` and its manual page.
 //!
-//! A line without indentation that ends in ":" is a head. Lines have at most 80 characters, so that no terminal wraps
-//! them. What follows `$` is run by the tests.
+//! A line without indentation that ends in ":" is a heading. Lines have at most 80 characters, so that no terminal
+//! wraps them. The tests run the command after each `$`.
 
-/// `perfset` without a command.
+/// Examples for `perfset` without a command.
 pub const LIVE: &str = "\
 Examples:
   $ perfset 1 2
@@ -23,7 +23,7 @@ Examples:
   $ perfset 500ms
   Twice a second, until Ctrl+C.";
 
-/// `perfset get`.
+/// Examples for `perfset get`.
 pub const GET: &str = r"Examples:
   $ perfset get '\Processor Information(_Total)\% Processor Time' \
       '\Memory\Available Bytes' 1 3
@@ -54,7 +54,7 @@ pub const GET: &str = r"Examples:
   $ perfset get '/System/System Up Time' --raw --format json
   The raw value, without waiting.";
 
-/// `perfset list`.
+/// Examples for `perfset list`.
 pub const LIST: &str = "\
 Examples:
   $ perfset list 'proc*'
@@ -76,7 +76,7 @@ Examples:
   $ perfset list
   All of them.";
 
-/// `perfset find`.
+/// Examples for `perfset find`.
 pub const FIND: &str = r"Examples:
   $ perfset find context switch
   \Linux Process(*)\Voluntary Context Switches/sec
@@ -93,7 +93,7 @@ pub const FIND: &str = r"Examples:
   name. The first line of each is its path, as perfset get takes it; the
   indented text is the beginning of its help.";
 
-/// `perfset describe`.
+/// Examples for `perfset describe`.
 pub const DESCRIBE: &str = "\
 Examples:
   $ perfset describe mem '% Committed Bytes In Use'
@@ -118,7 +118,7 @@ Examples:
   $ perfset describe --all system
   Also the counters that Linux does not have, and why.";
 
-/// `perfset instances`.
+/// Examples for `perfset instances`.
 pub const INSTANCES: &str = "\
 Examples:
   $ perfset instances 'processor inf'
@@ -131,7 +131,7 @@ Examples:
   An instance a line: the name that stands in the brackets of a path, and the
   id that tells two of the same name apart.";
 
-/// `perfset plot`.
+/// Examples for `perfset plot`.
 pub const PLOT: &str = r"Examples:
   $ perfset plot cpu '\Memory\Available Bytes' 1 30 -o machine.svg
   Half a minute as a picture for a page or a report: one panel for percents,
@@ -146,7 +146,7 @@ pub const PLOT: &str = r"Examples:
   All samples of a log, however many; --begin and --end take a part of it.
   Times are local where the log was written.";
 
-/// `perfset dump`.
+/// Examples for `perfset dump`.
 pub const DUMP: &str = "\
 Examples:
   $ perfset dump block.bin
@@ -171,13 +171,13 @@ Examples:
   $ perfset dump --as registration --json -
   A registration from standard input, as a JSON object a structure.";
 
-/// `perfset log`.
+/// Examples for `perfset log`.
 pub const LOG: &str = "\
 Examples:
   $ perfset log info customer.blg
   What a log of Windows holds: whose counters, from when to when, how often.";
 
-/// `perfset log info`.
+/// Examples for `perfset log info`.
 pub const LOG_INFO: &str = "\
 Examples:
   $ perfset log info customer.blg
@@ -199,7 +199,7 @@ Examples:
   $ perfset log info --json *.blg | jq '[.file, .samples]'
   The same for programs, an object for each log.";
 
-/// `perfset v1`.
+/// Examples for `perfset v1`.
 pub const V1: &str = "\
 Examples:
   $ perfset v1 query Global -o before.bin --names names.bin
@@ -208,7 +208,7 @@ Examples:
   This machine's counters twice, and what happened in between. Blocks that were
   recorded on Windows are read the same way, with that machine's name table.";
 
-/// `perfset v1 query`.
+/// Examples for `perfset v1 query`.
 pub const V1_QUERY: &str = "\
 Examples:
   $ perfset v1 query Global -o now.bin --names names.bin
@@ -221,7 +221,7 @@ Examples:
   $ perfset v1 query Counter 009 -o names.bin
   The English names. Help 009 and Explain 009 are the help texts.";
 
-/// `perfset v1 names`.
+/// Examples for `perfset v1 names`.
 pub const V1_NAMES: &str = "\
 Examples:
   $ perfset v1 names now.bin --names names.bin
@@ -237,7 +237,7 @@ Examples:
   $ perfset v1 names names.bin
   The table itself: index and text.";
 
-/// `perfset v1 values`.
+/// Examples for `perfset v1 values`.
 pub const V1_VALUES: &str = "\
 Examples:
   $ perfset v1 values before.bin after.bin --names names.bin
@@ -253,7 +253,7 @@ Examples:
   $ perfset v1 values now.bin --raw --format json
   Raw values of one block, for a program: the fields of perfset get.";
 
-/// `perfset doctor`.
+/// Examples for `perfset doctor`.
 pub const DOCTOR: &str = "\
 Examples:
   $ perfset doctor
@@ -276,7 +276,7 @@ Examples:
   counterset and its values, byte for byte, without its name. Whoever gets it
   sees the same with PERFSET_CAPTURE=mine perfset list.";
 
-/// `perfset serve`.
+/// Examples for `perfset serve`.
 pub const SERVE: &str = "\
 Examples:
   $ perfset serve
@@ -300,7 +300,7 @@ Examples:
   $ perfset serve --listen 192.0.2.7:9182 --insecure
   Whoever can reach the address sees everything.";
 
-/// `perfset completions`.
+/// Examples for `perfset completions`.
 pub const COMPLETIONS: &str = "\
 Examples:
   $ perfset completions bash >~/.local/share/bash-completion/completions/perfset
@@ -312,7 +312,7 @@ Examples:
   $ perfset completions fish >~/.config/fish/completions/perfset.fish
   For fish.";
 
-/// `perfset relog`.
+/// Examples for `perfset relog`.
 pub const RELOG: &str = r"Examples:
   $ perfset relog customer.blg -o customer.csv
   For a spreadsheet: a line a sample, a column a counter of an instance. The
@@ -338,7 +338,7 @@ pub const RELOG: &str = r"Examples:
 Started under the name relog, as through ln -s perfset relog, it takes the
 options of Windows' own.";
 
-/// `perfset manifest`.
+/// Examples for `perfset manifest`.
 pub const MANIFEST: &str = r"Examples:
   $ perfset manifest check waves.man
   $ perfset manifest generate waves.man --c-header -o waves.h
@@ -346,7 +346,7 @@ pub const MANIFEST: &str = r"Examples:
   What a provider declares, checked; the code that it needs; countersets of this
   machine in the same form. perfset provider install registers them.";
 
-/// `perfset manifest check`.
+/// Examples for `perfset manifest check`.
 pub const MANIFEST_CHECK: &str = r#"Examples:
   $ perfset manifest check waves.man
   waves.man: Harbour, 2 countersets, 11 counters
@@ -363,7 +363,7 @@ pub const MANIFEST_CHECK: &str = r#"Examples:
   perfset manifest check *.man && make
   For a build."#;
 
-/// `perfset manifest generate`.
+/// Examples for `perfset manifest generate`.
 pub const MANIFEST_GENERATE: &str = "\
 Examples:
   $ perfset manifest generate waves.man --c-header -o waves.h
@@ -377,14 +377,14 @@ Examples:
   GUIDs and counter ids for programs that read these counters; HARBOUR stands
   before each name.";
 
-/// `perfset manifest export`.
+/// Examples for `perfset manifest export`.
 pub const MANIFEST_EXPORT: &str = "\
 Examples:
   $ perfset manifest export memory system -o linux.man
   Both countersets of this machine, in one manifest. Counters that show a time
   since something get the two hidden ones that manifests ask for.";
 
-/// `perfset provider`.
+/// Examples for `perfset provider`.
 pub const PROVIDER: &str = "\
 Examples:
   $ perfset provider install waves.man
@@ -393,7 +393,7 @@ Examples:
   A provider is registered, shown, removed. Root registers for everyone, another
   user for that user.";
 
-/// `perfset provider install`.
+/// Examples for `perfset provider install`.
 pub const PROVIDER_INSTALL: &str = "\
 Examples:
   $ perfset provider install waves.man
@@ -405,7 +405,7 @@ Examples:
   $ perfset provider install orders.man --dir usr/share/perfset/providers
   For a package.";
 
-/// `perfset provider remove`.
+/// Examples for `perfset provider remove`.
 pub const PROVIDER_REMOVE: &str = "\
 Examples:
   $ perfset provider remove waves.man
@@ -417,7 +417,7 @@ Examples:
   The GUID of a counterset removes only that one from its provider's file; the
   last one takes the provider with it.";
 
-/// `perfset provider list`.
+/// Examples for `perfset provider list`.
 pub const PROVIDER_LIST: &str = "\
 Examples:
   $ perfset provider list

@@ -1,4 +1,4 @@
-//! Exit codes: all of them.
+//! Exit codes of the command.
 
 use std::io;
 use std::process::ExitCode;
@@ -8,24 +8,24 @@ use perfset::PumpError;
 
 use crate::text::escaped;
 
-/// How the command ends.
+/// Result of the command, as exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// All that was asked.
+    /// Success: all requested data were delivered.
     Ok = 0,
     /// A value is missing, and `--strict` was given.
     ValueMissing = 1,
-    /// Wrong usage.
+    /// Wrong usage of the command line.
     Usage = 2,
-    /// Nothing matched.
+    /// Nothing matched the request.
     NothingMatched = 3,
-    /// The source failed.
+    /// The source of the data failed.
     SourceFailed = 4,
-    /// The data are invalid, or a log is damaged: its sound part was used.
+    /// The data are invalid, or a log is damaged: its intact part was used.
     InvalidData = 5,
 }
 
-/// For `--help`.
+/// Text about exit codes for `--help`.
 pub const HELP: &str = "\
 Exit codes:
   0  all that was asked
@@ -42,7 +42,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why the command ends early.
+/// Reason for an early end of the command, with its exit code.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
@@ -54,12 +54,13 @@ impl Failure {
         Self { exit, error: error.into() }
     }
 
-    /// For what speaks of strangers' things: it and all its causes, as one text, escaped.
+    /// Returns a failure for an error that contains untrusted text. The error and all its causes become one escaped
+    /// text.
     pub fn escaped(exit: Exit, error: impl Into<anyhow::Error>) -> Self {
         Self::new(exit, anyhow!(escaped(&format!("{:#}", error.into()))))
     }
 
-    /// Whether the reader of our output went away.
+    /// Returns `true` if the reader of the output has closed the pipe.
     pub fn is_broken_pipe(&self) -> bool {
         self.error.chain().any(|cause| {
             cause.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
@@ -67,7 +68,7 @@ impl Failure {
     }
 }
 
-/// Writing our output failed.
+/// A failed write of the output.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new(Exit::SourceFailed, anyhow::Error::new(error).context("cannot write the output"))

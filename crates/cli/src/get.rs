@@ -13,7 +13,7 @@ use crate::resolve::named;
 use crate::samples::{How, Operands, Samples};
 use crate::text::grouped_digits;
 
-/// Whether a path is of a counterset, or of one whose name looks the same.
+/// Returns `true` if a path names a counterset, or one whose name looks the same.
 fn names(path: &CounterPath, set: &Counterset) -> bool {
     likeness(&path.counterset) == likeness(&set.name) || path.counterset.parse() == Ok(set.guid)
 }
@@ -30,7 +30,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     if args.format == OutputFormat::PdhCsv && (args.test.is_some() || args.top.is_some()) {
         return usage("--where and --top do not go with pdh-csv, whose columns stay");
     }
-    // Without an interval it is one value.
+    // Without an interval, one sample is taken.
     let live_count = operands.interval.is_none().then_some(1);
     let mut samples = Samples::open(operands, &args.files, &args.window)?;
     let asked = samples.asked();
@@ -39,7 +39,7 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
     let (host, zone) = (asked.host(), Some(asked.zone()));
     let options = Options { host, zone, has_pdh_names: samples.is_log(), ..args.into() };
     let mut output = Output::new(options, &samples.operands().paths);
-    // The columns of PDH-CSV are named in its first line: of a log, those of all samples.
+    // The first line of PDH-CSV names all columns: of a log, those of all its samples.
     let is_learning = args.format == OutputFormat::PdhCsv && samples.comes_and_goes();
     if is_learning {
         let how = How { is_raw: args.raw, ..How::default() };
@@ -54,19 +54,19 @@ pub fn run(args: &GetArgs) -> Result<Exit, Failure> {
         missing |= output.sample(clocks, values)?;
         Ok(())
     });
-    // What came before an error is shown.
+    // Values before the error are shown.
     output.finish()?;
     let asked = samples.asked();
     let names = samples.operands().paths.iter().map(|path| &*path.counterset);
     for counterset in named(asked.machine(), names) {
         for line in asked.not_shown(Some(&counterset)) {
-            // Nobody is left to tell if this fails.
+            // Standard error is the last place to report to, so a failure of it is ignored.
             let _ = writeln!(io::stderr(), "note: {line}");
         }
     }
     if output.without_column() > 0 {
         let count = grouped_digits(&output.without_column().to_string());
-        // Nobody is left to tell if this fails.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
             "warning: {count} values have no column: the columns are the paths of the first sample, and these \

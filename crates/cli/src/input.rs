@@ -1,4 +1,4 @@
-//! Files that the command is given; `-` is standard input.
+//! Input files of the command; `-` is standard input.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,17 +9,17 @@ use anyhow::anyhow;
 use crate::exit::{Exit, Failure};
 use crate::text::name_of;
 
-/// Whether it is standard input; or standard output, where a file is to be written.
+/// Returns `true` for `-`, which is standard input, or standard output for an output file.
 pub fn is_dash(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// All bytes of a file.
+/// Reads all bytes of a file.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     read_up_to(file, u64::MAX)
 }
 
-/// Reads a file that must contain a block or a table. The error for an empty file is that it is empty, not cut.
+/// Reads a file that must contain a block or a table. An empty file is reported as empty, not as truncated.
 pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = read(file)?;
     if bytes.is_empty() {
@@ -28,19 +28,19 @@ pub fn read_data(file: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The error for a file without a byte, where some are needed.
+/// Returns the error for an empty file that must have contents.
 pub fn empty(file: &Path) -> Failure {
     Failure::new(Exit::InvalidData, anyhow!("{}: the file is empty", name_of(file)))
 }
 
-/// The bytes of a file, so many at most.
+/// Reads a file, at most `most` bytes of it.
 pub fn read_up_to(file: &Path, most: u64) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     open(file)?.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(file, error))?;
     Ok(bytes)
 }
 
-/// A file, to be read piece by piece.
+/// Opens a file to be read in chunks.
 pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
     if is_dash(file) {
         return Ok(Box::new(io::stdin().lock()));
@@ -51,7 +51,7 @@ pub fn open(file: &Path) -> Result<Box<dyn Read>, Failure> {
     }
 }
 
-/// What is said of a file that cannot be read.
+/// Returns the error for a file that cannot be read.
 pub fn unreadable(file: &Path, error: io::Error) -> Failure {
     Failure::new(Exit::SourceFailed, anyhow!(error).context(format!("cannot read {}", name_of(file))))
 }

@@ -40,7 +40,7 @@ struct LeftOutRecord<'a> {
     instances: usize,
     /// Number of all instances of the counter.
     of: usize,
-    /// Reason as text.
+    /// Text of the reason for the missing values.
     reason: String,
 }
 
@@ -178,7 +178,7 @@ pub struct NeverThere {
 }
 
 impl NeverThere {
-    /// Adds a sample.
+    /// Adds the series of a sample, with or without a value.
     pub fn add<'a, 'b: 'a>(
         &mut self,
         values: impl IntoIterator<Item = &'a PathValue<'b>>,
@@ -234,7 +234,7 @@ pub fn warn(sentences: &[String]) {
 /// values "are missing", or whatever `what` is.
 pub fn warn_first(sentences: &[String], what: &str) {
     const MOST: usize = 10;
-    // Nobody is left to tell if this fails.
+    // Standard error is the last place to report to, so a failure of it is ignored.
     for sentence in sentences.iter().take(MOST) {
         let _ = writeln!(io::stderr(), "warning: {sentence}");
     }

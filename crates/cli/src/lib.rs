@@ -1,6 +1,6 @@
-//! The command `perfset`: performance counters of this machine in a terminal, a pipe, a file.
+//! Library of the command `perfset`: performance counters of this machine in a terminal, a pipe or a file.
 //!
-//! A library so that tests can drive its outputs with samples of their own. Nothing in it is promised to anybody.
+//! It is a library so that tests can call the outputs with samples of their own. Its API is not stable.
 
 #![cfg_attr(
     test,
@@ -56,7 +56,7 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure};
 use crate::windows::Tool;
 
-/// Does what the command line asks.
+/// Runs the command line.
 pub fn run() -> ExitCode {
     let mut args = std::env::args_os();
     if let Some(tool) = args.next().and_then(|program| Tool::of(Path::new(&program))) {
@@ -84,10 +84,10 @@ pub fn run() -> ExitCode {
     };
     match done {
         Ok(exit) => exit.into(),
-        // Who reads from us has enough: `perfset | head` is no error.
+        // The reader of the pipe has read enough: `perfset | head` is not an error.
         Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
         Err(Failure { exit, error }) => {
-            // Nobody is left to tell if this fails too.
+            // Standard error is the last place to report to, so a failure of it is ignored.
             let _ = writeln!(io::stderr(), "error: {error:#}");
             exit.into()
         }

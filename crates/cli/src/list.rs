@@ -1,4 +1,4 @@
-//! `perfset list`: the countersets of this machine, or of logs.
+//! `perfset list`: prints the countersets of this machine, or of logs.
 
 use std::io::{self, Write};
 
@@ -47,7 +47,7 @@ pub fn run(args: &ListArgs) -> Result<Exit, Failure> {
     Ok(if asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok })
 }
 
-/// What a person types: a part of a name, unless it has wildcards.
+/// Returns the pattern for a text that a user typed: it matches as part of a name, unless it has wildcards.
 fn pattern(text: &str) -> String {
     if text.contains(['*', '?']) { text.to_string() } else { format!("*{text}*") }
 }

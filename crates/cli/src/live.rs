@@ -1,4 +1,4 @@
-//! `perfset` without a command: the processors, live.
+//! `perfset` without a command: a live table of the processors.
 
 use std::env;
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ use crate::pace::Pace;
 use crate::text::{cut, escaped, grouped};
 use crate::walks;
 
-/// What is shown, in order.
+/// Columns of the table, in order.
 const COLUMNS: [Column; 7] = [
     Column { counter: cpu::PERCENT_PROCESSOR_TIME, head: "% busy", width: 9, decimals: 1 },
     Column { counter: cpu::PERCENT_USER_TIME, head: "% user", width: 9, decimals: 1 },
@@ -62,15 +62,15 @@ pub fn run(args: &LiveArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Draws tables: over each other on a terminal, one after the other elsewhere.
+/// Output that draws tables: in place on a terminal, one after the other elsewhere.
 struct Screen {
     out: Stdout,
     terminal: Option<Terminal>,
     heads: Heads,
     interval: Duration,
-    /// Lines of the table before, above the cursor.
+    /// Number of lines of the previous table, above the cursor.
     drawn: usize,
-    /// Why there is nothing to show at all.
+    /// Reason for having nothing to show at all.
     failure: Option<String>,
 }
 
@@ -115,7 +115,7 @@ impl Sink for Screen {
         self.out.flush()
     }
 
-    /// Leaves the cursor where the shell expects it: the terminal has echoed the Ctrl+C.
+    /// Moves the cursor to where the shell expects it: the terminal has echoed the Ctrl+C.
     fn finish(&mut self) -> io::Result<()> {
         if self.terminal.is_some() {
             self.out.write_all(b"\r\x1b[K")?;
@@ -126,7 +126,7 @@ impl Sink for Screen {
 }
 
 impl Screen {
-    /// What stands on the right of the title.
+    /// Returns the text on the right of the title.
     fn state(&self, table: &Table, time: Option<SystemTime>) -> String {
         let processors = table.rows.iter().filter(|row| !row.name.ends_with("_Total")).count();
         let s = if processors == 1 { "" } else { "s" };
@@ -138,7 +138,7 @@ impl Screen {
     }
 }
 
-/// A terminal that can be drawn on.
+/// Terminal on which tables are drawn.
 struct Terminal {
     colour: bool,
 }
@@ -153,13 +153,13 @@ impl Terminal {
         Some(Self { colour })
     }
 
-    /// Columns and rows now: the window may have changed since the last table.
+    /// Returns the current number of columns and rows: the window might have changed since the last table.
     fn size(&self) -> (usize, usize) {
         terminal_size().map_or((80, 24), |(Width(width), Height(height))| (width.into(), height.into()))
     }
 }
 
-/// The names above the values.
+/// Column heads: the names above the values.
 struct Heads {
     names: [Vec<String>; COLUMNS.len()],
     widths: [usize; COLUMNS.len()],
@@ -187,7 +187,7 @@ impl Heads {
         self.names.iter().map(Vec::len).max().unwrap_or(0)
     }
 
-    /// Of a whole line.
+    /// Returns the width of a whole line.
     fn width(&self, name_width: usize) -> usize {
         self.widths.iter().fold(name_width, |sum, width| sum.saturating_add(*width))
     }
@@ -198,7 +198,7 @@ impl Heads {
             let label = if at.saturating_add(1) == height { "instance" } else { "" };
             let mut line = format!("{label:name_width$}");
             for (words, width) in self.names.iter().zip(self.widths) {
-                // Names of fewer lines stand at the bottom, next to their values.
+                // Names of fewer lines are aligned to the bottom, next to their values.
                 let skipped = height.saturating_sub(words.len());
                 let word = at.checked_sub(skipped).and_then(|at| words.get(at)).map_or("", String::as_str);
                 let _ = write!(line, "{word:>width$}"); // a String takes everything
@@ -208,7 +208,7 @@ impl Heads {
     }
 }
 
-/// A name on lines of about one word each; a single `%` stays with its word.
+/// Splits a name into lines of about one word each; a single `%` stays with its word.
 fn wrapped(name: &str) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in name.split(' ') {
@@ -223,14 +223,14 @@ fn wrapped(name: &str) -> Vec<String> {
     lines
 }
 
-/// Values of one collection, a row an instance.
+/// Values of one collection, a row per instance.
 struct Table {
     rows: Vec<TableRow>,
-    /// Why values of a column are missing.
+    /// Reasons for missing values, for each column.
     reasons: [Option<Missing>; COLUMNS.len()],
 }
 
-/// Why values of a column are missing: the first reason, and how many rows have another.
+/// Reasons for missing values of a column: the first reason, and the number of rows with another one.
 struct Missing {
     reason: String,
     others: usize,
@@ -266,7 +266,7 @@ impl Table {
                 continue; // the whole entry failed: there is no row
             }
             let name = escaped(&value.instance.to_string());
-            // Every entry gives the same instances in the same order: the row after the last one, nearly always.
+            // Every entry has the same instances in the same order, so the next row is nearly always the right one.
             at = match rows.get(at) {
                 Some(row) if row.name == name => at,
                 _ => rows.iter().position(|row| row.name == name).unwrap_or(rows.len()),
@@ -282,7 +282,8 @@ impl Table {
         Self { rows, reasons }
     }
 
-    /// The table as text: what is on the right of the title is given; of more rows than fit, `_Total` and the busiest.
+    /// Returns the lines of the table, with `right` on the right of the title. If not all rows fit, shows `_Total`
+    /// and the busiest.
     fn lines(&self, heads: &Heads, right: &str, height: Option<usize>) -> Vec<String> {
         let noted = COLUMNS
             .iter()
@@ -325,7 +326,7 @@ impl Table {
             lines.push(format!("{more} less busy are not shown; perfset | cat shows all"));
         }
         lines.extend(notes);
-        // More lines than the terminal has could not be drawn over.
+        // The terminal cannot draw over more lines than it has.
         lines.truncate(height.unwrap_or(usize::MAX));
         lines
     }

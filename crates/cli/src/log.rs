@@ -1,4 +1,4 @@
-//! `perfset log`: what is in a log.
+//! `perfset log`: prints the contents of a log.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -43,7 +43,7 @@ fn info(args: &LogInfoArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Reads a log to its end; what is in it, and who wrote it.
+/// Reads a log to its end. Returns its contents, and a text about its writer.
 fn open(file: &Path) -> Result<(Info, String), Failure> {
     let failed = |error| unusable(file, error);
     let log = Log::open(input::open(file)?).map_err(failed)?;
@@ -59,13 +59,13 @@ fn open(file: &Path) -> Result<(Info, String), Failure> {
     Ok((Info::of(log).map_err(failed)?, written_by))
 }
 
-/// What is said of a file that is no log, or cannot be read on.
+/// Returns the error for a file that is not a log, or cannot be read further.
 pub fn unusable(file: &Path, error: LogError) -> Failure {
     let exit = if error.is_io() { Exit::SourceFailed } else { Exit::InvalidData };
     Failure::escaped(exit, anyhow!(error).context(file.display().to_string()))
 }
 
-/// So many gaps and damaged places are shown; JSON has all that are kept.
+/// Maximum number of gaps and damaged places that are shown; JSON contains all that are stored.
 const SHOWN: usize = 5;
 
 fn show(out: &mut impl Write, file: &Path, info: &Info, written_by: &str) -> io::Result<()> {
@@ -164,7 +164,7 @@ fn zone(bias_minutes: Option<i32>) -> String {
     }
 }
 
-/// A log, as JSON has it.
+/// Contents of a log, as JSON.
 #[derive(Serialize)]
 struct LogLine<'a> {
     file: String,
@@ -174,7 +174,7 @@ struct LogLine<'a> {
     last: Option<String>,
     utc_offset_minutes: Option<i32>,
     samples: u64,
-    /// In seconds.
+    /// Interval between samples, in seconds.
     interval: Option<f64>,
     gaps: Vec<GapLine>,
     damage_count: u64,

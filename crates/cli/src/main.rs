@@ -1,4 +1,4 @@
-//! The command `perfset`.
+//! Entry point of the command `perfset`.
 
 use std::process::ExitCode;
 

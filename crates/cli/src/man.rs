@@ -1,4 +1,5 @@
-//! `perfset man` and `perfset completions`: manual pages and shell completions, from the one definition of the options.
+//! `perfset man` and `perfset completions`: manual pages and shell completions, generated from the option
+//! definitions.
 
 use std::io::{self, Write};
 
@@ -10,7 +11,7 @@ use crate::args::{Args, CompletionsArgs, ManArgs};
 use crate::destination::write;
 use crate::exit::{self, Exit, Failure};
 
-/// Prints a shell's script.
+/// Prints the completion script of a shell.
 pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Args::command(), "perfset", &mut script);
@@ -20,7 +21,7 @@ pub fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Writes a page a command, and prints their names.
+/// Writes a manual page per command, and prints the file names.
 pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     let mut root = Args::command().disable_help_subcommand(true);
     root.build();
@@ -34,13 +35,13 @@ pub fn run(args: &ManArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// A command, and below it those that it has.
+/// Returns a command and all commands below it.
 fn with_commands(command: &Command) -> Vec<&Command> {
     let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
     std::iter::once(command).chain(shown.flat_map(with_commands)).collect()
 }
 
-/// File name and text of a command's page.
+/// Returns file name and text of a command's manual page.
 fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     let man = Man::new(command.clone())
         .date(" ") // none: the same definitions give the same bytes
@@ -70,7 +71,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// What stands below the options in `--help`: each head a section, each line below it as it is.
+/// Appends the text below the options in `--help`: a section for each heading, its lines unchanged.
 fn verbatim(roff: &mut Roff, text: &str) {
     let mut is_filled = true;
     for line in text.lines() {
@@ -83,7 +84,7 @@ fn verbatim(roff: &mut Roff, text: &str) {
                 roff.control("nf", []);
                 is_filled = false;
             }
-            // In a manual page the whole section is indented already.
+            // A manual page indents the whole section already.
             None => {
                 roff.text([roman(line.strip_prefix("  ").unwrap_or(line))]);
             }

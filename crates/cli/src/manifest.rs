@@ -1,4 +1,4 @@
-//! `perfset manifest`: instrumentation manifests, checked, made code of, written.
+//! `perfset manifest`: checks instrumentation manifests, generates code from them, and writes them.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -24,13 +24,13 @@ pub fn run(args: &ManifestArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// The bytes of a manifest's file: of a longer one enough to say that it is none.
+/// Reads a manifest file. Reads one byte more than a manifest may have, so that a longer file is detected.
 pub fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     let most = u64::try_from(Manifest::BYTES_MAX).unwrap_or(u64::MAX);
     input::read_up_to(file, most.saturating_add(1))
 }
 
-/// A line a problem, as compilers print them.
+/// Writes a line per problem, in the format of compilers.
 pub fn tell(out: &mut impl Write, file: &Path, problems: &Problems) -> io::Result<()> {
     let file = escaped(&file.display().to_string());
     for problem in problems.list() {
@@ -74,7 +74,7 @@ fn counted(count: usize, what: &str) -> String {
 
 fn generate(args: &ManifestGenerateArgs) -> Result<Exit, Failure> {
     let (manifest, problems) = Manifest::check(&read(&args.file)?);
-    // Nobody is left to tell if this fails.
+    // Standard error is the last place to report to, so a failure of it is ignored.
     let _ = tell(&mut io::stderr(), &args.file, &problems);
     let manifest = manifest.ok_or_else(|| {
         let file = escaped(&args.file.display().to_string());

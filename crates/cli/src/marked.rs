@@ -1,4 +1,4 @@
-//! Marked values in outputs that have no place for a mark: their number, by counter and mark.
+//! Marked values in outputs that cannot show a mark: their number, by counter and mark.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -16,20 +16,21 @@ pub struct MarkedValues {
     indexes: HashMap<(Guid, CounterId, MarkKind), usize>,
 }
 
-/// The values of one counter that have the same kind of mark.
+/// Values of one counter that have the same kind of mark.
 #[derive(Debug)]
 struct MarkedCounter {
-    /// The path of these values: `*` as instance if they are of several.
+    /// Path of these values, with `*` as instance if they belong to several instances.
     path: CounterPath,
     kind: MarkKind,
     count: u64,
-    /// Most instances that one of these values lacks.
+    /// Largest number of instances that one of these values lacks.
     missing: u32,
     /// Age of the oldest of these values.
     age: Duration,
 }
 
-/// The marks that users are told of. A value that was formatted by its log's writer is as good as the log.
+/// Marks that are reported to users. A value formatted by the writer of its log is as good as the log and not
+/// reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum MarkKind {
     Partial,
@@ -39,14 +40,14 @@ enum MarkKind {
 }
 
 impl MarkedValues {
-    /// Counts those of these values that are marked.
+    /// Counts the marked ones of these values.
     pub fn add<'a, 'b: 'a>(&mut self, values: impl IntoIterator<Item = &'a PathValue<'b>>) {
         for v in values {
             self.add_one(v);
         }
     }
 
-    /// Counts a value, if it is marked.
+    /// Counts a value if it is marked.
     pub fn add_one(&mut self, v: &PathValue<'_>) {
         let (kind, missing, age) = match v.value.mark {
             _ if v.value.value.is_err() => return,
@@ -74,12 +75,12 @@ impl MarkedValues {
         }
     }
 
-    /// Returns a sentence for each counter and kind of mark, in the order in which they came.
+    /// Returns a sentence for each counter and kind of mark, in order of appearance.
     pub fn sentences(&self) -> Vec<String> {
         self.counters.iter().map(MarkedCounter::sentence).collect()
     }
 
-    /// Writes the sentences to standard error, the first of many.
+    /// Writes the sentences to standard error; of many, only the first ones.
     pub fn warn(&self) {
         warn_first(&self.sentences(), "are marked");
     }

@@ -1,4 +1,4 @@
-//! How `get` prints: tables for people, CSV and JSON for programs.
+//! Output of `get`: tables for users, CSV and JSON for programs.
 
 mod pdh_csv;
 
@@ -26,61 +26,61 @@ use crate::text::{
 };
 use pdh_csv::PdhCsv;
 
-/// Prints one sample after the other.
+/// Prints samples one after the other.
 pub struct Output {
     format: OutputFormat,
     raw: bool,
-    /// Whether to show what this machine does not have.
+    /// `true` to show also counters that this machine does not have.
     all: bool,
     test: Option<Test>,
     top: Option<usize>,
-    /// The statistics, if they are asked for.
+    /// Statistics of the run, if requested.
     summary: Option<Summary>,
-    /// Whether they were taken at another time, perhaps elsewhere.
+    /// `true` if the values were recorded earlier, perhaps on another machine.
     is_recorded: bool,
-    /// Whether names of instances are PDH's already.
+    /// `true` if names of instances already have PDH's form.
     has_pdh_names: bool,
-    /// Whose values they are.
+    /// Name of the machine that the values belong to.
     host: String,
     paths: Vec<CounterPath>,
-    /// Of each path, whether it may mean several counters.
+    /// For each path, `true` if it can match several counters.
     several: Vec<bool>,
-    /// Whether a terminal shows the output: then strangers' text is escaped in every format.
+    /// `true` if a terminal shows the output: then untrusted text is escaped in every format.
     on_terminal: bool,
     zone: TimeZone,
     width: usize,
-    /// Where it goes, if not to standard output.
+    /// Output file; `None` for standard output.
     file: Option<Box<dyn Write>>,
-    /// The machine that each value names in JSON, where it is not always the same.
+    /// Name of the machine that each JSON value contains, if values come from several machines.
     machine: Option<String>,
-    /// What is printed and not yet written.
+    /// Text that is formatted and not written yet.
     text: String,
-    /// A cell of the table, while it is printed.
+    /// Buffer for one cell of the table.
     cell: String,
-    /// The columns of the table, once its head is printed.
+    /// Columns of the table, once its head is printed.
     table: Option<Vec<Column>>,
     head_printed: bool,
     log: PdhCsv,
-    /// The reasons below the last sample's line, not to be repeated below every line.
+    /// Reasons below the line of the last sample, not repeated below every line.
     told: Vec<(String, String)>,
-    /// Marked values, where the format has no place for marks: PDH-CSV, and the lines of a summary.
+    /// Marked values, if the format cannot show marks: PDH-CSV, and the lines of a summary.
     marked: MarkedValues,
     /// `true` once a value has passed the test of `--where`.
     has_hit: bool,
     /// Last sentences about values that are left out; equal ones are not printed again.
     left_out: Vec<String>,
-    /// A minute of UTC, and what local times in it begin with.
+    /// A minute of UTC, and the beginning of local times in it.
     minute: Option<(i64, String)>,
 }
 
-/// A column of a table.
+/// Column of a table.
 #[derive(Debug)]
 struct Column {
     series: Series,
     width: usize,
 }
 
-/// The statistics of a run, and the names of the counters in it.
+/// Statistics of a run, and the names of its counters.
 #[derive(Default)]
 struct Summary {
     run: Run,
@@ -88,23 +88,23 @@ struct Summary {
     names: HashMap<(usize, CounterId), (String, bool)>,
 }
 
-/// What to print, and how.
+/// Options of an [`Output`].
 #[derive(Debug, Default)]
 pub struct Options {
     pub format: OutputFormat,
-    /// Raw values instead of formatted ones.
+    /// Prints raw values instead of formatted ones.
     pub raw: bool,
-    /// Also what this machine does not have.
+    /// Prints also counters that this machine does not have.
     pub all: bool,
     pub test: Option<Test>,
-    /// Of each counter of a path only the greatest values.
+    /// Maximum number of values for each counter of a path, the greatest ones.
     pub top: Option<u32>,
     pub summary: bool,
-    /// Whose values they are, if they were recorded.
+    /// Name of the machine that recorded the values; `None` for live values.
     pub host: Option<String>,
-    /// The zone in which people are shown times; `None` is this machine's.
+    /// Time zone of displayed times; `None` is this machine's.
     pub zone: Option<TimeZone>,
-    /// Whether names of instances are PDH's already.
+    /// `true` if names of instances already have PDH's form.
     pub has_pdh_names: bool,
     /// Maximum number of characters in a line of a table; `None` is the width of the terminal.
     pub width: Option<usize>,
@@ -150,21 +150,21 @@ impl Output {
         }
     }
 
-    /// The same, written into a file.
+    /// Returns this output, redirected to a file.
     pub fn into_file(self, file: Box<dyn Write>) -> Self {
         Self { file: Some(file), on_terminal: false, is_recorded: true, ..self }
     }
 
-    /// From now on values in JSON name this machine.
+    /// Sets the machine that following JSON values name.
     pub fn set_machine(&mut self, name: &str) {
         if self.machine.as_deref() != Some(name) {
             self.machine = Some(name.to_owned());
         }
     }
 
-    /// Prints a sample; true if a value is missing.
+    /// Prints a sample. Returns `true` if a value is missing.
     pub fn sample(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<bool> {
-        /// What is recorded is written in pieces of this size.
+        /// Minimum size of a write of recorded values, in bytes.
         const ENOUGH: usize = 64 << 10;
         if !self.all {
             values.retain(|v| !self.is_hidden(v));
@@ -190,7 +190,7 @@ impl Output {
             values.retain(|v| self.number(v).is_some_and(|number| test.holds(number)));
         }
         if let Some(most) = self.top {
-            // What has no value is none of the greatest.
+            // A missing value is not among the greatest ones.
             values.retain(|v| self.number(v).is_some());
             keep_greatest(values, most, |v| self.number(v));
         }
@@ -198,7 +198,7 @@ impl Output {
         let is_alone = values.is_empty() && (self.test.is_some() || self.top.is_some());
         let mut text = std::mem::take(&mut self.text);
         match self.format {
-            // A time without a value says nothing.
+            // A table line with a time and no value has no information.
             OutputFormat::Table if is_alone => {}
             OutputFormat::Table => self.table(clocks, values, &mut text),
             OutputFormat::Csv => self.csv(clocks, values, &mut text),
@@ -224,7 +224,8 @@ impl Output {
     }
 
     /// Prints the text about values that are left out. JSON has its lines in each sample. A table ends with the
-    /// sentences, and CSV has no place for them, so they go to standard error; both only if they have changed.
+    /// sentences. CSV cannot contain them, so they go to standard error. Tables and CSV print them only if they have
+    /// changed.
     fn say_left_out(&mut self, clocks: &ClockReading, left_out: Vec<String>, is_alone: bool) {
         if self.format == OutputFormat::Json {
             self.text.extend(left_out.into_iter().map(|line| line + "\n"));
@@ -259,7 +260,7 @@ impl Output {
         }
     }
 
-    /// Writes what is printed.
+    /// Writes the formatted text to the output.
     fn write(&mut self) -> io::Result<()> {
         match &mut self.file {
             Some(file) => file.write_all(self.text.as_bytes())?,
@@ -273,12 +274,12 @@ impl Output {
         Ok(())
     }
 
-    /// What no machine of this system has, where nobody asked for it by name.
+    /// Returns `true` for a counter that no machine of this system has, unless a path names it.
     fn is_hidden(&self, v: &PathValue<'_>) -> bool {
         self.several.get(v.path).copied().unwrap_or(false) && v.value.counter.is_never_there()
     }
 
-    /// What is shown of a value.
+    /// Returns the displayed number of a value.
     fn number(&self, v: &PathValue<'_>) -> Option<f64> {
         match (self.raw, &v.value.value) {
             (true, _) => v.value.counted().map(real),
@@ -299,7 +300,7 @@ impl Output {
                 let _ = write!(out, "{:#x}", raw.get()); // a String takes everything
                 return;
             }
-            // All digits of a whole number, which a double may not have.
+            // All digits of an integer, which an `f64` might not hold.
             (Some(raw), Kind::Number(NumberKind::Decimal)) if !self.is_real(counter) => {
                 return out.push_str(&grouped_digits(&raw.get().to_string()));
             }
@@ -315,7 +316,7 @@ impl Output {
         }
     }
 
-    /// The number with all its digits.
+    /// Returns the number with all its digits.
     fn digits(&self, v: &PathValue<'_>) -> Option<Number> {
         if self.raw {
             return v.value.counted().map(|raw| raw.get().into());
@@ -323,12 +324,12 @@ impl Output {
         self.number(v).map(Number::from)
     }
 
-    /// Whether the raw value is no count but a double.
+    /// Returns `true` if the raw value is a double and not a count.
     fn is_real(&self, counter: &Counter) -> bool {
         counter.counter_type == CounterType::PERF_DOUBLE_RAW && !self.raw
     }
 
-    /// Counts are whole numbers; everything that was divided has decimals.
+    /// Returns `true` if a value has decimals: it is the result of a division. Counts are integers.
     fn is_measured(&self, counter: &Counter) -> bool {
         let decoded = counter.counter_type.decode();
         let divided = counter.counter_type.needs_two_samples() || counter.divisor().is_some();
@@ -336,7 +337,7 @@ impl Output {
     }
 
     fn table(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) {
-        /// The least that a column takes.
+        /// Minimum width of a column.
         const COLUMN_LEN: usize = 16;
         let is_as_before = self.table.as_ref().is_some_and(|columns| {
             columns.len() == values.len()
@@ -363,11 +364,11 @@ impl Output {
         self.reasons(values, text);
     }
 
-    /// Prints the head of a table, unless it would be too wide.
+    /// Appends the head of a table. Returns `false`, with nothing appended, if the table would be too wide.
     fn head(&mut self, clocks: &ClockReading, values: &[PathValue<'_>], text: &mut String) -> bool {
         let time_width = self.local_time(clocks).len();
         let heads: Vec<_> = values.iter().map(column_head).collect();
-        // Room for values to grow: a rate that is 0 now may be millions in the next second.
+        // Room for growing values: a rate that is 0 now might be millions in the next second.
         let width = |(a, b): &(String, String)| a.chars().count().max(b.chars().count()).max(14);
         let widths: Vec<_> = heads.iter().map(width).collect();
         let total = widths.iter().fold(time_width, |sum, width| sum.saturating_add(*width).saturating_add(2));
@@ -410,7 +411,7 @@ impl Output {
         }
     }
 
-    /// Why values are missing, each reason once, and not again while it stays so.
+    /// Appends the reasons for missing values: each reason once, and again only after a change.
     fn reasons(&mut self, values: &[PathValue<'_>], text: &mut String) {
         let mut told: Vec<(String, String)> = Vec::new(); // takes no memory while nothing is missing
         for v in values {
@@ -428,11 +429,11 @@ impl Output {
         }
     }
 
-    /// A line a value, below the path that it is of: value, unit, instance, counter. A reason stands beside its value
-    /// if it is the only one and fits there, else once below all of them.
+    /// Appends a line per value, below its path: value, unit, instance, counter. A single reason that fits stands
+    /// beside its value. All other reasons follow once, below all values.
     fn rows(&self, time: &str, values: &[PathValue<'_>], text: &mut String) {
         let several = |v: &PathValue<'_>| self.several.get(v.path).copied().unwrap_or(false);
-        // Nothing but the fact that no instance matches is known of any counter of such a path.
+        // For such a path, only the fact is known that no instance matches.
         let matches_nothing =
             |v: &PathValue<'_>| several(v) && matches!(v.value.value, Err(NoValue::NoInstance));
         let unit = |v: &PathValue<'_>| if self.raw { String::new() } else { escaped(&v.value.counter.unit) };
@@ -495,7 +496,7 @@ impl Output {
         }
     }
 
-    /// The path that asked for a value, with the names that the source has. Patterns are as they were typed.
+    /// Returns the path that requested a value, with the names of the source. Patterns stay as the user typed them.
     fn asked_path(&self, v: &PathValue<'_>) -> String {
         let Some(asked) = self.paths.get(v.path) else { return String::new() };
         let is_pattern = |text: &str| text.contains(['*', '?', '{', '!', '#']);
@@ -518,7 +519,7 @@ impl Output {
                 "time,path,counterset,instance,instance_id,counter,value,status,raw,base,type,unit,mark,missing\n",
             );
         }
-        // A program gets names as they are; on a terminal no name begins a line.
+        // A program gets names unchanged. On a terminal, a name must not begin a line.
         let is_shown = self.on_terminal;
         let csv_cell = |text: &str| if is_shown { csv_cell(&escaped(text)) } else { csv_cell(text) };
         for v in values {
@@ -580,7 +581,7 @@ impl Output {
         done
     }
 
-    /// The path of a value as logs have it.
+    /// Returns the path of a value in the form of log files.
     fn log_path(&self, v: &PathValue<'_>) -> String {
         match self.has_pdh_names {
             true => v.own_path(Some(&self.host)).to_string(),
@@ -588,7 +589,7 @@ impl Output {
         }
     }
 
-    /// After the last sample: the summary, if it is asked for.
+    /// Finishes the output after the last sample, with the summary if requested.
     pub fn finish(&mut self) -> io::Result<()> {
         self.write()?;
         self.summary()?;
@@ -596,7 +597,7 @@ impl Output {
             self.marked.warn();
         }
         if self.test.is_some() && !self.has_hit {
-            // Nobody is left to tell if this fails.
+            // Standard error is the last place to report to, so a failure of it is ignored.
             let _ = writeln!(io::stderr(), "note: no value passes the --where test");
         }
         self.file.as_mut().map_or_else(|| io::stdout().flush(), |file| file.flush())
@@ -628,7 +629,7 @@ impl Output {
         time
     }
 
-    /// Appends the time of day; of what was recorded, which may be of any day, the day as well.
+    /// Appends the local time of a sample. Recorded samples get the day as well.
     fn push_local_time(&mut self, clocks: &ClockReading, out: &mut String) {
         const MINUTE: i64 = 60_000;
         let ms = clocks.unix_ms();
@@ -638,7 +639,8 @@ impl Output {
                 Timestamp::from_millisecond(minute.saturating_mul(MINUTE)).unwrap_or(Timestamp::UNIX_EPOCH);
             let start = start.to_zoned(self.zone.clone());
             let format = if self.is_recorded { "%Y-%m-%d %H:%M:" } else { "%H:%M:" };
-            // In no zone of today minutes begin elsewhere; those that did are told in full.
+            // In all time zones of today, minutes begin with those of UTC. Other historic offsets are formatted in
+            // full.
             self.minute = (start.second() == 0).then(|| (minute, start.strftime(format).to_string()));
         }
         match &self.minute {
@@ -657,17 +659,17 @@ impl Output {
     }
 }
 
-/// When a sample was taken, as people are shown it.
+/// Returns the displayed time of a sample.
 fn timestamp(clocks: &ClockReading) -> Timestamp {
     Timestamp::from_millisecond(clocks.unix_ms()).unwrap_or(Timestamp::UNIX_EPOCH)
 }
 
-/// Counter and instance, one above the other.
+/// Returns counter and instance, the two lines of a column's head.
 fn column_head(v: &PathValue<'_>) -> (String, String) {
     (counter_name(v), instance_name(v))
 }
 
-/// What people read as percents or as so many per second: a digit behind the point says enough, unless it is 0.
+/// Returns `true` for percentages and rates per second: one decimal is enough for them, unless it is 0.
 fn is_share_or_rate(counter: &Counter) -> bool {
     let display = counter.counter_type.decode().display;
     matches!(display, Display::Percent | Display::PerSec) || counter.unit == "%" || counter.unit.contains('/')

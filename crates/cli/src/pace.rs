@@ -1,4 +1,4 @@
-//! When the next collection is due, and whether there is one: until Ctrl+C, or so many times.
+//! Timer for collections: until Ctrl+C, or for a given number of times.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 pub struct Pace {
     interval: Duration,
     next: Instant,
-    /// Collections that are still to come after this one.
+    /// Number of collections after this one; `None` is no limit.
     left: Option<u64>,
     stop: Receiver<()>,
 }
 
 impl Pace {
-    /// Begins now; after the first collection there are `more`, or as many as come until the user ends it. No interval
-    /// is no waiting: nobody can ask for that but a test.
+    /// Starts the timer now. `more` collections follow the first one; `None` continues until the user ends it. A zero
+    /// interval never waits; only tests can request it.
     pub fn new(interval: Duration, more: Option<u64>) -> anyhow::Result<Self> {
         let (sender, stop) = channel();
         if interval.is_zero() {
@@ -26,13 +26,13 @@ impl Pace {
         Ok(Self { interval, next: Instant::now(), left: more, stop })
     }
 
-    /// From now on waits so long between collections.
+    /// Sets the interval between the following collections.
     pub fn every(&mut self, interval: Duration) {
         self.interval = interval;
         self.next = Instant::now();
     }
 
-    /// Waits until the next collection is due; false if there is none.
+    /// Waits until the next collection is due. Returns `false` if there is none.
     pub fn wait(&mut self) -> bool {
         if let Some(left) = &mut self.left {
             match left.checked_sub(1) {
@@ -45,7 +45,7 @@ impl Pace {
         }
         let now = Instant::now();
         while self.next <= now {
-            // Collections that were missed, because this process did not run, are not made up for.
+            // Collections missed while this process did not run are skipped.
             let Some(next) = self.next.checked_add(self.interval) else { return false };
             self.next = next;
         }

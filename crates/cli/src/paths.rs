@@ -1,4 +1,4 @@
-//! Counter paths that the command is given: as operands, and in files.
+//! Counter paths from operands and from files.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::text::name_of;
 
-/// Those of operands, then those of files.
+/// Parses the paths of operands, then the paths of files.
 pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<CounterPath>, Failure> {
     let mut paths = Vec::new();
     for text in operands {
@@ -21,7 +21,7 @@ pub fn paths_of(operands: &[String], files: &[impl AsRef<Path>]) -> Result<Vec<C
     Ok(paths)
 }
 
-/// Adds those of a file, which may have none.
+/// Adds the paths of a file, which may be empty.
 fn add_file(paths: &mut Vec<CounterPath>, file: &Path) -> Result<(), Failure> {
     match query_paths(&name_of(file), &input::read(file)?) {
         Ok(of_file) => paths.extend(of_file),

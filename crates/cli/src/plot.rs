@@ -1,4 +1,4 @@
-//! `perfset plot`: pictures of counters over time.
+//! `perfset plot`: draws counters over time.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// By the ending of a file's name.
+    /// Returns the format that matches the ending of a file name.
     fn of_name(file: &Path) -> Option<Self> {
         if is_dash(file) {
             return Some(Self::Svg);
@@ -125,7 +125,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     destination.check()?;
     if !samples.is_log() && io::stderr().is_terminal() {
         let count = samples.operands().count.unwrap_or(LIVE_COUNT);
-        // Nobody is left to tell if this fails.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(io::stderr(), "taking {count} samples; Ctrl+C draws what there is");
     }
     let asked = samples.asked();
@@ -154,7 +154,7 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     drop(writer);
     destination.keep()?;
     if picture.left_out() > 0 {
-        // As above.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
             "warning: {} lines are left out, there are too many; --top N draws fewer",
@@ -166,17 +166,17 @@ pub fn run(args: &PlotArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// A picture, and what it does not show.
+/// Finished picture, and the data that it does not show.
 #[derive(Debug)]
 pub struct Drawn {
     pub picture: Picture,
-    /// The series that never had a value.
+    /// Series that never had a value.
     pub never_there: NeverThere,
-    /// The values that have a mark.
+    /// Values that have a mark.
     pub marked: MarkedValues,
 }
 
-/// Draws samples: `live_count` of a machine, unless the operands have a count.
+/// Draws samples: `live_count` of a machine, unless the operands contain a count.
 pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn, Failure> {
     let paths = samples.operands().paths.clone();
     let mut lines = Lines::new(look.width);
@@ -194,7 +194,7 @@ pub fn draw(samples: &mut Samples, live_count: u64, look: &Look) -> Result<Drawn
     Ok(Drawn { picture: lines.chart.draw(look), never_there, marked })
 }
 
-/// The chart, and the line that each series has in it.
+/// Chart, and its line for each series.
 struct Lines {
     chart: Chart,
     series: SeriesMap,

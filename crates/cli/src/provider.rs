@@ -1,4 +1,4 @@
-//! `perfset provider`: registered providers, as lodctr and unlodctr keep them on Windows.
+//! `perfset provider`: registered providers, like those of lodctr and unlodctr on Windows.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -91,7 +91,7 @@ fn remove(args: &ProviderRemoveArgs) -> Result<Exit, Failure> {
 fn failed(what: &Path, error: StoreError) -> Failure {
     let exit = match &error {
         StoreError::Broken(problems) => {
-            // Nobody is left to tell if this fails.
+            // Standard error is the last place to report to, so a failure of it is ignored.
             let _ = tell(&mut io::stderr(), what, problems);
             return Failure::new(Exit::InvalidData, anyhow!("{} has errors", shown(what)));
         }
@@ -137,7 +137,7 @@ fn show(out: &mut impl Write, store: &Store) -> io::Result<()> {
     }
 }
 
-/// File, line if there is one, and why it registers nothing.
+/// Returns file, line if known, and the reason why the file registers nothing.
 pub fn reason(ignored: &Ignored) -> String {
     let between = if matches!(ignored.why, Why::Broken(_)) { ":" } else { ": " };
     format!("{}{between}{}", ignored.file.display(), ignored.why)
@@ -147,7 +147,7 @@ fn shown(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
-/// A file of the store, as JSON has it: the fields are what `docs/manifests.md` promises.
+/// JSON entry of a file of the store. Its fields are documented in `docs/manifests.md`.
 #[derive(Serialize)]
 struct Line {
     file: String,

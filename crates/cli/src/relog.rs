@@ -1,4 +1,4 @@
-//! `perfset relog`: logs written anew, as another format, in part, as one.
+//! `perfset relog`: writes logs in another format, selects parts of them, and merges them.
 
 mod columns;
 pub mod progress;
@@ -75,43 +75,43 @@ pub fn run(args: &RelogArgs) -> Result<Exit, Failure> {
     Ok(done.exit())
 }
 
-/// What is written anew.
+/// Job of `relog`: the input logs, and the counters and samples to write.
 pub struct Job {
     pub files: Vec<PathBuf>,
-    /// Whose counters; none is all that the logs have.
+    /// Machines whose counters are written; if empty, all machines in the logs.
     pub machines: Vec<String>,
-    /// Which counters; none is all that the logs have.
+    /// Counters to write; if empty, all counters in the logs.
     pub paths: Vec<CounterPath>,
     pub begin: Option<crate::when::When>,
     pub end: Option<crate::when::When>,
     pub pick: Pick,
 }
 
-/// Where it goes.
+/// Output of `relog`: the file and its format.
 pub struct Target<'a> {
     pub file: &'a Path,
     pub format: RelogFormat,
-    /// Whether times are those of the log's zone instead of UTC.
+    /// `true` if times are in the log's time zone instead of UTC.
     pub local: bool,
     pub existing: Existing,
-    /// What it is called in a SQLite file, if not as the first log.
+    /// Name of the log set in a SQLite file; `None` uses the name of the first log.
     pub set: Option<&'a str>,
 }
 
-/// What was written.
+/// Result of a completed job.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Done {
     pub samples: u64,
     /// Times of the first and the last sample, in 100 ns since 1601 UTC.
     pub span: Option<(i64, i64)>,
-    /// What is to be added to local times of the first log for UTC, in 100 ns.
+    /// Offset added to local times of the first log to get UTC, in 100 ns.
     pub offset: i64,
-    /// `true` if something of the logs could not be used.
+    /// `true` if some data of the logs could not be used.
     pub is_damaged: bool,
 }
 
 impl Done {
-    /// The exit code of a command that did all else.
+    /// Returns the exit code of a command that succeeded except for damaged data.
     pub fn exit(&self) -> Exit {
         if self.is_damaged { Exit::InvalidData } else { Exit::Ok }
     }
@@ -129,12 +129,12 @@ pub struct Machine {
 pub struct Input {
     /// `true` if all samples have the same counters of the same instances.
     pub is_steady: bool,
-    /// Offset that turns local times into UTC, in 100 ns.
+    /// Offset added to local times to get UTC, in 100 ns.
     pub offset: i64,
 }
 
 impl Job {
-    /// Writes it.
+    /// Runs the job: writes the selected samples to the target.
     pub fn run(&self, target: &Target<'_>, shows_progress: bool) -> Result<Done, Failure> {
         if target.existing == Existing::Refuse {
             refuse_existing(target.file)?;
@@ -165,9 +165,9 @@ impl Job {
         Ok(done)
     }
 
-    /// The logs, once for each machine whose counters are wanted.
+    /// Opens the logs once for each machine whose counters are requested.
     pub fn open(&self) -> Result<Vec<Logs>, Failure> {
-        // Once: standard input is there only once.
+        // The files are opened only once, because standard input can be read only once.
         let all = opened(&self.files, None, true)?;
         let named = self.machines.iter().map(String::as_str);
         let named = named.chain(self.paths.iter().filter_map(|path| path.machine.as_deref()));
@@ -195,7 +195,7 @@ impl Job {
         Ok(logs)
     }
 
-    /// A query over the logs of each machine.
+    /// Returns a query over the logs of each machine.
     fn machines_of(&self, logs: &[Logs]) -> Result<Vec<Machine>, Failure> {
         let mut machines = Vec::new();
         for logs in logs {
@@ -220,8 +220,8 @@ fn needs_columns(format: RelogFormat) -> bool {
     matches!(format, RelogFormat::Csv | RelogFormat::Tsv)
 }
 
-/// Writes the samples of machines, which are opened anew each time they are read. Gives back a file that is not yet at
-/// its place.
+/// Writes the samples of machines; `open` opens the machines again for each time they are read. Returns a file that
+/// is not yet moved to its final name.
 pub fn write(
     target: &Target<'_>,
     input: Input,
@@ -275,7 +275,8 @@ pub fn write(
     Ok((done, is_new.then_some(file)))
 }
 
-/// Goes on to the next sample of all machines, which is of the same logs and so of the same time; none at the end.
+/// Moves all machines to their next sample, and returns its time; `None` at the end. The machines share the same
+/// logs, so the time is the same.
 fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
     let mut time = None;
     for machine in machines {
@@ -286,7 +287,7 @@ fn step(machines: &mut [Machine]) -> Result<Option<i64>, Failure> {
     Ok(time)
 }
 
-/// What writes samples.
+/// Writer of samples, by format.
 enum Sink {
     Text { writer: Writer<Box<dyn Write>>, zone: Zone, columns: Box<Columns> },
     Json(Box<Output>),
@@ -306,7 +307,7 @@ impl Sink {
                     output.set_machine(&machine.name);
                     let mut values = machine.query.values();
                     if machines.len() > 1 {
-                        // Of machines that were recorded at other times nothing is due.
+                        // Machines recorded at other times have no values in this sample.
                         values.retain(|v| v.value.instance_id.is_some());
                     }
                     output.sample(machine.query.snapshot().clocks(), &mut values)?;
@@ -329,12 +330,12 @@ impl Sink {
     }
 }
 
-/// The number of a value in a text log.
+/// Returns the number written for a value in a text log.
 fn number(v: &PathValue<'_>) -> Option<f64> {
     v.value.value.as_ref().ok().map(|value| value.nocap())
 }
 
-/// The zone of a log's local times.
+/// Returns the zone of a log's local times.
 fn local_zone(offset: i64) -> Zone {
     const MINUTE: i64 = 600_000_000;
     let minutes = i32::try_from(offset.wrapping_div(MINUTE)).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The counterset that a person means.
+//! Lookup of the counterset that a user named.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::asked::Asked;
 use crate::exit::{Exit, Failure};
 use crate::text::escaped;
 
-/// All countersets, by name.
+/// Returns all countersets, sorted by name.
 pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     let guids = machine.countersets();
     let mut sets: Vec<_> = guids.iter().filter_map(|guid| machine.counterset(guid).ok()).collect();
@@ -18,7 +18,8 @@ pub fn countersets(machine: &Machine) -> Vec<Arc<Counterset>> {
     sets
 }
 
-/// By GUID, by name, or by a part that only one name has: what it begins with, or else any.
+/// Finds a counterset by GUID, by name, or by a unique part of its name. A unique beginning is preferred to other
+/// parts.
 pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure> {
     let sets = countersets(asked.machine());
     let folded = text.to_lowercase();
@@ -45,21 +46,22 @@ pub fn counterset(asked: &Asked, text: &str) -> Result<Arc<Counterset>, Failure>
     Err(Failure::new(Exit::NothingMatched, error))
 }
 
-/// The countersets of those names.
+/// Returns the GUIDs of the countersets with these names.
 pub fn named<'a>(machine: &Machine, names: impl Iterator<Item = &'a str>) -> Vec<Guid> {
     let names: HashSet<String> = names.map(str::to_lowercase).collect();
     let sets = countersets(machine).into_iter();
     sets.filter(|set| names.contains(&set.name.to_lowercase())).map(|set| set.guid).collect()
 }
 
-/// What is said when a name is unknown.
+/// Returns the error for an unknown counterset name.
 pub fn no_counterset(asked: &Asked, name: &str, nearest: &[impl AsRef<str>]) -> Failure {
     let (all, options) = (asked.machine().countersets().len(), asked.options());
     let all = if all > 0 { format!("\n  perfset list{options} shows all {all}") } else { String::new() };
     nothing_found(asked, &format!("no counterset is named \"{}\"{}{all}", escaped(name), near_line(nearest)))
 }
 
-/// What is said when nothing was found: what is wrong with the machine may be why, and is why if it has nothing.
+/// Returns the error for an empty result. It includes a problem of the machine, which is the likely reason, and the
+/// certain one if the machine has no counterset.
 pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
     const SHOWN: usize = 3;
     let (machine, mut text) = (asked.machine(), what.to_owned());
@@ -78,7 +80,7 @@ pub fn nothing_found(asked: &Asked, what: &str) -> Failure {
     Failure::new(exit, anyhow::anyhow!(text))
 }
 
-/// The line that names what is near; nothing if nothing is.
+/// Returns the line that names similar names; empty if there are none.
 pub fn near_line(nearest: &[impl AsRef<str>]) -> String {
     if nearest.is_empty() {
         return String::new();

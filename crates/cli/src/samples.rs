@@ -1,4 +1,4 @@
-//! The samples of counter paths: as time passes, or as they were recorded.
+//! Samples of counter paths: live, or from a log.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -18,7 +18,7 @@ use crate::resolve::{near_line, no_counterset};
 use crate::text::escaped;
 use crate::walks;
 
-/// What people want first, by a short name.
+/// Short names for the counters that users need most often.
 const ALIASES: [(&str, &[&str]); 5] = [
     ("cpu", &[r"\Processor Information(*)\% Processor Time"]),
     ("mem", &[r"\Memory\Available Bytes", r"\Memory\Committed Bytes", r"\Memory\Pages/sec"]),
@@ -27,7 +27,7 @@ const ALIASES: [(&str, &[&str]); 5] = [
     ("proc", &[r"\Process V2(*)\% Processor Time"]),
 ];
 
-/// What a command is told to take samples of, and when.
+/// Operands of a command that takes samples: the paths, and the times.
 #[derive(Debug)]
 pub struct Operands {
     pub paths: Vec<CounterPath>,
@@ -36,14 +36,14 @@ pub struct Operands {
 }
 
 impl Operands {
-    /// Paths, then perhaps an interval, then perhaps a count.
+    /// Parses the operands: paths, then optionally an interval, then optionally a count.
     pub fn parse(texts: &[String]) -> Result<Self, Failure> {
         let usage = |text: String| Failure::new(Exit::Usage, anyhow::anyhow!(text));
         let is_path =
             |text: &str| text.starts_with(['\\', '/']) || ALIASES.iter().any(|(alias, _)| *alias == text);
         let behind = texts.iter().rposition(|text| is_path(text)).map_or(0, |last| last.saturating_add(1));
         let (paths, rest) = texts.split_at_checked(behind).unwrap_or((texts, &[]));
-        // Words between the paths and the numbers: a path with blanks that was not quoted.
+        // Words between the paths and the numbers are usually a path with blanks that was not quoted.
         let is_number = |text: &String| text.starts_with(|c: char| c.is_ascii_digit() || c == '.');
         let words = rest.iter().rposition(|text| !is_number(text)).map_or(0, |last| last.saturating_add(1));
         let (words, numbers) = rest.split_at_checked(words).unwrap_or((rest, &[]));
@@ -85,21 +85,21 @@ impl Operands {
     }
 }
 
-/// How samples are taken.
+/// Options for taking samples.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct How {
-    /// Whether raw values are wanted, which need no second reading.
+    /// `true` if raw values are requested, which need only one collection.
     pub is_raw: bool,
-    /// How long to wait for the second reading that a rate needs, if not as long as between samples.
+    /// Time to wait for the second collection that a rate needs; `None` is the interval between samples.
     pub warmup: Option<Duration>,
-    /// How many samples of a machine are taken if nobody says; without a number, until Ctrl+C.
+    /// Number of live samples, unless the operands contain a count; `None` continues until Ctrl+C.
     pub live_count: Option<u64>,
 }
 
-/// What is done with each sample.
+/// Function called for each sample.
 pub type Each<'a> = dyn FnMut(&ClockReading, &mut Vec<PathValue<'_>>) -> io::Result<()> + 'a;
 
-/// Counter paths, bound to what is asked.
+/// Counter paths, bound to a machine or to logs.
 pub struct Samples {
     asked: Asked,
     source: Box<dyn Source>,
@@ -123,48 +123,49 @@ impl Samples {
         Ok(Self { asked, source, query, operands })
     }
 
-    /// Begins again with the first sample of a log.
+    /// Restarts at the first sample of a log.
     pub fn rewind(&mut self) -> Result<(), Failure> {
         (self.source, self.query) = bound(&self.asked, &self.operands.paths)?;
         Ok(())
     }
 
-    /// Returns `true` for logs in which one sample may have other instances than another one.
+    /// Returns `true` for logs whose samples can have different instances.
     pub fn comes_and_goes(&self) -> bool {
         matches!(&self.asked, Asked::Logs { logs, .. } if !logs.is_steady())
     }
 
-    /// What is asked.
+    /// Returns the source of the samples.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
 
-    /// What it is asked for.
+    /// Returns the operands that the samples were opened with.
     pub fn operands(&self) -> &Operands {
         &self.operands
     }
 
-    /// Whether they were recorded.
+    /// Returns `true` if the samples come from logs.
     pub fn is_log(&self) -> bool {
         matches!(self.asked, Asked::Logs { .. })
     }
 
-    /// Takes them.
+    /// Takes the samples, and calls `each` for every one.
     pub fn take(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
         if self.is_log() { self.recorded(how, each) } else { self.live(how, each) }
     }
 
-    /// Prints on standard error what of logs could not be used. Returns the exit code of a command that did all else.
+    /// Prints to standard error the data of logs that could not be used. Returns the exit code of a command that
+    /// succeeded otherwise.
     #[must_use]
     pub fn finish(self) -> Exit {
         drop(self.query);
         if self.asked.warn_of_damage() { Exit::InvalidData } else { Exit::Ok }
     }
 
-    /// As time passes.
+    /// Takes live samples at regular intervals.
     fn live(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
         let Self { query, operands, .. } = self;
-        // What a rate is taken over, before the first sample that is wanted.
+        // The first collection is the start of all rates; it precedes the first requested sample.
         query.collect().map_err(source_failed)?;
         let needs_two =
             !how.is_raw && query.values().iter().any(|v| v.value.counter.counter_type.needs_two_samples());
@@ -189,14 +190,14 @@ impl Samples {
         }
     }
 
-    /// As they were recorded.
+    /// Takes the recorded samples of a log.
     fn recorded(&mut self, how: How, each: &mut Each<'_>) -> Result<(), Failure> {
         let Self { source, query, operands, .. } = self;
         let mut passed = 0_u64;
         let mut taker = Taker { each, left: operands.count, is_first: true, is_raw: how.is_raw };
         while taker.left != Some(0) && query.collect().map_err(source_failed)? == Next::Sample {
             let (mut values, clocks) = (query.values(), *query.snapshot().clocks());
-            // One series is read without a query from its first value on.
+            // A single series is read without a query from its first value on.
             if let (true, [only], [path]) = (taker.is_first, values.as_slice(), operands.paths.as_slice()) {
                 if series(&mut **source, path, passed, &clocks, only, &mut taker)? == HasPast::Yes {
                     return Ok(());
@@ -215,7 +216,7 @@ impl Samples {
     }
 }
 
-/// A source of what is asked, and a query of these paths.
+/// Returns a source, and a query of these paths on it.
 fn bound(asked: &Asked, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQuery), Failure> {
     let mut source = asked.source();
     let mut query = PathQuery::open(&mut *source).map_err(source_failed)?;
@@ -225,10 +226,10 @@ fn bound(asked: &Asked, paths: &[CounterPath]) -> Result<(Box<dyn Source>, PathQ
     Ok((source, query))
 }
 
-/// Takes the samples of a log.
+/// Receiver of a log's samples, which counts them.
 struct Taker<'a, 'b> {
     each: &'a mut Each<'b>,
-    /// How many samples are still to be taken, if not all.
+    /// Number of samples still to be taken; `None` is all.
     left: Option<u64>,
     is_first: bool,
     is_raw: bool,
@@ -236,7 +237,7 @@ struct Taker<'a, 'b> {
 
 impl Taker<'_, '_> {
     fn take(&mut self, clocks: &ClockReading, values: &mut Vec<PathValue<'_>>) -> io::Result<()> {
-        // The first sample of what is counted over time is what the second one is compared with, and nothing more.
+        // The first sample of rates is only the base of the second one, so it is not delivered.
         let waits = |v: &PathValue<'_>| matches!(v.value.value, Err(NoValue::NeedsTwoSamples));
         if std::mem::take(&mut self.is_first) && values.iter().all(waits) && !self.is_raw {
             return Ok(());
@@ -247,8 +248,8 @@ impl Taker<'_, '_> {
     }
 }
 
-/// Takes the samples of one counter of one instance behind so many that are `passed`, of which the first value is
-/// known; nothing is taken if they cannot be had so.
+/// Takes the samples of one counter of one instance, after the first `passed` samples. `first` is its first value.
+/// Takes nothing if the source cannot return single series.
 fn series(
     source: &mut dyn Source,
     path: &CounterPath,
@@ -268,7 +269,7 @@ fn series(
         (None, Vec::with_capacity(1), None);
     let mut each = |batch: &[Past<'_>]| {
         for past in batch {
-            // Not by time: the clock may have been set back since.
+            // Samples are skipped by number and not by time, because the clock might have been set back.
             if let Some(left) = passed.checked_sub(1) {
                 passed = left;
                 continue;
@@ -311,7 +312,7 @@ fn series(
     }
 }
 
-/// An interval between samples of a log, as which samples are taken.
+/// Returns the selection of a log's samples for an interval.
 fn pick(interval: Option<Duration>) -> Pick {
     let in_100ns =
         |interval: Duration| i64::try_from(interval.as_nanos().wrapping_div(100)).unwrap_or(i64::MAX);
@@ -322,7 +323,7 @@ pub fn source_failed(error: SourceError) -> Failure {
     Failure::new(Exit::SourceFailed, error)
 }
 
-/// A word that is neither: most likely a path with blanks was not quoted.
+/// Returns the error for a word that is neither path nor number. Most likely a path with blanks was not quoted.
 fn not_a_path(paths: &[String], word: &str) -> Failure {
     let word = escaped(word);
     let text = match paths.iter().rfind(|path| path.starts_with(['\\', '/'])) {
@@ -341,7 +342,7 @@ fn not_a_path(paths: &[String], word: &str) -> Failure {
     Failure::new(Exit::Usage, anyhow::anyhow!(text))
 }
 
-/// What is said of a path that means nothing here.
+/// Returns the error for a path that matches no counter of the source.
 pub fn unbound(asked: &Asked, path: &CounterPath, error: BindError) -> Failure {
     let text = match &error {
         BindError::NoCounterset { name, nearest } => {

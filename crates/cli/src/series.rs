@@ -1,4 +1,4 @@
-//! Series of values: one counter of one instance, told from others by what it is and never by its position.
+//! Series of values: one counter of one instance, identified by names and never by its position.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,17 +12,17 @@ use perfset::{CounterId, Guid};
 /// of an instance that is spelled otherwise. The second instance of a name in a sample is another series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Series {
-    /// The path or the machine that the value was asked of.
+    /// Index of the path or machine that requested the value.
     source: usize,
     counterset: Guid,
     counter: CounterId,
-    /// UTF-16LE.
+    /// Name of the instance, in UTF-16LE.
     instance: Box<[u8]>,
     occurrence: usize,
 }
 
 impl Series {
-    /// Returns the series of a value that was asked of a path or a machine.
+    /// Returns the series of a value that a path or a machine requested.
     pub fn new(source: usize, v: &PathValue<'_>) -> Self {
         Self {
             source,
@@ -33,12 +33,12 @@ impl Series {
         }
     }
 
-    /// Returns the path, by its position, and the counter.
+    /// Returns the index of the path, and the counter.
     pub fn counter_of_path(&self) -> (usize, CounterId) {
         (self.source, self.counter)
     }
 
-    /// Returns `true` if the value is of this series. Allocates nothing.
+    /// Returns `true` if the value belongs to this series. Allocates nothing.
     pub fn is_of(&self, source: usize, v: &PathValue<'_>) -> bool {
         let instance = v.value.instance.as_bytes();
         (self.source, self.counter, self.occurrence) == (source, v.value.counter.id, v.occurrence)
@@ -47,10 +47,10 @@ impl Series {
     }
 }
 
-/// Map from series to numbers, given in order of appearance.
+/// Map from series to numbers, assigned in order of appearance.
 ///
-/// Most samples have the same values in the same order. So a value is first compared with the series at its position in
-/// the previous sample, and looked up only if it is of another series.
+/// Most samples have the same values in the same order. So a value is first compared with the series at its position
+/// in the previous sample. It is looked up only if it belongs to another series.
 #[derive(Debug, Default)]
 pub struct SeriesMap {
     numbers: HashMap<Rc<Series>, usize>,
@@ -59,13 +59,13 @@ pub struct SeriesMap {
 }
 
 impl SeriesMap {
-    /// Number of series.
+    /// Returns the number of series.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Returns the number of a value's series, if it has one. The value was asked of a path or a machine, `source`;
-    /// positions count through a sample.
+    /// Returns the number of a value's series, if it has one. `source` is the index of the path or machine that
+    /// requested the value. Positions count through a sample.
     pub fn find(&mut self, position: usize, source: usize, v: &PathValue<'_>) -> Option<usize> {
         match self.expected.get(position) {
             Some((series, number)) if series.is_of(source, v) => return *number,
@@ -80,7 +80,7 @@ impl SeriesMap {
         number
     }
 
-    /// Returns the number of a value's series, which gets the next one if it has none; see [`find`](Self::find).
+    /// Returns the number of a value's series, and assigns the next number to a new series; see [`find`](Self::find).
     pub fn number(&mut self, position: usize, source: usize, v: &PathValue<'_>) -> usize {
         if let Some(number) = self.find(position, source, v) {
             return number;
@@ -92,7 +92,7 @@ impl SeriesMap {
     }
 
     fn expect(&mut self, position: usize, series: Rc<Series>, number: Option<usize>) {
-        // Values that are left out have no place here: those behind them are looked up.
+        // A gap of omitted values is not filled: the values behind it are looked up.
         if position == self.expected.len() {
             self.expected.push((series, number));
         } else if let Some(expected) = self.expected.get_mut(position) {
@@ -101,18 +101,19 @@ impl SeriesMap {
     }
 }
 
-/// Paths of columns that are distinct, so that a reader of the file finds each column by its name.
+/// Paths of columns that are made distinct, so that a reader of the file finds each column by its name.
 ///
-/// Two instances may have the same path, because a path cannot have every character of a name: `a#1` and `a_1` are both
-/// `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
+/// Two instances can have the same path, because a path cannot contain every character of a name: `a#1` and `a_1` are
+/// both `a_1` in PDH-CSV. The later one gets the next free number, as a second instance of the name would.
 #[derive(Debug, Default)]
 pub struct DistinctPaths {
-    /// Paths so far, each with what asked for it. The same path may be asked for twice.
+    /// Paths so far, each with the index of the path or machine that requested it. Different ones can request the
+    /// same path.
     known: HashSet<(usize, String)>,
 }
 
 impl DistinctPaths {
-    /// Returns the path, with another number if `source` has a column of that path.
+    /// Returns the path, with another number if `source` already has a column of that path.
     pub fn distinct(&mut self, source: usize, path: String) -> String {
         let mut is_new = |path: &str| self.known.insert((source, path.to_owned()));
         let Some(end) = path.rfind(")\\").filter(|_| !is_new(&path)) else { return path };

@@ -1,4 +1,4 @@
-//! `perfset serve`: this machine's counters in the browser.
+//! `perfset serve`: shows this machine's counters in the browser.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -67,7 +67,7 @@ fn failed(error: ServeError) -> Failure {
     Failure::escaped(exit, error)
 }
 
-/// The token that readers must know, if there is to be one.
+/// Returns the token that clients must send, if one is required.
 fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
     if let Some(file) = &args.token_file {
         let token = Token::from_file(file);
@@ -80,14 +80,14 @@ fn token(args: &ServeArgs, is_exposed: bool) -> Result<Option<Token>, Failure> {
         (false, false) => return Ok(None),
     };
     if args.insecure {
-        // Nobody is left to tell if this fails.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(io::stderr(), "warning: no token is asked, and {why}");
         return Ok(None);
     }
     Token::random().map(Some).map_err(|error| Failure::new(Exit::SourceFailed, anyhow!(error)))
 }
 
-/// Returns the warning that what is sent can be read on the way, if others than this machine can reach the server.
+/// Returns the warning that sent data is not encrypted, if other machines can reach the server.
 fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
     let address = addresses.iter().find(|address| !address.ip().is_loopback())?;
     let port = address.port();
@@ -102,7 +102,7 @@ fn unencrypted(addresses: &[SocketAddr], is_insecure: bool) -> Option<String> {
     ))
 }
 
-/// Says where it listens, and what it does not have yet.
+/// Prints the addresses of the server, and the counter paths that have no counterset yet.
 fn tell(server: &Server, token_file: Option<&Path>) {
     let mut text = String::new();
     for (page, metrics) in server.pages().zip(server.metrics()) {
@@ -114,7 +114,7 @@ fn tell(server: &Server, token_file: Option<&Path>) {
     for path in server.waiting() {
         text.push_str(&format!("waiting  {}: no such counterset yet\n", escaped(&path.to_string())));
     }
-    // It serves even if nobody hears where.
+    // The server works even if this text cannot be printed.
     let _ = io::stderr().write_all(text.as_bytes());
 }
 

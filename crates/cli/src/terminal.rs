@@ -1,34 +1,35 @@
-//! Standard output and other terminals: what would steer a terminal is escaped, whatever is printed.
+//! Standard output and other terminals: control characters are escaped in all output to a terminal.
 //!
-//! Tables escape each stranger's text by itself. What programs read, CSV, JSON, code, has names as they are in a pipe
-//! or a file; the same bytes on a terminal would steer it. So everything that goes to a terminal passes through here.
+//! Tables escape each untrusted text themselves. CSV, JSON and code contain names unchanged if written to a pipe or a
+//! file, because programs read them. On a terminal the same bytes would be control sequences. So all output to a
+//! terminal passes through this module.
 
 use std::io::{self, IsTerminal, Stdout, Write};
 
 use crate::text::is_harmful;
 
-/// Standard output, through which no terminal is steered.
+/// Returns standard output, with control characters escaped on a terminal.
 pub fn stdout() -> Escaping<Stdout> {
     escaping(io::stdout())
 }
 
-/// A file or standard output, through which no terminal is steered.
+/// Returns a writer to a file or standard output, with control characters escaped on a terminal.
 pub fn escaping<W: Write + IsTerminal>(out: W) -> Escaping<W> {
     let is_terminal = out.is_terminal();
     Escaping { out, is_terminal, half: Vec::new() }
 }
 
-/// Writer that escapes control and format characters if a terminal shows them. Line ends and tabs stay.
+/// Writer that escapes control and format characters if its output is a terminal. Line ends and tabs stay.
 #[derive(Debug)]
 pub struct Escaping<W> {
     out: W,
     is_terminal: bool,
-    /// Beginning of a character whose end was not written yet.
+    /// Beginning of a character whose last bytes are not written yet.
     half: Vec<u8>,
 }
 
 impl<W: Write> Escaping<W> {
-    /// Escapes text whose last character may be cut, and keeps the beginning of that.
+    /// Escapes text, and stores an incomplete last character for the next call.
     fn escape(&mut self, bytes: &[u8]) -> String {
         let mut all = std::mem::take(&mut self.half);
         all.extend_from_slice(bytes);
@@ -41,7 +42,7 @@ impl<W: Write> Escaping<W> {
                     c => text.push(c),
                 }
             }
-            // An end of at most three bytes may be the beginning of a character.
+            // Up to three bytes at the end might be the beginning of a character.
             let invalid = chunk.invalid();
             let is_last = all.as_ptr_range().end == invalid.as_ptr_range().end;
             if is_last && std::str::from_utf8(invalid).is_err_and(|error| error.error_len().is_none()) {

@@ -1,19 +1,20 @@
-//! Text for terminals and pipes: strangers' names made harmless, numbers made readable.
+//! Text for terminals and pipes: escapes untrusted names, and formats numbers.
 
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Characters of a stranger's name that are shown: a file may give a long text to many things.
+/// Maximum number of displayed characters of an untrusted name: a file can give a long text to many objects.
 pub const NAME_MAX: usize = 1_023;
 
-/// A stranger's text with what would steer a terminal, end a line or hide in it escaped.
+/// Escapes characters of untrusted text that control a terminal, end a line or are invisible.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     escape(&mut out, text, is_harmful, |out, c: char| out.extend(c.escape_default()));
     out
 }
 
-/// Appends a text, and instead of each harmful character what `instead` appends. What stands between is copied at once.
+/// Appends a text, with each harmful character replaced by the output of `instead`. Text between them is copied at
+/// once.
 fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: impl Fn(&mut String, char)) {
     let mut rest = text;
     while let Some((at, c)) = rest.char_indices().find(|(_, c)| harms(*c)) {
@@ -25,9 +26,9 @@ fn escape(out: &mut String, text: &str, harms: impl Fn(char) -> bool, instead: i
     out.push_str(rest);
 }
 
-/// Returns `true` for a character that steers a terminal, ends a line, changes the order of others, or cannot be seen:
-/// Unicode's categories Cc, Cf, Zl and Zp, and what else is ignored where it cannot be drawn. Variation selectors 1 to
-/// 16 are left alone: they say only how the character before them is drawn.
+/// Returns `true` for a character that controls a terminal, ends a line, changes the order of others, or is
+/// invisible. These are Unicode's categories Cc, Cf, Zl and Zp, and other characters that are ignored if they cannot
+/// be drawn. Variation selectors 1 to 16 are allowed: they only select a form of the character before them.
 #[inline]
 pub fn is_harmful(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_control() } else { is_invisible(c) }
@@ -37,8 +38,8 @@ fn is_invisible(c: char) -> bool {
     INVISIBLE.iter().any(|(first, last)| (*first..=*last).contains(&c))
 }
 
-/// Characters beyond ASCII. Source: Unicode 16.0, `DerivedGeneralCategory.txt` and `DerivedCoreProperties.txt`
-/// (`Default_Ignorable_Code_Point`).
+/// Harmful characters beyond ASCII. Source: Unicode 16.0, `DerivedGeneralCategory.txt` and
+/// `DerivedCoreProperties.txt` (`Default_Ignorable_Code_Point`).
 const INVISIBLE: &[(char, char)] = &[
     ('\u{80}', '\u{9F}'),
     ('\u{AD}', '\u{AD}'),
@@ -67,11 +68,11 @@ const INVISIBLE: &[(char, char)] = &[
     ('\u{E0000}', '\u{E0FFF}'),
 ];
 
-/// A line of JSON with every harmful character as an escape of JSON: programs read the same text, and no reader of
-/// lines ends one inside it.
+/// Returns a line of JSON with every harmful character as a JSON escape. Programs read the same text, and a reader of
+/// lines finds no line end inside it.
 pub fn json_line(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
-    // Ends of lines stand between lines: inside a text there is none.
+    // A line end between two lines stays; JSON text itself contains none.
     let harms = |c: char| c != '\n' && is_harmful(c);
     escape(&mut out, json, harms, |out, c: char| {
         for unit in c.encode_utf16(&mut [0; 2]) {
@@ -81,12 +82,12 @@ pub fn json_line(json: &str) -> String {
     out
 }
 
-/// The name of a file, which a stranger may have given it, escaped.
+/// Returns the name of a file, escaped because another user might have chosen it.
 pub fn name_of(file: &Path) -> String {
     escaped(&file.display().to_string())
 }
 
-/// A text as a cell: quoted where it must be, and so that no spreadsheet takes a stranger's text for a formula.
+/// Returns a text as a CSV cell: quoted if necessary, and never treated as a formula by a spreadsheet.
 pub fn csv_cell(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guarded = if formula { format!("'{text}") } else { text.to_owned() };
@@ -96,7 +97,7 @@ pub fn csv_cell(text: &str) -> String {
     guarded
 }
 
-/// A number with separators between thousands.
+/// Formats a number with separators between thousands.
 pub fn grouped(number: f64, decimals: usize) -> String {
     let mut text = String::new();
     push_grouped(&mut text, number, decimals);
@@ -115,11 +116,11 @@ pub fn push_grouped(out: &mut String, number: f64, decimals: usize) {
     group(out, start);
 }
 
-/// A number that is not negative as so many units of its last decimal, if it is small enough and near enough to one of
-/// them for the rounding to be beyond doubt.
+/// Returns a non-negative number as a count of units of its last decimal. Returns `None` if the number is negative or
+/// too large, or if the rounding is in doubt.
 fn in_units(number: f64, decimals: usize) -> Option<u32> {
     const TENS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-    /// The product is off by far less than that.
+    /// Minimum distance from the middle between two units; the error of the product is far smaller.
     const DOUBT: f64 = 1e-6;
     let units = number * TENS.get(decimals)?;
     let is_safe = number.is_sign_positive() && units < 1e9 && (units.fract() - 0.5).abs() > DOUBT;
@@ -128,7 +129,7 @@ fn in_units(number: f64, decimals: usize) -> Option<u32> {
     is_safe.then(|| units.round() as u32)
 }
 
-/// Appends so many units of the last decimal.
+/// Appends a number that is given as a count of units of its last decimal.
 fn push_units(out: &mut String, units: u32, decimals: usize) {
     let mut digits = [b'0'; 11];
     let mut left = units;
@@ -149,7 +150,7 @@ fn push_units(out: &mut String, units: u32, decimals: usize) {
     }
 }
 
-/// Appends a number below 1,000 in so many digits.
+/// Appends a number below 1,000 with a fixed number of digits.
 pub fn push_padded(out: &mut String, number: i64, digits: u32) {
     for place in (0..digits).rev() {
         let digit = number.checked_div(10_i64.saturating_pow(place)).unwrap_or(0).rem_euclid(10);
@@ -157,20 +158,20 @@ pub fn push_padded(out: &mut String, number: i64, digits: u32) {
     }
 }
 
-/// A measured number: see [`push_measured`].
+/// Formats a measured number; see [`push_measured`].
 pub fn measured(number: f64, is_share_or_rate: bool) -> String {
     let mut text = String::new();
     push_measured(&mut text, number, is_share_or_rate);
     text
 }
 
-/// Appends a measured number, with as many decimals as it needs: one where that says enough, more for a small number,
-/// so that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two digits that count, everything else below 10
-/// three. Shares and rates of 1,000 and more have no decimals.
+/// Appends a measured number, with as many decimals as it needs: one if that is enough, more for a small number, so
+/// that 0.0249 seconds are not 0.0. Shares and rates below 0.1 have two significant digits, all other numbers below
+/// 10 have three. Shares and rates of 1,000 and more have no decimals.
 pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
-    /// Nothing is measured finer than in billionths.
+    /// Maximum number of decimals: no measurement is finer than billionths.
     const MOST: usize = 9;
-    /// What one decimal would round to 1,000.0 is as large.
+    /// Lower bound of numbers without decimals: one decimal would round this to 1,000.0.
     const LARGE: f64 = 999.95;
     let size = number.abs();
     let (mut edge, mut decimals) = (10.0, 1_usize);
@@ -186,7 +187,7 @@ pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
     }
     let start = out.len();
     push_grouped(out, number, decimals);
-    // What remains of 0.500 is 0.5, and of 2.00 is 2.0.
+    // Zeros at the end are removed: 0.500 becomes 0.5, and 2.00 becomes 2.0.
     if out.get(start..).is_some_and(|text| text.contains('.')) {
         out.truncate(out.trim_end_matches('0').len());
         if out.ends_with('.') {
@@ -195,14 +196,14 @@ pub fn push_measured(out: &mut String, number: f64, is_share_or_rate: bool) {
     }
 }
 
-/// A decimal number with separators between thousands.
+/// Returns a decimal number with separators between thousands.
 pub fn grouped_digits(plain: &str) -> String {
     let mut out = plain.to_owned();
     group(&mut out, 0);
     out
 }
 
-/// Puts separators between thousands of the decimal number that a text has from there on.
+/// Inserts separators between thousands into the decimal number that begins at `start`.
 fn group(text: &mut String, start: usize) {
     let number = text.get(start..).unwrap_or_default();
     let sign = usize::from(number.starts_with('-'));
@@ -217,7 +218,7 @@ fn group(text: &mut String, start: usize) {
     }
 }
 
-/// A text on lines of at most that width, broken at blanks; a longer word has a line of its own.
+/// Wraps a text at blanks to lines of at most `width` characters; a longer word has a line of its own.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -233,7 +234,7 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A line cut to a width, so that a terminal does not wrap it.
+/// Cuts a line to a width, so that a terminal does not wrap it.
 pub fn cut(line: &str, width: usize) -> &str {
     line.char_indices().nth(width).map_or(line, |(end, _)| line.get(..end).unwrap_or(line))
 }

@@ -1,4 +1,4 @@
-//! `perfset v1`: blocks of the V1 performance data format.
+//! `perfset v1`: prints blocks of the V1 performance data format.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -29,7 +29,7 @@ pub fn run(args: &V1Args) -> Result<Exit, Failure> {
     }
 }
 
-/// Asks this machine as one would ask HKEY_PERFORMANCE_DATA.
+/// Writes this machine's V1 block, as a query of HKEY_PERFORMANCE_DATA returns it.
 fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     let text = args.value_name.join(" ");
     let name: ValueName =
@@ -67,7 +67,7 @@ fn query(args: &V1QueryArgs) -> Result<Exit, Failure> {
     Ok(Exit::Ok)
 }
 
-/// Objects, instances and counters of a block by their offsets; or the texts of a name table.
+/// Prints objects, instances and counters of a block with their offsets, or the texts of a name table.
 fn names(args: &V1NamesArgs) -> Result<Exit, Failure> {
     let bytes = input::read_data(&args.file)?;
     let mut out = BufWriter::new(io::stdout().lock());
@@ -125,7 +125,7 @@ fn write_instance(instance: &Instance<'_>, out: &mut impl Write) -> io::Result<(
     writeln!(out)
 }
 
-/// Formatted values of one block, or of the newer of two.
+/// Prints formatted values of one block, or of the newer of two.
 fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let files: Vec<&Path> = std::iter::once(&args.file).chain(&args.newer).map(|file| &**file).collect();
     if files.iter().chain(&args.names.as_deref()).filter(|file| is_dash(file)).count() > 1 {
@@ -150,7 +150,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     let paths = all_paths(&source);
     let mut query = PathQuery::open(&mut source).map_err(failed)?;
     for (guid, path) in &paths {
-        // By GUID: names of strangers may look like anything.
+        // The path uses the GUID, because an untrusted name might look like a GUID or a pattern.
         let path = CounterPath { counterset: format!("{{{guid}}}"), ..path.clone() };
         query.add(&mut source, &path).map_err(|error| Failure::new(Exit::SourceFailed, error))?;
     }
@@ -169,7 +169,7 @@ fn values(args: &V1ValuesArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Every counter of every instance of every object, by title index.
+/// Returns the paths of every counter of every instance of every object, by title index.
 fn all_paths(source: &Blocks) -> Vec<(Guid, CounterPath)> {
     let mut sets = countersets(source.machine());
     sets.sort_by_key(|set| set.v1_index);
@@ -187,7 +187,7 @@ fn mode(lenient: bool) -> Mode {
     if lenient { Mode::Tolerant } else { Mode::Strict }
 }
 
-/// Whether there is a block at all: then lenient reading has something to show.
+/// Returns `true` if the bytes contain a block header. Only then can `--lenient` show anything.
 fn has_header(bytes: &[u8]) -> bool {
     DataBlock::parse(bytes).is_ok()
 }
@@ -198,7 +198,7 @@ fn not_valid(file: &Path, has_header: bool, why: &dyn Display) -> Failure {
     Failure::new(Exit::InvalidData, error)
 }
 
-/// The names of a file, or those that the catalogue has.
+/// Returns the names of a file, or the names of the catalogue.
 fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
     match file {
         Some(file) => table(file, &input::read_data(file)?),
@@ -206,7 +206,7 @@ fn names_for(file: Option<&Path>) -> Result<Names, Failure> {
     }
 }
 
-/// A name table. Pairs that are none are said; a file without any pair is no table.
+/// Parses a name table. Invalid pairs are printed as warnings; a file without any valid pair is an error.
 fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
     let (names, skipped) = Names::read(NameTable::new(bytes));
     if names.iter().len() == 0 {
@@ -220,6 +220,6 @@ fn table(file: &Path, bytes: &[u8]) -> Result<Names, Failure> {
 }
 
 fn warn(text: &str) {
-    // Nobody is left to tell if this fails.
+    // Standard error is the last place to report to, so a failure of it is ignored.
     let _ = writeln!(io::stderr(), "warning: {}", escaped(text));
 }

@@ -1,9 +1,10 @@
-//! The rights to load walks over processes: used at the start by commands that go on, then given up.
+//! Capabilities for BPF task iterators: long-running commands use them at the start, then drop them.
 
 use perfset::catalogue::{linux_process, process, process_v2, thread};
 use perfset::path::CounterPath;
 
-/// [`settle`], before so many samples of paths are taken. What is over soon loads a walk only if that pays at once.
+/// Calls [`settle`] if many samples of paths follow. A short command loads a BPF task iterator only if that is faster
+/// at once.
 pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
     const SOON: u64 = 10;
     if count.is_none_or(|count| count > SOON) {
@@ -11,7 +12,7 @@ pub fn settle_for(paths: &[CounterPath], count: Option<u64>) {
     }
 }
 
-/// Whether paths ask for processes or threads.
+/// Returns `true` if paths request processes or threads.
 fn are_asked(paths: &[CounterPath]) -> bool {
     let sets =
         [&process_v2::COUNTERSET, &process::COUNTERSET, &linux_process::COUNTERSET, &thread::COUNTERSET];
@@ -25,22 +26,23 @@ fn are_asked(paths: &[CounterPath]) -> bool {
     paths.iter().any(is_named)
 }
 
-/// What a command that goes on does before anything else: loads walks, if processes may be asked for, and gives up
-/// the rights that this took.
+/// Prepares a long-running command, before it does anything else. Loads the BPF task iterators if processes might be
+/// requested, and drops the capabilities that this needed.
 #[cfg(target_os = "linux")]
 pub fn settle(may_be_asked: bool) {
     use std::io::Write;
 
     if may_be_asked {
-        // Without walks processes are read from files; `perfset doctor` says why.
+        // Without BPF task iterators, processes are read from files; `perfset doctor` prints the reason.
         let _ = perfset::prepare_walks();
     }
     if let Err(error) = perfset::drop_walk_capabilities() {
-        // It goes on with rights that it does not need. Nobody is left to tell if this fails too.
+        // The command continues with capabilities that it does not need. If standard error fails too, that is
+        // ignored.
         let _ = writeln!(std::io::stderr(), "warning: {error}");
     }
 }
 
-/// Other systems have no such rights.
+/// Does nothing: other systems have no such capabilities.
 #[cfg(not(target_os = "linux"))]
 pub fn settle(_may_be_asked: bool) {}

@@ -1,4 +1,4 @@
-//! Times that a person gives: a day and a time of day, of the log's own zone or with one.
+//! Times in the command line: a day and a time of day, with a time zone or in that of the log.
 
 use std::str::FromStr;
 
@@ -7,17 +7,17 @@ use jiff::fmt::strtime;
 use jiff::{Timestamp, tz};
 use perfset::clock::UNIX_EPOCH_100NS;
 
-/// A time as it was given.
+/// Time as the user gave it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// In the zone of the log, in 100 ns since 1601.
+    /// Local time in the zone of the log, in 100 ns since 1601.
     Local(i64),
-    /// In UTC, in 100 ns since 1601.
+    /// UTC time, in 100 ns since 1601.
     Utc(i64),
 }
 
 impl When {
-    /// The time in UTC, where local times are brought there by adding `offset`.
+    /// Returns the time in UTC; `offset` is added to local times.
     pub fn to_utc(self, offset: i64) -> i64 {
         match self {
             Self::Local(time) => time.saturating_add(offset),
@@ -30,7 +30,7 @@ impl FromStr for When {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        /// As relog takes it, with the day behind the month.
+        /// Formats of relog, with the day after the month.
         const AS_RELOG: [&str; 4] =
             ["%m/%d/%Y %I:%M:%S%p", "%m/%d/%Y %I:%M:%S %p", "%m/%d/%Y %H:%M:%S%.f", "%m/%d/%Y %H:%M"];
         let text = text.trim();

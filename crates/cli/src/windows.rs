@@ -1,7 +1,7 @@
-//! Started as `typeperf` or `relog`: those tools' options, and what they print.
+//! Modes `typeperf` and `relog`: started by these names, the program has the options and the output of those tools.
 //!
-//! Options as MS Learn documents them, each with `/` or `-`. What the tools print was taken from public descriptions of
-//! them; exact blanks are UNVERIFIED.
+//! The options are those of MS Learn, each with `/` or `-`. The output was taken from public descriptions of the
+//! tools; exact blanks are UNVERIFIED.
 
 mod options;
 mod relog;
@@ -17,7 +17,7 @@ use anyhow::anyhow;
 use crate::exit::{Exit, Failure};
 use crate::text::name_of;
 
-/// One of the tools of Windows.
+/// Windows tool whose options and output are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tool {
     Typeperf,
@@ -25,7 +25,7 @@ pub enum Tool {
 }
 
 impl Tool {
-    /// By the name that the program was started with.
+    /// Returns the tool with the name that the program was started by.
     pub fn of(program: &Path) -> Option<Self> {
         let name = program.file_name()?.to_str()?.to_lowercase();
         match name.strip_suffix(".exe").unwrap_or(&name) {
@@ -35,7 +35,7 @@ impl Tool {
         }
     }
 
-    /// Does what these arguments say.
+    /// Runs the tool with these arguments.
     pub fn run(self, args: impl Iterator<Item = OsString>) -> ExitCode {
         let args = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
         let done = match self {
@@ -46,7 +46,7 @@ impl Tool {
             Ok(()) => Exit::Ok.into(),
             Err(failure) if failure.is_broken_pipe() => Exit::Ok.into(),
             Err(Failure { exit, error }) => {
-                // Nobody is left to tell if this fails too.
+                // Standard error is the last place to report to, so a failure of it is ignored.
                 let _ = writeln!(io::stderr(), "\nError:\n{error:#}");
                 exit.into()
             }
@@ -66,7 +66,7 @@ fn completed() -> io::Result<()> {
     writeln!(io::stdout(), "The command completed successfully.")
 }
 
-/// Whether a file may be written: it does not exist, or somebody said yes.
+/// Refuses to write over an existing file, unless the user has agreed or answers yes.
 fn may_write(file: &Path, says_yes: bool) -> Result<(), Failure> {
     if says_yes || !file.exists() {
         return Ok(());

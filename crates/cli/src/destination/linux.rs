@@ -1,8 +1,9 @@
-//! Places of files on Linux: found one folder after the other, so that nobody can put a link in between.
+//! Resolves output paths on Linux one directory at a time, so that no other user can insert a link meanwhile.
 //!
-//! Each folder on the way is opened from the one before, without following links; a link is read from the very file
-//! that was looked at. The kernel's own `fs.protected_symlinks` says nothing of links in the middle of a path, and
-//! nothing at all where it is off; here a link is followed only if its owner is trusted, wherever it stands.
+//! Each directory is opened relative to the one before, without following links. A link is read through the same file
+//! descriptor that was checked. The kernel's `fs.protected_symlinks` does not cover links in the middle of a path,
+//! and covers nothing where it is off. Here a link is followed only if its owner is trusted, at any position of the
+//! path.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -20,12 +21,12 @@ use rustix::io::Errno;
 /// Users whose links are followed.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted {
-    /// The user who runs the command. Root is trusted as well.
+    /// User id of the user who runs the command. Root is trusted as well.
     me: u32,
 }
 
 impl Trusted {
-    /// The user who runs the command, and root.
+    /// Returns the user who runs the command, and root.
     pub fn of_this_process() -> Self {
         Self { me: rustix::process::geteuid().as_raw() }
     }
@@ -43,37 +44,37 @@ impl Trusted {
 /// Kind of target that a path leads to.
 #[derive(Debug)]
 pub enum Found {
-    /// A regular file, or none so far: a new file is put in its place.
+    /// Regular file, or no file yet: a new file is put in its place.
     Entry(Entry),
-    /// Target that is no regular file, or is open in a process: it is opened and written as it is.
+    /// Target that is not a regular file, or is open in a process: it is opened and written in place.
     Special(Special),
     /// Standard output or standard error of this process.
     Standard(File),
 }
 
-/// A name in a folder, for a regular file.
+/// Name in a directory, for a regular file.
 #[derive(Debug)]
 pub struct Entry {
     folder: OwnedFd,
     name: OsString,
-    /// The file that is there.
+    /// Metadata of the existing file; `None` if there is none.
     before: Option<Stat>,
     trusted: Trusted,
 }
 
-/// A device, a pipe, or a file that a process has open.
+/// Device, pipe, or file that a process has open.
 #[derive(Debug)]
 pub struct Special {
     folder: OwnedFd,
     name: OsString,
     stat: Stat,
-    /// `true` for a link of the kernel's own to an open file, which has no path that could be gone.
+    /// `true` for a kernel link to an open file (`/proc/PID/fd/N`), whose path might no longer exist.
     is_open_file: bool,
 }
 
-/// Finds what a path leads to.
+/// Resolves a path to its target.
 pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
-    /// As many as the kernel follows.
+    /// Maximum number of links that are followed, the same as the kernel's.
     const LINKS: usize = 40;
     let path = path.as_os_str().as_bytes();
     if path.is_empty() {
@@ -118,7 +119,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
                 if links > LINKS {
                     return Err(Errno::LOOP.into());
                 }
-                // A link of the kernel's own leads to a file, not to a path.
+                // A kernel link below `/proc` leads to a file, not to a path.
                 if fstatfs(&folder)?.f_type == PROC_SUPER_MAGIC {
                     if is_last {
                         return open_file(folder, name);
@@ -153,7 +154,7 @@ pub fn find(path: &Path, trusted: Trusted) -> io::Result<Found> {
 
 const THE_FILE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 const FOLDER: OFlags = THE_FILE.union(OFlags::DIRECTORY);
-/// Of a new file.
+/// Flags for creating a new file.
 const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
     .union(OFlags::EXCL)
@@ -161,13 +162,13 @@ const NEW: OFlags = OFlags::WRONLY
     .union(OFlags::NOCTTY)
     .union(OFlags::CLOEXEC);
 
-/// The folder in which a path begins.
+/// Opens the directory in which the resolution of a path starts.
 fn beginning(path: &[u8]) -> io::Result<OwnedFd> {
     let from = if path.starts_with(b"/") { "/" } else { "." };
     Ok(openat(CWD, from, FOLDER, Mode::empty())?)
 }
 
-/// The parts of a path, the last one first. A path that ends in a slash is that of a folder.
+/// Returns the components of a path, the last one first. A path that ends in a slash names a directory.
 fn parts(path: &[u8]) -> Vec<OsString> {
     let part = |part: &[u8]| OsString::from_vec(part.to_vec());
     let mut parts: Vec<_> =
@@ -179,7 +180,7 @@ fn parts(path: &[u8]) -> Vec<OsString> {
     parts
 }
 
-/// The error for a link that somebody else made.
+/// Returns the error for a link of another user.
 fn not_followed(link: &Path, owner: u32) -> io::Error {
     let link = crate::text::name_of(link);
     let text = format!(
@@ -189,7 +190,8 @@ fn not_followed(link: &Path, owner: u32) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, text)
 }
 
-/// Refuses a pipe that somebody else made where everybody can make files, as the kernel's `fs.protected_fifos` does.
+/// Refuses a pipe of another user in a directory where all users can create files, as the kernel's
+/// `fs.protected_fifos` does.
 fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trusted) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     const OTHERS_WRITE: u32 = 0o022;
@@ -204,13 +206,14 @@ fn refuse_foreign_pipe(folder: &OwnedFd, path: &Path, pipe: &Stat, trusted: Trus
     Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
 }
 
-/// What a link of the kernel's own to an open file leads to.
+/// Returns the target of a kernel link to an open file.
 fn open_file(folder: OwnedFd, name: OsString) -> io::Result<Found> {
     let stat = fstat(openat(&folder, &name, THE_FILE, Mode::empty())?)?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
         return Err(Errno::ISDIR.into());
     }
-    // Through these it is written behind what is there, and a socket can be written at all.
+    // Duplicates of these file descriptors append to existing output, and work for a socket, which cannot be opened
+    // by path.
     for standard in [io::stdout().as_fd(), io::stderr().as_fd()] {
         if fstat(standard).is_ok_and(|known| is_same(&known, &stat)) {
             return Ok(Found::Standard(standard.try_clone_to_owned()?.into()));
@@ -224,12 +227,12 @@ fn is_same(a: &Stat, b: &Stat) -> bool {
 }
 
 impl Special {
-    /// Returns `true` for a regular file, which loses what it has.
+    /// Returns `true` for a regular file, whose contents are lost on opening.
     pub fn is_regular(&self) -> bool {
         FileType::from_raw_mode(self.stat.st_mode) == FileType::RegularFile
     }
 
-    /// Opens it. A pipe waits for its reader.
+    /// Opens the target for writing. Opening a pipe waits for its reader.
     pub fn open(&self) -> io::Result<File> {
         let mut flags = OFlags::WRONLY | OFlags::NOCTTY | OFlags::CLOEXEC;
         flags.set(OFlags::NOFOLLOW, !self.is_open_file);
@@ -249,17 +252,17 @@ fn replaced() -> io::Error {
 }
 
 impl Entry {
-    /// Returns `true` if there is a file.
+    /// Returns `true` if the file exists.
     pub fn is_there(&self) -> bool {
         self.before.is_some()
     }
 
-    /// Makes a new file in the folder. Nobody may read it who could not read the one that it will replace.
+    /// Creates a new file in the directory. No user may read it who could not read the file that it will replace.
     pub fn make(&self, part: &OsStr) -> io::Result<File> {
         const PERMISSIONS: u32 = 0o777;
         let before = self.before.as_ref().map(|stat| stat.st_mode & PERMISSIONS);
         let mode = Mode::from_raw_mode(before.unwrap_or(0o666));
-        // Never executable, nor more than the umask allows, because of a file that somebody else made.
+        // Another user's file must not make the new one executable, nor grant more than the umask allows.
         let file = openat(&self.folder, part, NEW, mode & Mode::from_raw_mode(0o666))?;
         if self.before.as_ref().is_some_and(|stat| stat.st_uid == self.trusted.me) {
             let _ = fchmod(&file, mode); // else those of a new file
@@ -267,16 +270,16 @@ impl Entry {
         Ok(file.into())
     }
 
-    /// Puts a new file in the place.
+    /// Renames a new file to the final name.
     pub fn put(&self, part: &OsStr) -> io::Result<()> {
         Ok(renameat(&self.folder, part, &self.folder, &self.name)?)
     }
 
-    /// Puts a new file in the place, unless there is one.
+    /// Renames a new file to the final name, unless a file of that name exists.
     pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
         let Self { folder, name, .. } = self;
         match renameat_with(folder, part, folder, name, RenameFlags::NOREPLACE) {
-            // Not every file system can do that.
+            // Some file systems do not support a rename that fails on an existing file.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 match openat(folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty()) {
                     Err(Errno::NOENT) => self.put(part),
@@ -288,51 +291,51 @@ impl Entry {
         }
     }
 
-    /// Takes a new file away, if it is there.
+    /// Removes a new file, if it exists.
     pub fn remove(&self, part: &OsStr) {
         let _ = unlinkat(&self.folder, part, AtFlags::empty()); // it may be gone already
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub fn name(&self) -> &OsStr {
         &self.name
     }
 
-    /// The path of a file of the folder, without any link, for those who can open paths only.
+    /// Returns the path of a file in the directory, free of links, for a program that can open only paths.
     pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
         Ok(std::fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))?.join(name))
     }
 
-    /// Returns `true` if everybody can make files in the folder, or its owner is not trusted.
+    /// Returns `true` if all users can create files in the directory, or its owner is not trusted.
     pub fn is_in_foreign_folder(&self) -> io::Result<bool> {
         const ALL_WRITE: u32 = 0o002;
         let stat = fstat(&self.folder)?;
         Ok(stat.st_mode & ALL_WRITE != 0 || !self.trusted.includes(stat.st_uid))
     }
 
-    /// Holds a file of the folder, so that it can be told from another one of its name.
+    /// Holds a file of the directory, so that another file of the same name is detected.
     pub fn hold(&self, name: &OsStr) -> io::Result<Held> {
         let file = openat(&self.folder, name, THE_FILE | OFlags::NOFOLLOW, Mode::empty())?;
         Ok(Held { stat: fstat(&file)?, file })
     }
 }
 
-/// The place of a folder that is to be made.
+/// Resolved path of a directory that is to be created.
 #[derive(Debug)]
 pub struct NewFolder {
-    /// The folder around it, which the path goes through.
+    /// Parent directory, kept open because the path goes through its file descriptor.
     _around: OwnedFd,
     path: PathBuf,
 }
 
 impl NewFolder {
-    /// Its path, as long as this is there: nobody can lead it elsewhere.
+    /// Returns the path. It is valid while this value exists, and no other user can redirect it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Finds the place of a folder that is to be made.
+/// Resolves the path of a directory that is to be created.
 pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
     match find(path.components().as_path(), trusted) {
         Ok(Found::Entry(Entry { folder, name, before: None, .. })) => {
@@ -345,16 +348,16 @@ pub fn find_new_folder(path: &Path, trusted: Trusted) -> io::Result<NewFolder> {
     }
 }
 
-/// Checks that all links of a path are followed, as far as there is something.
+/// Checks that all links in the existing part of a path are followed.
 pub fn check_links(path: &Path, trusted: Trusted) -> io::Result<()> {
     match find(path, trusted) {
-        // What else is wrong is said by whoever opens it.
+        // Every other error is reported when the file is opened.
         Err(error) if error.raw_os_error().is_none() => Err(error),
         _ => Ok(()),
     }
 }
 
-/// A file that is held without being open: closing it gives up no lock.
+/// File held by a descriptor that is not open for I/O, so closing it releases no lock.
 #[derive(Debug)]
 pub struct Held {
     file: OwnedFd,
@@ -362,13 +365,13 @@ pub struct Held {
 }
 
 impl Held {
-    /// Has the file on the disk.
+    /// Writes the data of the file to the disk.
     pub fn settle(&self) -> io::Result<()> {
-        // There is no other way to open the very file.
+        // Reopening through `/proc/self/fd` is the only way to open exactly this file.
         File::options().write(true).open(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?.sync_all()
     }
 
-    /// Checks that somebody in this process has opened this file, not another one of its name.
+    /// Checks that this process has this file open elsewhere, not another one of the same name.
     pub fn check_open(&self) -> io::Result<()> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let name = entry?.file_name();

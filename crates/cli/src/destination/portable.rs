@@ -1,16 +1,16 @@
-//! Places of files on systems without the calls that `linux.rs` needs.
+//! Output paths on systems without the system calls that `linux.rs` needs.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Users whose links are followed: here all.
+/// Users whose links are followed: here all users.
 #[derive(Clone, Copy, Debug)]
 pub struct Trusted;
 
 impl Trusted {
-    /// All users.
+    /// Returns a value that trusts all users.
     pub fn of_this_process() -> Self {
         Self
     }
@@ -19,31 +19,31 @@ impl Trusted {
 /// Kind of target that a path leads to.
 #[derive(Debug)]
 pub enum Found {
-    /// A regular file, or none so far: a new file is put in its place.
+    /// Regular file, or no file yet: a new file is put in its place.
     Entry(Entry),
-    /// What is no regular file: it is opened and written as it is.
+    /// Target that is not a regular file: it is opened and written in place.
     Special(Special),
-    /// What is standard output already: never found here.
+    /// Standard output or standard error of this process: never found here.
     #[allow(dead_code, reason = "Linux has it")]
     Standard(File),
 }
 
-/// A name in a folder, for a regular file.
+/// Name in a directory, for a regular file.
 #[derive(Debug)]
 pub struct Entry {
     file: PathBuf,
     is_there: bool,
 }
 
-/// A device or a pipe.
+/// Device or pipe, which is written in place.
 #[derive(Debug)]
 pub struct Special {
     file: PathBuf,
 }
 
-/// Finds what a path leads to.
+/// Resolves a path to its target.
 pub fn find(path: &Path, _: Trusted) -> io::Result<Found> {
-    // Of a device only its name can be opened: what it is a link to may be no path.
+    // A device can be opened only by the given name: a link to it might have no path as its target.
     if is_device(path) || fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Ok(Found::Special(Special { file: path.to_owned() }));
     }
@@ -52,9 +52,9 @@ pub fn find(path: &Path, _: Trusted) -> io::Result<Found> {
     Ok(Found::Entry(Entry { file, is_there }))
 }
 
-/// What links point to is replaced, not the links; it need not be there yet.
+/// Resolves links, so that their target is replaced and not the links. The target need not exist yet.
 fn at_the_end_of_links(file: &Path) -> PathBuf {
-    /// As many as Linux follows.
+    /// Maximum number of links that are followed, the same as Linux's.
     const LINKS: usize = 40;
     let mut at = file.to_owned();
     for _ in 0..LINKS {
@@ -64,7 +64,8 @@ fn at_the_end_of_links(file: &Path) -> PathBuf {
     at
 }
 
-/// Whether Windows takes a path for a device's: there a device has no kind that could be asked for.
+/// Returns `true` if Windows treats a path as a device. Windows reports no file type for a device that could be
+/// checked.
 fn is_device(file: &Path) -> bool {
     cfg!(windows) && super::is_device_of_windows(&file.to_string_lossy())
 }
@@ -75,19 +76,19 @@ impl Special {
         false
     }
 
-    /// Opens it.
+    /// Opens the target for writing.
     pub fn open(&self) -> io::Result<File> {
         File::options().write(true).open(&self.file)
     }
 }
 
 impl Entry {
-    /// Returns `true` if there is a file.
+    /// Returns `true` if the file exists.
     pub fn is_there(&self) -> bool {
         self.is_there
     }
 
-    /// Makes a new file in the folder, with the permissions of the one that it will replace.
+    /// Creates a new file in the directory, with the permissions of the file that it will replace.
     pub fn make(&self, part: &OsStr) -> io::Result<File> {
         let file = File::create_new(self.file.with_file_name(part))?;
         if let Ok(before) = fs::metadata(&self.file) {
@@ -96,12 +97,12 @@ impl Entry {
         Ok(file)
     }
 
-    /// Puts a new file in the place.
+    /// Renames a new file to the final name.
     pub fn put(&self, part: &OsStr) -> io::Result<()> {
         fs::rename(self.file.with_file_name(part), &self.file)
     }
 
-    /// Puts a new file in the place, unless there is one.
+    /// Renames a new file to the final name, unless a file of that name exists.
     pub fn put_first(&self, part: &OsStr) -> io::Result<()> {
         match fs::symlink_metadata(&self.file) {
             Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -109,68 +110,68 @@ impl Entry {
         }
     }
 
-    /// Takes a new file away, if it is there.
+    /// Removes a new file, if it exists.
     pub fn remove(&self, part: &OsStr) {
         let _ = fs::remove_file(self.file.with_file_name(part)); // it may be gone already
     }
 
-    /// The name of the file.
+    /// Returns the name of the file.
     pub fn name(&self) -> &OsStr {
         self.file.file_name().unwrap_or_default()
     }
 
-    /// The path of a file of the folder.
+    /// Returns the path of a file in the directory.
     pub fn path(&self, name: &OsStr) -> io::Result<PathBuf> {
         std::path::absolute(self.file.with_file_name(name))
     }
 
-    /// Returns `true` if strangers can make files in the folder: nobody knows that here.
+    /// Returns `true` if other users can create files in the directory. That is unknown here: always `false`.
     pub fn is_in_foreign_folder(&self) -> io::Result<bool> {
         Ok(false)
     }
 
-    /// Holds a file of the folder.
+    /// Holds a file of the directory.
     pub fn hold(&self, name: &OsStr) -> io::Result<Held> {
         Ok(Held { file: self.path(name)? })
     }
 }
 
-/// The place of a folder that is to be made.
+/// Path of a directory that is to be created.
 #[derive(Debug)]
 pub struct NewFolder {
     path: PathBuf,
 }
 
 impl NewFolder {
-    /// Its path.
+    /// Returns the path as it was given.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Finds the place of a folder that is to be made: here it is not looked for.
+/// Returns the path of a directory that is to be created, without looking at the file system.
 pub fn find_new_folder(path: &Path, _: Trusted) -> io::Result<NewFolder> {
     Ok(NewFolder { path: path.to_owned() })
 }
 
-/// Checks nothing.
+/// Does nothing: all links are followed here.
 pub fn check_links(_: &Path, _: Trusted) -> io::Result<()> {
     Ok(())
 }
 
-/// A file that is held: only its path is known here.
+/// File that is held: only its path is known here.
 #[derive(Debug)]
 pub struct Held {
     file: PathBuf,
 }
 
 impl Held {
-    /// Has the file on the disk.
+    /// Writes the data of the file to the disk.
     pub fn settle(&self) -> io::Result<()> {
         File::options().write(true).open(&self.file)?.sync_all()
     }
 
-    /// Checks nothing.
+    /// Does nothing: open files cannot be compared here.
     pub fn check_open(&self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Values as PDH-CSV: a column for each series, which the first line names.
+//! PDH-CSV output: a column for each series, named in the first line.
 
 use std::io;
 
@@ -12,16 +12,16 @@ use crate::series::{DistinctPaths, SeriesMap};
 #[derive(Debug, Default)]
 pub struct PdhCsv {
     series: SeriesMap,
-    /// Column of each series, indexed by the number that `series` gives it.
+    /// Columns, indexed by the series number from `series`.
     columns: Vec<Column>,
-    /// The writer and the series of each column; `None` until the first line is written.
+    /// Writer, and the series of each column; `None` until the first line is written.
     log: Option<(Writer<Vec<u8>>, Vec<usize>)>,
     numbers: Vec<Option<Number>>,
     /// Number of values that have no column.
     left_out: u64,
 }
 
-/// The column of a series.
+/// Column of a series.
 #[derive(Debug)]
 struct Column {
     /// Index of the requested path.
@@ -32,14 +32,14 @@ struct Column {
 }
 
 impl PdhCsv {
-    /// Adds columns for the series of a sample. `path` is that of a value.
+    /// Adds columns for the series of a sample. `path` returns the path of a value.
     pub fn learn(&mut self, values: &[PathValue<'_>], path: impl Fn(&PathValue<'_>) -> String) {
         for (position, v) in values.iter().enumerate() {
             let number = self.series.number(position, v.path, v);
             let has_instance = v.value.instance_id.is_some();
             match self.columns.get_mut(number) {
                 None => self.columns.push(Column { asked: v.path, path: path(v), has_instance }),
-                // The instance that a path names has come, and has its own spelling.
+                // The instance that the path names has appeared, with its own spelling.
                 Some(column) if has_instance && !column.has_instance => {
                     (column.path, column.has_instance) = (path(v), true);
                 }
@@ -87,14 +87,14 @@ impl PdhCsv {
         Ok(())
     }
 
-    /// Number of values that have no column, because their instances came later.
+    /// Returns the number of values without a column, because their instances appeared later.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 }
 
-/// The series that have a column, in the order of the paths that asked for them. A path of which no instance was there
-/// has one only as long as it has no other.
+/// Returns the series that have a column, in the order of the requested paths. The placeholder of a path without
+/// instances counts only if the path has no other series.
 fn in_order(columns: &[Column]) -> Vec<usize> {
     let mut order: Vec<(usize, usize)> = columns.iter().map(|column| column.asked).zip(0..).collect();
     let is_answered =

@@ -1,4 +1,4 @@
-//! The columns of a text log: every counter of every instance that any sample has.
+//! Columns of a text log: every counter of every instance that any sample contains.
 
 use perfset::NoValue;
 use perfset::path::PathValue;
@@ -9,18 +9,19 @@ use crate::exit::Failure;
 use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
 
-/// The columns of a text log. Each has one series, which its machine tells from those of other machines.
+/// Columns of a text log, one for each series. Series of different machines are distinct.
 #[derive(Default)]
 pub struct Columns {
     paths: Vec<String>,
     series: SeriesMap,
     line: Vec<Option<f64>>,
-    /// Marked values: the file has no place for marks.
+    /// Marked values: the file cannot show marks.
     pub marked: MarkedValues,
 }
 
 impl Columns {
-    /// Reads the logs once, unless all samples have the same instances.
+    /// Finds the columns by reading the logs once. If all samples have the same instances, the first sample is
+    /// enough.
     pub fn find(machines: &mut [Machine], is_steady: bool, progress: &mut Progress) -> Result<Self, Failure> {
         let mut columns = Self::default();
         while step(machines)?.is_some() {
@@ -29,7 +30,7 @@ impl Columns {
                 if machine.query.has_same_rows() {
                     continue; // its columns are there: making all values again takes far longer than this
                 }
-                // If all samples have the same, what this one does not have no other one has.
+                // If all samples have the same counters, a counter missing in this sample is missing in all.
                 let is_there = |v: &&PathValue<'_>| {
                     let never = is_steady && matches!(v.value.value, Err(NoValue::Unavailable(_)));
                     v.value.instance_id.is_some() && !never
@@ -49,12 +50,12 @@ impl Columns {
         Ok(columns)
     }
 
-    /// The path of each.
+    /// Returns the path of each column.
     pub fn paths(&self) -> Vec<String> {
         self.paths.clone()
     }
 
-    /// The values of the last sample, a column each.
+    /// Returns the values of the last sample, one per column.
     pub fn line(&mut self, machines: &[Machine]) -> &[Option<f64>] {
         let Self { paths, series, line, marked } = self;
         line.clear();

@@ -1,4 +1,4 @@
-//! How far it is: a bar on a terminal, nothing elsewhere.
+//! Progress of reading the logs: a bar on a terminal, nothing elsewhere.
 
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use perfset::log::Logs;
 
-/// A bar that shows how much of the logs has been read.
+/// Bar that shows the share of the logs that has been read.
 pub struct Progress {
     logs: Vec<Logs>,
     begun_at: u64,
-    /// Bytes to be read; 0 if nobody looks.
+    /// Number of bytes to read; 0 if no bar is shown.
     total: u64,
     next: Instant,
     is_shown: bool,
@@ -19,7 +19,7 @@ pub struct Progress {
 impl Progress {
     const EVERY: Duration = Duration::from_millis(100);
 
-    /// For so many passes over the files.
+    /// Creates the bar for `passes` passes over the files.
     pub fn new(logs: &[Logs], files: &[PathBuf], passes: u64, is_wanted: bool) -> Self {
         let len = |file: &PathBuf| std::fs::metadata(file).map_or(0, |file| file.len());
         let machines = u64::try_from(logs.len()).unwrap_or(u64::MAX);
@@ -39,7 +39,7 @@ impl Progress {
         self.logs.iter().map(Logs::bytes_read).sum()
     }
 
-    /// Shows the bar, if it has not just been shown.
+    /// Shows the bar, unless it was updated less than 100 ms ago.
     pub fn show(&mut self) {
         const WIDTH: u64 = 30;
         if self.total == 0 || Instant::now() < self.next {
@@ -53,11 +53,11 @@ impl Progress {
         };
         let full = usize::try_from(share(WIDTH)).unwrap_or(0);
         let bar: String = "#".repeat(full);
-        // Nobody is left to tell if this fails.
+        // The bar is optional, so a failure of standard error is ignored.
         let _ = write!(io::stderr(), "\r[{bar:30}] {:3} %", share(100));
     }
 
-    /// Takes the bar away.
+    /// Removes the bar from the terminal.
     pub fn finish(&mut self) {
         if std::mem::take(&mut self.is_shown) {
             let _ = write!(io::stderr(), "\r\x1b[K"); // as above

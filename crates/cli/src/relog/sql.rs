@@ -1,4 +1,4 @@
-//! Samples into a SQLite file, in the tables of perfmon's SQL logs.
+//! SQLite output of `relog`, in the tables of perfmon's SQL logs.
 
 use std::collections::HashMap;
 
@@ -15,29 +15,29 @@ use crate::exit::{Exit, Failure};
 use crate::marked::MarkedValues;
 use crate::series::SeriesMap;
 
-/// Writes samples into a SQLite file.
+/// Writer of samples into a SQLite file.
 pub struct Sql {
     writer: Writer,
-    /// The file, if it is new; `None` for a database that was there.
+    /// New file; `None` for a database that existed before.
     new: Option<Held>,
     series: SeriesMap,
     /// Counter of each series and the last record with a value of it, indexed by the series' number.
     counters: Vec<(CounterId, u64)>,
-    /// Number of records.
+    /// Number of records written.
     records: u64,
-    /// Marked values: the tables have no place for marks.
+    /// Marked values: the tables cannot show marks.
     marked: MarkedValues,
 }
 
 impl Sql {
-    /// Begins a log set: appended to the database that is at the place, or in a new file for it.
+    /// Starts a log set, in the existing database or in a new file.
     pub fn new(file: &Destination, name: &str, zone: Zone, existing: Existing) -> Result<Self, Failure> {
         let log_set = LogSet::new(name, zone);
         let database = if existing == Existing::Append { file.existing()? } else { None };
         let is_new = database.is_none();
         let (writer, held) = match database {
             Some((path, held)) => {
-                // A journal beside the database is played back by SQLite, whoever put it there.
+                // SQLite replays a journal beside the database, even if another user created it.
                 file.refuse_foreign_folder(
                     "others can make files in its folder, and SQLite believes what lies beside a database: append to \
                      one in a folder of your own",
@@ -73,11 +73,11 @@ impl Sql {
                     counters.push((counter(writer, machine, v, time_bases)?, 0));
                 }
                 let Some((id, last)) = counters.get_mut(number_of_series) else { continue };
-                // Several paths may ask for a counter; a record has it once.
+                // Several paths can request the same counter; a record contains it once.
                 if std::mem::replace(last, *records) == *records {
                     continue;
                 }
-                // What the log's writer formatted has no raw numbers.
+                // A value formatted by the log's writer has no raw numbers.
                 let raw = (v.value.mark != Some(Mark::Formatted)).then_some(raw);
                 marked.add_one(v);
                 record.push((*id, number(v), raw));
@@ -87,7 +87,7 @@ impl Sql {
         writer.record(time, rows).map_err(failed)
     }
 
-    /// Returns `true` for a new file, which is to be put at its place.
+    /// Returns `true` for a new file, which the caller then moves to its final name.
     pub fn is_new(&self) -> bool {
         self.new.is_some()
     }
@@ -100,7 +100,7 @@ impl Sql {
     }
 }
 
-/// Ticks a second of the clocks of counters, by path and counter.
+/// Clock frequencies of counters, in ticks per second, by path and counter.
 type TimeBases = HashMap<(usize, Id), i64>;
 
 fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
@@ -111,7 +111,7 @@ fn time_bases_of(machine: &Machine, values: &[PathValue<'_>]) -> TimeBases {
     bases
 }
 
-/// Registers the counter that a value is of.
+/// Registers the counter of a value.
 fn counter(
     writer: &mut Writer,
     machine: &Machine,
@@ -120,7 +120,7 @@ fn counter(
 ) -> Result<CounterId, Failure> {
     let host = format!(r"\\{}", machine.name);
     let path = v.own_path(None);
-    // A name that cannot be taken apart stands there as it is.
+    // A name that cannot be parsed is stored unchanged.
     let whole = || path.instance.clone().map(|name| InstanceName { name, ..InstanceName::default() });
     let name = path.instance_name().unwrap_or_else(|_| whole());
     let detail = Detail {
@@ -139,7 +139,7 @@ fn counter(
     writer.counter(&detail).map_err(failed)
 }
 
-/// Whether a clock's ticks a second mean anything to a type.
+/// Returns `true` if the formula of a counter type uses a clock, so that its frequency is relevant.
 fn takes_clock(counter_type: CounterType) -> bool {
     formula::of(counter_type).is_some_and(|formula| match formula.denominator {
         Denominator::Clock | Denominator::ClockAndItems | Denominator::BaseOfTicks => true,

@@ -1,4 +1,4 @@
-//! Command lines as the tools of Windows take them.
+//! Parser for command lines of the Windows tools.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,18 +8,18 @@ use crate::exit::Failure;
 use crate::input;
 use crate::text::escaped;
 
-/// How many values an option takes.
+/// Number of values that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     None,
     One,
-    /// None or one.
+    /// No value or one value.
     Perhaps,
-    /// All up to the next option.
+    /// All values up to the next option.
     Many,
 }
 
-/// The options of a command line, and what stands beside them.
+/// Options and operands of a command line.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Options {
     values: HashMap<&'static str, Vec<String>>,
@@ -27,10 +27,11 @@ pub struct Options {
 }
 
 impl Options {
-    /// Takes a command line apart by the names of the options that there are, in small letters.
+    /// Parses a command line. `known` contains the names of all options, in lowercase.
     ///
-    /// What begins with `/` and is no option's name is an operand: it may be a path. `-config FILE` stands for the
-    /// arguments in that file, in which `i` after an operand's place stands for those of the command line.
+    /// An argument that begins with `/` and is not the name of an option is an operand: it might be a path.
+    /// `-config FILE` is replaced by the arguments in that file. There, an operand `i` or `-i` stands for the operands
+    /// of the command line.
     pub fn parse(args: Vec<String>, known: &'static [(&'static str, Takes)]) -> Result<Self, Failure> {
         let mut options = Self::default();
         options.take(args, known, true)?;
@@ -73,7 +74,7 @@ impl Options {
                 };
                 let text = String::from_utf8_lossy(&input::read(Path::new(file))?).into_owned();
                 self.take(words(&text), known, false)?;
-                // "i" stands where the files of the command line are meant.
+                // The operands of the command line are stored already, so the placeholder "i" is removed.
                 self.operands.retain(|operand| operand != "i" && operand != "-i");
                 continue;
             }
@@ -86,7 +87,7 @@ impl Options {
         self.values.contains_key(name)
     }
 
-    /// The value of an option; the last one, if it is given several times.
+    /// Returns the value of an option; the last one, if it is given several times.
     pub fn value(&self, name: &str) -> Option<&str> {
         self.values(name).last().map(String::as_str)
     }
@@ -96,7 +97,7 @@ impl Options {
     }
 }
 
-/// The words of a text, at blanks that are not in double quotes.
+/// Splits a text into words, at blanks that are not in double quotes.
 fn words(text: &str) -> Vec<String> {
     let (mut words, mut word, mut is_quoted) = (Vec::new(), None::<String>, false);
     for c in text.chars() {

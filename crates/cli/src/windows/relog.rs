@@ -1,4 +1,4 @@
-//! `relog`.
+//! Mode `relog`: options and output of the Windows tool.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -98,7 +98,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     Ok(completed()?)
 }
 
-/// The file to write, and how.
+/// Returns the output file and its format.
 fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
     let Some(name) = options.value("o") else { return Ok(None) };
     let target =
@@ -106,7 +106,7 @@ fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
     let format = match options.value("f").map(str::to_lowercase).as_deref() {
         Some("csv") => RelogFormat::Csv,
         Some("tsv") => RelogFormat::Tsv,
-        // SQL:FILE!NAME, where Windows' own has a data source: it always appends.
+        // The format is SQL:FILE!NAME; relog of Windows expects a data source instead of FILE. It always appends.
         Some("sql") => {
             let place = name.strip_prefix("SQL:").unwrap_or(name);
             let (file, set) = place.split_once('!').map_or((place, None), |(file, set)| (file, Some(set)));
@@ -114,7 +114,7 @@ fn target(options: &Options) -> Result<Option<Target<'_>>, Failure> {
         }
         Some("bin") => return Err(no_binary()),
         Some(other) => return Err(usage(format!("-f {}: csv, tsv or sql is expected", escaped(other)))),
-        // Windows' own writes a binary log then.
+        // Without `-f`, relog of Windows writes a binary log.
         None => match RelogFormat::of_name(Path::new(name)) {
             Some(format @ (RelogFormat::Csv | RelogFormat::Tsv)) => format,
             _ => return Err(no_binary()),
@@ -146,7 +146,7 @@ fn job(options: &Options) -> Result<Job, Failure> {
     })
 }
 
-/// What is in the logs.
+/// Contents of the input logs.
 #[derive(Default)]
 struct Input {
     kinds: Vec<&'static str>,
@@ -183,7 +183,7 @@ fn about(out: &mut impl Write, span: Option<(i64, i64)>, samples: u64) -> io::Re
     writeln!(out, "Samples:  {samples}\n")
 }
 
-/// `M/D/YYYY H:MM:SS`.
+/// Formats a time as `M/D/YYYY H:MM:SS`.
 fn us_time(time: i64) -> String {
     let SystemTime { year, month, day, hour, minute, second, .. } = SystemTime::from_100ns(time);
     format!("{month}/{day}/{year} {hour}:{minute:02}:{second:02}")

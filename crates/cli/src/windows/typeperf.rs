@@ -1,4 +1,4 @@
-//! `typeperf`.
+//! Mode `typeperf`: options and output of the Windows tool.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -107,7 +107,7 @@ pub fn run(args: Vec<String>) -> Result<(), Failure> {
     record(machine()?, &paths, separator, file, interval, count)
 }
 
-/// Writes samples until there are enough or Ctrl+C.
+/// Writes samples until the requested number is reached, or until Ctrl+C.
 fn record(
     machine: Machine,
     paths: &[CounterPath],
@@ -125,7 +125,7 @@ fn record(
         }
         query.add(&mut *source, path).map_err(|error| unbound(&asked, path, error))?;
     }
-    // What a rate is taken over, before the first sample that is shown. Instances of now are the columns.
+    // The first collection is the start of all rates, and its instances determine the columns. It is not written.
     query.collect().map_err(source_failed)?;
     let host = perfset::own_name();
     let (mut series, mut columns) = (SeriesMap::default(), Vec::new());
@@ -138,7 +138,7 @@ fn record(
     let zone = local_zone();
     let header = Header {
         separator,
-        // On standard output the header says no zone.
+        // The header on standard output has no time zone.
         zone: file.is_some().then(|| zone.clone()),
         ..Header::new(columns)
     };
@@ -169,7 +169,7 @@ fn record(
     }
     drop(writer);
     if left_out > 0 {
-        // Nobody is left to tell if this fails.
+        // Standard error is the last place to report to, so a failure of it is ignored.
         let _ = writeln!(
             io::stderr(),
             "warning: {left_out} values have no column: their instances came later, or had another number (#1) at first"
@@ -180,7 +180,7 @@ fn record(
     Ok(completed()?)
 }
 
-/// The offset that is in force now: a log says it once.
+/// Returns the current UTC offset: a log contains it only once.
 fn local_zone() -> Zone {
     let now = Timestamp::from_nanosecond(
         i128::from(perfset::time_100ns().saturating_sub(UNIX_EPOCH_100NS)).saturating_mul(100),
@@ -196,7 +196,7 @@ fn output(file: Option<&Path>) -> Result<Box<dyn Write>, Failure> {
     create(file)
 }
 
-/// `[[hh:]mm:]ss`.
+/// Parses an interval in the form `[[hh:]mm:]ss`.
 fn interval(text: &str) -> Result<Duration, Failure> {
     let refused = || usage(format!("-si {}: [[hh:]mm:]ss is expected", escaped(text)));
     let mut seconds = 0_u64;
@@ -246,7 +246,7 @@ fn list(
                         writeln!(out, "{}", escaped(&path.to_string()))?;
                     }
                 }
-                // It has no instances now.
+                // The object has no instances now.
                 Err(BindError::NoInstances { .. } | BindError::NoInstance { .. }) => break,
                 Err(error) => return Err(Failure::new(Exit::SourceFailed, error)),
             }
