@@ -8,11 +8,14 @@ use anyhow::{Context, Result, bail};
 
 use crate::repository::{output_of, root};
 
+mod map;
+mod plain;
+mod rules;
 mod text;
 #[cfg(test)]
 mod tests;
 
-/// Check what no compiler checks: the map of the code, descriptions, origins of test data, the look of texts.
+/// Check what no compiler checks: the map of the code, descriptions, origins of test data, texts and their language
 #[derive(clap::Args)]
 pub struct Args {}
 
@@ -44,19 +47,31 @@ impl fmt::Display for Problem {
 pub fn run(_: &Args) -> Result<()> {
     let root = root();
     let files = files(&root)?;
-    let mut problems = on_the_map(&files, &read(&root, "ARCHITECTURE.md"));
-    problems.extend(
-        files.iter().filter(|path| path.ends_with("Cargo.toml")).filter_map(|path| {
-            described(path, &std::fs::read_to_string(root.join(path)).unwrap_or_default())
-        }),
-    );
-    problems.extend(origins(&files, &|path| std::fs::read_to_string(root.join(path)).unwrap_or_default()));
+    let read = |path: &Path| std::fs::read_to_string(root.join(path)).unwrap_or_default();
+    let map = read(Path::new(map::MAP));
+    let mut problems = map::missing_folders(&files, &map);
+    problems.extend(map::wrong_items(&map, &read));
+    let manifests = files.iter().filter(|path| path.ends_with("Cargo.toml"));
+    problems.extend(manifests.filter_map(|path| described(path, &read(path))));
+    problems.extend(origins(&files, &read));
+    let (mut sources, mut pages) = (Vec::new(), Vec::new());
     for path in &files {
         let bytes =
             std::fs::read(root.join(path)).with_context(|| format!("cannot read {}", path.display()))?;
         if let Ok(text) = String::from_utf8(bytes) {
             problems.extend(text::check(path, &text));
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push((path.clone(), text));
+            } else if path.starts_with("docs/spec") {
+                pages.push((path.clone(), text));
+            }
         }
+    }
+    problems.extend(map::wrong_unsafe_files(&sources, &map));
+    problems.extend(rules::check(&pages, &sources));
+    for measure in plain::measure(&sources) {
+        println!("{measure}");
+        problems.extend(measure.problem());
     }
     for problem in &problems {
         println!("{problem}");
@@ -78,27 +93,6 @@ fn files(root: &Path) -> Result<Vec<PathBuf>> {
     files.sort();
     files.dedup();
     Ok(files)
-}
-
-fn read(root: &Path, path: &str) -> String {
-    std::fs::read_to_string(root.join(path)).unwrap_or_default()
-}
-
-/// Every crate and every directory of the repository stands in the map, between backquotes.
-fn on_the_map(files: &[PathBuf], map: &str) -> Vec<Problem> {
-    let first = |path: &Path, count: usize| path.iter().take(count).collect::<PathBuf>();
-    let top = files.iter().filter(|path| path.iter().count() > 1).map(|path| first(path, 1));
-    let crates = files.iter().filter(|path| path.starts_with("crates")).map(|path| first(path, 2));
-    let mut folders: Vec<PathBuf> = top.chain(crates).collect();
-    folders.retain(|folder| !folder.to_string_lossy().starts_with('.'));
-    folders.sort();
-    folders.dedup();
-    let is_missing = |folder: &PathBuf| {
-        let name = folder.display();
-        !map.contains(&format!("`{name}`")) && !map.contains(&format!("`{name}/`"))
-    };
-    let problem = |folder: PathBuf| Problem::new(folder, None, "is not in ARCHITECTURE.md");
-    folders.into_iter().filter(is_missing).map(problem).collect()
 }
 
 /// A crate says in a sentence what it is.

@@ -5,17 +5,6 @@ fn paths(names: &[&str]) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_map_names_every_folder() {
-    let files =
-        paths(&["Cargo.toml", ".ci/run", "crates/core/src/lib.rs", "crates/cli/Cargo.toml", "docs/a/b.md"]);
-    let missing = |map: &str| -> Vec<String> {
-        on_the_map(&files, map).iter().map(|problem| problem.path.display().to_string()).collect()
-    };
-    assert_eq!(missing(""), ["crates", "crates/cli", "crates/core", "docs"]);
-    assert_eq!(missing("`crates/core/` and crates/cli, in `crates/`; `docs`"), ["crates/cli"]);
-}
-
-#[test]
 fn crates_are_described() {
     for (manifest, good) in [
         ("[package]\nname = \"a\"\ndescription = \"Counts.\"\n", true),
