@@ -32,7 +32,7 @@ pub fn local() -> Machine {
 
 /// Returns the local machine like [`local`], including counters published by programs of all users whose files are
 /// readable. Instances of users other than root and the current user have names that begin with the user id and `/`.
-/// From the files of these users, at most 64 MiB and 100,000 instances are read in total.
+/// At most 64 MiB and 100,000 instances are read from the files of these users, in total.
 #[must_use]
 pub fn all_users() -> Machine {
     static ALL: OnceLock<Machine> = OnceLock::new();

@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn names_are_measured() {
-        let text = "#[test]\nfn what_it_is() {}\n    #[test]\n    #[ignore]\n    fn a_name() {}\n#[test]\n\
+        let text = "#[test]\nfn what_it_is() {}\n    #[test]\n    #[should_panic]\n    fn a_name() {}\n#[test]\n\
                     fn what() {}\n";
         assert_eq!(found("xtask/src/a.rs", text)[5], ["what_it_is"]);
         for (line, name) in [

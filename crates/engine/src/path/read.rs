@@ -164,7 +164,7 @@ impl PathQuery {
     /// occurrence.
     ///
     /// # Errors
-    /// As [`raw_array`](Self::raw_array), and the status of the first value if no value has a number.
+    /// Errors of [`raw_array`](Self::raw_array), and the status of the first value if no value has a number.
     #[doc(alias = "PdhGetFormattedCounterArray")]
     #[doc(alias = "PDH_FMT_COUNTERVALUE_ITEM")]
     pub fn formatted_array(

@@ -128,7 +128,7 @@ impl Logs {
     /// Opens log files and logs in memory as one source, like [`open`](Self::open).
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// Errors of [`open`](Self::open).
     pub fn of_inputs(inputs: Vec<Input>) -> Result<Self, OpenError> {
         /// Number of steps between samples from which the shortest interval is measured.
         const STEPS: usize = 16;

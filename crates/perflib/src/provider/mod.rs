@@ -52,7 +52,7 @@ export! {
 }
 
 /// # Safety
-/// As [`PerfStartProvider`].
+/// Conditions of [`PerfStartProvider`].
 unsafe fn start(
     wide: Wide,
     guid: *const [u8; 16],
@@ -73,7 +73,8 @@ export! {
     /// ERROR_INVALID_PARAMETER also if the context is too small, or one of its two memory routines is missing.
     ///
     /// # Safety
-    /// As [`PerfStartProvider`]; `context` is null, or as many bytes may be read there as its first 4 bytes state.
+    /// Conditions of [`PerfStartProvider`]; `context` is null, or points to as many readable bytes as its first 4 bytes
+    /// state.
     PerfStartProviderEx: Wide::Utf16, PerfStartProviderEx_utf32: Wide::Utf32 =>
     start_ex(guid: *const [u8; 16], context: *const ProviderContext, provider: *mut Handle)
 }

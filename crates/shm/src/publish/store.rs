@@ -630,8 +630,8 @@ impl Published {
 
 /// Writes a PERF_COUNTERSET_INSTANCE block, without its values.
 ///
-/// Behind the values stands the name in UTF-16, independent of the header. The header belongs to the program, and
-/// refers to the name that the program reads.
+/// The name in UTF-16 follows the values, independent of the header. The header belongs to the program, and refers to
+/// the name that the program reads.
 fn write_block(block: &[AtomicU64], guid: &Guid, counters: usize, called: Called<'_>) {
     let name_at = INSTANCE_HEADER.saturating_add(counters.saturating_mul(WORD));
     let name_len = called.name.len().saturating_add(1).saturating_mul(2);
