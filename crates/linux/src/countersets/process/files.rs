@@ -189,8 +189,31 @@ impl Files {
         true
     }
 
-    /// Updates the given files of a process.
+    /// Updates the given files of a process. If another process has its pid by now, they are missing.
     pub(super) fn read_parts(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) {
+        if self.read_due(parts, process, now, pass) && self.is_replaced(process, pass) {
+            process.lose_files(now);
+        }
+    }
+
+    /// Returns `true` if another process has the pid, so that files read since `stat` may be those of the other one.
+    ///
+    /// The CPU clock tells without a file: only the same process has it at the same nanosecond. If it moved, the start
+    /// time in `stat` decides. A process that has just ended keeps its values.
+    fn is_replaced(&mut self, process: &Process, pass: &mut Pass) -> bool {
+        if self.clocks && cpu_clock_ns(process.pid).map_or(true, |ns| ns == process.clock_ns) {
+            return false;
+        }
+        if !self.clocks && !self.reader.is_procfs {
+            return false; // a copy of `/proc` does not change
+        }
+        let stat = self.reader.read((process.pid, None), "stat", pass, Stat::parse);
+        stat.is_ok_and(|stat| stat.is_some_and(|stat| !process.started(stat.starttime)))
+    }
+
+    /// Reads those of the given files that may have changed. Returns `true` if any was read.
+    fn read_due(&mut self, parts: Parts, process: &mut Process, now: Moment, pass: &mut Pass) -> bool {
+        let mut is_read = false;
         let Self { reader, layer, clocks, tids, .. } = self;
         let pid = process.pid;
         let own = (pid, None);
@@ -206,7 +229,7 @@ impl Files {
         if parts.has(Parts::STATM) {
             let changed = of_others.changed.and(Some(process.memory_moved));
             let of_memory = Fresh { changed, turn: Some(Turn::HUNDREDTH), ..of_others };
-            of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
+            is_read |= of_memory.bring(&mut process.statm, || reader.read(own, "statm", pass, Statm::parse));
         }
         if parts.has(Parts::IO) {
             let read = || match reader.read(own, "io", pass, io) {
@@ -216,29 +239,30 @@ impl Files {
                 }
                 read => read,
             };
-            of_itself.bring(&mut process.io, read);
+            is_read |= of_itself.bring(&mut process.io, read);
         }
         if !parts.has(Parts::SELDOM) {
-            return;
+            return is_read;
         }
         let seldom: &mut Seldom = process.seldom.get_or_insert_default();
         if parts.has(Parts::STATUS) {
-            of_others.bring(&mut seldom.status, || reader.read(own, "status", pass, status));
+            is_read |= of_others.bring(&mut seldom.status, || reader.read(own, "status", pass, status));
         }
         if parts.has(Parts::SCHEDSTAT) {
             let part = &mut seldom.schedstat;
             let waits = |text: &[u8]| SchedStat::parse(text).map(Into::into);
-            of_itself.bring(part, || reader.read(own, "schedstat", pass, waits));
+            is_read |= of_itself.bring(part, || reader.read(own, "schedstat", pass, waits));
         }
         if parts.has(Parts::SMAPS_ROLLUP) {
             let part = &mut seldom.smaps_rollup;
-            of_others.bring(part, || reader.read(own, "smaps_rollup", pass, smaps_rollup));
+            is_read |= of_others.bring(part, || reader.read(own, "smaps_rollup", pass, smaps_rollup));
         }
         if parts.has(Parts::FD) {
-            of_others.bring(&mut seldom.fd, || reader.open_files(pid, pass));
+            is_read |= of_others.bring(&mut seldom.fd, || reader.open_files(pid, pass));
         }
         if parts.has(Parts::OOM_SCORE) {
-            of_others.bring(&mut seldom.oom_score, || reader.read(own, "oom_score", pass, attribute::number));
+            is_read |= of_others
+                .bring(&mut seldom.oom_score, || reader.read(own, "oom_score", pass, attribute::number));
         }
         if parts.has(Parts::TASK) && of_others.must_read(&seldom.threads) {
             let mut threads = std::mem::take(&mut seldom.threads.value);
@@ -251,7 +275,9 @@ impl Files {
                 Err(reason) => Err(reason),
             };
             seldom.threads.set(read, now);
+            is_read = true;
         }
+        is_read
     }
 }
 
@@ -275,11 +301,14 @@ impl Fresh {
         !stays || self.turn.is_some_and(|turn| part.is_due(turn, self.pid, self.now))
     }
 
-    fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) {
-        if self.must_read(part) {
+    /// Reads a file if necessary. Returns `true` if it was.
+    fn bring<T>(self, part: &mut Part<T>, read: impl FnOnce() -> Result<Option<T>, NoValue>) -> bool {
+        let must_read = self.must_read(part);
+        if must_read {
             let read = read().and_then(|read| read.ok_or_else(gone));
             part.set(read, self.now);
         }
+        must_read
     }
 }
 

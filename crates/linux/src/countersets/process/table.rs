@@ -5,6 +5,7 @@ use std::ops::BitOr;
 
 use perfset_core::{Birth, NoValue};
 
+use super::reader::gone;
 use crate::countersets::value::instance_name;
 use crate::pass::Pass;
 use crate::sources::named::Number;
@@ -220,6 +221,13 @@ impl<T> Part<T> {
         &mut self.value
     }
 
+    /// Marks the data as missing if it was read in this collection.
+    fn lose(&mut self, now: Moment) {
+        if self.is_new(now) {
+            self.none = Some(Box::new(gone()));
+        }
+    }
+
     /// Stores the result of a reading.
     pub(super) fn set(&mut self, read: Result<T, NoValue>, now: Moment) {
         self.read = now;
@@ -394,6 +402,21 @@ impl Process {
             self.memory_moved = now;
         }
         self.stat.set(read, now);
+    }
+
+    /// Marks all files read in this collection, except `stat`, as missing: they may be those of another process that
+    /// got the pid since.
+    pub(super) fn lose_files(&mut self, now: Moment) {
+        self.statm.lose(now);
+        self.io.lose(now);
+        if let Some(seldom) = &mut self.seldom {
+            seldom.status.lose(now);
+            seldom.schedstat.lose(now);
+            seldom.smaps_rollup.lose(now);
+            seldom.fd.lose(now);
+            seldom.oom_score.lose(now);
+            seldom.threads.lose(now);
+        }
     }
 
     /// Gives a name to a process whose `stat` is invalid.

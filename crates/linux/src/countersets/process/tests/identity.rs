@@ -25,6 +25,39 @@ fn a_pid_that_is_used_again_is_another_process() {
     assert!(before.birth("same:401").is_some());
 }
 
+/// A process ends after its `stat` was read, and another one gets its pid before the other files are read.
+#[test]
+fn files_of_the_next_process_with_a_pid_are_not_of_this_one() {
+    let tree = Tree::proc_of("processes");
+    let stat = tree.text("proc/401/stat");
+    let clocks = |ns| {
+        let cpu_clocks = [(401, ns)].into();
+        crate::faults::kernel::install(Some(crate::faults::kernel::Answers {
+            cpu_clocks,
+            ..Default::default()
+        }));
+    };
+    let read = |start: &str, ns: u64| {
+        let mut files = files::Files::new(&tree.roots(), true, source::Layer::Plain);
+        let (mut pass, now) = (Pass::new(1, 1), moments()[0]);
+        tree.write("proc/401/stat", &stat);
+        let mut process = table::Process::new(401);
+        process.clock_ns = 5_000;
+        assert!(files.pids(&mut pass).contains(&401) && files.read_stat(&mut process, now, &mut pass));
+        tree.write("proc/401/stat", &stat.replace(" 9103 ", start));
+        clocks(ns);
+        files.read_parts(table::Parts::SCHEDSTAT | table::Parts::STATM, &mut process, now, &mut pass);
+        crate::faults::kernel::install(None);
+        let seldom = process.seldom.as_ref().unwrap();
+        assert_eq!(process.statm.get().is_ok(), seldom.schedstat.get().is_ok());
+        assert_eq!(process.stat.get().unwrap().starttime, 9_103);
+        process.statm.get().is_ok()
+    };
+    assert!(read(" 9103 ", 5_000), "nothing ran");
+    assert!(read(" 9103 ", 6_000), "it has run since");
+    assert!(!read(" 9109 ", 1_000), "another process has its pid");
+}
+
 #[test]
 fn a_new_name_is_another_instance() {
     let tree = Tree::proc_of("processes");

@@ -33,7 +33,7 @@ const HUNDREDTH: [(&Counterset, CounterId); 2] =
 const SHARES: [(&Counterset, CounterId); 2] =
     [(&v2::COUNTERSET, v2::PERCENT_USER_TIME), (&v2::COUNTERSET, v2::PERCENT_PRIVILEGED_TIME)];
 /// What never falls while a process lives.
-const GROWS: [(&Counterset, CounterId); 18] = [
+const GROWS: [(&Counterset, CounterId); 19] = [
     (&v2::COUNTERSET, v2::PERCENT_PROCESSOR_TIME),
     (&v2::COUNTERSET, v2::PERCENT_USER_TIME),
     (&v2::COUNTERSET, v2::PERCENT_PRIVILEGED_TIME),
@@ -49,6 +49,7 @@ const GROWS: [(&Counterset, CounterId); 18] = [
     (&lp::COUNTERSET, lp::STORAGE_WRITE_BYTES_PER_SEC),
     (&lp::COUNTERSET, lp::MINOR_FAULTS_PER_SEC),
     (&lp::COUNTERSET, lp::MAJOR_FAULTS_PER_SEC),
+    (&lp::COUNTERSET, lp::PERCENT_RUN_QUEUE_WAIT_TIME),
     (&lp::COUNTERSET, lp::TIMESLICES_PER_SEC),
     (&lp::COUNTERSET, lp::VOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
     (&lp::COUNTERSET, lp::INVOLUNTARY_CONTEXT_SWITCHES_PER_SEC),
