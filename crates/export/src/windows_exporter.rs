@@ -978,7 +978,7 @@ pub(crate) static LABELS: &[(Guid, &str)] = &[
     (catalogue::thermal_zone_information::GUID, "name"),
 ];
 
-/// Numbers that rise until what they count begins anew.
+/// Values that only rise, until the counted object restarts.
 pub(crate) static RISING: &[(Guid, CounterId)] = &[
     (catalogue::energy_meter::GUID, catalogue::energy_meter::ENERGY),
     (catalogue::gpu_engine::GUID, catalogue::gpu_engine::RUNNING_TIME),

@@ -37,7 +37,7 @@ pub(crate) static METRICS: &[(Guid, CounterId, &str, &str)] = &[{metrics}];
 /// Counterset, and the label of its instances in windows_exporter.
 pub(crate) static LABELS: &[(Guid, &str)] = &[{labels}];
 
-/// Numbers that rise until what they count begins anew.
+/// Values that only rise, until the counted object restarts.
 pub(crate) static RISING: &[(Guid, CounterId)] = &[{rising}];
 ",
         notice = notice(""),

@@ -24,7 +24,7 @@ Each counter that Windows has under its name: what Windows counts, and what Linu
 | other | something else, or more than Windows counts | {other} |
 | none | nothing: the counter never has a value | {none} |
 
-Where the meaning is not the same, the first sentence of the counter's help text says what is counted.
+If the meaning is not the same, the first sentence of the counter's help text describes what is counted.
 {sections}",
         notice = notice(""),
         same = count("same"),

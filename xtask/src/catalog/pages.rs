@@ -118,7 +118,7 @@ fn section(counter: &Counter) -> String {
     ];
     let notes = notes.iter().filter(|(_, text)| !text.is_empty());
     let notes: String = notes.map(|(what, text)| format!("\n**{what}**: {}\n", &***text)).collect();
-    let rises = if counter.rises { "\nRises until what it counts begins anew.\n" } else { "" };
+    let rises = if counter.rises { "\nRises until what it counts starts again.\n" } else { "" };
     let exported = counter.windows_exporter.as_deref();
     let exported = exported.map(|name| format!("\n**In windows_exporter**: `{name}`\n")).unwrap_or_default();
     format!("\n### {} {}\n\n{}\n{rises}{notes}{exported}", counter.id, counter.label(), &*counter.help)

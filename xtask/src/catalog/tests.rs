@@ -364,7 +364,7 @@ fn nothing_is_taken_twice() {
 }
 
 #[test]
-fn what_is_generated() {
+fn generator_writes_table_header_and_page() {
     let long = "word ".repeat(40);
     let text = GOOD.replace("Better.", &format!("{long} \\\"end\\\"."));
     let text = text.replace("type = \"PERF_ELAPSED_TIME\"", "type = \"PERF_PRECISION_TIMESTAMP\"");

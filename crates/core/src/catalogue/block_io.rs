@@ -80,10 +80,11 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Block I/O"),
     help: Cow::Borrowed(concat!(
-        "Block devices as the kernel counts them: all that /proc/diskstats says of reads, writes, ",
-        "discards and flushes. An instance is a whole device that has had any request, under the ",
-        "kernel's name: disks, and also loop, ram, zram, dm and md devices. There is no _Total: ",
-        "what dm, md and loop devices transfer, the devices below them transfer again.",
+        "Block devices as the kernel counts them: all statistics of /proc/diskstats about reads, ",
+        "writes, discards and flushes. An instance is a whole device that has had at least one ",
+        "request, under the kernel's name: disks, and also loop, ram, zram, dm and md devices. ",
+        "There is no _Total, because the devices below dm, md and loop devices transfer the same ",
+        "data again.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -103,10 +104,9 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_BUSY_TIME,
         name: Some(Cow::Borrowed("% Busy Time")),
         help: Cow::Borrowed(concat!(
-            "How much of the time there was a request, waiting or being served. Since Linux 5.0 the ",
-            "kernel looks at each tick of its clock only: a short request may count as a whole tick, ",
-            "which is 1 to 10 ms. A device that serves many requests at once is not at its limit at ",
-            "100.",
+            "Share of time in which a request was waiting or being served. Since Linux 5.0 the kernel ",
+            "checks only at its clock ticks, which are 1 to 10 ms apart. A short request may count as ",
+            "a whole tick. A device that serves many requests in parallel is not at its limit at 100.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -127,7 +127,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: REQUESTS_IN_FLIGHT,
         name: Some(Cow::Borrowed("Requests In Flight")),
-        help: Cow::Borrowed("Requests that wait or are being served at the moment."),
+        help: Cow::Borrowed("Requests currently waiting or being served."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -148,8 +148,9 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_REQUESTS_IN_FLIGHT,
         name: Some(Cow::Borrowed("Avg. Requests In Flight")),
         help: Cow::Borrowed(concat!(
-            "Mean number of requests that waited or were being served: the time of all requests, added ",
-            "up, over the elapsed time. Since Linux 4.18 discards count as well, since 5.5 flushes too.",
+            "Mean number of requests that were waiting or being served: the total time of all ",
+            "requests, divided by the elapsed time. Includes discards since Linux 4.18, and flushes ",
+            "since Linux 5.5.",
         )),
         counter_type: CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE,
         attributes: Attributes(0),
@@ -170,7 +171,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: READS_PER_SEC,
         name: Some(Cow::Borrowed("Reads/sec")),
-        help: Cow::Borrowed("Reads that were completed, per second."),
+        help: Cow::Borrowed("Reads completed per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -190,7 +191,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: READS_MERGED_PER_SEC,
         name: Some(Cow::Borrowed("Reads Merged/sec")),
-        help: Cow::Borrowed("Reads per second that became part of another."),
+        help: Cow::Borrowed("Reads merged into another request, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -210,7 +211,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: SECTORS_READ_PER_SEC,
         name: Some(Cow::Borrowed("Sectors Read/sec")),
-        help: Cow::Borrowed("Units of 512 bytes that were read, per second."),
+        help: Cow::Borrowed("Data read per second, in units of 512 bytes."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -230,10 +231,9 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_READ_TIME,
         name: Some(Cow::Borrowed("% Read Time")),
-        help: Cow::Borrowed(concat!(
-            "Time that reads took, all added up, as a share of the elapsed time. It passes 100 where ",
-            "they overlap.",
-        )),
+        help: Cow::Borrowed(
+            "Total time of all reads, as a share of the elapsed time. It exceeds 100 if reads overlap.",
+        ),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -253,7 +253,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_READ,
         name: Some(Cow::Borrowed("Avg. sec/Read")),
-        help: Cow::Borrowed("Mean time of a read, waiting included. 0 if there was none."),
+        help: Cow::Borrowed("Mean time of a read, including waiting. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -273,7 +273,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_READ_BASE,
         name: Some(Cow::Borrowed("Avg. sec/Read Base")),
-        help: Cow::Borrowed("How many reads were completed."),
+        help: Cow::Borrowed("Number of reads completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -293,7 +293,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_READ,
         name: Some(Cow::Borrowed("Avg. Sectors/Read")),
-        help: Cow::Borrowed("Mean length of a read, in units of 512 bytes. 0 if there was none."),
+        help: Cow::Borrowed("Mean size of a read, in units of 512 bytes. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -313,7 +313,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_READ_BASE,
         name: Some(Cow::Borrowed("Avg. Sectors/Read Base")),
-        help: Cow::Borrowed("How many reads were completed."),
+        help: Cow::Borrowed("Number of reads completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -333,7 +333,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: WRITES_PER_SEC,
         name: Some(Cow::Borrowed("Writes/sec")),
-        help: Cow::Borrowed("Writes that were completed, per second."),
+        help: Cow::Borrowed("Writes completed per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -353,7 +353,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: WRITES_MERGED_PER_SEC,
         name: Some(Cow::Borrowed("Writes Merged/sec")),
-        help: Cow::Borrowed("Writes per second that became part of another."),
+        help: Cow::Borrowed("Writes merged into another request, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -373,7 +373,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: SECTORS_WRITTEN_PER_SEC,
         name: Some(Cow::Borrowed("Sectors Written/sec")),
-        help: Cow::Borrowed("Units of 512 bytes that were written, per second."),
+        help: Cow::Borrowed("Data written per second, in units of 512 bytes."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -394,8 +394,8 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_WRITE_TIME,
         name: Some(Cow::Borrowed("% Write Time")),
         help: Cow::Borrowed(concat!(
-            "Time that writes took, all added up, as a share of the elapsed time. It passes 100 where ",
-            "they overlap.",
+            "Total time of all writes, as a share of the elapsed time. It exceeds 100 if writes ",
+            "overlap.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -416,7 +416,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_WRITE,
         name: Some(Cow::Borrowed("Avg. sec/Write")),
-        help: Cow::Borrowed("Mean time of a write, waiting included. 0 if there was none."),
+        help: Cow::Borrowed("Mean time of a write, including waiting. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -436,7 +436,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_WRITE_BASE,
         name: Some(Cow::Borrowed("Avg. sec/Write Base")),
-        help: Cow::Borrowed("How many writes were completed."),
+        help: Cow::Borrowed("Number of writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -456,7 +456,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_WRITE,
         name: Some(Cow::Borrowed("Avg. Sectors/Write")),
-        help: Cow::Borrowed("Mean length of a write, in units of 512 bytes. 0 if there was none."),
+        help: Cow::Borrowed("Mean size of a write, in units of 512 bytes. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -476,7 +476,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_WRITE_BASE,
         name: Some(Cow::Borrowed("Avg. Sectors/Write Base")),
-        help: Cow::Borrowed("How many writes were completed."),
+        help: Cow::Borrowed("Number of writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -497,8 +497,8 @@ static COUNTERS: [Counter; 31] = [
         id: DISCARDS_PER_SEC,
         name: Some(Cow::Borrowed("Discards/sec")),
         help: Cow::Borrowed(concat!(
-            "Discards that were completed, per second. A discard tells the device that blocks are no ",
-            "longer needed. Needs Linux 4.18 or newer.",
+            "Discards completed per second. A discard tells the device that blocks are no longer ",
+            "needed. Needs Linux 4.18 or newer.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -519,7 +519,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISCARDS_MERGED_PER_SEC,
         name: Some(Cow::Borrowed("Discards Merged/sec")),
-        help: Cow::Borrowed("Discards per second that became part of another. Needs Linux 4.18 or newer."),
+        help: Cow::Borrowed("Discards merged into another request, per second. Needs Linux 4.18 or newer."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -539,7 +539,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: SECTORS_DISCARDED_PER_SEC,
         name: Some(Cow::Borrowed("Sectors Discarded/sec")),
-        help: Cow::Borrowed("Units of 512 bytes that were discarded, per second. Needs Linux 4.18 or newer."),
+        help: Cow::Borrowed("Data discarded per second, in units of 512 bytes. Needs Linux 4.18 or newer."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -560,8 +560,8 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_DISCARD_TIME,
         name: Some(Cow::Borrowed("% Discard Time")),
         help: Cow::Borrowed(concat!(
-            "Time that discards took, all added up, as a share of the elapsed time. It passes 100 ",
-            "where they overlap. Needs Linux 4.18 or newer.",
+            "Total time of all discards, as a share of the elapsed time. It exceeds 100 if discards ",
+            "overlap. Needs Linux 4.18 or newer.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -583,7 +583,7 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_SEC_DISCARD,
         name: Some(Cow::Borrowed("Avg. sec/Discard")),
         help: Cow::Borrowed(
-            "Mean time of a discard, waiting included. 0 if there was none. Needs Linux 4.18 or newer.",
+            "Mean time of a discard, including waiting. 0 if there was none. Needs Linux 4.18 or newer.",
         ),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -604,7 +604,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_DISCARD_BASE,
         name: Some(Cow::Borrowed("Avg. sec/Discard Base")),
-        help: Cow::Borrowed("How many discards were completed. Needs Linux 4.18 or newer."),
+        help: Cow::Borrowed("Number of discards completed. Needs Linux 4.18 or newer."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -625,7 +625,7 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_SECTORS_DISCARD,
         name: Some(Cow::Borrowed("Avg. Sectors/Discard")),
         help: Cow::Borrowed(concat!(
-            "Mean length of a discard, in units of 512 bytes. 0 if there was none. Needs Linux 4.18 or ",
+            "Mean size of a discard, in units of 512 bytes. 0 if there was none. Needs Linux 4.18 or ",
             "newer.",
         )),
         counter_type: CounterType::PERF_AVERAGE_BULK,
@@ -647,7 +647,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SECTORS_DISCARD_BASE,
         name: Some(Cow::Borrowed("Avg. Sectors/Discard Base")),
-        help: Cow::Borrowed("How many discards were completed. Needs Linux 4.18 or newer."),
+        help: Cow::Borrowed("Number of discards completed. Needs Linux 4.18 or newer."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -668,8 +668,8 @@ static COUNTERS: [Counter; 31] = [
         id: FLUSHES_PER_SEC,
         name: Some(Cow::Borrowed("Flushes/sec")),
         help: Cow::Borrowed(concat!(
-            "Flushes that were completed, per second. A flush makes the device write its own cache to ",
-            "where it lasts. Needs Linux 5.5 or newer.",
+            "Flushes completed per second. A flush makes the device write its own cache to permanent ",
+            "storage. Needs Linux 5.5 or newer.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -691,8 +691,8 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_FLUSH_TIME,
         name: Some(Cow::Borrowed("% Flush Time")),
         help: Cow::Borrowed(concat!(
-            "Time that flushes took, all added up, as a share of the elapsed time. It passes 100 where ",
-            "they overlap. Needs Linux 5.5 or newer.",
+            "Total time of all flushes, as a share of the elapsed time. It exceeds 100 if flushes ",
+            "overlap. Needs Linux 5.5 or newer.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -714,7 +714,7 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_SEC_FLUSH,
         name: Some(Cow::Borrowed("Avg. sec/Flush")),
         help: Cow::Borrowed(
-            "Mean time of a flush, waiting included. 0 if there was none. Needs Linux 5.5 or newer.",
+            "Mean time of a flush, including waiting. 0 if there was none. Needs Linux 5.5 or newer.",
         ),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -735,7 +735,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_SEC_FLUSH_BASE,
         name: Some(Cow::Borrowed("Avg. sec/Flush Base")),
-        help: Cow::Borrowed("How many flushes were completed. Needs Linux 5.5 or newer."),
+        help: Cow::Borrowed("Number of flushes completed. Needs Linux 5.5 or newer."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,

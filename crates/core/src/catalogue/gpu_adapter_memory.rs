@@ -24,8 +24,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("GPU Adapter Memory"),
     help: Cow::Borrowed(concat!(
-        "Memory that is in use on each graphics processor, or for it. Instances are ",
-        "\"luid_H_L_phys_0\": adapter H and L, with the same numbers as in GPU Engine.",
+        "Memory in use by each graphics processor, on the adapter or in the machine's memory. ",
+        "Instances are \"luid_H_L_phys_0\": adapter H and L, with the same numbers as in GPU Engine.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -45,9 +45,9 @@ static COUNTERS: [Counter; 3] = [
         id: TOTAL_COMMITTED,
         name: Some(Cow::Borrowed("Total Committed")),
         help: Cow::Borrowed(concat!(
-            "On Linux only memory in use at the moment, on the adapter and for it. Windows counts all ",
-            "memory that was promised on the adapter and for it. What was moved out of both, for want ",
-            "of memory, is not in it. No value but with amdgpu.",
+            "On Linux only memory currently in use, on the adapter and for it. Windows counts all ",
+            "memory that was committed on the adapter and for it. Memory moved out of both for lack of ",
+            "space is not included. Reported only by the amdgpu driver.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -62,16 +62,15 @@ static COUNTERS: [Counter; 3] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device: mem_info_vram_used + mem_info_gtt_used"),
-        availability: Cow::Borrowed("No value but with amdgpu."),
+        availability: Cow::Borrowed("Reported only by the amdgpu driver."),
         v1_index: Some(22608),
     },
     Counter {
         id: DEDICATED_USAGE,
         name: Some(Cow::Borrowed("Dedicated Usage")),
-        help: Cow::Borrowed(concat!(
-            "How much of the GPU's own memory is in use. No value but with amdgpu and NVIDIA's own ",
-            "driver.",
-        )),
+        help: Cow::Borrowed(
+            "Used part of the GPU's own memory. Reported only by amdgpu and NVIDIA's own driver.",
+        ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -85,13 +84,15 @@ static COUNTERS: [Counter; 3] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used"),
-        availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
+        availability: Cow::Borrowed("Reported only by amdgpu and NVIDIA's own driver."),
         v1_index: Some(22614),
     },
     Counter {
         id: SHARED_USAGE,
         name: Some(Cow::Borrowed("Shared Usage")),
-        help: Cow::Borrowed("How much of the machine's memory the GPU uses. No value but with amdgpu."),
+        help: Cow::Borrowed(
+            "Amount of the machine's memory that the GPU uses. Reported only by the amdgpu driver.",
+        ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -105,7 +106,7 @@ static COUNTERS: [Counter; 3] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_gtt_used"),
-        availability: Cow::Borrowed("No value but with amdgpu."),
+        availability: Cow::Borrowed("Reported only by the amdgpu driver."),
         v1_index: Some(22616),
     },
 ];

@@ -20,7 +20,7 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("GPU Local Adapter Memory"),
     help: Cow::Borrowed(concat!(
-        "How much is in use of the memory that the GPU reaches fastest. Instances are ",
+        "Memory in use that is the fastest to reach for the GPU. Instances are ",
         "\"luid_H_L_phys_0_part_0\": adapter H and L, with the same numbers as in GPU Engine.",
     )),
     provider: ProviderIdentity {
@@ -40,8 +40,8 @@ static COUNTERS: [Counter; 1] = [Counter {
     id: LOCAL_USAGE,
     name: Some(Cow::Borrowed("Local Usage")),
     help: Cow::Borrowed(concat!(
-        "How much is in use of the memory that the GPU reaches fastest. The same as Dedicated ",
-        "Usage of GPU Adapter Memory. No value but with amdgpu and NVIDIA's own driver.",
+        "Memory in use that is the fastest to reach for the GPU. Same as Dedicated Usage of GPU ",
+        "Adapter Memory. Reported only by amdgpu and NVIDIA's own driver.",
     )),
     counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
     attributes: Attributes(0),
@@ -56,6 +56,6 @@ static COUNTERS: [Counter; 1] = [Counter {
     wraps: false,
     caps: false,
     source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_vram_used; NVML: nvmlMemory_v2_t.used"),
-    availability: Cow::Borrowed("No value but with amdgpu and NVIDIA's own driver."),
+    availability: Cow::Borrowed("Reported only by amdgpu and NVIDIA's own driver."),
     v1_index: Some(22610),
 }];

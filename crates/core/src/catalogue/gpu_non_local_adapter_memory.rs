@@ -20,7 +20,7 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("GPU Non Local Adapter Memory"),
     help: Cow::Borrowed(concat!(
-        "How much is in use of memory elsewhere that the GPU reaches. Instances are ",
+        "Memory in use that the GPU can reach outside its local memory. Instances are ",
         "\"luid_H_L_phys_0_part_0\": adapter H and L, with the same numbers as in GPU Engine.",
     )),
     provider: ProviderIdentity {
@@ -40,8 +40,8 @@ static COUNTERS: [Counter; 1] = [Counter {
     id: NON_LOCAL_USAGE,
     name: Some(Cow::Borrowed("Non Local Usage")),
     help: Cow::Borrowed(concat!(
-        "How much is in use of memory elsewhere that the GPU reaches. The same as Shared Usage of ",
-        "GPU Adapter Memory. No value but with amdgpu.",
+        "Memory in use that the GPU can reach outside its local memory. Same as Shared Usage of ",
+        "GPU Adapter Memory. Reported only by the amdgpu driver.",
     )),
     counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
     attributes: Attributes(0),
@@ -56,6 +56,6 @@ static COUNTERS: [Counter; 1] = [Counter {
     wraps: false,
     caps: false,
     source: Cow::Borrowed("/sys/class/drm/cardN/device/mem_info_gtt_used"),
-    availability: Cow::Borrowed("No value but with amdgpu."),
+    availability: Cow::Borrowed("Reported only by the amdgpu driver."),
     v1_index: Some(22612),
 }];

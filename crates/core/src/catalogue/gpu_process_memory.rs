@@ -28,7 +28,7 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("GPU Process Memory"),
     help: Cow::Borrowed(concat!(
-        "Memory that each process has on graphics processors, or for them. Instances are ",
+        "Memory that each process uses on graphics processors, or for them. Instances are ",
         "\"pid_P_luid_H_L_phys_0\": process P, adapter H and L, with the same numbers as in GPU ",
         "Engine.",
     )),
@@ -50,9 +50,9 @@ static COUNTERS: [Counter; 5] = [
         id: TOTAL_COMMITTED,
         name: Some(Cow::Borrowed("Total Committed")),
         help: Cow::Borrowed(concat!(
-            "Memory that was allotted to the process, whether it is in place at the moment or not. No ",
-            "value on drivers that report only what is in place, and for GPUs of NVIDIA. ",
-            "CAP_SYS_PTRACE shows the processes of other users.",
+            "Memory allocated to the process, resident or not. Not available with drivers that report ",
+            "only resident memory, and for NVIDIA GPUs. CAP_SYS_PTRACE shows the processes of other ",
+            "users.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -68,7 +68,7 @@ static COUNTERS: [Counter; 5] = [
         caps: false,
         source: Cow::Borrowed("/proc/PID/fdinfo/FD: drm-total-REGION, all regions"),
         availability: Cow::Borrowed(
-            "No value on drivers that report only what is in place, and for GPUs of NVIDIA.",
+            "Not available with drivers that report only resident memory, and for NVIDIA GPUs.",
         ),
         v1_index: Some(22608),
     },
@@ -76,9 +76,9 @@ static COUNTERS: [Counter; 5] = [
         id: LOCAL_USAGE,
         name: Some(Cow::Borrowed("Local Usage")),
         help: Cow::Borrowed(concat!(
-            "Memory of the process that is in the memory the GPU reaches fastest. The same as ",
-            "Dedicated Usage. No value on drivers that do not report memory. CAP_SYS_PTRACE shows the ",
-            "processes of other users.",
+            "Memory of the process in the memory that is fastest to reach for the GPU. Same as ",
+            "Dedicated Usage. Not available with drivers that do not report memory. CAP_SYS_PTRACE ",
+            "shows the processes of other users.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -96,16 +96,16 @@ static COUNTERS: [Counter; 5] = [
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's ",
             "own memory; NVML: usedGpuMemory",
         )),
-        availability: Cow::Borrowed("No value on drivers that do not report memory."),
+        availability: Cow::Borrowed("Not available with drivers that do not report memory."),
         v1_index: Some(22610),
     },
     Counter {
         id: NON_LOCAL_USAGE,
         name: Some(Cow::Borrowed("Non Local Usage")),
         help: Cow::Borrowed(concat!(
-            "Memory of the process that the GPU uses and that lies elsewhere. The same as Shared ",
-            "Usage. No value on drivers that do not report memory, and for GPUs of NVIDIA. ",
-            "CAP_SYS_PTRACE shows the processes of other users.",
+            "Memory of the process that the GPU uses outside its local memory. Same as Shared Usage. ",
+            "Not available with drivers that do not report memory, and for NVIDIA GPUs. CAP_SYS_PTRACE ",
+            "shows the processes of other users.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -122,15 +122,17 @@ static COUNTERS: [Counter; 5] = [
         source: Cow::Borrowed(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions",
         ),
-        availability: Cow::Borrowed("No value on drivers that do not report memory, and for GPUs of NVIDIA."),
+        availability: Cow::Borrowed(
+            "Not available with drivers that do not report memory, and for NVIDIA GPUs.",
+        ),
         v1_index: Some(22612),
     },
     Counter {
         id: DEDICATED_USAGE,
         name: Some(Cow::Borrowed("Dedicated Usage")),
         help: Cow::Borrowed(concat!(
-            "Memory of the process that is in the GPU's own memory. Regions whose names begin with ",
-            "vram, local or stolen-local are the GPU's own memory. No value on drivers that do not ",
+            "Memory of the process in the GPU's own memory. Regions with names that begin with vram, ",
+            "local or stolen-local are the GPU's own memory. Not available with drivers that do not ",
             "report memory. CAP_SYS_PTRACE shows the processes of other users.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
@@ -149,16 +151,16 @@ static COUNTERS: [Counter; 5] = [
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, regions of the GPU's ",
             "own memory; NVML: usedGpuMemory",
         )),
-        availability: Cow::Borrowed("No value on drivers that do not report memory."),
+        availability: Cow::Borrowed("Not available with drivers that do not report memory."),
         v1_index: Some(22614),
     },
     Counter {
         id: SHARED_USAGE,
         name: Some(Cow::Borrowed("Shared Usage")),
         help: Cow::Borrowed(concat!(
-            "Memory of the process that the GPU uses and that is part of the machine's memory. No ",
-            "value on drivers that do not report memory, and for GPUs of NVIDIA. CAP_SYS_PTRACE shows ",
-            "the processes of other users.",
+            "Part of the machine's memory that the GPU uses for the process. Not available with ",
+            "drivers that do not report memory, and for NVIDIA GPUs. CAP_SYS_PTRACE shows the ",
+            "processes of other users.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -175,7 +177,9 @@ static COUNTERS: [Counter; 5] = [
         source: Cow::Borrowed(
             "/proc/PID/fdinfo/FD: drm-resident-REGION, else drm-memory-REGION, all other regions",
         ),
-        availability: Cow::Borrowed("No value on drivers that do not report memory, and for GPUs of NVIDIA."),
+        availability: Cow::Borrowed(
+            "Not available with drivers that do not report memory, and for NVIDIA GPUs.",
+        ),
         v1_index: Some(22616),
     },
 ];

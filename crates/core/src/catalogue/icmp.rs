@@ -72,8 +72,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("ICMP"),
     help: Cow::Borrowed(concat!(
-        "Messages of ICMP for IPv4, by their kind: errors, echoes and questions that routers and ",
-        "machines send each other. One instance: the network of the program that reads.",
+        "ICMP messages for IPv4 by kind: errors, echoes, and queries between routers and hosts. ",
+        "One instance: the network namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -92,7 +92,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: MESSAGES_PER_SEC,
         name: Some(Cow::Borrowed("Messages/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came or were sent, faulty ones included."),
+        help: Cow::Borrowed("ICMP messages received and sent per second, including faulty ones."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -112,7 +112,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: MESSAGES_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Messages Received/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came, faulty ones included."),
+        help: Cow::Borrowed("ICMP messages received per second, including faulty ones."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -133,10 +133,10 @@ static COUNTERS: [Counter; 27] = [
         id: MESSAGES_RECEIVED_ERRORS,
         name: Some(Cow::Borrowed("Messages Received Errors")),
         help: Cow::Borrowed(concat!(
-            "On Linux messages of ICMP that came and were faulty, and those that concern nothing this ",
-            "machine knows of. Windows counts messages that came and were faulty, such as by a wrong ",
-            "checksum or length. Such as the answer that a destination cannot be reached, for a ",
-            "connection that is long gone.",
+            "On Linux ICMP messages received with errors, and messages about something unknown to this ",
+            "machine. Windows counts received messages with errors, such as a wrong checksum or ",
+            "length. An example of the latter is a destination unreachable error for a connection that ",
+            "no longer exists.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -157,7 +157,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_DEST_UNREACHABLE,
         name: Some(Cow::Borrowed("Received Dest. Unreachable")),
-        help: Cow::Borrowed("Messages of ICMP that came and say that a destination cannot be reached."),
+        help: Cow::Borrowed("ICMP destination unreachable messages received."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -177,7 +177,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_TIME_EXCEEDED,
         name: Some(Cow::Borrowed("Received Time Exceeded")),
-        help: Cow::Borrowed("Messages of ICMP that came and say that a datagram was on the way too long."),
+        help: Cow::Borrowed("ICMP time exceeded messages received: a datagram was in transit too long."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -197,7 +197,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_PARAMETER_PROBLEM,
         name: Some(Cow::Borrowed("Received Parameter Problem")),
-        help: Cow::Borrowed("Messages of ICMP that came and say that a header is faulty."),
+        help: Cow::Borrowed("ICMP parameter problem messages received: a header is faulty."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -217,7 +217,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_SOURCE_QUENCH,
         name: Some(Cow::Borrowed("Received Source Quench")),
-        help: Cow::Borrowed("Messages of ICMP that came and say that too much is sent, which is obsolete."),
+        help: Cow::Borrowed("ICMP source quench messages received: the sender is too fast. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -237,7 +237,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_REDIRECT_PER_SEC,
         name: Some(Cow::Borrowed("Received Redirect/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came and say that another router is nearer."),
+        help: Cow::Borrowed("ICMP redirect messages received per second: another router is closer."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -257,9 +257,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_ECHO_PER_SEC,
         name: Some(Cow::Borrowed("Received Echo/sec")),
-        help: Cow::Borrowed(
-            "Messages of ICMP per second that came and ask for an echo, such as those of ping.",
-        ),
+        help: Cow::Borrowed("ICMP echo requests received per second, such as those of ping."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -279,7 +277,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_ECHO_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Received Echo Reply/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came and are an echo."),
+        help: Cow::Borrowed("ICMP echo replies received per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -299,7 +297,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_TIMESTAMP_PER_SEC,
         name: Some(Cow::Borrowed("Received Timestamp/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came and ask for the time."),
+        help: Cow::Borrowed("ICMP timestamp requests received per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -319,7 +317,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_TIMESTAMP_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Received Timestamp Reply/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that came and tell the time."),
+        help: Cow::Borrowed("ICMP timestamp replies received per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -339,9 +337,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_ADDRESS_MASK,
         name: Some(Cow::Borrowed("Received Address Mask")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that came and ask for the mask of the network, which is obsolete.",
-        ),
+        help: Cow::Borrowed("ICMP address mask requests received. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -361,9 +357,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: RECEIVED_ADDRESS_MASK_REPLY,
         name: Some(Cow::Borrowed("Received Address Mask Reply")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that came and tell the mask of the network, which is obsolete.",
-        ),
+        help: Cow::Borrowed("ICMP address mask replies received. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -383,7 +377,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: MESSAGES_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Messages Sent/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that were to be sent, faulty ones included."),
+        help: Cow::Borrowed("ICMP messages to be sent, per second, including faulty ones."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -403,10 +397,9 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: MESSAGES_OUTBOUND_ERRORS,
         name: Some(Cow::Borrowed("Messages Outbound Errors")),
-        help: Cow::Borrowed(concat!(
-            "Messages of ICMP that were not sent because of a problem of this protocol, such as lack ",
-            "of memory.",
-        )),
+        help: Cow::Borrowed(
+            "ICMP messages that were not sent because of a problem in ICMP, such as lack of memory.",
+        ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -426,7 +419,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_DESTINATION_UNREACHABLE,
         name: Some(Cow::Borrowed("Sent Destination Unreachable")),
-        help: Cow::Borrowed("Messages of ICMP that were sent and say that a destination cannot be reached."),
+        help: Cow::Borrowed("ICMP destination unreachable messages sent."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -446,9 +439,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_TIME_EXCEEDED,
         name: Some(Cow::Borrowed("Sent Time Exceeded")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that were sent and say that a datagram was on the way too long.",
-        ),
+        help: Cow::Borrowed("ICMP time exceeded messages sent: a datagram was in transit too long."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -468,7 +459,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_PARAMETER_PROBLEM,
         name: Some(Cow::Borrowed("Sent Parameter Problem")),
-        help: Cow::Borrowed("Messages of ICMP that were sent and say that a header is faulty."),
+        help: Cow::Borrowed("ICMP parameter problem messages sent: a header is faulty."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -488,9 +479,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_SOURCE_QUENCH,
         name: Some(Cow::Borrowed("Sent Source Quench")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that were sent and say that too much is sent, which is obsolete.",
-        ),
+        help: Cow::Borrowed("ICMP source quench messages sent: the sender is too fast. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -510,9 +499,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_REDIRECT_PER_SEC,
         name: Some(Cow::Borrowed("Sent Redirect/sec")),
-        help: Cow::Borrowed(
-            "Messages of ICMP per second that were sent and say that another router is nearer.",
-        ),
+        help: Cow::Borrowed("ICMP redirect messages sent per second: another router is closer."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -532,9 +519,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_ECHO_PER_SEC,
         name: Some(Cow::Borrowed("Sent Echo/sec")),
-        help: Cow::Borrowed(
-            "Messages of ICMP per second that were sent and ask for an echo, such as those of ping.",
-        ),
+        help: Cow::Borrowed("ICMP echo requests sent per second, such as those of ping."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -554,7 +539,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_ECHO_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Sent Echo Reply/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that were sent and are an echo."),
+        help: Cow::Borrowed("ICMP echo replies sent per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -574,7 +559,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_TIMESTAMP_PER_SEC,
         name: Some(Cow::Borrowed("Sent Timestamp/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that were sent and ask for the time."),
+        help: Cow::Borrowed("ICMP timestamp requests sent per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -594,7 +579,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_TIMESTAMP_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Sent Timestamp Reply/sec")),
-        help: Cow::Borrowed("Messages of ICMP per second that were sent and tell the time."),
+        help: Cow::Borrowed("ICMP timestamp replies sent per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -614,9 +599,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_ADDRESS_MASK,
         name: Some(Cow::Borrowed("Sent Address Mask")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that were sent and ask for the mask of the network, which is obsolete.",
-        ),
+        help: Cow::Borrowed("ICMP address mask requests sent. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -636,9 +619,7 @@ static COUNTERS: [Counter; 27] = [
     Counter {
         id: SENT_ADDRESS_MASK_REPLY,
         name: Some(Cow::Borrowed("Sent Address Mask Reply")),
-        help: Cow::Borrowed(
-            "Messages of ICMP that were sent and tell the mask of the network, which is obsolete.",
-        ),
+        help: Cow::Borrowed("ICMP address mask replies sent. Obsolete."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,

@@ -84,8 +84,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("ICMPv6"),
     help: Cow::Borrowed(concat!(
-        "Messages of ICMP for IPv6, by their kind: errors, echoes, and how machines find routers, ",
-        "neighbours and members of groups. One instance: the network of the program that reads.",
+        "ICMP messages for IPv6 by kind: errors, echoes, and discovery of routers, neighbours and ",
+        "group members. One instance: the network namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -105,8 +105,8 @@ static COUNTERS: [Counter; 33] = [
         id: MESSAGES_PER_SEC,
         name: Some(Cow::Borrowed("Messages/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that came or were sent, faulty ones included. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 messages received and sent per second, including faulty ones. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -121,18 +121,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InMsgs + Icmp6OutMsgs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(584),
     },
     Counter {
         id: MESSAGES_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Messages Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that came, faulty ones included. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 messages received per second, including faulty ones. Needs IPv6: a kernel without ",
+            "it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -147,21 +146,20 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InMsgs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(586),
     },
     Counter {
         id: MESSAGES_RECEIVED_ERRORS,
         name: Some(Cow::Borrowed("Messages Received Errors")),
         help: Cow::Borrowed(concat!(
-            "On Linux messages of ICMPv6 that came and were faulty, and those that concern nothing ",
-            "this machine knows of. Windows counts messages that came and were faulty, such as by a ",
-            "wrong checksum or length. Such as the answer that a destination cannot be reached, for a ",
-            "connection that is long gone. Needs IPv6: a kernel that has none, or was started with ",
-            "ipv6.disable=1, has no such numbers.",
+            "On Linux ICMPv6 messages received with errors, and messages about something unknown to ",
+            "this machine. Windows counts received messages with errors, such as a wrong checksum or ",
+            "length. An example of the latter is a destination unreachable error for a connection that ",
+            "no longer exists. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no ",
+            "such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -176,18 +174,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InErrors"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(588),
     },
     Counter {
         id: RECEIVED_DEST_UNREACHABLE,
         name: Some(Cow::Borrowed("Received Dest. Unreachable")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that a destination cannot be reached. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 destination unreachable messages received. Needs IPv6: a kernel without it, or ",
+            "started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -202,18 +199,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InDestUnreachs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(590),
     },
     Counter {
         id: RECEIVED_PACKET_TOO_BIG,
         name: Some(Cow::Borrowed("Received Packet Too Big")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that a datagram is too large for the way. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 packet too big messages received: a datagram is too large for the route. Needs ",
+            "IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -228,18 +224,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InPktTooBigs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1536),
     },
     Counter {
         id: RECEIVED_TIME_EXCEEDED,
         name: Some(Cow::Borrowed("Received Time Exceeded")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that a datagram was on the way too long. Needs IPv6: ",
-            "a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 time exceeded messages received: a datagram was in transit too long. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -254,18 +249,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InTimeExcds"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(592),
     },
     Counter {
         id: RECEIVED_PARAMETER_PROBLEM,
         name: Some(Cow::Borrowed("Received Parameter Problem")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that a header is faulty. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 parameter problem messages received: a header is faulty. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -280,18 +274,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InParmProblems"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(594),
     },
     Counter {
         id: RECEIVED_ECHO_PER_SEC,
         name: Some(Cow::Borrowed("Received Echo/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that came and ask for an echo, such as those of ping. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 echo requests received per second, such as those of ping. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -306,18 +299,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InEchos"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(600),
     },
     Counter {
         id: RECEIVED_ECHO_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Received Echo Reply/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that came and are an echo. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 echo replies received per second. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -332,18 +324,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InEchoReplies"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(602),
     },
     Counter {
         id: RECEIVED_MEMBERSHIP_QUERY,
         name: Some(Cow::Borrowed("Received Membership Query")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and ask who belongs to a group. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 group membership queries received. Needs IPv6: a kernel without it, or started ",
+            "with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -358,19 +349,18 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembQueries"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1538),
     },
     Counter {
         id: RECEIVED_MEMBERSHIP_REPORT,
         name: Some(Cow::Borrowed("Received Membership Report")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that somebody belongs to a group. Those of version 2 ",
-            "of the protocol, which Linux itself sends, do not count. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 group membership reports received. Messages of version 2 of the protocol, which ",
+            "Linux itself sends, do not count. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -385,18 +375,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembResponses"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1540),
     },
     Counter {
         id: RECEIVED_MEMBERSHIP_REDUCTION,
         name: Some(Cow::Borrowed("Received Membership Reduction")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and say that somebody leaves a group. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 messages received about leaving a group. Needs IPv6: a kernel without it, or ",
+            "started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -411,18 +400,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InGroupMembReductions"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1542),
     },
     Counter {
         id: RECEIVED_ROUTER_SOLICIT,
         name: Some(Cow::Borrowed("Received Router Solicit")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and ask for routers. Needs IPv6: a kernel that has none, or ",
-            "was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 router solicitations received, which request router advertisements. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -437,18 +425,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRouterSolicits"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1544),
     },
     Counter {
         id: RECEIVED_ROUTER_ADVERT,
         name: Some(Cow::Borrowed("Received Router Advert")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and by which routers make themselves known. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 router advertisements received. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -463,18 +450,18 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRouterAdvertisements"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1546),
     },
     Counter {
         id: RECEIVED_NEIGHBOR_SOLICIT,
         name: Some(Cow::Borrowed("Received Neighbor Solicit")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and ask for the hardware address of a neighbour. Needs IPv6: ",
-            "a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 neighbour solicitations received, which request the hardware address of a ",
+            "neighbour. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such ",
+            "values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -489,18 +476,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InNeighborSolicits"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1550),
     },
     Counter {
         id: RECEIVED_NEIGHBOR_ADVERT,
         name: Some(Cow::Borrowed("Received Neighbor Advert")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that came and tell a hardware address. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 neighbour advertisements received, which contain a hardware address. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -515,18 +501,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InNeighborAdvertisements"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1552),
     },
     Counter {
         id: RECEIVED_REDIRECT_PER_SEC,
         name: Some(Cow::Borrowed("Received Redirect/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that came and say that another router is nearer. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 redirect messages received per second: another router is closer. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -541,18 +526,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6InRedirects"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(598),
     },
     Counter {
         id: MESSAGES_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Messages Sent/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that were to be sent, faulty ones included. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 messages to be sent, per second, including faulty ones. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -567,19 +551,18 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutMsgs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(612),
     },
     Counter {
         id: MESSAGES_OUTBOUND_ERRORS,
         name: Some(Cow::Borrowed("Messages Outbound Errors")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were not sent because of a problem of this protocol, such as lack ",
-            "of memory. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no ",
-            "such numbers. Old kernels do not count them.",
+            "ICMPv6 messages that were not sent because of a problem in ICMPv6, such as lack of ",
+            "memory. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such ",
+            "values. Old kernels do not have this counter.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -595,8 +578,8 @@ static COUNTERS: [Counter; 33] = [
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutErrors"),
         availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers. Old kernels do not count them.",
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values. Old ",
+            "kernels do not have this counter.",
         )),
         v1_index: Some(614),
     },
@@ -604,8 +587,8 @@ static COUNTERS: [Counter; 33] = [
         id: SENT_DESTINATION_UNREACHABLE,
         name: Some(Cow::Borrowed("Sent Destination Unreachable")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that a destination cannot be reached. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 destination unreachable messages sent. Needs IPv6: a kernel without it, or started ",
+            "with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -620,18 +603,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutDestUnreachs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(616),
     },
     Counter {
         id: SENT_PACKET_TOO_BIG,
         name: Some(Cow::Borrowed("Sent Packet Too Big")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that a datagram is too large for the way. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 packet too big messages sent: a datagram is too large for the route. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -646,18 +628,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutPktTooBigs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1554),
     },
     Counter {
         id: SENT_TIME_EXCEEDED,
         name: Some(Cow::Borrowed("Sent Time Exceeded")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that a datagram was on the way too long. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 time exceeded messages sent: a datagram was in transit too long. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -672,18 +653,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutTimeExcds"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(618),
     },
     Counter {
         id: SENT_PARAMETER_PROBLEM,
         name: Some(Cow::Borrowed("Sent Parameter Problem")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that a header is faulty. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 parameter problem messages sent: a header is faulty. Needs IPv6: a kernel without ",
+            "it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -698,19 +678,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutParmProblems"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(620),
     },
     Counter {
         id: SENT_ECHO_PER_SEC,
         name: Some(Cow::Borrowed("Sent Echo/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that were sent and ask for an echo, such as those of ping. ",
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
+            "ICMPv6 echo requests sent per second, such as those of ping. Needs IPv6: a kernel without ",
+            "it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -725,18 +703,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutEchos"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(626),
     },
     Counter {
         id: SENT_ECHO_REPLY_PER_SEC,
         name: Some(Cow::Borrowed("Sent Echo Reply/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that were sent and are an echo. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 echo replies sent per second. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -751,18 +728,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutEchoReplies"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(628),
     },
     Counter {
         id: SENT_MEMBERSHIP_QUERY,
         name: Some(Cow::Borrowed("Sent Membership Query")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and ask who belongs to a group. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 group membership queries sent. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -777,19 +753,18 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembQueries"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1556),
     },
     Counter {
         id: SENT_MEMBERSHIP_REPORT,
         name: Some(Cow::Borrowed("Sent Membership Report")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that somebody belongs to a group. Those of ",
-            "version 2 of the protocol, which Linux itself sends, do not count. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 group membership reports sent. Messages of version 2 of the protocol, which Linux ",
+            "itself sends, do not count. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -804,18 +779,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembResponses"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1558),
     },
     Counter {
         id: SENT_MEMBERSHIP_REDUCTION,
         name: Some(Cow::Borrowed("Sent Membership Reduction")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and say that somebody leaves a group. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 messages sent about leaving a group. Needs IPv6: a kernel without it, or started ",
+            "with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -830,18 +804,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutGroupMembReductions"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1560),
     },
     Counter {
         id: SENT_ROUTER_SOLICIT,
         name: Some(Cow::Borrowed("Sent Router Solicit")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and ask for routers. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 router solicitations sent, which request router advertisements. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -856,18 +829,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRouterSolicits"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1562),
     },
     Counter {
         id: SENT_ROUTER_ADVERT,
         name: Some(Cow::Borrowed("Sent Router Advert")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and by which routers make themselves known. Needs IPv6: ",
-            "a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 router advertisements sent. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -882,18 +854,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRouterAdvertisements"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1564),
     },
     Counter {
         id: SENT_NEIGHBOR_SOLICIT,
         name: Some(Cow::Borrowed("Sent Neighbor Solicit")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and ask for the hardware address of a neighbour. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 neighbour solicitations sent, which request the hardware address of a neighbour. ",
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -908,18 +879,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutNeighborSolicits"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1566),
     },
     Counter {
         id: SENT_NEIGHBOR_ADVERT,
         name: Some(Cow::Borrowed("Sent Neighbor Advert")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 that were sent and tell a hardware address. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 neighbour advertisements sent, which contain a hardware address. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -934,18 +904,17 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutNeighborAdvertisements"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(1568),
     },
     Counter {
         id: SENT_REDIRECT_PER_SEC,
         name: Some(Cow::Borrowed("Sent Redirect/sec")),
         help: Cow::Borrowed(concat!(
-            "Messages of ICMPv6 per second that were sent and say that another router is nearer. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "ICMPv6 redirect messages sent per second: another router is closer. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -960,10 +929,9 @@ static COUNTERS: [Counter; 33] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Icmp6OutRedirects"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(624),
     },
 ];

@@ -52,8 +52,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("IPv4"),
     help: Cow::Borrowed(concat!(
-        "The internet protocol, version 4: datagrams that are received, sent, sent on, thrown ",
-        "away, cut and put together. One instance: the network of the program that reads.",
+        "Internet Protocol version 4: datagrams received, sent, forwarded, discarded, fragmented ",
+        "and reassembled. One instance: the network namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -73,9 +73,9 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 per second that came or were to be sent. Those that were put together ",
-            "as they came (GRO, LRO) count as one. Kernels without the field OutTransmits, which came ",
-            "with Linux 6.7, count those that are sent on as well.",
+            "IPv4 datagrams received and sent per second. Datagrams merged on receipt (GRO, LRO) count ",
+            "as one. Kernels without the field OutTransmits, which was added in Linux 6.7, also count ",
+            "forwarded datagrams.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -97,8 +97,8 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 per second that came, faulty ones included. Those that were put ",
-            "together as they came (GRO, LRO) count as one.",
+            "IPv4 datagrams received per second, including faulty ones. Datagrams merged on receipt ",
+            "(GRO, LRO) count as one.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -120,8 +120,8 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_RECEIVED_HEADER_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Header Errors")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 that were thrown away because of a fault in their header, or because ",
-            "they had been on the way too long.",
+            "IPv4 datagrams discarded because of an error in their header, or because they were in ",
+            "transit too long.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -142,9 +142,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: DATAGRAMS_RECEIVED_ADDRESS_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Address Errors")),
-        help: Cow::Borrowed(
-            "Datagrams of IPv4 that were thrown away because their destination is not valid here.",
-        ),
+        help: Cow::Borrowed("IPv4 datagrams discarded because their destination is not valid here."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -164,7 +162,9 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: DATAGRAMS_FORWARDED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Forwarded/sec")),
-        help: Cow::Borrowed("Datagrams of IPv4 per second that were meant for others and sent on to them."),
+        help: Cow::Borrowed(
+            "IPv4 datagrams per second that were meant for other machines and forwarded to them.",
+        ),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -184,10 +184,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: DATAGRAMS_RECEIVED_UNKNOWN_PROTOCOL,
         name: Some(Cow::Borrowed("Datagrams Received Unknown Protocol")),
-        help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 that were meant for this machine but of a protocol that it does not ",
-            "speak.",
-        )),
+        help: Cow::Borrowed("IPv4 datagrams received for this machine with an unsupported protocol."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -207,10 +204,9 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: DATAGRAMS_RECEIVED_DISCARDED,
         name: Some(Cow::Borrowed("Datagrams Received Discarded")),
-        help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 that were in order and were thrown away as they came, such as for lack ",
-            "of memory.",
-        )),
+        help: Cow::Borrowed(
+            "Valid IPv4 datagrams discarded on receipt, for example because of lack of memory.",
+        ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -231,8 +227,8 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_RECEIVED_DELIVERED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received Delivered/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 per second that were handed to a protocol above, such as TCP. Those ",
-            "that were put together as they came, or from fragments, count as one.",
+            "IPv4 datagrams per second delivered to a higher protocol, such as TCP. Datagrams merged ",
+            "on receipt, or reassembled from fragments, count as one.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -254,9 +250,9 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Sent/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 per second that protocols above, such as TCP, wanted to be sent. ",
-            "Kernels without the field OutTransmits, which came with Linux 6.7, count those that are ",
-            "sent on as well. What the network adapter cuts into several counts as one.",
+            "IPv4 datagrams per second that higher protocols, such as TCP, requested to send. Kernels ",
+            "without the field OutTransmits, which was added in Linux 6.7, also count forwarded ",
+            "datagrams. A datagram that the network adapter splits counts as one.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -278,8 +274,8 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_OUTBOUND_DISCARDED,
         name: Some(Cow::Borrowed("Datagrams Outbound Discarded")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 that were in order and were thrown away before they were sent, such as ",
-            "for lack of memory.",
+            "Valid IPv4 datagrams discarded before they were sent, for example because of lack of ",
+            "memory.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -301,8 +297,8 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_OUTBOUND_NO_ROUTE,
         name: Some(Cow::Borrowed("Datagrams Outbound No Route")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv4 that were thrown away because no route led to their destination. Those ",
-            "that came from others and should have been sent on do not count.",
+            "IPv4 datagrams discarded because no route led to their destination. Datagrams from other ",
+            "machines that should have been forwarded do not count.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -323,7 +319,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: FRAGMENTS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Received/sec")),
-        help: Cow::Borrowed("Fragments of IPv4 per second that came and had to be put together."),
+        help: Cow::Borrowed("IPv4 fragments received per second that had to be reassembled."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -343,7 +339,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: FRAGMENTS_RE_ASSEMBLED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Re-assembled/sec")),
-        help: Cow::Borrowed("Datagrams of IPv4 per second that were put together from fragments."),
+        help: Cow::Borrowed("IPv4 datagrams reassembled from fragments, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -363,10 +359,9 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: FRAGMENT_RE_ASSEMBLY_FAILURES,
         name: Some(Cow::Borrowed("Fragment Re-assembly Failures")),
-        help: Cow::Borrowed(concat!(
-            "How often putting together fragments of IPv4 failed, such as because some did not come in ",
-            "time.",
-        )),
+        help: Cow::Borrowed(
+            "Failures to reassemble IPv4 fragments, for example because some did not arrive in time.",
+        ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -386,9 +381,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: FRAGMENTED_DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Fragmented Datagrams/sec")),
-        help: Cow::Borrowed(
-            "Datagrams of IPv4 per second that were cut into fragments before they were sent.",
-        ),
+        help: Cow::Borrowed("IPv4 datagrams fragmented before they were sent, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -409,7 +402,7 @@ static COUNTERS: [Counter; 17] = [
         id: FRAGMENTATION_FAILURES,
         name: Some(Cow::Borrowed("Fragmentation Failures")),
         help: Cow::Borrowed(
-            "Datagrams of IPv4 that were thrown away because they were too large and must not be cut.",
+            "IPv4 datagrams discarded because they were too large and must not be fragmented.",
         ),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -430,7 +423,7 @@ static COUNTERS: [Counter; 17] = [
     Counter {
         id: FRAGMENTS_CREATED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Created/sec")),
-        help: Cow::Borrowed("Fragments of IPv4 per second that came of cutting datagrams."),
+        help: Cow::Borrowed("IPv4 fragments created by fragmentation, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,

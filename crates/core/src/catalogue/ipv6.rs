@@ -52,8 +52,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("IPv6"),
     help: Cow::Borrowed(concat!(
-        "The internet protocol, version 6: datagrams that are received, sent, sent on, thrown ",
-        "away, cut and put together. One instance: the network of the program that reads.",
+        "Internet Protocol version 6: datagrams received, sent, forwarded, discarded, fragmented ",
+        "and reassembled. One instance: the network namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -73,10 +73,10 @@ static COUNTERS: [Counter; 17] = [
         id: DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that came or were to be sent. Those that were put together ",
-            "as they came (GRO, LRO) count as one. Kernels without the field Ip6OutTransmits, which ",
-            "came with Linux 6.7, count those that are sent on as well. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams received and sent per second. Datagrams merged on receipt (GRO, LRO) count ",
+            "as one. Kernels without the field Ip6OutTransmits, which was added in Linux 6.7, also ",
+            "count forwarded datagrams. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -91,19 +91,18 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InReceives + Ip6OutRequests"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(438),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that came, faulty ones included. Those that were put ",
-            "together as they came (GRO, LRO) count as one. Needs IPv6: a kernel that has none, or was ",
-            "started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams received per second, including faulty ones. Datagrams merged on receipt ",
+            "(GRO, LRO) count as one. Needs IPv6: a kernel without it, or started with ipv6.disable=1, ",
+            "has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -118,19 +117,18 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InReceives"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(446),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_HEADER_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Header Errors")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were thrown away because of a fault in their header, or because ",
-            "they had been on the way too long. Needs IPv6: a kernel that has none, or was started ",
-            "with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams discarded because of an error in their header, or because they were in ",
+            "transit too long. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no ",
+            "such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -145,19 +143,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InHdrErrors"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(552),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_ADDRESS_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Address Errors")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were thrown away because their destination is not valid here. ",
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
+            "IPv6 datagrams discarded because their destination is not valid here. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -172,18 +168,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InAddrErrors"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(554),
     },
     Counter {
         id: DATAGRAMS_FORWARDED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Forwarded/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that were meant for others and sent on to them. Needs IPv6: ",
-            "a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams per second that were meant for other machines and forwarded to them. Needs ",
+            "IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -198,19 +193,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutForwDatagrams"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(556),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_UNKNOWN_PROTOCOL,
         name: Some(Cow::Borrowed("Datagrams Received Unknown Protocol")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were meant for this machine but of a protocol that it does not ",
-            "speak. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no ",
-            "such numbers.",
+            "IPv6 datagrams received for this machine with an unsupported protocol. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -225,19 +218,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InUnknownProtos"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(558),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_DISCARDED,
         name: Some(Cow::Borrowed("Datagrams Received Discarded")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were in order and were thrown away as they came, such as for lack ",
-            "of memory. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no ",
-            "such numbers.",
+            "Valid IPv6 datagrams discarded on receipt, for example because of lack of memory. Needs ",
+            "IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -252,19 +243,18 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InDiscards"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(560),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_DELIVERED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received Delivered/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that were handed to a protocol above, such as TCP. Those ",
-            "that were put together as they came, or from fragments, count as one. Needs IPv6: a ",
-            "kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams per second delivered to a higher protocol, such as TCP. Datagrams merged ",
+            "on receipt, or reassembled from fragments, count as one. Needs IPv6: a kernel without it, ",
+            "or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -279,20 +269,19 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6InDelivers"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(562),
     },
     Counter {
         id: DATAGRAMS_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Sent/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that protocols above, such as TCP, wanted to be sent. ",
-            "Kernels without the field Ip6OutTransmits, which came with Linux 6.7, count those that ",
-            "are sent on as well. What the network adapter cuts into several counts as one. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams per second that higher protocols, such as TCP, requested to send. Kernels ",
+            "without the field Ip6OutTransmits, which was added in Linux 6.7, also count forwarded ",
+            "datagrams. A datagram that the network adapter splits counts as one. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -307,19 +296,18 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutRequests"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(442),
     },
     Counter {
         id: DATAGRAMS_OUTBOUND_DISCARDED,
         name: Some(Cow::Borrowed("Datagrams Outbound Discarded")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were in order and were thrown away before they were sent, such as ",
-            "for lack of memory. Needs IPv6: a kernel that has none, or was started with ",
-            "ipv6.disable=1, has no such numbers.",
+            "Valid IPv6 datagrams discarded before they were sent, for example because of lack of ",
+            "memory. Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such ",
+            "values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -334,18 +322,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutDiscards"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(566),
     },
     Counter {
         id: DATAGRAMS_OUTBOUND_NO_ROUTE,
         name: Some(Cow::Borrowed("Datagrams Outbound No Route")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were thrown away because no route led to their destination. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams discarded because no route led to their destination. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -360,18 +347,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6OutNoRoutes + Ip6InNoRoutes"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(568),
     },
     Counter {
         id: FRAGMENTS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Fragments of IPv6 per second that came and had to be put together. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 fragments received per second that had to be reassembled. Needs IPv6: a kernel ",
+            "without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -386,18 +372,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmReqds"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(570),
     },
     Counter {
         id: FRAGMENTS_RE_ASSEMBLED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Re-assembled/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that were put together from fragments. Needs IPv6: a kernel ",
-            "that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams reassembled from fragments, per second. Needs IPv6: a kernel without it, ",
+            "or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -412,19 +397,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmOKs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(572),
     },
     Counter {
         id: FRAGMENT_RE_ASSEMBLY_FAILURES,
         name: Some(Cow::Borrowed("Fragment Re-assembly Failures")),
         help: Cow::Borrowed(concat!(
-            "How often putting together fragments of IPv6 failed, such as because some did not come in ",
-            "time. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
+            "Failures to reassemble IPv6 fragments, for example because some did not arrive in time. ",
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -439,18 +422,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6ReasmFails"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(574),
     },
     Counter {
         id: FRAGMENTED_DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Fragmented Datagrams/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 per second that were cut into fragments before they were sent. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 datagrams fragmented before they were sent, per second. Needs IPv6: a kernel without ",
+            "it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -465,19 +447,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragOKs"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(576),
     },
     Counter {
         id: FRAGMENTATION_FAILURES,
         name: Some(Cow::Borrowed("Fragmentation Failures")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of IPv6 that were thrown away because they were too large and must not be cut. ",
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
+            "IPv6 datagrams discarded because they were too large and must not be fragmented. Needs ",
+            "IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -492,18 +472,17 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragFails"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(578),
     },
     Counter {
         id: FRAGMENTS_CREATED_PER_SEC,
         name: Some(Cow::Borrowed("Fragments Created/sec")),
         help: Cow::Borrowed(concat!(
-            "Fragments of IPv6 per second that came of cutting datagrams. Needs IPv6: a kernel that ",
-            "has none, or was started with ipv6.disable=1, has no such numbers.",
+            "IPv6 fragments created by fragmentation, per second. Needs IPv6: a kernel without it, or ",
+            "started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -518,10 +497,9 @@ static COUNTERS: [Counter; 17] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Ip6FragCreates"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(580),
     },
 ];

@@ -24,8 +24,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Linux GPU Engine"),
     help: Cow::Borrowed(concat!(
-        "How much the engines of graphics processors worked for each process, also where a driver ",
-        "counts cycles instead of time. The instances are those of GPU Engine.",
+        "Use of the engines of graphics processors by each process, including drivers that count ",
+        "cycles instead of time. Instances are the same as in GPU Engine.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -45,8 +45,8 @@ static COUNTERS: [Counter; 3] = [
         id: PERCENT_UTILIZATION,
         name: Some(Cow::Borrowed("% Utilization")),
         help: Cow::Borrowed(concat!(
-            "Share of time that the engine worked for the process. CAP_SYS_PTRACE shows the processes ",
-            "of other users.",
+            "Share of time in which the engine worked for the process. CAP_SYS_PTRACE shows the ",
+            "processes of other users.",
         )),
         counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
@@ -70,7 +70,7 @@ static COUNTERS: [Counter; 3] = [
     Counter {
         id: PERCENT_UTILIZATION_BASE,
         name: Some(Cow::Borrowed("% Utilization Base")),
-        help: Cow::Borrowed("Cycles or time that passed, times the number of engines."),
+        help: Cow::Borrowed("Elapsed cycles or time, times the number of engines."),
         counter_type: CounterType::PERF_LARGE_RAW_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -94,8 +94,9 @@ static COUNTERS: [Counter; 3] = [
         id: CYCLES_PER_SEC,
         name: Some(Cow::Borrowed("Cycles/sec")),
         help: Cow::Borrowed(concat!(
-            "Cycles that the engine worked for the process, per second. No value on drivers that count ",
-            "time only, such as amdgpu and i915. CAP_SYS_PTRACE shows the processes of other users.",
+            "Cycles that the engine worked for the process, per second. Not available with drivers ",
+            "that count time only, such as amdgpu and i915. CAP_SYS_PTRACE shows the processes of ",
+            "other users.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -110,7 +111,9 @@ static COUNTERS: [Counter; 3] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/PID/fdinfo/FD: drm-cycles-NAME, summed over the process's clients"),
-        availability: Cow::Borrowed("No value on drivers that count time only, such as amdgpu and i915."),
+        availability: Cow::Borrowed(
+            "Not available with drivers that count time only, such as amdgpu and i915.",
+        ),
         v1_index: Some(22686),
     },
 ];

@@ -30,9 +30,9 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Linux NUMA"),
     help: Cow::Borrowed(concat!(
-        "From which node the kernel took pages of memory, and from which it was meant to take ",
-        "them, under the kernel's own names. Instances are the numbers of the nodes, \"0\", \"1\" and ",
-        "so on, and \"_Total\", their sum. A kernel without NUMA has no instance.",
+        "Pages of memory that the kernel allocated on each node, and pages that it intended to ",
+        "allocate there, under the kernel's own names. Instances are the numbers of the nodes, ",
+        "\"0\", \"1\" and so on, and \"_Total\", their sum. A kernel without NUMA has no instance.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -51,7 +51,7 @@ static COUNTERS: [Counter; 6] = [
     Counter {
         id: NUMA_HIT,
         name: Some(Cow::Borrowed("numa_hit")),
-        help: Cow::Borrowed("Pages per second that were taken from this node, as was meant."),
+        help: Cow::Borrowed("Pages per second allocated on this node, as intended."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -71,9 +71,7 @@ static COUNTERS: [Counter; 6] = [
     Counter {
         id: NUMA_MISS,
         name: Some(Cow::Borrowed("numa_miss")),
-        help: Cow::Borrowed(
-            "Pages per second that were taken from this node though another was meant, which had none.",
-        ),
+        help: Cow::Borrowed("Pages per second allocated on this node because the intended node had none."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -93,9 +91,7 @@ static COUNTERS: [Counter; 6] = [
     Counter {
         id: NUMA_FOREIGN,
         name: Some(Cow::Borrowed("numa_foreign")),
-        help: Cow::Borrowed(
-            "Pages per second that were meant to come from this node and were taken from another.",
-        ),
+        help: Cow::Borrowed("Pages per second intended for this node and allocated on another node."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -116,8 +112,8 @@ static COUNTERS: [Counter; 6] = [
         id: INTERLEAVE_HIT,
         name: Some(Cow::Borrowed("interleave_hit")),
         help: Cow::Borrowed(concat!(
-            "Pages per second that were taken from this node because it was its turn, where memory is ",
-            "spread over nodes.",
+            "Pages per second allocated on this node by the interleave policy, which spreads memory ",
+            "over nodes.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -138,10 +134,9 @@ static COUNTERS: [Counter; 6] = [
     Counter {
         id: LOCAL_NODE,
         name: Some(Cow::Borrowed("local_node")),
-        help: Cow::Borrowed(concat!(
-            "Pages per second that were taken from this node by a program that ran on one of its ",
-            "processors.",
-        )),
+        help: Cow::Borrowed(
+            "Pages per second allocated on this node for a program that ran on one of its processors.",
+        ),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -162,8 +157,8 @@ static COUNTERS: [Counter; 6] = [
         id: OTHER_NODE,
         name: Some(Cow::Borrowed("other_node")),
         help: Cow::Borrowed(concat!(
-            "Pages per second that were taken from this node by a program that ran on a processor of ",
-            "another.",
+            "Pages per second allocated on this node for a program that ran on a processor of another ",
+            "node.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),

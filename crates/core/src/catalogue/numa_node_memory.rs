@@ -28,10 +28,10 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("NUMA Node Memory"),
     help: Cow::Borrowed(concat!(
-        "Physical memory and its use, node by node: the parts of a machine that some processors ",
-        "are nearer to than others. Instances are the numbers of the nodes, \"0\", \"1\" and so on, ",
-        "and \"_Total\". A machine with one node has that node and \"_Total\"; a kernel without NUMA ",
-        "has no instance.",
+        "Physical memory and its use, node by node: a node is a part of the machine that is nearer ",
+        "to some processors than to others. Instances are the numbers of the nodes, \"0\", \"1\" and ",
+        "so on, and \"_Total\". A machine with one node has that node and \"_Total\"; a kernel without ",
+        "NUMA has no instance.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -50,9 +50,10 @@ static COUNTERS: [Counter; 5] = [
     Counter {
         id: TOTAL_MBYTES,
         name: Some(Cow::Borrowed("Total MBytes")),
-        help: Cow::Borrowed(
-            "Physical memory of the node. Without what the kernel took for itself at the start.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Physical memory of the node. Memory that the kernel reserved for itself at boot is not ",
+            "included.",
+        )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -73,8 +74,8 @@ static COUNTERS: [Counter; 5] = [
         id: FREE_ZERO_PAGE_LIST_MBYTES,
         name: Some(Cow::Borrowed("Free & Zero Page List MBytes")),
         help: Cow::Borrowed(concat!(
-            "Memory of the node that holds nothing at all. Linux fills free memory with caches, so ",
-            "that little of it is no sign of need.",
+            "Free memory of the node that holds no data at all. Linux fills free memory with caches, ",
+            "so a low value does not mean that memory is short.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -97,9 +98,9 @@ static COUNTERS: [Counter; 5] = [
         name: Some(Cow::Borrowed("Modified Page List MBytes")),
         help: Cow::Borrowed(concat!(
             "On Linux changed contents of files on the node that are not on disk yet, in use by ",
-            "programs or not. Windows counts pages out of use, of files and of programs, that must be ",
-            "written to disk before they can be used again. Waiting to be written or on their way. ",
-            "Memory that could be swapped is not in it.",
+            "programs or not. Windows counts pages no longer in use, of files and of programs, that ",
+            "must be written to disk before they can be reused. Memory that waits to be written, or is ",
+            "being written. Memory that could be swapped out is not included.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -122,8 +123,8 @@ static COUNTERS: [Counter; 5] = [
         name: Some(Cow::Borrowed("Standby List MBytes")),
         help: Cow::Borrowed(concat!(
             "On Linux all cached contents of files on the node, in use by programs or not. Windows ",
-            "counts pages out of use whose contents are kept, of files and of programs. Changed ",
-            "contents count too, which must be written before their memory is free.",
+            "counts pages no longer in use that keep their contents, of files and of programs. Changed ",
+            "contents, which must be written before their memory is free, also count.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -147,9 +148,9 @@ static COUNTERS: [Counter; 5] = [
         id: AVAILABLE_MBYTES,
         name: Some(Cow::Borrowed("Available MBytes")),
         help: Cow::Borrowed(concat!(
-            "On Linux an upper limit: free memory of the node and all caches that the kernel may try ",
-            "to give up, those in use included. Windows counts memory of the node that programs can ",
-            "have at once. There is no estimate of the kernel for a node.",
+            "On Linux an upper limit: free memory of the node and all caches that the kernel might ",
+            "reclaim, caches in use included. Windows counts memory of the node that is immediately ",
+            "available to programs. The kernel gives no estimate for a node.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),

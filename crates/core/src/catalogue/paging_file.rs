@@ -26,9 +26,9 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Paging File"),
     help: Cow::Borrowed(concat!(
-        "Swap space: partitions and files that memory is written to when it is scarce. An instance ",
-        "is an area of /proc/swaps, under its path. _Total is all of them together. No swap, no ",
-        "instances.",
+        "Swap space: partitions and files to which memory is written when it is scarce. An ",
+        "instance is an area of /proc/swaps, named by its path. _Total is the sum of all areas. ",
+        "Without swap space there is no instance.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -48,8 +48,8 @@ static COUNTERS: [Counter; 4] = [
         id: PERCENT_USAGE,
         name: Some(Cow::Borrowed("% Usage")),
         help: Cow::Borrowed(concat!(
-            "How much of the swap space is in use. Of _Total the sum of what is used over the sum of ",
-            "the sizes. Pages that are in memory again keep their place in swap space until it is ",
+            "Share of the swap space that is in use. For _Total: the used space of all areas divided ",
+            "by their size. Pages that are back in memory keep their place in swap space until it is ",
             "scarce, and count as used.",
         )),
         counter_type: CounterType::PERF_LARGE_RAW_FRACTION,
@@ -71,7 +71,7 @@ static COUNTERS: [Counter; 4] = [
     Counter {
         id: PERCENT_USAGE_BASE,
         name: Some(Cow::Borrowed("% Usage Base")),
-        help: Cow::Borrowed("The size of the swap space, in KiB."),
+        help: Cow::Borrowed("Size of the swap space, in KiB."),
         counter_type: CounterType::PERF_LARGE_RAW_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -91,9 +91,10 @@ static COUNTERS: [Counter; 4] = [
     Counter {
         id: PERCENT_USAGE_PEAK,
         name: Some(Cow::Borrowed("% Usage Peak")),
-        help: Cow::Borrowed(
-            "The most that was ever in use. Never on Linux: the kernel keeps no such maximum.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Largest share of the swap space that was ever in use. Never on Linux: the kernel keeps no ",
+            "such maximum.",
+        )),
         counter_type: CounterType::PERF_LARGE_RAW_FRACTION,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -114,7 +115,7 @@ static COUNTERS: [Counter; 4] = [
         id: PERCENT_USAGE_PEAK_BASE,
         name: Some(Cow::Borrowed("% Usage Peak Base")),
         help: Cow::Borrowed(
-            "The size of the swap space, in KiB. Never on Linux: the kernel keeps no such maximum.",
+            "Size of the swap space, in KiB. Never on Linux: the kernel keeps no such maximum.",
         ),
         counter_type: CounterType::PERF_LARGE_RAW_BASE,
         attributes: Attributes::NO_DISPLAYABLE,

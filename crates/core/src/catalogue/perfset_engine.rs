@@ -44,9 +44,9 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Perfset Engine"),
     help: Cow::Borrowed(concat!(
-        "What collecting costs the process that collects: its own perfset engine, counted since ",
-        "that engine started. A collection cannot know its own cost, so each shows all that came ",
-        "before it.",
+        "Cost of collecting for the process that collects: its own perfset engine, counted since ",
+        "the engine started. A collection cannot include its own cost, so each shows the total of ",
+        "all earlier ones.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0xe823d0c1_9b55_575b_a1b4_7d95c9f05cb7),
@@ -65,7 +65,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: COLLECTIONS_PER_SEC,
         name: Some(Cow::Borrowed("Collections/sec")),
-        help: Cow::Borrowed("Collections that the engine finished, per second."),
+        help: Cow::Borrowed("Collections finished by the engine, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -85,7 +85,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: AVERAGE_COLLECTION_TIME,
         name: Some(Cow::Borrowed("Average Collection Time")),
-        help: Cow::Borrowed("Mean time that one collection took, from the request to the finished block."),
+        help: Cow::Borrowed("Mean time of a collection, from the request to the finished block."),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -105,7 +105,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: AVERAGE_COLLECTION_TIME_BASE,
         name: Some(Cow::Borrowed("Average Collection Time Base")),
-        help: Cow::Borrowed("Collections that the engine finished."),
+        help: Cow::Borrowed("Number of collections finished by the engine."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -125,9 +125,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: LAST_COLLECTION_NANOSECONDS,
         name: Some(Cow::Borrowed("Last Collection Nanoseconds")),
-        help: Cow::Borrowed(
-            "Time that the previous collection took, from the request to the finished block.",
-        ),
+        help: Cow::Borrowed("Duration of the previous collection, from the request to the finished block."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -147,7 +145,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: BLOCK_BYTES_PER_SEC,
         name: Some(Cow::Borrowed("Block Bytes/sec")),
-        help: Cow::Borrowed("Bytes of the blocks that the engine built, per second."),
+        help: Cow::Borrowed("Bytes of the blocks built by the engine, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -167,7 +165,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: LAST_BLOCK_BYTES,
         name: Some(Cow::Borrowed("Last Block Bytes")),
-        help: Cow::Borrowed("Size of the block that the previous collection built."),
+        help: Cow::Borrowed("Size of the block built by the previous collection."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -188,8 +186,8 @@ static COUNTERS: [Counter; 13] = [
         id: SOURCE_BYTES_READ_PER_SEC,
         name: Some(Cow::Borrowed("Source Bytes Read/sec")),
         help: Cow::Borrowed(concat!(
-            "Bytes that providers read from files of the kernel, per second. What is not asked for is ",
-            "not read.",
+            "Bytes that providers read from files of the kernel, per second. Only files of requested ",
+            "counters are read.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -211,8 +209,8 @@ static COUNTERS: [Counter; 13] = [
         id: MISSING_VALUES,
         name: Some(Cow::Borrowed("Missing Values")),
         help: Cow::Borrowed(concat!(
-            "Values of the previous collection that could not be had: the machine lacks them, or the ",
-            "kernel refused them. Each stays empty and carries its reason.",
+            "Values missing in the previous collection because the machine does not have them or the ",
+            "kernel denied access. Each stays empty, with its reason.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -233,9 +231,7 @@ static COUNTERS: [Counter; 13] = [
     Counter {
         id: FAILED_ENTRIES,
         name: Some(Cow::Borrowed("Failed Entries")),
-        help: Cow::Borrowed(
-            "Entries of queries that the previous collection could answer with an error only.",
-        ),
+        help: Cow::Borrowed("Query entries for which the previous collection could return only an error."),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -257,7 +253,7 @@ static COUNTERS: [Counter; 13] = [
         name: Some(Cow::Borrowed("Late Providers")),
         help: Cow::Borrowed(concat!(
             "Providers that missed the deadline of the previous collection, so that values of an ",
-            "earlier reading stand in.",
+            "earlier reading were used.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -279,7 +275,7 @@ static COUNTERS: [Counter; 13] = [
         id: PROVIDER_FAILURES_PER_SEC,
         name: Some(Cow::Borrowed("Provider Failures/sec")),
         help: Cow::Borrowed(
-            "Calls of providers that ended with an error, per second. Other providers are not affected.",
+            "Provider calls that ended with an error, per second. Other providers are not affected.",
         ),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -301,8 +297,8 @@ static COUNTERS: [Counter; 13] = [
         id: LAYOUT_REBUILDS_PER_SEC,
         name: Some(Cow::Borrowed("Layout Rebuilds/sec")),
         help: Cow::Borrowed(concat!(
-            "How often per second a block was laid out anew because instances came or went. Otherwise ",
-            "only the values in it change.",
+            "Blocks per second whose layout was rebuilt because instances were added or removed. ",
+            "Otherwise only the values in a block change.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -324,10 +320,10 @@ static COUNTERS: [Counter; 13] = [
         id: SOURCE_LAYER,
         name: Some(Cow::Borrowed("Source Layer")),
         help: Cow::Borrowed(concat!(
-            "Which way to their numbers the sources took that have several, the last time that one of ",
-            "them was asked; the higher, the dearer. For processes 1 is a walk inside the kernel, 2 ",
-            "reads files of those whose CPU clock moved, 3 files of all. None until a counterset was ",
-            "collected whose source has several ways.",
+            "Collection method last used by a source that has several methods; higher numbers are more ",
+            "expensive. For processes, 1 is the BPF task iterator, 2 reads files of processes whose ",
+            "CPU clock advanced, 3 reads files of all processes. No value until a counterset was ",
+            "collected whose source has several methods.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -342,7 +338,9 @@ static COUNTERS: [Counter; 13] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("Said by the providers"),
-        availability: Cow::Borrowed("None until a counterset was collected whose source has several ways."),
+        availability: Cow::Borrowed(
+            "No value until a counterset was collected whose source has several methods.",
+        ),
         v1_index: Some(24090),
     },
 ];

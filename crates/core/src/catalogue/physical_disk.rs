@@ -80,11 +80,11 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("PhysicalDisk"),
     help: Cow::Borrowed(concat!(
-        "Disks: how much they read and write, how long that takes, and how long requests queue. An ",
-        "instance is a disk that stands for hardware, under the kernel's name such as sda or ",
-        "nvme0n1. Partitions are parts of it, and what has no hardware of its own is left out: ",
-        "loop, ram and zram devices, and dm and md, whose requests the disks below them count. ",
-        "_Total is all disks together.",
+        "Disks: their reads and writes, the time of requests, and the length of the queue. An ",
+        "instance is a disk that represents hardware, under the kernel's name such as sda or ",
+        "nvme0n1. Partitions are part of their disk. Devices without own hardware are omitted: ",
+        "loop, ram and zram devices, and dm and md devices, whose requests are counted by the ",
+        "disks below them. _Total covers all disks.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -104,8 +104,8 @@ static COUNTERS: [Counter; 31] = [
         id: CURRENT_DISK_QUEUE_LENGTH,
         name: Some(Cow::Borrowed("Current Disk Queue Length")),
         help: Cow::Borrowed(concat!(
-            "Requests that wait or are being served at the moment. Requests that were handed to the ",
-            "driver. Those that a scheduler still holds back are counted by newer kernels only.",
+            "Requests currently waiting or being served. Counts requests that were handed to the ",
+            "driver. Only newer kernels also count requests that a scheduler still holds back.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -127,10 +127,9 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_DISK_TIME,
         name: Some(Cow::Borrowed("% Disk Time")),
         help: Cow::Borrowed(concat!(
-            "Time that reads and writes took, all added up, as a share of the elapsed time: a queue ",
-            "length times 100, which passes 100 where requests overlap. A request counts when it is ",
-            "completed, with all the time that it took. How long the device was busy is 100 less % ",
-            "Idle Time.",
+            "Total time of all reads and writes, as a share of the elapsed time. It is the queue ",
+            "length times 100, so it exceeds 100 if requests overlap. A request is counted when it ",
+            "completes, with its full duration. The busy time of the device is 100 minus % Idle Time.",
         )),
         counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
@@ -151,7 +150,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_DISK_TIME_BASE,
         name: Some(Cow::Borrowed("% Disk Time Base")),
-        help: Cow::Borrowed("When the time was read, in units of 100 ns."),
+        help: Cow::Borrowed("Time of the reading, in units of 100 ns."),
         counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::NOVICE,
@@ -172,9 +171,9 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_QUEUE_LENGTH,
         name: Some(Cow::Borrowed("Avg. Disk Queue Length")),
         help: Cow::Borrowed(concat!(
-            "Mean number of reads and writes that waited or were being served: % Disk Time / 100. A ",
-            "request counts when it is completed, with all the time that it took. Discards and flushes ",
-            "are not among them: Avg. Requests In Flight of Block I/O has them.",
+            "Mean number of reads and writes that were waiting or being served: % Disk Time / 100. A ",
+            "request is counted when it completes, with its full duration. Discards and flushes are ",
+            "not included; see Avg. Requests In Flight of Block I/O.",
         )),
         counter_type: CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE,
         attributes: Attributes(0),
@@ -195,10 +194,9 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_DISK_READ_TIME,
         name: Some(Cow::Borrowed("% Disk Read Time")),
-        help: Cow::Borrowed(concat!(
-            "Time that reads took, all added up, as a share of the elapsed time. It passes 100 where ",
-            "reads overlap.",
-        )),
+        help: Cow::Borrowed(
+            "Total time of all reads, as a share of the elapsed time. It exceeds 100 if reads overlap.",
+        ),
         counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -218,7 +216,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_DISK_READ_TIME_BASE,
         name: Some(Cow::Borrowed("% Disk Read Time Base")),
-        help: Cow::Borrowed("When the time was read, in units of 100 ns."),
+        help: Cow::Borrowed("Time of the reading, in units of 100 ns."),
         counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::NOVICE,
@@ -238,9 +236,10 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_READ_QUEUE_LENGTH,
         name: Some(Cow::Borrowed("Avg. Disk Read Queue Length")),
-        help: Cow::Borrowed(
-            "Mean number of reads that waited or were being served. A read counts when it is completed.",
-        ),
+        help: Cow::Borrowed(concat!(
+            "Mean number of reads that were waiting or being served. A read is counted when it ",
+            "completes.",
+        )),
         counter_type: CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -261,8 +260,8 @@ static COUNTERS: [Counter; 31] = [
         id: PERCENT_DISK_WRITE_TIME,
         name: Some(Cow::Borrowed("% Disk Write Time")),
         help: Cow::Borrowed(concat!(
-            "Time that writes took, all added up, as a share of the elapsed time. It passes 100 where ",
-            "writes overlap.",
+            "Total time of all writes, as a share of the elapsed time. It exceeds 100 if writes ",
+            "overlap.",
         )),
         counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
@@ -283,7 +282,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_DISK_WRITE_TIME_BASE,
         name: Some(Cow::Borrowed("% Disk Write Time Base")),
-        help: Cow::Borrowed("When the time was read, in units of 100 ns."),
+        help: Cow::Borrowed("Time of the reading, in units of 100 ns."),
         counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::NOVICE,
@@ -304,8 +303,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_WRITE_QUEUE_LENGTH,
         name: Some(Cow::Borrowed("Avg. Disk Write Queue Length")),
         help: Cow::Borrowed(concat!(
-            "Mean number of writes that waited or were being served. A write counts when it is ",
-            "completed.",
+            "Mean number of writes that were waiting or being served. A write is counted when it ",
+            "completes.",
         )),
         counter_type: CounterType::PERF_COUNTER_100NS_QUEUELEN_TYPE,
         attributes: Attributes(0),
@@ -327,8 +326,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk sec/Transfer")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read or write, waiting included. 0 if there was none. The kernel tells ",
-            "whole milliseconds: where few requests are fast, the mean is coarse.",
+            "Mean time of a read or write, including waiting. 0 if there was none. The kernel reports ",
+            "whole milliseconds: with few, fast requests the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -349,7 +348,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_SEC_TRANSFER_BASE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Transfer Base")),
-        help: Cow::Borrowed("How many reads and writes were completed."),
+        help: Cow::Borrowed("Number of reads and writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -370,8 +369,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_READ,
         name: Some(Cow::Borrowed("Avg. Disk sec/Read")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a read, waiting included. 0 if there was none. The kernel tells whole ",
-            "milliseconds: where few requests are fast, the mean is coarse.",
+            "Mean time of a read, including waiting. 0 if there was none. The kernel reports whole ",
+            "milliseconds: with few, fast requests the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -392,7 +391,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_SEC_READ_BASE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Read Base")),
-        help: Cow::Borrowed("How many reads were completed."),
+        help: Cow::Borrowed("Number of reads completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -413,8 +412,8 @@ static COUNTERS: [Counter; 31] = [
         id: AVG_DISK_SEC_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Write")),
         help: Cow::Borrowed(concat!(
-            "Mean time of a write, waiting included. 0 if there was none. The kernel tells whole ",
-            "milliseconds: where few requests are fast, the mean is coarse.",
+            "Mean time of a write, including waiting. 0 if there was none. The kernel reports whole ",
+            "milliseconds: with few, fast requests the mean is coarse.",
         )),
         counter_type: CounterType::PERF_AVERAGE_TIMER,
         attributes: Attributes(0),
@@ -435,7 +434,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_SEC_WRITE_BASE,
         name: Some(Cow::Borrowed("Avg. Disk sec/Write Base")),
-        help: Cow::Borrowed("How many writes were completed."),
+        help: Cow::Borrowed("Number of writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::ADVANCED,
@@ -456,8 +455,8 @@ static COUNTERS: [Counter; 31] = [
         id: DISK_TRANSFERS_PER_SEC,
         name: Some(Cow::Borrowed("Disk Transfers/sec")),
         help: Cow::Borrowed(concat!(
-            "Reads and writes that were completed, per second. Requests that were merged count as one. ",
-            "Discards and flushes are not among them.",
+            "Reads and writes completed, per second. Merged requests count as one. Discards and ",
+            "flushes are not included.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -478,7 +477,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISK_READS_PER_SEC,
         name: Some(Cow::Borrowed("Disk Reads/sec")),
-        help: Cow::Borrowed("Reads that were completed, per second. Reads that were merged count as one."),
+        help: Cow::Borrowed("Reads completed, per second. Merged reads count as one."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -498,7 +497,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISK_WRITES_PER_SEC,
         name: Some(Cow::Borrowed("Disk Writes/sec")),
-        help: Cow::Borrowed("Writes that were completed, per second. Writes that were merged count as one."),
+        help: Cow::Borrowed("Writes completed, per second. Merged writes count as one."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::NOVICE,
@@ -518,7 +517,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISK_BYTES_PER_SEC,
         name: Some(Cow::Borrowed("Disk Bytes/sec")),
-        help: Cow::Borrowed("Bytes that were read or written, per second."),
+        help: Cow::Borrowed("Bytes read or written, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -538,7 +537,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISK_READ_BYTES_PER_SEC,
         name: Some(Cow::Borrowed("Disk Read Bytes/sec")),
-        help: Cow::Borrowed("Bytes that were read, per second."),
+        help: Cow::Borrowed("Bytes read, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -558,7 +557,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: DISK_WRITE_BYTES_PER_SEC,
         name: Some(Cow::Borrowed("Disk Write Bytes/sec")),
-        help: Cow::Borrowed("Bytes that were written, per second."),
+        help: Cow::Borrowed("Bytes written, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -578,7 +577,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_TRANSFER,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Transfer")),
-        help: Cow::Borrowed("Mean length of a read or write. 0 if there was none."),
+        help: Cow::Borrowed("Mean size of a read or write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::EXPERT,
@@ -598,7 +597,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_TRANSFER_BASE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Transfer Base")),
-        help: Cow::Borrowed("How many reads and writes were completed."),
+        help: Cow::Borrowed("Number of reads and writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::EXPERT,
@@ -618,7 +617,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_READ,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Read")),
-        help: Cow::Borrowed("Mean length of a read. 0 if there was none."),
+        help: Cow::Borrowed("Mean size of a read. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::EXPERT,
@@ -638,7 +637,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_READ_BASE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Read Base")),
-        help: Cow::Borrowed("How many reads were completed."),
+        help: Cow::Borrowed("Number of reads completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::EXPERT,
@@ -658,7 +657,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_WRITE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Write")),
-        help: Cow::Borrowed("Mean length of a write. 0 if there was none."),
+        help: Cow::Borrowed("Mean size of a write. 0 if there was none."),
         counter_type: CounterType::PERF_AVERAGE_BULK,
         attributes: Attributes(0),
         detail: DetailLevel::EXPERT,
@@ -678,7 +677,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: AVG_DISK_BYTES_WRITE_BASE,
         name: Some(Cow::Borrowed("Avg. Disk Bytes/Write Base")),
-        help: Cow::Borrowed("How many writes were completed."),
+        help: Cow::Borrowed("Number of writes completed."),
         counter_type: CounterType::PERF_AVERAGE_BASE,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::EXPERT,
@@ -700,10 +699,10 @@ static COUNTERS: [Counter; 31] = [
         name: Some(Cow::Borrowed("% Idle Time")),
         help: Cow::Borrowed(concat!(
             "On Linux the share of time in which the kernel saw no request at its clock ticks, since ",
-            "Linux 5.0; before, the time without any request. Windows counts the time in which no ",
-            "request was waiting or being served. Since Linux 5.0 a tick, which is 1 to 10 ms, is busy ",
-            "if a request began or ended in it: a short request may count as a whole tick, and some of ",
-            "the time of long requests that overlap may be missing from the busy time.",
+            "Linux 5.0; before that, the time without any request. Windows counts the time in which no ",
+            "request was waiting or being served. Since Linux 5.0 a clock tick (1 to 10 ms) counts as ",
+            "busy if a request began or ended in it. A short request may count as a whole tick. Part ",
+            "of the time of long, overlapping requests may be missing from the busy time.",
         )),
         counter_type: CounterType::PERF_PRECISION_100NS_TIMER,
         attributes: Attributes(0),
@@ -726,7 +725,7 @@ static COUNTERS: [Counter; 31] = [
     Counter {
         id: PERCENT_IDLE_TIME_BASE,
         name: Some(Cow::Borrowed("% Idle Time Base")),
-        help: Cow::Borrowed("When the time was read, in units of 100 ns."),
+        help: Cow::Borrowed("Time of the reading, in units of 100 ns."),
         counter_type: CounterType::PERF_PRECISION_TIMESTAMP,
         attributes: Attributes::NO_DISPLAYABLE,
         detail: DetailLevel::NOVICE,
@@ -747,9 +746,9 @@ static COUNTERS: [Counter; 31] = [
         id: SPLIT_IO_PER_SEC,
         name: Some(Cow::Borrowed("Split IO/Sec")),
         help: Cow::Borrowed(concat!(
-            "Requests per second that were divided into several because they were too large or their ",
-            "data in pieces. Never on Linux: the kernel counts only how many requests it merged, which ",
-            "is the opposite.",
+            "Requests per second that were split into several because they were too large or their ",
+            "data was fragmented. Never on Linux: the kernel counts only merged requests, which is the ",
+            "opposite.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -765,7 +764,7 @@ static COUNTERS: [Counter; 31] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts only how many requests it merged, which is the opposite.",
+            "Never on Linux: the kernel counts only merged requests, which is the opposite.",
         ),
         v1_index: Some(1484),
     },

@@ -34,11 +34,11 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("Scheduler"),
     help: Cow::Borrowed(concat!(
-        "What the scheduler does on each logical processor: how long tasks ran, how long they ",
-        "waited for it although they could have run, and how often it chose. Instances are those ",
-        "of Processor Information: \"NODE,INDEX\" for a processor, \"NODE,_Total\" for a node and ",
-        "\"_Total\" for the machine. In the rows of a node and of the machine, percentages are the ",
-        "mean over the processors, and events are the sum.",
+        "Scheduler statistics of each logical processor: run time of tasks, wait time of runnable ",
+        "tasks, and number of scheduling decisions. Instances are the same as in Processor ",
+        "Information: \"NODE,INDEX\" for a processor, \"NODE,_Total\" for a node and \"_Total\" for the ",
+        "machine. In the rows of a node and of the machine, percentages are the mean over the ",
+        "processors, and events are the sum.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -59,8 +59,8 @@ static COUNTERS: [Counter; 8] = [
         name: Some(Cow::Borrowed("% Run Time")),
         help: Cow::Borrowed(concat!(
             "Share of time in which tasks ran on the processor. The kernel adds the time of a task ",
-            "when another one takes its place: a task that runs alone through a whole interval counts ",
-            "in a later one, where the share may pass 100 and is cut. Needs a kernel with ",
+            "when another task replaces it. A task that runs alone through a whole interval counts in ",
+            "a later one, in which the share may exceed 100 and is cut. Needs a kernel with ",
             "CONFIG_SCHEDSTATS.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
@@ -83,8 +83,8 @@ static COUNTERS: [Counter; 8] = [
         id: PERCENT_RUN_QUEUE_WAIT_TIME,
         name: Some(Cow::Borrowed("% Run Queue Wait Time")),
         help: Cow::Borrowed(concat!(
-            "Time that tasks waited for the processor although they could have run, of all tasks ",
-            "together. Needs a kernel with CONFIG_SCHEDSTATS.",
+            "Total time that runnable tasks waited for the processor. Needs a kernel with ",
+            "CONFIG_SCHEDSTATS.",
         )),
         counter_type: CounterType::PERF_100NSEC_TIMER,
         attributes: Attributes(0),
@@ -106,7 +106,7 @@ static COUNTERS: [Counter; 8] = [
         id: TIMESLICES_PER_SEC,
         name: Some(Cow::Borrowed("Timeslices/sec")),
         help: Cow::Borrowed(concat!(
-            "How often per second a task came to run on the processor. Needs a kernel with ",
+            "Times per second that a task began to run on the processor. Needs a kernel with ",
             "CONFIG_SCHEDSTATS.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -129,7 +129,7 @@ static COUNTERS: [Counter; 8] = [
         id: SCHEDULE_CALLS_PER_SEC,
         name: Some(Cow::Borrowed("Schedule Calls/sec")),
         help: Cow::Borrowed(concat!(
-            "How often per second the scheduler was asked who is next. Needs a kernel with ",
+            "Calls of the scheduler per second to select the next task. Needs a kernel with ",
             "CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -154,7 +154,7 @@ static COUNTERS: [Counter; 8] = [
         id: SCHEDULE_CALLS_TO_IDLE_PER_SEC,
         name: Some(Cow::Borrowed("Schedule Calls To Idle/sec")),
         help: Cow::Borrowed(concat!(
-            "How often per second the answer was that nobody is. Needs a kernel with ",
+            "Calls of the scheduler per second that found no task to run. Needs a kernel with ",
             "CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -179,7 +179,7 @@ static COUNTERS: [Counter; 8] = [
         id: WAKEUPS_PER_SEC,
         name: Some(Cow::Borrowed("Wakeups/sec")),
         help: Cow::Borrowed(concat!(
-            "Tasks per second that the processor woke up. Needs a kernel with CONFIG_SCHEDSTATS; it ",
+            "Tasks woken up by the processor, per second. Needs a kernel with CONFIG_SCHEDSTATS; it ",
             "stays 0 unless kernel.sched_schedstats is 1.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -204,7 +204,7 @@ static COUNTERS: [Counter; 8] = [
         id: LOCAL_WAKEUPS_PER_SEC,
         name: Some(Cow::Borrowed("Local Wakeups/sec")),
         help: Cow::Borrowed(concat!(
-            "Tasks per second that the processor woke up to run on itself. Needs a kernel with ",
+            "Tasks woken up by the processor to run on itself, per second. Needs a kernel with ",
             "CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
@@ -229,8 +229,8 @@ static COUNTERS: [Counter; 8] = [
         id: YIELDS_PER_SEC,
         name: Some(Cow::Borrowed("Yields/sec")),
         help: Cow::Borrowed(concat!(
-            "How often per second a program gave the processor up by sched_yield. Needs a kernel with ",
-            "CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
+            "Calls of sched_yield per second, by which programs give up the processor. Needs a kernel ",
+            "with CONFIG_SCHEDSTATS; it stays 0 unless kernel.sched_schedstats is 1.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),

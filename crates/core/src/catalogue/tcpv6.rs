@@ -36,8 +36,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("TCPv6"),
     help: Cow::Borrowed(concat!(
-        "Connections of TCP over IPv6. Linux counts everything else over IPv4 and over IPv6 ",
-        "together, in TCPv4. One instance: the network of the program that reads.",
+        "TCP connections over IPv6. Linux counts everything else over IPv4 and IPv6 together, in ",
+        "TCPv4. One instance: the network namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -57,8 +57,8 @@ static COUNTERS: [Counter; 9] = [
         id: SEGMENTS_PER_SEC,
         name: Some(Cow::Borrowed("Segments/sec")),
         help: Cow::Borrowed(concat!(
-            "Segments of TCP per second that came or were sent. Never on Linux: the kernel counts TCP ",
-            "over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "TCP segments received and sent, per second. Never on Linux: the kernel counts TCP over ",
+            "IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -74,7 +74,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(640),
     },
@@ -82,10 +82,9 @@ static COUNTERS: [Counter; 9] = [
         id: CONNECTIONS_ESTABLISHED,
         name: Some(Cow::Borrowed("Connections Established")),
         help: Cow::Borrowed(concat!(
-            "On Linux open connections of IPv6 sockets, those that such sockets have with IPv4 ",
-            "included. Windows counts connections over IPv6. Many servers speak with IPv4 by such ",
-            "sockets. Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no ",
-            "such numbers.",
+            "On Linux open connections of IPv6 sockets, including connections of such sockets over ",
+            "IPv4. Windows counts connections over IPv6. Many servers use such sockets for IPv4. Needs ",
+            "IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -100,18 +99,17 @@ static COUNTERS: [Counter; 9] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/tcp6: lines whose st is 01 or 08"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(642),
     },
     Counter {
         id: CONNECTIONS_ACTIVE,
         name: Some(Cow::Borrowed("Connections Active")),
         help: Cow::Borrowed(concat!(
-            "How often this machine began to open a connection. Never on Linux: the kernel counts TCP ",
-            "over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Connections that this machine began to open. Never on Linux: the kernel counts TCP over ",
+            "IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -127,7 +125,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(644),
     },
@@ -135,8 +133,8 @@ static COUNTERS: [Counter; 9] = [
         id: CONNECTIONS_PASSIVE,
         name: Some(Cow::Borrowed("Connections Passive")),
         help: Cow::Borrowed(concat!(
-            "How often another machine opened a connection to this one. Never on Linux: the kernel ",
-            "counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Connections that other machines opened to this one. Never on Linux: the kernel counts TCP ",
+            "over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -152,7 +150,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(646),
     },
@@ -160,8 +158,8 @@ static COUNTERS: [Counter; 9] = [
         id: CONNECTION_FAILURES,
         name: Some(Cow::Borrowed("Connection Failures")),
         help: Cow::Borrowed(concat!(
-            "How often a connection could not be opened, by either side. Never on Linux: the kernel ",
-            "counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Connections that could not be opened, by either side. Never on Linux: the kernel counts ",
+            "TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -177,7 +175,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(648),
     },
@@ -185,8 +183,8 @@ static COUNTERS: [Counter; 9] = [
         id: CONNECTIONS_RESET,
         name: Some(Cow::Borrowed("Connections Reset")),
         help: Cow::Borrowed(concat!(
-            "How often an open connection was broken off instead of closed. Never on Linux: the kernel ",
-            "counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Open connections that were reset instead of closed. Never on Linux: the kernel counts TCP ",
+            "over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -202,7 +200,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(650),
     },
@@ -210,8 +208,8 @@ static COUNTERS: [Counter; 9] = [
         id: SEGMENTS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Segments Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Segments of TCP per second that came, faulty ones included. Never on Linux: the kernel ",
-            "counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "TCP segments received per second, including faulty ones. Never on Linux: the kernel ",
+            "counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -227,7 +225,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(652),
     },
@@ -235,8 +233,8 @@ static COUNTERS: [Counter; 9] = [
         id: SEGMENTS_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Segments Sent/sec")),
         help: Cow::Borrowed(concat!(
-            "Segments of TCP per second that were sent, without those that were only sent again. Never ",
-            "on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "TCP segments sent per second, excluding pure retransmissions. Never on Linux: the kernel ",
+            "counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -252,7 +250,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(654),
     },
@@ -260,8 +258,8 @@ static COUNTERS: [Counter; 9] = [
         id: SEGMENTS_RETRANSMITTED_PER_SEC,
         name: Some(Cow::Borrowed("Segments Retransmitted/sec")),
         help: Cow::Borrowed(concat!(
-            "Segments of TCP per second that were sent again, because nobody confirmed them. Never on ",
-            "Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "TCP segments retransmitted per second because no acknowledgement arrived. Never on Linux: ",
+            "the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -277,7 +275,7 @@ static COUNTERS: [Counter; 9] = [
         caps: false,
         source: Cow::Borrowed(""),
         availability: Cow::Borrowed(
-            "Never on Linux: the kernel counts TCP over IPv4 and over IPv6 together. TCPv4 has the sum.",
+            "Never on Linux: the kernel counts TCP over IPv4 and IPv6 together. TCPv4 has the sum.",
         ),
         v1_index: Some(656),
     },

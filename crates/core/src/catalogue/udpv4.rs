@@ -28,8 +28,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("UDPv4"),
     help: Cow::Borrowed(concat!(
-        "UDP over IPv4: datagrams that programs send and receive. One instance: the network of the ",
-        "program that reads.",
+        "UDP over IPv4: datagrams sent and received by programs. One instance: the network ",
+        "namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -48,7 +48,7 @@ static COUNTERS: [Counter; 5] = [
     Counter {
         id: DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams/sec")),
-        help: Cow::Borrowed("Datagrams of UDP per second that programs received or sent."),
+        help: Cow::Borrowed("UDP datagrams received or sent by programs, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -69,8 +69,8 @@ static COUNTERS: [Counter; 5] = [
         id: DATAGRAMS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP per second that were handed to programs. Counted when a program takes ",
-            "it, not when it comes.",
+            "UDP datagrams delivered to programs, per second. A datagram is counted when a program ",
+            "reads it, not when it arrives.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -91,7 +91,7 @@ static COUNTERS: [Counter; 5] = [
     Counter {
         id: DATAGRAMS_NO_PORT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams No Port/sec")),
-        help: Cow::Borrowed("Datagrams of UDP per second that came for a port at which no program listened."),
+        help: Cow::Borrowed("UDP datagrams received per second for a port on which no program listened."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,
@@ -112,8 +112,8 @@ static COUNTERS: [Counter; 5] = [
         id: DATAGRAMS_RECEIVED_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Errors")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP that came and could not be delivered, for other reasons than that no ",
-            "program listened. Those for which a program's buffer had no room are among them.",
+            "UDP datagrams received that could not be delivered, for reasons other than a missing ",
+            "listener. Datagrams for which a program's buffer had no room are included.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -134,7 +134,7 @@ static COUNTERS: [Counter; 5] = [
     Counter {
         id: DATAGRAMS_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Sent/sec")),
-        help: Cow::Borrowed("Datagrams of UDP per second that programs sent."),
+        help: Cow::Borrowed("UDP datagrams sent by programs, per second."),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
         detail: DetailLevel::ADVANCED,

@@ -28,8 +28,8 @@ pub static COUNTERSET: Counterset = Counterset {
     guid: GUID,
     name: Cow::Borrowed("UDPv6"),
     help: Cow::Borrowed(concat!(
-        "UDP over IPv6: datagrams that programs send and receive. One instance: the network of the ",
-        "program that reads.",
+        "UDP over IPv6: datagrams sent and received by programs. One instance: the network ",
+        "namespace of the reading program.",
     )),
     provider: ProviderIdentity {
         guid: Guid::from_u128(0x1c24d0e3_d3de_589c_bb67_fab72854ebce),
@@ -49,8 +49,8 @@ static COUNTERS: [Counter; 5] = [
         id: DATAGRAMS_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP per second that programs received or sent. Needs IPv6: a kernel that has ",
-            "none, or was started with ipv6.disable=1, has no such numbers.",
+            "UDP datagrams received or sent by programs, per second. Needs IPv6: a kernel without it, ",
+            "or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -65,19 +65,18 @@ static COUNTERS: [Counter; 5] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InDatagrams + Udp6OutDatagrams"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(438),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Received/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP per second that were handed to programs. Counted when a program takes ",
-            "it, not when it comes. Needs IPv6: a kernel that has none, or was started with ",
-            "ipv6.disable=1, has no such numbers.",
+            "UDP datagrams delivered to programs, per second. A datagram is counted when a program ",
+            "reads it, not when it arrives. Needs IPv6: a kernel without it, or started with ",
+            "ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -92,18 +91,17 @@ static COUNTERS: [Counter; 5] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InDatagrams"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(446),
     },
     Counter {
         id: DATAGRAMS_NO_PORT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams No Port/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP per second that came for a port at which no program listened. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "UDP datagrams received per second for a port on which no program listened. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -118,19 +116,18 @@ static COUNTERS: [Counter; 5] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6NoPorts"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(664),
     },
     Counter {
         id: DATAGRAMS_RECEIVED_ERRORS,
         name: Some(Cow::Borrowed("Datagrams Received Errors")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP that came and could not be delivered, for other reasons than that no ",
-            "program listened. Those for which a program's buffer had no room are among them. Needs ",
-            "IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such numbers.",
+            "UDP datagrams received that could not be delivered, for reasons other than a missing ",
+            "listener. Datagrams for which a program's buffer had no room are included. Needs IPv6: a ",
+            "kernel without it, or started with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_LARGE_RAWCOUNT,
         attributes: Attributes(0),
@@ -145,18 +142,17 @@ static COUNTERS: [Counter; 5] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6InErrors"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(666),
     },
     Counter {
         id: DATAGRAMS_SENT_PER_SEC,
         name: Some(Cow::Borrowed("Datagrams Sent/sec")),
         help: Cow::Borrowed(concat!(
-            "Datagrams of UDP per second that programs sent. Needs IPv6: a kernel that has none, or ",
-            "was started with ipv6.disable=1, has no such numbers.",
+            "UDP datagrams sent by programs, per second. Needs IPv6: a kernel without it, or started ",
+            "with ipv6.disable=1, has no such values.",
         )),
         counter_type: CounterType::PERF_COUNTER_BULK_COUNT,
         attributes: Attributes(0),
@@ -171,10 +167,9 @@ static COUNTERS: [Counter; 5] = [
         wraps: false,
         caps: false,
         source: Cow::Borrowed("/proc/net/snmp6: Udp6OutDatagrams"),
-        availability: Cow::Borrowed(concat!(
-            "Needs IPv6: a kernel that has none, or was started with ipv6.disable=1, has no such ",
-            "numbers.",
-        )),
+        availability: Cow::Borrowed(
+            "Needs IPv6: a kernel without it, or started with ipv6.disable=1, has no such values.",
+        ),
         v1_index: Some(442),
     },
 ];
