@@ -56,15 +56,22 @@ pub fn check(pages: &[(PathBuf, String)], sources: &[(PathBuf, String)]) -> Vec<
     problems
 }
 
+/// Prefixes of rules: V2 blocks, formulas, counter paths and logs; `R` and `E` alone are of V1 blocks.
+const PREFIXES: [&str; 6] = ["R-", "F-", "P-", "B-", "R", "E"];
+
+/// Returns `true` for the name of a rule, such as `R-28` or `E2`.
+fn is_rule(name: &str) -> bool {
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    PREFIXES.iter().any(|prefix| name.strip_prefix(prefix).is_some_and(is_number))
+}
+
 /// Returns the rules of a page.
 fn rules(text: &str) -> Vec<Rule<'_>> {
     let mut rules: Vec<Rule<'_>> = Vec::new();
     for (line, number) in text.lines().zip(1..) {
         let name =
             line.strip_prefix("### ").and_then(|heading| heading.split_once(':')).map(|(name, _)| name);
-        let is_rule =
-            |name: &&str| name.starts_with(['R', 'E']) && name.ends_with(|c: char| c.is_ascii_digit());
-        if let Some(name) = name.filter(is_rule) {
+        if let Some(name) = name.filter(|name| is_rule(name)) {
             rules.push(Rule { name, line: number, test: None });
         } else if let (Some(test), Some(rule)) = (line.strip_prefix("Test:"), rules.last_mut()) {
             rule.test = Some(test);
@@ -97,9 +104,11 @@ fn missing_tests(test: &str, sources: &[(PathBuf, String)]) -> Vec<String> {
     problems
 }
 
-/// Returns the rules that a line cites, such as `R-28`.
+/// Returns the rules that a line cites, such as `R-28`. Rules of V1 blocks have no hyphen and look like other words, so
+/// they are not found.
 fn citations(line: &str) -> impl Iterator<Item = &str> {
-    line.match_indices("R-").filter_map(|(at, _)| {
+    let prefixes = PREFIXES.iter().filter(|prefix| prefix.ends_with('-'));
+    prefixes.flat_map(move |prefix| line.match_indices(prefix)).filter_map(|(at, _)| {
         let is_start = !line.get(..at)?.ends_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
         let digits = line.get(at + 2..)?.bytes().take_while(u8::is_ascii_digit).count();
         (is_start && digits > 0).then(|| line.get(at..at + 2 + digits)).flatten()
@@ -126,6 +135,8 @@ mod tests {
             ["docs/spec/a.md:1: R-1: there is no test y in the files that are named"]
         );
         assert_eq!(lines("", "// as R-12 requires"), ["crates/a/src/b.rs:1: R-12 is not defined"]);
+        assert_eq!(lines("", "// UTF-8, B-3"), ["crates/a/src/b.rs:1: B-3 is not defined"]);
+        assert_eq!(lines("### P-1: a\n", ""), ["docs/spec/a.md:1: P-1 has no line that begins with Test:"]);
         assert_eq!(lines("### R-1: a\n", ""), ["docs/spec/a.md:1: R-1 has no line that begins with Test:"]);
         let elsewhere = "### R-1: a\nTest: `x` (crates/a/src/c.rs)\n";
         let missing = "there is no file crates/a/src/c.rs";
